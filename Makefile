@@ -1,0 +1,36 @@
+# `make demo` and `make test` need only Python 3.11+ and this checkout: both make their own environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check format crash clean
+
+demo: $(READY)  ## Remember a long conversation, restart, and ask about it.
+	$(BIN)/python -m recollect.demo
+
+test: $(READY)  ## Everything that must hold, in minutes.
+	$(BIN)/pytest -n auto
+
+check: $(READY)  ## The gate: format, lint, types, import direction, tests.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) test
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+crash: $(READY)  ## Kill a writing process 2,000 times and count what was lost.
+	$(BIN)/python -m tests.crash.run --kills 2000
+
+clean:
+	rm -rf $(VENV) build dist packages/*/build packages/*/dist
+
+$(READY): pyproject.toml packages/recollect-models/pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet ./packages/recollect-models -e ".[cli,dev]"
+	touch $@
