@@ -1,0 +1,162 @@
+"""Checks on what callers hand in. Each gives the checked value, or an error that says what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from recollect.errors import InvalidInput, InvalidType
+from recollect.text import clean_text
+from recollect.types import JSON, AnyUser, Condition, Filter, MemoryType, Operator, Scope
+
+MAX_LIMIT = 1000
+_OPERATORS = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
+_FILTERS = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
+
+
+def check_name(value: object, what: str) -> str | None:
+    """A name of an agent, user, session or source; None stays None."""
+    return None if value is None else clean_text(value, what)
+
+
+def make_scope(tenant: str, agent: object = None, user: object = None, session: object = None) -> Scope:
+    who = user if isinstance(user, AnyUser) else check_name(user, "user")
+    return Scope(tenant, check_name(agent, "agent"), who, check_name(session, "session"))
+
+
+def check_type(value: object) -> MemoryType:
+    try:
+        return MemoryType(str(value))
+    except ValueError:
+        known = ", ".join(kind.value for kind in MemoryType)
+        raise InvalidInput(f"unknown memory type {value!r}: use one of {known}") from None
+
+
+def check_types(values: object) -> tuple[MemoryType, ...]:
+    """One type, several, or none."""
+    if values is None:
+        return ()
+    if isinstance(values, str):
+        return (check_type(values),)
+    if not isinstance(values, Iterable):
+        raise InvalidType(f"types must be a list of memory types, not {type(values).__name__}")
+    return tuple(check_type(value) for value in values)
+
+
+def check_whole(value: object, what: str, *, least: int = 1, most: int | None = None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidType(f"{what} must be a whole number, not {type(value).__name__}")
+    if value < least or (most is not None and value > most):
+        up_to = f" and at most {most}" if most is not None else ""
+        raise InvalidInput(f"{what} is {value}: give at least {least}{up_to}")
+    return value
+
+
+def check_limit(value: object) -> int:
+    return check_whole(value, "limit", most=MAX_LIMIT)
+
+
+def check_ids(values: object) -> list[int]:
+    """Memory ids from one id or several."""
+    several = values if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
+    return [check_whole(value, "a memory id") for value in several]
+
+
+def check_unit(value: object, what: str) -> float:
+    """A number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidType(f"{what} must be a number from 0 to 1, not {type(value).__name__}")
+    if not 0 <= value <= 1:
+        raise InvalidInput(f"{what} must lie between 0 and 1, not {value}")
+    return float(value)
+
+
+def check_moment(value: object, what: str) -> datetime:
+    """An aware time, from a datetime or an ISO string."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(f"{what} {value!r} is not an ISO 8601 date and time") from None
+    if not isinstance(value, datetime):
+        raise InvalidType(f"{what} must be a datetime or an ISO 8601 string, not {type(value).__name__}")
+    if value.tzinfo is None:
+        raise InvalidInput(f"{what} {value.isoformat()} has no time zone: say which, for example with tzinfo=UTC")
+    return value.astimezone(UTC)
+
+
+def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter:
+    """A `Filter` from the `where` of a call; a key it does not know is an error, never ignored."""
+    given = dict(_mapping(where, "where"))
+    if unknown := sorted(set(given) - set(_FILTERS)):
+        raise InvalidInput(f"unknown filter {', '.join(map(repr, unknown))}: use {', '.join(_FILTERS)}")
+    return Filter(
+        types=(*check_types(types), *check_types(given.get("type"))),
+        sources=_names(given.get("source"), "source"),
+        speakers=_names(given.get("speaker"), "speaker"),
+        after=_optional(check_moment, given.get("after"), "after"),
+        before=_optional(check_moment, given.get("before"), "before"),
+        min_importance=_optional(check_unit, given.get("min_importance"), "min_importance"),
+        max_importance=_optional(check_unit, given.get("max_importance"), "max_importance"),
+        metadata=tuple(
+            c for key, value in _mapping(given.get("metadata"), "metadata").items() for c in _tests(key, value)
+        ),
+    )
+
+
+def _optional(check: Any, value: object, what: str) -> Any:
+    return None if value is None else check(value, what)
+
+
+def _mapping(value: object, what: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidType(f"{what} must be a dict, not {type(value).__name__}")
+    return value
+
+
+def _names(value: object, what: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    several = [value] if isinstance(value, str) else value
+    if not isinstance(several, Sequence):
+        raise InvalidType(f"the filter {what} must be a string or a list of strings")
+    return tuple(clean_text(name, what) for name in several)
+
+
+def _conditions(given: Mapping[str, Any]) -> tuple[Condition, ...]:
+    return tuple(condition for key, value in given.items() for condition in _tests(key, value))
+
+
+def _tests(key: str, value: object) -> list[Condition]:
+    """`{"topic": "x"}` is equality, a list means any of these, a dict holds operators."""
+    if isinstance(value, Mapping):
+        return [_test(key, op, operand) for op, operand in value.items()]
+    return [_test(key, "in" if isinstance(value, list | tuple) else "eq", value)]
+
+
+def _test(key: str, op: str, value: object) -> Condition:
+    if not isinstance(key, str):
+        raise InvalidType(f"a metadata key must be a string, not {type(key).__name__}")
+    if op not in _OPERATORS:
+        raise InvalidInput(f"unknown operator {op!r} for metadata {key!r}: use {', '.join(_OPERATORS)}")
+    if op == "in":
+        if not isinstance(value, list | tuple):
+            raise InvalidType(f"the operator 'in' for metadata {key!r} needs a list")
+        return Condition(key, "in", [_scalar(key, item) for item in value])
+    if op in ("gt", "gte", "lt", "lte") and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+        raise InvalidType(f"the operator {op!r} for metadata {key!r} needs a number or a string")
+    return Condition(key, cast(Operator, op), _scalar(key, value))
+
+
+def _scalar(key: str, value: object) -> JSON:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"the filter for metadata {key!r} is {value}: give a finite number")
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value
+    raise InvalidType(f"metadata {key!r} can be compared with text, numbers, booleans and null only")

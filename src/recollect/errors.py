@@ -1,0 +1,85 @@
+"""Every error Recollect raises, named by what the caller can do about it.
+
+RecollectError                     .status, for the server door
+├── InvalidInput  (ValueError)     change the call                        422
+│   └── InvalidType (TypeError)    change the type of an argument         422
+├── NotFound      (LookupError)    names what and in which scope          404
+├── Conflict                       re-read, then decide again             409
+├── Unavailable                    same call may work later, retry_after  503
+├── ExtractionFailed               the model answered; text attached      502
+├── Incompatible                   data does not fit this code or model   500
+├── MissingExtra  (ImportError)    prints the install line                501
+└── Closed                         used after close()                     500
+"""
+
+from __future__ import annotations
+
+
+class RecollectError(Exception):
+    """Base of all errors of this package."""
+
+    status = 500
+
+
+class InvalidInput(RecollectError, ValueError):
+    """The call itself is wrong; nothing was changed."""
+
+    status = 422
+
+
+class InvalidType(InvalidInput, TypeError):
+    """An argument has the wrong type; nothing was changed."""
+
+
+class NotFound(RecollectError, LookupError):
+    """What was named does not exist in the scope that was asked."""
+
+    status = 404
+
+
+class Conflict(RecollectError):
+    """Somebody else changed it first: read it again, then decide."""
+
+    status = 409
+
+
+class Unavailable(RecollectError):
+    """A store or model cannot answer now; the same call may work later."""
+
+    status = 503
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ExtractionFailed(RecollectError):
+    """The model answered, but not with anything usable; its text is attached."""
+
+    status = 502
+
+    def __init__(self, message: str, *, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
+
+
+class Incompatible(RecollectError):
+    """The data on disk does not fit this code, schema or embedding model."""
+
+    status = 500
+
+
+class MissingExtra(RecollectError, ImportError):
+    """An optional dependency is not installed; the message is the install line."""
+
+    status = 501
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f'{feature} needs an extra: pip install "recollect[{extra}]"')
+        self.extra = extra
+
+
+class Closed(RecollectError):
+    """Used after close()."""
+
+    status = 500

@@ -1,0 +1,89 @@
+"""The one policy for text: what may be stored, and which words the lexical index sees."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+
+import Stemmer
+
+from recollect.errors import InvalidInput, InvalidType
+
+MAX_TEXT = 1_000_000
+"""Characters in one text; longer ones belong into several memories."""
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?", re.UNICODE)
+# Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Burmese. Pairs of letters stand in for words.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_SYMBOL = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
+_MARKS = re.compile("[\u0300-\u036f]+")
+
+_STOP_WORDS = """
+    a about after again all also am an and any are as at be because been before being but by can could did do does
+    doing don down during each few for from further had has have having he her here hers him his how i if in into is it
+    its just me more most my no nor not now of off on once only or other our ours out over own s same she should so some
+    such t than that the their theirs them then there these they this those through to too under until up very was we
+    were what when where which while who whom why will with would you your yours
+"""
+
+# A stemmer object is not safe to share between threads.
+_local = threading.local()
+
+
+def clean_text(text: object, name: str = "content") -> str:
+    """The text as it may be stored, or `InvalidInput` that says what is wrong with it."""
+    if not isinstance(text, str):
+        raise InvalidType(f"{name} must be a string, not {type(text).__name__}")
+    if not text.strip():
+        raise InvalidInput(f"{name} is empty: give some text")
+    if len(text) > MAX_TEXT:
+        raise InvalidInput(f"{name} has {len(text):,} characters; at most {MAX_TEXT:,} fit: split it into several")
+    if "\0" in text:
+        raise InvalidInput(f"{name} holds a NUL byte at position {text.index(chr(0))}: remove it")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{name} holds a lone surrogate at position {error.start}: not valid Unicode") from error
+    return text
+
+
+def content_hash(text: str) -> bytes:
+    """Sixteen bytes that stand for the text: equal texts, equal hashes."""
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
+
+
+def terms(text: str) -> list[str]:
+    """The words of a text as the lexical index keeps them: folded, stemmed, stop words included."""
+    folded = _fold(text)
+    found = [_stem(word) for word in _WORD.findall(_UNSPACED.sub(" ", folded))]
+    for run in _UNSPACED.findall(folded):
+        found += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
+    return found + _SYMBOL.findall(folded)
+
+
+def query_terms(text: str) -> list[str]:
+    """The words of a question worth looking up, each once; all of them when all are stop words."""
+    words = dict.fromkeys(terms(text))
+    telling = [word for word in words if word not in _STOP_STEMS]
+    return telling or list(words)
+
+
+def _fold(text: str) -> str:
+    lowered = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+    if lowered.isascii():
+        return lowered
+    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", lowered)))
+
+
+@lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
+    return str(stemmer.stemWord(word))
+
+
+_STOP_STEMS = frozenset(_stem(word) for word in _STOP_WORDS.split())

@@ -1,0 +1,293 @@
+"""The values that flow between the stages. Imported by all, imports nothing of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, overload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FloatArray: TypeAlias = "NDArray[np.float32]"
+IntArray: TypeAlias = "NDArray[np.int64]"
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+Clock: TypeAlias = Callable[[], datetime]
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (done, total) while long work goes on."""
+
+
+class MemoryType(StrEnum):
+    """What kind of memory it is. A string, so plain strings work everywhere."""
+
+    SHORT_TERM = "short_term"
+    WORKING = "working"
+    LONG_TERM = "long_term"
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    REFLECTION = "reflection"
+    SHARED = "shared"
+
+
+class AnyUser(Enum):
+    """The type of `ANY`: reading across users must be said out loud."""
+
+    ANY = "ANY"
+
+
+ANY: Final = AnyUser.ANY
+DEFAULT_TENANT: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose memories: applied inside every query, never as a filter afterwards.
+
+    The tenant always matches exactly. A named agent, user or session matches exactly; an
+    unnamed agent or session means any; an unnamed user means memories of no user.
+    """
+
+    tenant: str = DEFAULT_TENANT
+    agent: str | None = None
+    user: str | AnyUser | None = None
+    session: str | None = None
+
+    def __str__(self) -> str:
+        named = {"agent": self.agent, "user": self.user, "session": self.session}
+        parts = [f"{key}={value}" for key, value in named.items() if value is not None]
+        return ", ".join(parts) or "the default scope"
+
+
+class Record:
+    """Reading a value object like a dict: `hit["score"]`, `dict(message)`."""
+
+    __slots__ = ()
+    _aliases: ClassVar[tuple[str, ...]] = ()
+
+    def keys(self) -> list[str]:
+        return [f.name for f in fields(self)]  # type: ignore[arg-type]
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self._aliases or key in self.keys():
+            return getattr(self, key)
+        raise KeyError(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._aliases or key in self.keys()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Record):
+    """One thing remembered."""
+
+    id: int
+    content: str
+    type: MemoryType
+    importance: float
+    recorded_at: datetime
+    valid_from: datetime
+    """When it was said or became true; `recorded_at` is when it was written down."""
+    tenant: str = DEFAULT_TENANT
+    agent: str | None = None
+    user: str | None = None
+    session: str | None = None
+    source: str | None = None
+    trust: str = "user"
+    metadata: dict[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    value: Any = None
+    message_id: str | None = None
+    speaker: str | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    superseded_by: int | None = None
+    archived_at: datetime | None = None
+    quarantined_at: datetime | None = None
+    version: int = 1
+
+    _aliases = ("memory_type", "timestamp", "importance_score", "created_at")
+
+    @property
+    def memory_type(self) -> MemoryType:
+        return self.type
+
+    @property
+    def timestamp(self) -> datetime:
+        return self.valid_from
+
+    @property
+    def importance_score(self) -> float:
+        return self.importance
+
+    @property
+    def created_at(self) -> datetime:
+        return self.recorded_at
+
+
+@dataclass(frozen=True, slots=True)
+class Association(Record):
+    """A directed link between two memories."""
+
+    memory_id: int
+    related_memory_id: int
+    relationship_type: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class Related(Record):
+    """A memory reached over associations, and how."""
+
+    memory: Memory
+    relationship_type: str
+    strength: float
+    """The product of the strengths along the way."""
+    depth: int
+
+    _aliases = ("id", "content", "metadata")
+
+    @property
+    def id(self) -> int:
+        return self.memory.id
+
+    @property
+    def content(self) -> str:
+        return self.memory.content
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.memory.metadata
+
+
+@dataclass(frozen=True, slots=True)
+class ArmScore(Record):
+    """What one retrieval arm said of a memory."""
+
+    arm: str
+    rank: int
+    """1 is best."""
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit(Record):
+    """A memory that was found, how well it fits, and why it was found."""
+
+    memory: Memory
+    score: float
+    """0…1, higher is better."""
+    why: tuple[ArmScore, ...] = ()
+
+    _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source")
+
+    @property
+    def id(self) -> int:
+        return self.memory.id
+
+    @property
+    def content(self) -> str:
+        return self.memory.content
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.memory.metadata
+
+    @property
+    def message_id(self) -> str | None:
+        return self.memory.message_id
+
+    @property
+    def session(self) -> str | None:
+        return self.memory.session
+
+    @property
+    def type(self) -> MemoryType:
+        return self.memory.type
+
+    @property
+    def memory_type(self) -> MemoryType:
+        return self.memory.type
+
+    @property
+    def source(self) -> str | None:
+        return self.memory.source
+
+
+@dataclass(frozen=True, slots=True)
+class Recall(Sequence[Hit]):
+    """The answer to a `recall`: hits, best first, and what is known about the answer itself."""
+
+    hits: tuple[Hit, ...]
+    id: str
+    query: str
+    answerable: float
+    """0…1: how likely it is that memory holds an answer at all."""
+    degraded: tuple[str, ...] = ()
+    """The arms that could not take part; empty when all did."""
+    elapsed_ms: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+
+Status: TypeAlias = Literal["stored", "duplicate", "superseded", "quarantined", "rejected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Record):
+    """How one write ended."""
+
+    status: Status
+    memory: Memory | None
+    reason: str = ""
+
+
+Operator: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One test of one top-level metadata key. A list in the metadata passes if any item does."""
+
+    key: str
+    op: Operator
+    value: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories of a scope count; every field that is set must hold."""
+
+    types: tuple[MemoryType, ...] = ()
+    sources: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
+    after: datetime | None = None
+    """`valid_from` at or after."""
+    before: datetime | None = None
+    """`valid_from` before."""
+    min_importance: float | None = None
+    max_importance: float | None = None
+    metadata: tuple[Condition, ...] = ()
+
+
+EVERYTHING: Final = Filter()
