@@ -1,0 +1,181 @@
+"""The ports of stage 5: changes → rows, one commit; and what the index reads back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from recollect.types import (
+    EVERYTHING,
+    JSON,
+    AnyUser,
+    Association,
+    Filter,
+    FloatArray,
+    IntArray,
+    Memory,
+    MemoryType,
+    Outcome,
+    Related,
+    Scope,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A turn as it is kept: verbatim, append-only."""
+
+    message_id: str
+    role: str
+    content: str | None
+    said_at: datetime
+    speaker: str | None = None
+    payload: dict[str, JSON] = field(default_factory=dict)
+    """The whole message as JSON, so that nothing it carried is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A memory about to be written, everything computed beforehand."""
+
+    content: str
+    type: MemoryType
+    scope: Scope
+    importance: float
+    recorded_at: datetime
+    valid_from: datetime
+    content_hash: bytes
+    terms: str
+    """The lexical keys, separated by spaces."""
+    vector: FloatArray | None = None
+    generation: int | None = None
+    source: str | None = None
+    trust: str = "user"
+    metadata: dict[str, JSON] = field(default_factory=dict)
+    key: str | None = None
+    value: JSON = None
+    expires_at: datetime | None = None
+    message: StoredMessage | None = None
+    idempotency_key: str | None = None
+    deduplicate: bool = False
+    """Answer `duplicate` when the scope already holds this very text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Write a new memory (and its message). With a `key`, the row of that key is replaced."""
+
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace a memory's row; `version` is the one that was read, else `Conflict`."""
+
+    id: int
+    version: int
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete memories of a scope: rows, text, vectors, associations."""
+
+    scope: Scope
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Associate two memories of one scope; a repeated link takes the new strength."""
+
+    scope: Scope
+    association: Association
+
+
+Change: TypeAlias = Add | Edit | Remove | Link
+
+
+class MemoryStore(Protocol):
+    """Long-term memories. Every method has the scope inside; nothing is filtered afterwards."""
+
+    def apply(self, changes: Sequence[Change]) -> list[Outcome]:
+        """All changes in one commit, on disk when this returns; an error leaves nothing behind.
+
+        One outcome a change, in order; a `Remove` is `stored` with the reason saying how many went.
+        """
+        ...
+
+    def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
+        """In the order asked; None where the scope has no such memory."""
+        ...
+
+    def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]:
+        """Memories in the order of their ids, those greater than `after`."""
+        ...
+
+    def matching(self, scope: Scope, where: Filter) -> IntArray:
+        """The ids of all memories that pass, ascending."""
+        ...
+
+    def related(self, scope: Scope, memory_id: int, *, kind: str | None, depth: int) -> list[Related]:
+        """Memories reached over associations in either direction, nearest and strongest first."""
+        ...
+
+    def by_key(self, scope: Scope, key: str) -> Memory | None:
+        """The memory saved under a key by exactly this agent and user."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """What one derived index covers: a tenant's memories of one user, of no user, or of all."""
+
+    tenant: str
+    user: str | AnyUser | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """What the index keeps of one memory; times are POSIX seconds, infinity for "never"."""
+
+    id: int
+    agent: str | None
+    session: str | None
+    speaker: str | None
+    valid_from: float
+    valid_to: float
+    expires_at: float
+    terms: str
+    vector: bytes | None
+    """float32, little endian, of the generation asked for."""
+
+
+class IndexSource(Protocol):
+    """What an index catches up from. Archived and quarantined memories are absent."""
+
+    def head(self) -> int:
+        """The number of the latest committed change, of any process."""
+        ...
+
+    def changed(self, key: PartitionKey, since: int) -> IntArray:
+        """Ids of the partition's memories touched by a change after `since`, ascending."""
+        ...
+
+    def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
+        """Rows in the order of their ids; all of the partition when `ids` is None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One embedding model's vectors in this store."""
+
+    id: int
+    provider: str
+    model: str
+    dimension: int
+    fingerprint: str
+    active: bool

@@ -1,0 +1,86 @@
+"""Group commit: writers that come while a commit runs share the next one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from recollect.errors import Unavailable
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
+
+
+class _Ticket(Generic[Work, Result]):
+    __slots__ = ("error", "finished", "result", "work")
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.finished = False
+        self.result: Result | None = None
+        self.error: BaseException | None = None
+
+
+class GroupCommit(Generic[Work, Result]):
+    """Calls `commit(works) -> results` with everything that is waiting, one call at a time.
+
+    No thread of its own: the first writer to arrive commits for all who wait. When a shared commit
+    fails, each work is committed alone, so that an error reaches only the caller that caused it.
+    """
+
+    def __init__(self, commit: Callable[[Sequence[Work]], list[Result]], max_group: int = 256) -> None:
+        self._commit = commit
+        self._max_group = max_group
+        self._waiting: list[_Ticket[Work, Result]] = []
+        self._leading = False
+        self._turn = threading.Condition()
+
+    def submit(self, work: Work) -> Result:
+        """Returns the work's own result once it is committed, or raises its own error."""
+        ticket: _Ticket[Work, Result] = _Ticket(work)
+        with self._turn:
+            self._waiting.append(ticket)
+        while True:
+            with self._turn:
+                while self._leading and not ticket.finished:
+                    self._turn.wait()
+                if ticket.finished:
+                    break
+                group = self._take_lead()
+            self._lead(group)
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.result  # type: ignore[return-value]
+
+    def _take_lead(self) -> list[_Ticket[Work, Result]]:
+        self._leading = True
+        group, self._waiting = self._waiting[: self._max_group], self._waiting[self._max_group :]
+        return group
+
+    def _lead(self, group: list[_Ticket[Work, Result]]) -> None:
+        try:
+            self._commit_group(group)
+        finally:
+            with self._turn:
+                for ticket in group:
+                    if not ticket.finished:
+                        ticket.error = Unavailable("the commit was interrupted; nothing of it was written")
+                        ticket.finished = True
+                self._leading = False
+                self._turn.notify_all()
+
+    def _commit_group(self, group: list[_Ticket[Work, Result]]) -> None:
+        try:
+            results = self._commit([ticket.work for ticket in group])
+        except Exception as error:  # noqa: BLE001 - handed to the caller whose work it was
+            if len(group) > 1:
+                for ticket in group:
+                    self._commit_group([ticket])
+                return
+            group[0].error = error
+        else:
+            for ticket, result in zip(group, results, strict=True):
+                ticket.result = result
+        for ticket in group:
+            ticket.finished = True

@@ -1,0 +1,119 @@
+"""SQLite connections: many readers, one writer behind the lock, and nothing shared with a forked child."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.pool import QueuePool
+
+from recollect.errors import Closed
+from recollect.storage.driver import load_driver
+from recollect.storage.faults import translated
+from recollect.storage.lock import FileLock
+
+Durability: TypeAlias = Literal["full", "normal"]
+
+# The writer checkpoints by itself after a commit, while it still holds the lock; readers never checkpoint.
+_CHECKPOINT_PAGES = 2000
+_BUSY_MS = 30_000
+
+
+class Connections:
+    """The open handles on one database file."""
+
+    def __init__(self, path: Path, *, driver: str | None = None, durability: Durability = "full") -> None:
+        self.path = path
+        self._module, self.driver = load_driver(driver)
+        self._durability = durability
+        self._closed = False
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
+        self._engine = self._make_engine()
+        self._writer: Connection | None = None
+        self._one_writer = threading.Lock()
+
+    def _make_engine(self) -> Engine:
+        return create_engine(
+            "sqlite://", module=self._module, creator=self._connect, poolclass=QueuePool, pool_size=4, max_overflow=64
+        )
+
+    def _connect(self) -> Any:
+        raw = self._module.connect(
+            str(self.path), isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000
+        )
+        for pragma in (
+            "journal_mode=WAL",
+            f"synchronous={self._durability.upper()}",
+            "foreign_keys=ON",
+            "wal_autocheckpoint=0",
+            "trusted_schema=OFF",
+            "cell_size_check=ON",
+            "mmap_size=0",
+            "temp_store=MEMORY",
+            "cache_size=-16000",
+        ):
+            raw.execute(f"PRAGMA {pragma}")
+        return raw
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees the latest commit of any process; never waits for a writer."""
+        self._ensure_open()
+        with translated(str(self.path)), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One write transaction: on disk when this is left, undone when it raises."""
+        self._ensure_open()
+        with self._one_writer, translated(str(self.path)), self._lock():
+            connection = self._writer_connection()
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                yield connection
+                connection.exec_driver_sql("COMMIT")
+            except BaseException:
+                # After a failed write or sync nobody knows what the handle holds: the next write opens a new one.
+                self._drop_writer()
+                raise
+
+    def close(self) -> None:
+        """Closes everything; the last one out leaves a checkpointed file without a WAL."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._pid != os.getpid():
+            return
+        self._engine.dispose()
+        # Closing the last handle of all processes checkpoints, so it happens under the lock as well.
+        with self._one_writer, translated(str(self.path)), self._lock():
+            self._drop_writer()
+        self._lock.close()
+
+    def _writer_connection(self) -> Connection:
+        if self._writer is None:
+            self._writer = self._engine.connect()
+            self._writer.exec_driver_sql(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+        return self._writer
+
+    def _drop_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.invalidate()
+            writer.close()
+
+    def _ensure_open(self) -> None:
+        if self._closed:
+            raise Closed(f"the store {self.path} is closed: open a new one")
+        if self._pid != os.getpid():
+            self._engine.dispose(close=False)
+            self._start()

@@ -1,0 +1,42 @@
+"""The one place where the database's errors become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError
+
+from recollect.errors import Conflict, Incompatible, RecollectError, Unavailable
+
+_DAMAGED = ("malformed", "not a database", "file is encrypted", "corrupt", "no such table", "no such column")
+_FULL = ("disk is full", "database or disk is full")
+_READ_ONLY = ("readonly", "read-only", "attempt to write", "unable to open")
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Raises Recollect's own error, with advice, in place of a driver's."""
+    try:
+        yield
+    except RecollectError:
+        raise
+    except DBAPIError as error:
+        raise _translate(str(error.orig), where) from error
+    except OSError as error:
+        raise Unavailable(f"{where}: {error.strerror or error}") from error
+
+
+def _translate(said: str, where: str) -> RecollectError:
+    lowered = said.lower()
+    if any(sign in lowered for sign in _DAMAGED):
+        return Incompatible(f"{where} is damaged or not a Recollect database ({said}): restore a backup")
+    if any(sign in lowered for sign in _FULL):
+        return Unavailable(f"{where}: the disk is full, nothing was written: free some space, then try again")
+    if any(sign in lowered for sign in _READ_ONLY):
+        return Unavailable(f"{where} cannot be written ({said}): check the folder's permissions or choose another path")
+    if "locked" in lowered or "busy" in lowered:
+        return Unavailable(f"{where} is locked by another program ({said})", retry_after=1.0)
+    if "unique constraint" in lowered:
+        return Conflict(f"{where}: somebody else wrote the same row first ({said})")
+    return Unavailable(f"{where}: the database failed ({said})")

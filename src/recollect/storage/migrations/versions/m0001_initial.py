@@ -1,0 +1,176 @@
+"""The first schema."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "changes",
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("op", sa.TEXT(), nullable=False),
+        sa.Column("memory_id", sa.Integer(), nullable=False),
+        sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("user", sa.TEXT(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("changes_scope", "changes", ["tenant", "user", "seq"], unique=False)
+    op.create_table(
+        "executions",
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("id", sa.TEXT(), nullable=False),
+        sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("agent", sa.TEXT(), nullable=False),
+        sa.Column("workflow", sa.TEXT(), nullable=True),
+        sa.Column("session", sa.TEXT(), nullable=True),
+        sa.Column("status", sa.TEXT(), nullable=True),
+        sa.Column("duration_ms", sa.REAL(), nullable=True),
+        sa.Column("record", sa.TEXT(), nullable=False),
+        sa.Column("recorded_at", sa.BigInteger(), nullable=False),
+        sa.Column("digest", sa.BLOB(), nullable=True),
+        sa.PrimaryKeyConstraint("seq"),
+        sa.UniqueConstraint("id"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("executions_agent", "executions", ["tenant", "agent", "seq"], unique=False)
+    op.create_index("executions_workflow", "executions", ["tenant", "workflow", "seq"], unique=False)
+    op.create_table(
+        "generations",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("provider", sa.TEXT(), nullable=False),
+        sa.Column("model", sa.TEXT(), nullable=False),
+        sa.Column("dimension", sa.Integer(), nullable=False),
+        sa.Column("fingerprint", sa.TEXT(), nullable=False),
+        sa.Column("active", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_table(
+        "messages",
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("message_id", sa.TEXT(), nullable=False),
+        sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("agent", sa.TEXT(), server_default="", nullable=False),
+        sa.Column("user", sa.TEXT(), server_default="", nullable=False),
+        sa.Column("session", sa.TEXT(), server_default="", nullable=False),
+        sa.Column("role", sa.TEXT(), nullable=False),
+        sa.Column("speaker", sa.TEXT(), nullable=True),
+        sa.Column("content", sa.TEXT(), nullable=True),
+        sa.Column("payload", sa.TEXT(), nullable=False),
+        sa.Column("said_at", sa.BigInteger(), nullable=False),
+        sa.Column("recorded_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("seq"),
+        sa.UniqueConstraint("message_id", "tenant", "user", "agent", "session", name="messages_once"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("messages_in_order", "messages", ["tenant", "user", "session", "seq"], unique=False)
+    op.create_table(
+        "meta",
+        sa.Column("key", sa.TEXT(), nullable=False),
+        sa.Column("value", sa.TEXT(), nullable=False),
+        sa.PrimaryKeyConstraint("key"),
+    )
+    op.create_table(
+        "sessions",
+        sa.Column("id", sa.TEXT(), nullable=False),
+        sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("workflow", sa.TEXT(), nullable=False),
+        sa.Column("metadata", sa.TEXT(), server_default="{}", nullable=False),
+        sa.Column("opened_at", sa.BigInteger(), nullable=False),
+        sa.Column("seen_at", sa.BigInteger(), nullable=False),
+        sa.Column("ended_at", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("sessions_workflow", "sessions", ["tenant", "workflow"], unique=False)
+    op.create_table(
+        "memories",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("agent", sa.TEXT(), server_default="", nullable=False),
+        sa.Column("user", sa.TEXT(), server_default="", nullable=False),
+        sa.Column("session", sa.TEXT(), server_default="", nullable=False),
+        sa.Column("content", sa.TEXT(), nullable=False),
+        sa.Column("type", sa.TEXT(), nullable=False),
+        sa.Column("key", sa.TEXT(), nullable=True),
+        sa.Column("value", sa.TEXT(), nullable=True),
+        sa.Column("metadata", sa.TEXT(), server_default="{}", nullable=False),
+        sa.Column("source", sa.TEXT(), nullable=True),
+        sa.Column("trust", sa.TEXT(), server_default="user", nullable=False),
+        sa.Column("importance", sa.REAL(), nullable=False),
+        sa.Column("message_seq", sa.Integer(), nullable=True),
+        sa.Column("message_id", sa.TEXT(), nullable=True),
+        sa.Column("speaker", sa.TEXT(), nullable=True),
+        sa.Column("recorded_at", sa.BigInteger(), nullable=False),
+        sa.Column("valid_from", sa.BigInteger(), nullable=False),
+        sa.Column("valid_to", sa.BigInteger(), nullable=True),
+        sa.Column("expires_at", sa.BigInteger(), nullable=True),
+        sa.Column("superseded_by", sa.Integer(), nullable=True),
+        sa.Column("archived_at", sa.BigInteger(), nullable=True),
+        sa.Column("quarantined_at", sa.BigInteger(), nullable=True),
+        sa.Column("access_count", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("accessed_at", sa.BigInteger(), nullable=True),
+        sa.Column("content_hash", sa.BLOB(), nullable=False),
+        sa.Column("idempotency_key", sa.TEXT(), nullable=True),
+        sa.Column("version", sa.Integer(), server_default="1", nullable=False),
+        sa.ForeignKeyConstraint(
+            ["message_seq"],
+            ["messages.seq"],
+        ),
+        sa.PrimaryKeyConstraint("id"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("memories_hash", "memories", ["content_hash"], unique=False)
+    op.create_index(
+        "memories_key",
+        "memories",
+        ["tenant", "agent", "user", "key"],
+        unique=True,
+        sqlite_where=sa.text("key IS NOT NULL"),
+    )
+    op.create_index(
+        "memories_message", "memories", ["message_seq"], unique=False, sqlite_where=sa.text("message_seq IS NOT NULL")
+    )
+    op.create_index(
+        "memories_once",
+        "memories",
+        ["idempotency_key"],
+        unique=False,
+        sqlite_where=sa.text("idempotency_key IS NOT NULL"),
+    )
+    op.create_index("memories_scope", "memories", ["tenant", "user", "id"], unique=False)
+    op.create_table(
+        "associations",
+        sa.Column("memory_id", sa.Integer(), nullable=False),
+        sa.Column("related_memory_id", sa.Integer(), nullable=False),
+        sa.Column("relationship_type", sa.TEXT(), nullable=False),
+        sa.Column("strength", sa.REAL(), nullable=False),
+        sa.ForeignKeyConstraint(["memory_id"], ["memories.id"], ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["related_memory_id"], ["memories.id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("memory_id", "related_memory_id", "relationship_type"),
+    )
+    op.create_index("associations_back", "associations", ["related_memory_id"], unique=False)
+    op.create_table(
+        "vectors",
+        sa.Column("memory_id", sa.Integer(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("data", sa.BLOB(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["generation"],
+            ["generations.id"],
+        ),
+        sa.ForeignKeyConstraint(["memory_id"], ["memories.id"], ondelete="CASCADE"),
+    )
+    op.create_index("vectors_once", "vectors", ["memory_id", "generation"], unique=True)
+    op.execute(
+        """
+CREATE VIRTUAL TABLE memory_text USING fts5(
+  terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'"
+)
+"""
+    )

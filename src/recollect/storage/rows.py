@@ -1,0 +1,98 @@
+"""Between rows and values: times, scope names, JSON, and `Memory` itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, select
+
+from recollect.errors import InvalidType
+from recollect.storage.base import Draft, PartitionKey
+from recollect.storage.schema import memories
+from recollect.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+_M = memories.c
+MEMORY_COLUMNS = [
+    _M.id, _M.content, _M.type, _M.importance, _M.recorded_at, _M.valid_from, _M.tenant, _M.agent, _M.user, _M.session,
+    _M.source, _M.trust, _M.metadata, _M.key, _M.value, _M.message_id, _M.speaker, _M.valid_to, _M.expires_at,
+    _M.superseded_by, _M.archived_at, _M.quarantined_at, _M.version,
+]  # fmt: skip
+SELECT_MEMORY = select(*MEMORY_COLUMNS)
+
+
+def to_micros(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def micros_or_none(moment: datetime | None) -> int | None:
+    return None if moment is None else to_micros(moment)
+
+
+def to_json(value: JSON) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def name(value: str | AnyUser | None) -> str:
+    """A scope name as the tables hold it: the empty string when there is none."""
+    if isinstance(value, AnyUser):
+        raise InvalidType("a memory belongs to one user or to none: ANY is for reading")
+    return value or ""
+
+
+def memory_from_row(row: Sequence[Any]) -> Memory:
+    """A `Memory` from the columns of `SELECT_MEMORY`."""
+    return Memory(
+        row[0], row[1], MemoryType(row[2]), row[3], from_micros(row[4]), from_micros(row[5]),
+        tenant=row[6], agent=row[7] or None, user=row[8] or None, session=row[9] or None, source=row[10], trust=row[11],
+        metadata=json.loads(row[12]), key=row[13], value=None if row[14] is None else json.loads(row[14]),
+        message_id=row[15], speaker=row[16], valid_to=_moment(row[17]), expires_at=_moment(row[18]),
+        superseded_by=row[19], archived_at=_moment(row[20]), quarantined_at=_moment(row[21]), version=row[22],
+    )  # fmt: skip
+
+
+def memory_from_draft(draft: Draft, memory_id: int, version: int = 1, recorded_at: datetime | None = None) -> Memory:
+    """The `Memory` that a draft has become, sharing nothing with the caller's own objects."""
+    scope, message = draft.scope, draft.message
+    return Memory(
+        memory_id, draft.content, draft.type, draft.importance, recorded_at or draft.recorded_at, draft.valid_from,
+        tenant=scope.tenant, agent=scope.agent, user=name(scope.user) or None, session=scope.session,
+        source=draft.source, trust=draft.trust, metadata=json.loads(to_json(draft.metadata)), key=draft.key,
+        value=json.loads(to_json(draft.value)), message_id=message.message_id if message else None,
+        speaker=message.speaker if message else None, expires_at=draft.expires_at, version=version,
+    )  # fmt: skip
+
+
+def in_scope(scope: Scope) -> list[ColumnElement[bool]]:
+    """The scope as conditions: tenant and user always, agent and session when named."""
+    conditions = in_partition(PartitionKey(scope.tenant, scope.user))
+    if scope.agent is not None:
+        conditions.append(_M.agent == scope.agent)
+    if scope.session is not None:
+        conditions.append(_M.session == scope.session)
+    return conditions
+
+
+def in_partition(key: PartitionKey) -> list[ColumnElement[bool]]:
+    conditions = [_M.tenant == key.tenant]
+    if key.user is not ANY:
+        conditions.append(_M.user == name(key.user))
+    return conditions
+
+
+def owned_by(scope: Scope) -> list[ColumnElement[bool]]:
+    """Exactly this tenant, agent and user; a name that is not set means those without one."""
+    return [_M.tenant == scope.tenant, _M.agent == name(scope.agent), _M.user == name(scope.user)]
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)

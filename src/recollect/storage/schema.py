@@ -1,0 +1,170 @@
+"""The tables. Times are microseconds since 1970 UTC; a scope name that is not set is the empty string."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BLOB,
+    REAL,
+    TEXT,
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    UniqueConstraint,
+    column,
+    table,
+    text,
+)
+
+HEAD = "0001"
+"""The newest migration; a store at this version opens without loading Alembic."""
+
+metadata = MetaData()
+
+
+def _scope() -> list[Column[str]]:
+    named = [Column(name, TEXT, nullable=False, server_default="") for name in ("agent", "user", "session")]
+    return [Column("tenant", TEXT, nullable=False), *named]
+
+
+meta = Table("meta", metadata, Column("key", TEXT, primary_key=True), Column("value", TEXT, nullable=False))
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("message_id", TEXT, nullable=False),
+    *_scope(),
+    Column("role", TEXT, nullable=False),
+    Column("speaker", TEXT),
+    Column("content", TEXT),
+    Column("payload", TEXT, nullable=False),
+    Column("said_at", BigInteger, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    UniqueConstraint("message_id", "tenant", "user", "agent", "session", name="messages_once"),
+    Index("messages_in_order", "tenant", "user", "session", "seq"),
+    sqlite_autoincrement=True,
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    *_scope(),
+    Column("content", TEXT, nullable=False),
+    Column("type", TEXT, nullable=False),
+    Column("key", TEXT),
+    Column("value", TEXT),
+    Column("metadata", TEXT, nullable=False, server_default="{}"),
+    Column("source", TEXT),
+    Column("trust", TEXT, nullable=False, server_default="user"),
+    Column("importance", REAL, nullable=False),
+    Column("message_seq", Integer, ForeignKey("messages.seq")),
+    Column("message_id", TEXT),
+    Column("speaker", TEXT),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("valid_from", BigInteger, nullable=False),
+    Column("valid_to", BigInteger),
+    Column("expires_at", BigInteger),
+    Column("superseded_by", Integer),
+    Column("archived_at", BigInteger),
+    Column("quarantined_at", BigInteger),
+    Column("access_count", Integer, nullable=False, server_default="0"),
+    Column("accessed_at", BigInteger),
+    Column("content_hash", BLOB, nullable=False),
+    Column("idempotency_key", TEXT),
+    Column("version", Integer, nullable=False, server_default="1"),
+    Index("memories_scope", "tenant", "user", "id"),
+    Index("memories_hash", "content_hash"),
+    Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
+    Index("memories_key", "tenant", "agent", "user", "key", unique=True, sqlite_where=text("key IS NOT NULL")),
+    Index("memories_once", "idempotency_key", sqlite_where=text("idempotency_key IS NOT NULL")),
+    sqlite_autoincrement=True,
+)
+
+generations = Table(
+    "generations",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("provider", TEXT, nullable=False),
+    Column("model", TEXT, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("fingerprint", TEXT, nullable=False),
+    Column("active", Integer, nullable=False),
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), nullable=False),
+    Column("generation", Integer, ForeignKey("generations.id"), nullable=False),
+    Column("data", BLOB, nullable=False),
+    Index("vectors_once", "memory_id", "generation", unique=True),
+)
+
+associations = Table(
+    "associations",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("related_memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("relationship_type", TEXT, primary_key=True),
+    Column("strength", REAL, nullable=False),
+    Index("associations_back", "related_memory_id"),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("tenant", TEXT, nullable=False),
+    Column("workflow", TEXT, nullable=False),
+    Column("metadata", TEXT, nullable=False, server_default="{}"),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Index("sessions_workflow", "tenant", "workflow"),
+)
+
+executions = Table(
+    "executions",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("id", TEXT, nullable=False, unique=True),
+    Column("tenant", TEXT, nullable=False),
+    Column("agent", TEXT, nullable=False),
+    Column("workflow", TEXT),
+    Column("session", TEXT),
+    Column("status", TEXT),
+    Column("duration_ms", REAL),
+    Column("record", TEXT, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("digest", BLOB),
+    Index("executions_agent", "tenant", "agent", "seq"),
+    Index("executions_workflow", "tenant", "workflow", "seq"),
+    sqlite_autoincrement=True,
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("op", TEXT, nullable=False),
+    Column("memory_id", Integer, nullable=False),
+    Column("tenant", TEXT, nullable=False),
+    Column("user", TEXT, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Index("changes_scope", "tenant", "user", "seq"),
+    sqlite_autoincrement=True,
+)
+
+# FTS5 is not one of SQLAlchemy's tables. Its words come from `recollect.text.terms`, so its own tokenizer
+# only splits at spaces: every character class that can stand in a term counts as part of a word.
+memory_text = table("memory_text", column("rowid", Integer), column("terms", TEXT))
+CREATE_MEMORY_TEXT = """
+CREATE VIRTUAL TABLE memory_text USING fts5(
+  terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'"
+)
+"""

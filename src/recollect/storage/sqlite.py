@@ -1,0 +1,192 @@
+"""The embedded store: one SQLite file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import Connection, func, insert, make_url, select
+from sqlalchemy.exc import ArgumentError
+
+from recollect.embedding.base import EmbedderIdentity
+from recollect.errors import InvalidInput
+from recollect.storage import generations, integrity, migrations, reading, schema
+from recollect.storage.base import Change, Generation, IndexRow, PartitionKey
+from recollect.storage.commit import GroupCommit
+from recollect.storage.connections import Connections, Durability
+from recollect.storage.driver import Driver
+from recollect.storage.faults import translated
+from recollect.storage.rows import to_micros
+from recollect.storage.writing import apply_changes
+from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SQLiteStore:
+    """Memories in one SQLite file: WAL, full sync, one lock in front of writes, shared commits."""
+
+    def __init__(
+        self, path: Path, *, driver: str | None = None, durability: Durability = "full", clock: Clock = utc_now
+    ) -> None:
+        self.path = path
+        self._clock = clock
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        with translated(str(path)):
+            _create_private(path)
+        self._connections = Connections(path, driver=driver, durability=durability)
+        self._commits = GroupCommit(self._commit)
+        self.id = self._prepare()
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Path,
+        *,
+        driver: str | None = None,
+        durability: Durability = "full",
+        clock: Clock = utc_now,
+    ) -> SQLiteStore:
+        """A store from `sqlite:///file.db` or a path; `sqlite://` is a private file, gone at `close()`."""
+        path = url if isinstance(url, Path) else _path_of(url)
+        if path is not None:
+            return cls(path, driver=driver, durability=durability, clock=clock)
+        folder = tempfile.TemporaryDirectory(prefix="recollect-")
+        store = cls(Path(folder.name) / "memory.db", driver=driver, durability="normal", clock=clock)
+        store._temporary = folder
+        return store
+
+    @property
+    def driver(self) -> Driver:
+        return self._connections.driver
+
+    def close(self) -> None:
+        """May be called twice."""
+        self._connections.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def apply(self, changes: Sequence[Change]) -> list[Outcome]:
+        """All changes in one commit, which writers of other threads may share; on disk when this returns."""
+        return self._commits.submit(changes) if changes else []
+
+    def _commit(self, works: Sequence[Sequence[Change]]) -> list[list[Outcome]]:
+        at = to_micros(self._clock())
+        with self._connections.writing() as connection:
+            outcomes = iter(apply_changes(connection, [change for work in works for change in work], at))
+        return [[next(outcomes) for _ in work] for work in works]
+
+    def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
+        with self._connections.reading() as connection:
+            return reading.get_memories(connection, scope, ids)
+
+    def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]:
+        with self._connections.reading() as connection:
+            return reading.find_memories(connection, scope, where, limit, after)
+
+    def matching(self, scope: Scope, where: Filter) -> IntArray:
+        with self._connections.reading() as connection:
+            return reading.matching_ids(connection, scope, where)
+
+    def related(self, scope: Scope, memory_id: int, *, kind: str | None, depth: int) -> list[Related]:
+        with self._connections.reading() as connection:
+            return reading.related_memories(connection, scope, memory_id, kind, depth)
+
+    def by_key(self, scope: Scope, key: str) -> Memory | None:
+        with self._connections.reading() as connection:
+            return reading.memory_by_key(connection, scope, key)
+
+    def head(self) -> int:
+        with self._connections.reading() as connection:
+            return reading.head(connection)
+
+    def changed(self, key: PartitionKey, since: int) -> IntArray:
+        with self._connections.reading() as connection:
+            return reading.changed_ids(connection, key, since)
+
+    def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
+        with self._connections.reading() as connection:
+            yield from reading.index_rows(connection, key, ids, generation)
+
+    def generation(self, identity: EmbedderIdentity) -> Generation | None:
+        """The vectors this embedder may read and add to; `Incompatible` when another model made them."""
+        with self._connections.reading() as connection:
+            return generations.require(connection, identity)
+
+    def start_generation(self, identity: EmbedderIdentity, *, activate: bool) -> Generation:
+        with self._connections.writing() as connection:
+            if activate and (known := generations.require(connection, identity)):
+                return known
+            return generations.start(connection, identity, activate=activate)
+
+    def switch_generation(self, generation_id: int) -> bool:
+        """Whether the generation now answers; False while memories are still missing from it."""
+        with self._connections.writing() as connection:
+            return generations.switch(connection, generation_id)
+
+    def without_vector(self, generation_id: int, *, limit: int) -> list[tuple[int, str]]:
+        with self._connections.reading() as connection:
+            return generations.missing(connection, generation_id, limit)
+
+    def count_without_vector(self, generation_id: int) -> int:
+        with self._connections.reading() as connection:
+            return generations.count_missing(connection, generation_id)
+
+    def put_vectors(self, generation_id: int, made: Sequence[tuple[int, str, FloatArray]]) -> None:
+        with self._connections.writing() as connection:
+            generations.put_vectors(connection, generation_id, made)
+
+    def known_vectors(self, generation_id: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        with self._connections.reading() as connection:
+            return generations.by_hash(connection, generation_id, hashes)
+
+    def counts(self, tenant: str) -> dict[str, int]:
+        """How many memories of each type a tenant has."""
+        m = schema.memories.c
+        with self._connections.reading() as connection:
+            rows = connection.execute(select(m.type, func.count()).where(m.tenant == tenant).group_by(m.type))
+            return {row[0]: row[1] for row in rows}
+
+    def check(self) -> list[str]:
+        """What is wrong with the file, one sentence each; empty when rows, text and vectors agree."""
+        with self._connections.reading() as connection:
+            return integrity.problems(connection)
+
+    def _prepare(self) -> str:
+        with self._connections.reading() as connection:
+            ready = migrations.current_version(connection) == schema.HEAD
+        if not ready:
+            with self._connections.writing() as connection:
+                migrations.upgrade(connection)
+                _name_store(connection)
+        with self._connections.reading() as connection:
+            return str(connection.execute(select(schema.meta.c.value).where(schema.meta.c.key == "store_id")).scalar())
+
+
+def _name_store(connection: Connection) -> None:
+    row = {"key": "store_id", "value": uuid.uuid4().hex}
+    connection.execute(insert(schema.meta).prefix_with("OR IGNORE").values(row))
+
+
+def _path_of(url: str) -> Path | None:
+    """The file behind a URL or path; None for a database in memory."""
+    if "://" not in url:
+        return Path(url)
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise InvalidInput(f"{url!r} is not a database URL: write sqlite:///memories.db") from error
+    if parsed.get_backend_name() != "sqlite":
+        raise InvalidInput(f"no store for {parsed.get_backend_name()!r}: write sqlite:///memories.db")
+    return None if parsed.database in (None, "", ":memory:") else Path(parsed.database)
+
+
+def _create_private(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))

@@ -1,0 +1,120 @@
+"""Changes → rows, inside the transaction that the store opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from sqlalchemy import Connection, delete, exists, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from recollect.errors import Conflict, NotFound
+from recollect.storage import adding
+from recollect.storage.base import Add, Change, Edit, Link, Remove
+from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by
+from recollect.storage.schema import associations, memories, memory_text, messages, vectors
+from recollect.types import Outcome, Scope
+
+_CHUNK = 500
+
+
+def apply_changes(connection: Connection, wanted: Sequence[Change], at: int) -> list[Outcome]:
+    """One outcome a change, in order. Additions that stand together are written together."""
+    outcomes: list[Outcome] = []
+    for bulk, run in groupby(wanted, key=_is_plain_add):
+        if bulk:
+            outcomes += adding.add_all(connection, [change.draft for change in run if isinstance(change, Add)], at)
+        else:
+            outcomes += [_apply_one(connection, change, at) for change in run]
+    return outcomes
+
+
+def _is_plain_add(change: Change) -> bool:
+    return isinstance(change, Add) and change.draft.key is None
+
+
+def _apply_one(connection: Connection, change: Change, at: int) -> Outcome:
+    match change:
+        case Edit():
+            return _edit(connection, change, at)
+        case Remove():
+            return _remove(connection, change, at)
+        case Link():
+            return _link(connection, change)
+        case Add():
+            return _save(connection, change, at)
+
+
+def _save(connection: Connection, change: Add, at: int) -> Outcome:
+    """A keyed memory: a new row, or the row of that key replaced."""
+    draft = change.draft
+    mine = (memories.c.key == draft.key, *owned_by(draft.scope))
+    known = connection.execute(select(memories.c.id, memories.c.version).where(*mine)).first()
+    if known is None:
+        return adding.add_all(connection, [draft], at)[0]
+    return _edit(connection, Edit(known[0], known[1], draft), at)
+
+
+def _edit(connection: Connection, change: Edit, at: int) -> Outcome:
+    draft = change.draft
+    scope = Scope(draft.scope.tenant, user=draft.scope.user)
+    row = connection.execute(SELECT_MEMORY.where(memories.c.id == change.id, *in_scope(scope))).first()
+    if row is None:
+        raise NotFound(f"no memory {change.id} in {scope}")
+    known = memory_from_row(row)
+    if known.version != change.version:
+        raise Conflict(f"memory {change.id} was changed meanwhile (version {known.version}): read it again")
+    values = adding.edited_columns(draft) | {"version": known.version + 1}
+    connection.execute(update(memories).where(memories.c.id == change.id).values(values))
+    connection.execute(update(memory_text).where(memory_text.c.rowid == change.id).values(terms=draft.terms))
+    if draft.vector is not None or draft.content != known.content:
+        connection.execute(delete(vectors).where(vectors.c.memory_id == change.id))
+        adding.insert_vectors(connection, [(change.id, draft)])
+    adding.insert_changes(connection, "edit", [(change.id, known.tenant, known.user or "")], at)
+    row = connection.execute(SELECT_MEMORY.where(memories.c.id == change.id)).one()
+    return Outcome("stored", memory_from_row(row))
+
+
+def _remove(connection: Connection, change: Remove, at: int) -> Outcome:
+    gone: list[_Doomed] = []
+    for start in range(0, len(change.ids), _CHUNK):
+        gone += _doomed(connection, change.scope, change.ids[start : start + _CHUNK])
+    for start in range(0, len(gone), _CHUNK):
+        _delete_rows(connection, gone[start : start + _CHUNK])
+    adding.insert_changes(connection, "remove", [(row.id, row.tenant, row.user) for row in gone], at)
+    return Outcome("stored", None, f"{len(gone)} removed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Doomed:
+    id: int
+    tenant: str
+    user: str
+    message_seq: int | None
+
+
+def _doomed(connection: Connection, scope: Scope, ids: Sequence[int]) -> list[_Doomed]:
+    columns = (memories.c.id, memories.c.tenant, memories.c.user, memories.c.message_seq)
+    rows = connection.execute(select(*columns).where(memories.c.id.in_(ids), *in_scope(scope)))
+    return [_Doomed(*row) for row in rows]
+
+
+def _delete_rows(connection: Connection, gone: Sequence[_Doomed]) -> None:
+    ids = [row.id for row in gone]
+    connection.execute(delete(memory_text).where(memory_text.c.rowid.in_(ids)))
+    connection.execute(delete(memories).where(memories.c.id.in_(ids)))  # vectors and associations cascade
+    spoken = [row.message_seq for row in gone if row.message_seq is not None]
+    still_used = exists().where(memories.c.message_seq == messages.c.seq)
+    connection.execute(delete(messages).where(messages.c.seq.in_(spoken), ~still_used))
+
+
+def _link(connection: Connection, change: Link) -> Outcome:
+    link = change.association
+    ids = {link.memory_id, link.related_memory_id}
+    found = set(connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), *in_scope(change.scope))))
+    if missing := ids - found:
+        raise NotFound(f"no memory {', '.join(map(str, sorted(missing)))} in {change.scope}")
+    statement = upsert(associations).values(dict(link))
+    connection.execute(statement.on_conflict_do_update(set_={"strength": statement.excluded.strength}))
+    return Outcome("stored", None, f"{link.memory_id} {link.relationship_type} {link.related_memory_id}")

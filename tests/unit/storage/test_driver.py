@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.storage import driver
+
+
+@pytest.mark.parametrize(
+    ("version", "buggy"),
+    [
+        ("3.6.23", False),
+        ("3.7.0", True),
+        ("3.40.1", True),
+        ("3.44.5", True),
+        ("3.44.6", False),
+        ("3.45.0", True),
+        ("3.50.6", True),
+        ("3.50.7", False),
+        ("3.51.2", True),
+        ("3.51.3", False),
+        ("3.53.4", False),
+    ],
+)
+def test_the_wal_reset_bug_is_known_by_version(version: str, buggy: bool) -> None:
+    assert driver.has_wal_reset_bug(version) is buggy
+
+
+def test_the_newest_library_is_preferred() -> None:
+    module, chosen = driver.load_driver()
+    assert chosen.name == "pysqlite3"
+    assert chosen.version == module.sqlite_version
+
+
+def test_the_standard_library_can_be_asked_for_and_an_old_one_is_reported(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_warned", set())
+    with caplog.at_level(logging.WARNING, logger="recollect"):
+        driver.load_driver("sqlite3")
+        _, chosen = driver.load_driver("sqlite3")
+    assert chosen.name == "sqlite3"
+    assert len(caplog.records) == (1 if chosen.wal_reset_bug else 0)
+
+
+def test_an_unknown_driver_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="use one of pysqlite3, sqlite3"):
+        driver.load_driver("duckdb")
