@@ -1,0 +1,64 @@
+"""Blocking calls off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from recollect.errors import Closed
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Inner = TypeVar("Inner")
+Inner_co = TypeVar("Inner_co", covariant=True)
+
+
+class Facade(Protocol[Inner_co]):
+    """An async class in front of a blocking one."""
+
+    @property
+    def _inner(self) -> Inner_co: ...
+
+    @property
+    def _threads(self) -> Threads: ...
+
+
+class Threads:
+    """Where blocking calls run: those that wait for a model have their own threads, so the rest never queue there."""
+
+    def __init__(self) -> None:
+        self._store = ThreadPoolExecutor(8, thread_name_prefix="recollect-store")
+        self._model = ThreadPoolExecutor(4, thread_name_prefix="recollect-model")
+        self.closed = False
+
+    async def run(self, call: Callable[[], R], *, model: bool) -> R:
+        """The call's result. Cancelled, it still waits for the call to end: a write is done or not, never unknown."""
+        if self.closed:
+            raise Closed("this MemoryManager is closed: make a new one")
+        executor = self._model if model else self._store
+        future = asyncio.get_running_loop().run_in_executor(executor, call)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            await asyncio.wait([future])
+            raise
+
+    def close(self) -> None:
+        self.closed = True
+        self._store.shutdown(wait=True)
+        self._model.shutdown(wait=True)
+
+
+def off_loop(
+    method: Callable[Concatenate[Inner, P], R], *, model: bool = False
+) -> Callable[Concatenate[Facade[Inner], P], Coroutine[Any, Any, R]]:
+    """The async twin of a blocking method: same name, same signature, same result, awaited."""
+
+    @functools.wraps(method)
+    async def call(self: Facade[Inner], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._threads.run(functools.partial(method, self._inner, *args, **kwargs), model=model)
+
+    return call

@@ -1,0 +1,54 @@
+"""The long-term half of a manager: store, vectors, index and recall, opened together on first use."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from recollect.embedding.base import Embedder
+from recollect.index.partitions import Partitions
+from recollect.parts.memories import Memories
+from recollect.parts.recaller import Recaller
+from recollect.parts.reembedding import reembed
+from recollect.parts.vectors import Vectors
+from recollect.settings import MemoryConfig
+from recollect.storage.sqlite import SQLiteStore
+from recollect.types import Clock, Progress
+
+
+class Engine:
+    """Everything that stands on one database file."""
+
+    def __init__(self, config: MemoryConfig, embedder: Embedder | None, clock: Clock) -> None:
+        self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
+        self.store = SQLiteStore.open(database_url(config), durability=config.durability, clock=clock)
+        self.vectors = Vectors(self.store, embedder)
+        self.partitions = Partitions(self.store, store_id=self.store.id, path=index_path(config, self.store.path))
+        self.memories = Memories(self.store, self.vectors, clock)
+        self.recaller = Recaller(self.store, self.vectors, self.partitions, clock)
+
+    def reembed(self, progress: Progress | None) -> int:
+        if self.vectors.embedder is None:
+            return 0
+        return reembed(self.store, self.vectors.embedder, progress)
+
+    def close(self) -> None:
+        try:
+            self.partitions.close()
+        finally:
+            self.store.close()
+
+
+def database_url(config: MemoryConfig) -> str:
+    """The database's URL, a relative file taken from the storage folder where one is set."""
+    prefix, _, name = config.db_url.partition(":///")
+    if config.storage_dir is None or prefix != "sqlite" or not name or name == ":memory:" or Path(name).is_absolute():
+        return config.db_url
+    return f"sqlite:///{Path(config.storage_dir) / name}"
+
+
+def index_path(config: MemoryConfig, database: Path) -> Path:
+    """The index file: where it is set, else beside the database."""
+    if config.faiss_index_path is not None:
+        return Path(config.storage_dir or "") / config.faiss_index_path
+    return database.with_name(f"{config.vector_store or database.stem}.faiss")

@@ -1,0 +1,194 @@
+"""Long-term memories, the writing side: what is given becomes rows, in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from recollect.arguments import check_whole
+from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.parts.drafts import Common, Content, draft_or_rejection, listed, text_draft
+from recollect.parts.vectors import Vectors
+from recollect.storage.base import Add, Draft, Edit, Link, Remove
+from recollect.text import clean_text, content_hash, terms
+from recollect.types import (
+    JSON,
+    Association,
+    Clock,
+    Filter,
+    Memory,
+    MemoryType,
+    Outcome,
+    Progress,
+    Record,
+    Related,
+    Scope,
+)
+
+if TYPE_CHECKING:
+    from recollect.storage.sqlite import SQLiteStore
+
+_PAGE = 1000
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned(Record):
+    """One memory that a clean-up takes, and why."""
+
+    id: int
+    content: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupReport(Record):
+    """What a clean-up did, or would do."""
+
+    examined: int
+    removed: int
+    """How many went; with `dry_run`, how many would."""
+    memories: tuple[Cleaned, ...]
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The fields of an update; None leaves a field as it is."""
+
+    content: str | None = None
+    type: MemoryType | None = None
+    source: str | None = None
+    metadata: dict[str, JSON] | None = None
+    importance: float | None = None
+
+
+class Memories:
+    """Adds, changes, links and removes memories."""
+
+    def __init__(self, store: SQLiteStore, vectors: Vectors, clock: Clock) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._clock = clock
+
+    def add(self, contents: Sequence[str], call: Common, progress: Progress | None = None) -> list[Memory]:
+        """Each text as a memory of its own, whatever is there already."""
+        drafts = [text_draft(content, call) for content in contents]
+        return [_stored(outcome) for outcome in self._write(drafts, progress)]
+
+    def remember(
+        self, content: Content | Sequence[Content], call: Common, once: str | None, progress: Progress | None = None
+    ) -> list[Outcome]:
+        """Texts and messages; what is known already is recognised."""
+        contents = listed(content)
+        keys = _numbered(once, len(contents))
+        judged = [draft_or_rejection(item, call, key) for item, key in zip(contents, keys, strict=True)]
+        written = iter(self._write([item for item in judged if isinstance(item, Draft)], progress))
+        return [next(written) if isinstance(item, Draft) else item for item in judged]
+
+    def save(self, call: Common, key: str, value: JSON, text: str) -> Memory:
+        """A value under a key of its agent; saving again replaces it."""
+        return _stored(self._write([text_draft(text, call, key=key, value=value)])[0])
+
+    def get(self, scope: Scope, memory_id: int) -> Memory:
+        memory = self._store.get(scope, [memory_id])[0]
+        if memory is None or _expired(memory, self._clock()):
+            raise NotFound(f"no memory {memory_id} in {scope}")
+        return memory
+
+    def by_key(self, scope: Scope, key: str) -> Memory | None:
+        return self._store.by_key(scope, key)
+
+    def update(self, scope: Scope, memory_id: int, patch: Patch) -> Memory:
+        """Reads, patches and writes; tries again when somebody else was faster."""
+        if patch == Patch():
+            raise InvalidInput("nothing to update: give content, type, source, metadata or importance")
+        for attempt in range(_TRIES):
+            known = self.get(scope, memory_id)
+            draft = self._vectors.attach([_patched(known, patch)])[0]
+            try:
+                return _stored(self._store.apply([Edit(memory_id, known.version, draft)])[0])
+            except Conflict:
+                if attempt == _TRIES - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def delete(self, scope: Scope, ids: Sequence[int]) -> int:
+        """Removes all of them, or none when one is not there."""
+        missing = [key for key, memory in zip(ids, self._store.get(scope, ids), strict=True) if memory is None]
+        if missing:
+            raise NotFound(f"no memory {', '.join(map(str, missing))} in {scope}")
+        self._store.apply([Remove(scope, tuple(ids))])
+        return len(set(ids))
+
+    def associate(self, scope: Scope, association: Association) -> Association:
+        if association.memory_id == association.related_memory_id:
+            raise InvalidInput(f"memory {association.memory_id} cannot be associated with itself")
+        self._store.apply([Link(scope, association)])
+        return association
+
+    def related(self, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
+        self.get(scope, memory_id)
+        return self._store.related(scope, memory_id, kind=kind, depth=check_whole(depth, "depth", most=10))
+
+    def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
+        """Memories older than `max_age` whose importance lies below the minimum."""
+        now, examined, after, doomed = self._clock(), 0, 0, list[Cleaned]()
+        where = Filter(max_importance=min_importance)
+        while page := self._store.find(scope, where, limit=_PAGE, after=after):
+            examined, after = examined + len(page), page[-1].id
+            doomed += [_cleaned(memory, now) for memory in page if _is_old(memory, now - max_age, min_importance)]
+        if doomed and not dry_run:
+            self._store.apply([Remove(scope, tuple(each.id for each in doomed))])
+        return CleanupReport(examined, len(doomed), tuple(doomed), dry_run)
+
+    def _write(self, drafts: Sequence[Draft], progress: Progress | None = None) -> list[Outcome]:
+        return self._store.apply([Add(draft) for draft in self._vectors.attach(drafts, progress)])
+
+
+def _stored(outcome: Outcome) -> Memory:
+    assert outcome.memory is not None
+    return outcome.memory
+
+
+def _numbered(once: str | None, count: int) -> list[str | None]:
+    if once is None:
+        return [None] * count
+    key = clean_text(once, "idempotency_key")
+    return [key] if count == 1 else [f"{key}#{n}" for n in range(count)]
+
+
+def _expired(memory: Memory, now: datetime) -> bool:
+    return memory.expires_at is not None and memory.expires_at <= now
+
+
+def _patched(known: Memory, patch: Patch) -> Draft:
+    content = known.content if patch.content is None else clean_text(patch.content)
+    metadata = known.metadata if patch.metadata is None else patch.metadata
+    return Draft(
+        content=content,
+        type=patch.type or known.type,
+        scope=Scope(known.tenant, known.agent, known.user, known.session),
+        importance=known.importance if patch.importance is None else patch.importance,
+        recorded_at=known.recorded_at,
+        valid_from=known.valid_from,
+        content_hash=content_hash(content),
+        terms=" ".join(terms(content)),
+        source=patch.source or known.source,
+        trust=known.trust,
+        metadata=metadata,
+        key=known.key,
+        value=known.value,
+        expires_at=known.expires_at,
+    )
+
+
+def _is_old(memory: Memory, before: datetime, min_importance: float) -> bool:
+    return memory.recorded_at < before and memory.importance < min_importance
+
+
+def _cleaned(memory: Memory, now: datetime) -> Cleaned:
+    age = (now - memory.recorded_at).days
+    return Cleaned(memory.id, memory.content, f"{age} days old, importance {memory.importance:g}")

@@ -1,0 +1,66 @@
+"""Drafts → drafts with vectors. Runs before any transaction opens; nothing is embedded twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recollect.embedding.base import Embedder
+from recollect.storage.base import Draft
+from recollect.types import FloatArray, Progress
+
+if TYPE_CHECKING:
+    from recollect.storage.sqlite import SQLiteStore
+
+_BATCH = 256
+
+
+class Vectors:
+    """The embedder beside the store: which generation it writes, and what it has made before."""
+
+    def __init__(self, store: SQLiteStore, embedder: Embedder | None) -> None:
+        self._store = store
+        self.embedder = embedder
+
+    def generation(self) -> int | None:
+        """The generation to search in; None when there are no vectors. `Incompatible` for a foreign model."""
+        if self.embedder is None:
+            return None
+        known = self._store.generation(self.embedder.identity)
+        return known.id if known else None
+
+    def attach(self, drafts: Sequence[Draft], progress: Progress | None = None) -> list[Draft]:
+        """The drafts with their vectors; unchanged when vector search is off."""
+        if self.embedder is None or not drafts:
+            return list(drafts)
+        generation = self._writable()
+        ready: list[Draft] = []
+        for start in range(0, len(drafts), _BATCH):
+            part = drafts[start : start + _BATCH]
+            rows = self._embed(part, generation)
+            ready += [replace(d, vector=row, generation=generation) for d, row in zip(part, rows, strict=True)]
+            if progress is not None:
+                progress(len(ready), len(drafts))
+        return ready
+
+    def query(self, text: str) -> FloatArray | None:
+        """The vector of a question; None when vector search is off."""
+        return None if self.embedder is None else self.embedder.embed([text], kind="query")[0]
+
+    def _writable(self) -> int:
+        assert self.embedder is not None
+        known = self._store.generation(self.embedder.identity)
+        return (known or self._store.start_generation(self.embedder.identity, activate=True)).id
+
+    def _embed(self, drafts: Sequence[Draft], generation: int) -> list[FloatArray]:
+        import numpy as np
+
+        assert self.embedder is not None
+        made = self._store.known_vectors(generation, list({draft.content_hash for draft in drafts}))
+        known = {key: np.frombuffer(data, "<f4") for key, data in made.items()}
+        missing = {d.content_hash: d.content for d in drafts if d.content_hash not in known}
+        if missing:
+            fresh = self.embedder.embed(list(missing.values()), kind="passage")
+            known.update(zip(missing, fresh, strict=True))
+        return [known[draft.content_hash] for draft in drafts]

@@ -1,0 +1,24 @@
+"""What a type checker must understand of the public API; checked by mypy, never run."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+from recollect import Hit, Memory, MemoryManager, MemoryType, Message, Outcome, Recall
+from recollect.aio.manager import MemoryManager as AsyncMemoryManager
+
+
+def sync(manager: MemoryManager) -> None:
+    assert_type(manager.add_memory("tea", MemoryType.SEMANTIC), Memory)
+    assert_type(manager.add_memory("tea", "semantic"), Memory)
+    assert_type(manager.remember(["tea", Message("user", "tea"), {"role": "user", "content": "tea"}]), list[Outcome])
+    assert_type(manager.recall("tea"), Recall)
+    assert_type(manager.recall("tea")[0], Hit)
+    assert_type([hit.score for hit in manager.recall("tea")], list[float])
+    assert_type(manager.search_memories("tea", memory_types=["semantic"]), list[Hit])
+
+
+async def twin(manager: AsyncMemoryManager) -> None:
+    assert_type(await manager.add_memory("tea", "semantic"), Memory)
+    assert_type(await manager.recall("tea"), Recall)
+    await manager.add_memory(7)  # type: ignore[arg-type]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from pathlib import Path
+
+import pytest
+
+from recollect import Closed, MemoryManager
+from recollect.aio.manager import MemoryManager as AsyncMemoryManager
+from recollect.testing.hash_embedder import HashEmbedder
+
+
+def _public(cls: type) -> set[str]:
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+def test_the_twin_has_the_same_methods_with_the_same_arguments() -> None:
+    assert _public(AsyncMemoryManager) == _public(MemoryManager)
+    for name in [*_public(MemoryManager), "__init__"]:
+        twin, original = getattr(AsyncMemoryManager, name), getattr(MemoryManager, name)
+        assert inspect.signature(twin) == inspect.signature(original), name
+        assert inspect.iscoroutinefunction(twin) or name == "__init__", name
+
+
+async def test_a_memory_goes_in_and_out(tmp_path: Path) -> None:
+    async with AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
+        memory = await manager.add_memory("Ann likes tea", "semantic")
+        found = await manager.search_memory("tea", "semantic", limit=5)
+        assert [hit.memory for hit in found] == [memory]
+        assert await manager.delete(memory.id) == 1
+
+
+async def test_the_loop_is_not_held_while_many_are_added(tmp_path: Path) -> None:
+    class SlowEmbedder(HashEmbedder):
+        def embed(self, texts, *, kind):  # type: ignore[no-untyped-def]
+            time.sleep(0.3)
+            return super().embed(texts, kind=kind)
+
+    async with AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=SlowEmbedder(64)) as manager:
+        adding = asyncio.create_task(manager.add_memories(["tea", "milk"]))
+        ticks = 0
+        while not adding.done():
+            await asyncio.sleep(0.005)
+            ticks += 1
+        assert ticks > 10
+        assert len(await adding) == 2
+
+
+async def test_a_cancelled_write_is_done_or_not_never_half(tmp_path: Path) -> None:
+    async with AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
+        adding = asyncio.create_task(manager.add_memories([f"fact {n}" for n in range(500)]))
+        await asyncio.sleep(0.01)
+        adding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+        assert (await manager.get_stats()).long_term_entries in (0, 500)
+
+
+async def test_closing_twice_is_fine_and_using_it_afterwards_is_not(tmp_path: Path) -> None:
+    manager = AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64))
+    await manager.add_memory("tea")
+    await manager.close()
+    await manager.close()
+    with pytest.raises(Closed):
+        await manager.get_stats()
