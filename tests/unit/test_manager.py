@@ -338,6 +338,20 @@ print(json.dumps([early, late]))
         with MemoryManager(url, embedder=HashEmbedder(64)) as manager, pytest.raises(Incompatible):
             manager.recall("tea")
 
+    def test_a_move_to_another_model_stops_those_who_still_have_the_old_one(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with (
+            MemoryManager(url, embedder=HashEmbedder(64)) as old,
+            MemoryManager(url, embedder=HashEmbedder(32)) as new,
+        ):
+            old.add_memory("tea")
+            new.reembed()
+            with pytest.raises(Incompatible, match="another"):
+                old.add_memory("milk")
+            with pytest.raises(Incompatible):
+                old.recall("tea")
+            assert new.get_stats().long_term_entries == 1
+
     def test_health_says_on_what_it_runs(self, manager: MemoryManager, tmp_path: Path) -> None:
         manager.add_memory("tea")
         health = manager.health()

@@ -30,7 +30,9 @@ class Engine:
     def reembed(self, progress: Progress | None) -> int:
         if self.vectors.embedder is None:
             return 0
-        return reembed(self.store, self.vectors.embedder, progress)
+        made = reembed(self.store, self.vectors.embedder, progress)
+        self.vectors.forget_generation()
+        return made
 
     def close(self) -> None:
         try:

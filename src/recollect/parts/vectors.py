@@ -22,6 +22,7 @@ class Vectors:
     def __init__(self, store: SQLiteStore, embedder: Embedder | None) -> None:
         self._store = store
         self.embedder = embedder
+        self._generation: int | None = None
 
     def generation(self) -> int | None:
         """The generation to search in; None when there are no vectors. `Incompatible` for a foreign model."""
@@ -48,10 +49,18 @@ class Vectors:
         """The vector of a question; None when vector search is off."""
         return None if self.embedder is None else self.embedder.embed([text], kind="query")[0]
 
+    def forget_generation(self) -> None:
+        """After a move to another model: what was known of the old one no longer holds."""
+        self._generation = None
+
     def _writable(self) -> int:
-        assert self.embedder is not None
-        known = self._store.generation(self.embedder.identity)
-        return (known or self._store.start_generation(self.embedder.identity, activate=True)).id
+        # Looked up once: should another process move the store to another model, the store refuses the old number.
+        if self._generation is None:
+            assert self.embedder is not None
+            identity = self.embedder.identity
+            known = self._store.generation(identity) or self._store.start_generation(identity, activate=True)
+            self._generation = known.id
+        return self._generation
 
     def _embed(self, drafts: Sequence[Draft], generation: int) -> list[FloatArray]:
         import numpy as np

@@ -22,6 +22,14 @@ from recollect.types import Memory, Outcome
 
 _CHUNK = 500
 
+# Built once: making a statement costs as much as running it.
+_INSERT_MEMORIES = insert(memories)
+_INSERT_TEXT = insert(memory_text)
+_INSERT_VECTORS = insert(vectors)
+_INSERT_MESSAGES = insert(messages)
+_INSERT_CHANGES = insert(changes)
+_LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
+
 Kind: TypeAlias = Literal["once", "message", "text"]
 Identity: TypeAlias = tuple[Kind, str, str, str, str, str | bytes]
 """How a memory may be known already: by what, tenant, agent, user, session, and the mark itself."""
@@ -97,8 +105,8 @@ def _insert(connection: Connection, fresh: Sequence[tuple[int, Draft]], at: int)
     for memory_id, draft in fresh:
         seq = spoken.get(id(draft))
         rows.append(_row(memory_id, draft, seq))
-    connection.execute(insert(memories), rows)
-    connection.execute(insert(memory_text), [{"rowid": key, "terms": draft.terms} for key, draft in fresh])
+    connection.execute(_INSERT_MEMORIES, rows)
+    connection.execute(_INSERT_TEXT, [{"rowid": key, "terms": draft.terms} for key, draft in fresh])
     insert_vectors(connection, fresh)
     owners = [(key, draft.scope.tenant, name(draft.scope.user)) for key, draft in fresh]
     insert_changes(connection, "add", owners, at)
@@ -144,7 +152,7 @@ def _insert_messages(connection: Connection, drafts: Sequence[Draft]) -> dict[in
     first = _next_id(connection, "messages")
     numbered = {id(draft): first + n for n, draft in enumerate(drafts)}
     rows = [_message_row(numbered[id(draft)], draft, draft.message) for draft in drafts if draft.message]
-    connection.execute(insert(messages), rows)
+    connection.execute(_INSERT_MESSAGES, rows)
     return numbered
 
 
@@ -173,17 +181,17 @@ def insert_vectors(connection: Connection, fresh: Iterable[tuple[int, Draft]]) -
         if draft.vector is not None
     ]
     if rows:
-        connection.execute(insert(vectors), rows)
+        connection.execute(_INSERT_VECTORS, rows)
 
 
 def insert_changes(connection: Connection, op: str, owners: Sequence[tuple[int, str, str]], at: int) -> None:
     """The change log's rows: (memory id, tenant, user) each."""
     rows = [{"op": op, "memory_id": key, "tenant": tenant, "user": user, "at": at} for key, tenant, user in owners]
     if rows:
-        connection.execute(insert(changes), rows)
+        connection.execute(_INSERT_CHANGES, rows)
 
 
 def _next_id(connection: Connection, table: str) -> int:
     # Ids are never used again, so the counter of AUTOINCREMENT decides and not the largest id that is left.
-    last = connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = :table"), {"table": table}).scalar()
+    last = connection.execute(_LAST_ID, {"table": table}).scalar()
     return int(last or 0) + 1

@@ -37,6 +37,8 @@ def _translate(said: str, where: str) -> RecollectError:
         return Unavailable(f"{where} cannot be written ({said}): check the folder's permissions or choose another path")
     if "locked" in lowered or "busy" in lowered:
         return Unavailable(f"{where} is locked by another program ({said})", retry_after=1.0)
+    if "foreign key" in lowered:
+        return Incompatible(f"{where} was moved to another embedding model by another process: open it again")
     if "unique constraint" in lowered:
         return Conflict(f"{where}: somebody else wrote the same row first ({said})")
     return Unavailable(f"{where}: the database failed ({said})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.embedding.base import EmbedderIdentity
@@ -15,10 +15,16 @@ from recollect.storage.schema import generations, memories, vectors
 from recollect.types import FloatArray
 
 _CHUNK = 500
+_ACTIVE = select(generations).where(generations.c.active == 1)
+_BY_HASH = (
+    select(memories.c.content_hash, vectors.c.data)
+    .join(vectors, vectors.c.memory_id == memories.c.id)
+    .where(memories.c.content_hash.in_(bindparam("hashes", expanding=True)), vectors.c.generation == bindparam("id"))
+)
 
 
 def active(connection: Connection) -> Generation | None:
-    row = connection.execute(select(generations).where(generations.c.active == 1)).first()
+    row = connection.execute(_ACTIVE).first()
     return None if row is None else _generation(row)
 
 
@@ -88,12 +94,7 @@ def by_hash(connection: Connection, generation_id: int, hashes: Sequence[bytes])
     found: dict[bytes, bytes] = {}
     for start_at in range(0, len(hashes), _CHUNK):
         part = hashes[start_at : start_at + _CHUNK]
-        wanted = (
-            select(memories.c.content_hash, vectors.c.data)
-            .join(vectors, vectors.c.memory_id == memories.c.id)
-            .where(memories.c.content_hash.in_(part), vectors.c.generation == generation_id)
-        )
-        found.update((row[0], row[1]) for row in connection.execute(wanted))
+        found.update((row[0], row[1]) for row in connection.execute(_BY_HASH, {"hashes": part, "id": generation_id}))
     return found
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, or_, select
 from recollect.errors import NotFound
 from recollect.storage.base import IndexRow, PartitionKey
 from recollect.storage.filters import passing
-from recollect.storage.rows import SELECT_MEMORY, in_partition, in_scope, memory_from_row, name, owned_by
+from recollect.storage.rows import SELECT_MEMORY, in_partition, in_scope, memory_from_row, name, owned_by, select_by_ids
 from recollect.storage.schema import associations, changes, memories, memory_text, vectors
 from recollect.types import ANY, Association, Filter, IntArray, Memory, Related, Scope
 
@@ -25,9 +25,10 @@ _HEAD = select(func.coalesce(func.max(changes.c.seq), 0))
 
 def get_memories(connection: Connection, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
     found: dict[int, Memory] = {}
+    wanted, parameters = select_by_ids(scope)
     for start in range(0, len(ids), _CHUNK):
-        wanted = SELECT_MEMORY.where(memories.c.id.in_(ids[start : start + _CHUNK]), *in_scope(scope))
-        found.update((row[0], memory_from_row(row)) for row in connection.execute(wanted))
+        rows = connection.execute(wanted, {"ids": ids[start : start + _CHUNK], **parameters})
+        found.update((row[0], memory_from_row(row)) for row in rows)
     return [found.get(memory_id) for memory_id in ids]
 
 
