@@ -1,5 +1,7 @@
 """Memory for AI agents: complete without a model, better with one."""
 
+from recollect.conversation.memory import ConversationMemory
+from recollect.conversation.summarizing import SummarizingMemory
 from recollect.errors import (
     Closed,
     Conflict,
@@ -13,9 +15,11 @@ from recollect.errors import (
     Unavailable,
 )
 from recollect.manager import MemoryManager
+from recollect.messages.anthropic import format_for_anthropic, from_anthropic, system_text
 from recollect.messages.calls import AgentCallMsg, ToolCallMsg
 from recollect.messages.content import MessageContent
 from recollect.messages.message import Message
+from recollect.messages.openai import format_for_openai, from_openai
 from recollect.settings import MemoryConfig, get_settings
 from recollect.types import ANY, Association, Hit, Memory, MemoryType, Outcome, Recall, Scope
 
@@ -29,6 +33,7 @@ __all__ = [
     "Association",
     "Closed",
     "Conflict",
+    "ConversationMemory",
     "ExtractionFailed",
     "Hit",
     "Incompatible",
@@ -49,7 +54,13 @@ __all__ = [
     "Recall",
     "RecollectError",
     "Scope",
+    "SummarizingMemory",
     "ToolCallMsg",
     "Unavailable",
+    "format_for_anthropic",
+    "format_for_openai",
+    "from_anthropic",
+    "from_openai",
     "get_settings",
+    "system_text",
 ]

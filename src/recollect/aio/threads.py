@@ -26,6 +26,15 @@ class Facade(Protocol[Inner_co]):
     def _threads(self) -> Threads: ...
 
 
+async def to_its_end(work: asyncio.Future[R]) -> R:
+    """The result. Cancelled, this still waits for the work to end: a write is done or not, never unknown."""
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise
+
+
 class Threads:
     """Where blocking calls run: those that wait for a model have their own threads, so the rest never queue there."""
 
@@ -35,16 +44,11 @@ class Threads:
         self.closed = False
 
     async def run(self, call: Callable[[], R], *, model: bool) -> R:
-        """The call's result. Cancelled, it still waits for the call to end: a write is done or not, never unknown."""
+        """The call's result, awaited to its end."""
         if self.closed:
             raise Closed("this MemoryManager is closed: make a new one")
         executor = self._model if model else self._store
-        future = asyncio.get_running_loop().run_in_executor(executor, call)
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            await asyncio.wait([future])
-            raise
+        return await to_its_end(asyncio.get_running_loop().run_in_executor(executor, call))
 
     def close(self) -> None:
         self.closed = True

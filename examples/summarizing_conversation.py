@@ -1,0 +1,34 @@
+"""A long conversation that stays short: built in, and as a class of one's own."""
+
+from recollect import ConversationMemory, Message, SummarizingMemory
+
+
+class CountingMemory(ConversationMemory):
+    """Summarises the oldest messages by a rule of its own."""
+
+    def __init__(self, max_messages: int = 50) -> None:
+        super().__init__(max_messages)
+        self.summaries: list[str] = []
+
+    def add_message(self, message: Message) -> None:
+        super().add_message(message)
+        if len(self.messages) >= self.max_messages:
+            old_messages = self.messages[:25]
+            self.summaries.append(f"{len(old_messages)} messages, first: {old_messages[0].content}")
+            self.messages = self.messages[25:]
+
+
+def main() -> None:
+    own, built_in = CountingMemory(), SummarizingMemory(max_messages=50)
+    for day in range(1, 76):
+        said = f"On day {day} I walked {day % 7 + 3} km with Nora." if day % 9 == 0 else "That sounds nice!"
+        own.add_message(Message(role="user", content=said))
+        built_in.add_message(Message(role="user", content=said, name="Sam"))
+
+    print(own.summaries)
+    print(f"{len(built_in)} messages in the window, {len(built_in.originals())} summarised as:")
+    print(built_in.summaries[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Stage 1, messages → a window: the short-term memory of one conversation."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from recollect.conversation.base import MessageLog
+from recollect.conversation.files import read_json, write_atomically
+from recollect.conversation.log import ListLog
+from recollect.conversation.retention import retention_policy as checked_policy
+from recollect.conversation.state import checked, packed, unpacked
+from recollect.conversation.tokens import TokenCounter, default_counter
+from recollect.conversation.view import MessageView
+from recollect.conversation.window import newest_that_fit
+from recollect.errors import InvalidInput, InvalidType
+from recollect.messages.message import ROLES, Message, as_message
+from recollect.types import JSON
+
+AnyMessage: TypeAlias = Message | Mapping[str, object]
+
+
+class ConversationMemory:
+    """The messages of one conversation, the oldest dropped beyond `max_messages`. Safe to use from several threads.
+
+    `counter` counts the tokens of a text for `get_window`. `log` is where the messages are kept: in this process
+    unless another place is given.
+    """
+
+    def __init__(
+        self,
+        max_messages: int | None = None,
+        retention_policy: str = "session",
+        *,
+        counter: TokenCounter | None = None,
+        log: MessageLog | None = None,
+    ) -> None:
+        self.max_messages = None if max_messages is None else _at_least(max_messages, 1, "max_messages")
+        self.retention_policy: str = checked_policy(retention_policy)
+        self._counter = counter
+        self._log: MessageLog = ListLog() if log is None else log
+        self._lock = threading.RLock()
+
+    @property
+    def messages(self) -> MessageView:
+        """The messages as a list that is always up to date; it may be changed or replaced as a whole."""
+        return MessageView(self._log, self._lock)
+
+    @messages.setter
+    def messages(self, messages: Iterable[AnyMessage]) -> None:
+        replacement = [as_message(message) for message in messages]
+        with self._lock:
+            self._log.replace(replacement)
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    def size(self) -> int:
+        """How many messages there are."""
+        return len(self._log)
+
+    def add_message(self, message: AnyMessage) -> None:
+        """Adds one message; one whose id is already here is skipped."""
+        self.add(as_message(message))
+
+    def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
+        """Adds one message, several, or none: all of them or, on an error, not one."""
+        given = _as_list(messages)
+        with self._lock:
+            self._append(given if allow_duplicates else self._unseen(given))
+
+    def get_messages(self, limit: int | None = None) -> list[Message]:
+        """All messages, or the newest `limit`, oldest first."""
+        with self._lock:
+            size = len(self._log)
+            wanted = size if limit is None else min(size, _at_least(limit, 0, "limit"))
+            return self._log.read(size - wanted, size)
+
+    def get_recent(self, n: int = 10) -> list[Message]:
+        """The newest `n` messages, oldest first."""
+        return self.get_messages(_at_least(n, 0, "n"))
+
+    def get_messages_by_role(self, role: str, limit: int | None = None) -> list[Message]:
+        """The messages of one role, or the newest `limit` of them, oldest first."""
+        if not Message.is_valid_role(role):
+            raise InvalidInput(f"unknown role {role!r}: use one of {', '.join(ROLES)}")
+        found = [message for message in self.get_messages() if message.role == role]
+        return found if limit is None else found[len(found) - min(len(found), _at_least(limit, 0, "limit")) :]
+
+    def get_last_message(self) -> Message | None:
+        """The newest message; None when there is none."""
+        newest = self.get_messages(limit=1)
+        return newest[0] if newest else None
+
+    def get_window(self, max_tokens: int) -> list[Message]:
+        """The system message and the newest turns that fit; a tool call is never parted from its results."""
+        budget = _at_least(max_tokens, 1, "max_tokens")
+        with self._lock:
+            return self._window(budget)
+
+    def delete(self, index: int | Iterable[int]) -> None:
+        """Deletes by position, negative ones from the end: all of them or, on an `IndexError`, not one."""
+        with self._lock:
+            indices = [index] if isinstance(index, int) else list(index)
+            self._log.delete(sorted({_position(i, len(self._log)) for i in indices}))
+
+    def truncate_to_size(self, max_size: int) -> None:
+        """Keeps the newest `max_size` messages."""
+        with self._lock:
+            surplus = len(self._log) - _at_least(max_size, 0, "max_size")
+            if surplus > 0:
+                self._log.delete(range(surplus))
+
+    def clear(self) -> None:
+        """Removes all messages."""
+        with self._lock:
+            self._log.replace([])
+
+    def to_dict(self) -> list[dict[str, JSON]]:
+        """All messages as plain JSON data."""
+        return [message.to_dict() for message in self.get_messages()]
+
+    def state_dict(self) -> dict[str, JSON]:
+        """Everything that `load_state_dict` needs, as plain JSON data."""
+        return packed(self.get_messages())
+
+    def load_state_dict(self, state_dict: Mapping[str, object], strict: bool = True) -> None:
+        """Replaces what is here by a saved state; on an error everything stays as it was.
+
+        Without `strict`, unknown keys are passed over, and a state without messages leaves them as they are.
+        """
+        state = checked(state_dict, ("messages",), strict=strict)
+        if "messages" in state:
+            self._load(unpacked(state["messages"]))
+
+    def save_to_file(self, filepath: str | PathLike[str]) -> None:
+        """Writes the conversation as JSON; the file is the old one or the new one, never half of each."""
+        write_atomically(Path(filepath), json.dumps(self.state_dict(), ensure_ascii=False, indent=1))
+
+    def load_from_file(self, filepath: str | PathLike[str]) -> None:
+        """Replaces what is here by a saved file; when it is damaged, everything stays as it was."""
+        data = read_json(Path(filepath))
+        self.load_state_dict({"messages": data} if isinstance(data, list) else data)  # type: ignore[arg-type]
+
+    @property
+    def _count(self) -> TokenCounter:
+        return self._counter or default_counter()
+
+    def _window(self, max_tokens: int) -> list[Message]:
+        return newest_that_fit(self.messages, max_tokens, self._count)
+
+    def _append(self, messages: Sequence[Message]) -> None:
+        self._log.append(messages, keep=self.max_messages)
+
+    def _load(self, messages: list[Message]) -> None:
+        with self._lock:
+            self._log.replace(messages if self.max_messages is None else messages[-self.max_messages :])
+
+    def _unseen(self, messages: list[Message]) -> list[Message]:
+        seen = self._log.known(message.message_id for message in messages)
+        fresh = []
+        for message in messages:
+            if message.message_id not in seen:
+                fresh.append(message)
+                seen.add(message.message_id)
+        return fresh
+
+
+def _as_list(messages: object) -> list[Message]:
+    if messages is None:
+        return []
+    if isinstance(messages, Message | Mapping):
+        return [as_message(messages)]
+    if isinstance(messages, str | bytes) or not isinstance(messages, Iterable):
+        raise InvalidType(f"expected messages or dicts, not {type(messages).__name__}")
+    return [as_message(message) for message in messages]
+
+
+def _at_least(value: object, least: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidType(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < least:
+        raise InvalidInput(f"{name} is {value}: give {least} or more")
+    return value
+
+
+def _position(index: object, size: int) -> int:
+    if isinstance(index, bool) or not isinstance(index, int):
+        raise InvalidType(f"an index must be a whole number, not {type(index).__name__}")
+    if not -size <= index < size:
+        raise IndexError(f"no message {index}: there are {size}")
+    return index % size

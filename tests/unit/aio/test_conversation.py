@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.aio import conversation as twins
+from recollect.conversation.memory import ConversationMemory
+from recollect.conversation.summarizing import SummarizingMemory
+from recollect.errors import InvalidInput
+from recollect.messages.message import Message
+
+NOT_AWAITED = {"state_dict", "load_state_dict"}
+
+
+@pytest.mark.parametrize(
+    ("sync", "twin"),
+    [(ConversationMemory, twins.ConversationMemory), (SummarizingMemory, twins.SummarizingMemory)],
+)
+def test_the_twin_has_the_same_methods_with_the_same_arguments(sync: type, twin: type) -> None:
+    methods = {name: method for name, method in inspect.getmembers(sync, inspect.isfunction) if name[0] != "_"}
+    for name, method in methods.items():
+        other = getattr(twin, name)
+        assert inspect.signature(other) == inspect.signature(method), name
+        assert inspect.iscoroutinefunction(other) == (name not in NOT_AWAITED), name
+    assert inspect.signature(twin) == inspect.signature(sync)
+
+
+async def test_a_chat_as_one_would_write_it() -> None:
+    memory = twins.ConversationMemory()
+    await memory.add({"role": "user", "content": "Hello!"})
+    await memory.add({"role": "assistant", "content": "Hi there!"})
+    messages: list[Any] = await memory.get_messages()
+    assert len(messages) == 2
+    assert messages[0]["content"] == "Hello!"
+    assert len(await memory.get_messages(limit=10)) == 2
+    assert [m["content"] for m in await memory.get_messages_by_role("user")] == ["Hello!"]
+    messages.insert(0, {"role": "system", "content": "Relevant memories: none"})
+    state = memory.state_dict()
+    await memory.truncate_to_size(1)
+    assert await memory.size() == len(memory) == 1
+    await memory.clear()
+    assert await memory.get_last_message() is None
+    new_memory = twins.ConversationMemory()
+    new_memory.load_state_dict(state)
+    assert [m["content"] for m in await new_memory.get_messages()] == ["Hello!", "Hi there!"]
+
+
+async def test_errors_come_through() -> None:
+    memory = twins.ConversationMemory(max_messages=5, retention_policy="single_run")
+    assert (memory.max_messages, memory.retention_policy) == (5, "single_run")
+    with pytest.raises(TypeError):
+        await memory.add("text")  # type: ignore[arg-type]
+    with pytest.raises(IndexError):
+        await memory.delete(0)
+    with pytest.raises(InvalidInput):
+        await memory.get_recent(-1)
+
+
+async def test_files_windows_and_the_live_list(tmp_path: Path) -> None:
+    memory = twins.ConversationMemory()
+    await memory.add([Message("user", str(i)) for i in range(5)])
+    await memory.add_message(Message("user", "5"))
+    await memory.save_to_file(tmp_path / "c.json")
+    other = twins.ConversationMemory()
+    await other.load_from_file(tmp_path / "c.json")
+    assert await other.to_dict() == await memory.to_dict()
+    assert len(await other.get_window(10)) == 2
+    await other.delete([0, -1])
+    other.messages = other.messages[1:]  # type: ignore[assignment]
+    assert [m.content for m in other.messages] == ["2", "3", "4"]
+    assert [m.content for m in await other.get_recent(1)] == ["4"]
+
+
+async def test_many_tasks_lose_nothing() -> None:
+    memory = twins.ConversationMemory()
+    await asyncio.gather(*(memory.add({"role": "user", "content": str(i)}) for i in range(200)))
+    assert {message.content for message in await memory.get_messages()} == {str(i) for i in range(200)}
+
+
+async def test_summaries() -> None:
+    memory = twins.SummarizingMemory(max_messages=10)
+    await memory.add([Message("user", f"I met Person{i} on day {i}.") for i in range(10)])
+    assert len(memory.summaries) == 1
+    assert memory.degraded is None
+    assert len(await memory.originals()) == len(await memory.originals(0)) == 5
+    summary = await memory.summary_message()
+    assert summary is not None
+    assert "Person3" in str(summary.content)
+    assert (await memory.get_window(1_000))[0] == summary
+
+
+class SlowLLM:
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.go_on = threading.Event()
+
+    def complete(self, prompt: str, *, max_tokens: int) -> str:
+        self.asked.set()
+        self.go_on.wait(10)
+        return "Slowly said."
+
+
+async def test_the_loop_is_free_while_a_model_thinks_and_a_cancelled_write_is_finished() -> None:
+    llm = SlowLLM()
+    memory = twins.SummarizingMemory(max_messages=4, llm=llm)
+    adding = asyncio.create_task(memory.add([Message("user", str(i)) for i in range(4)]))
+    await asyncio.to_thread(llm.asked.wait, 10)
+    assert len(await memory.get_messages()) == 4
+    adding.cancel()
+    await asyncio.sleep(0)
+    assert not adding.done()
+    llm.go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await adding
+    assert memory.summaries == ["Slowly said."]

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import pytest
+
+from recollect.errors import Unavailable
+from recollect.llm.base import LLM
+from recollect.llm.scripted import ScriptedLLM
+
+
+def test_it_answers_in_order_and_keeps_the_prompts() -> None:
+    scripted = ScriptedLLM(["one", "two and three"])
+    llm: LLM = scripted
+    assert llm.complete("a", max_tokens=5) == "one"
+    assert llm.complete("b", max_tokens=2) == "two and"
+    with pytest.raises(Unavailable, match="no answers left"):
+        llm.complete("c", max_tokens=5)
+    assert scripted.prompts == ["a", "b", "c"]

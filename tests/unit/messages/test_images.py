@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.messages import images
+
+PICTURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n" + b"\0" * 8,
+    "image/jpeg": b"\xff\xd8\xff\xe0" + b"\0" * 8,
+    "image/gif": b"GIF89a" + b"\0" * 8,
+    "image/webp": b"RIFF\x10\0\0\0WEBPVP8 ",
+}
+
+
+@pytest.mark.parametrize("kind", PICTURES)
+def test_the_media_type_comes_from_the_bytes_not_from_the_name(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "picture.txt"
+    path.write_bytes(PICTURES[kind])
+    url = images.image_url(str(path))
+    assert url == f"data:{kind};base64,{base64.b64encode(PICTURES[kind]).decode()}"
+    assert images.split_data_url(url) == (kind, base64.b64encode(PICTURES[kind]).decode())
+
+
+def test_addresses_stay_as_they_are() -> None:
+    assert images.image_url("https://example.org/a.png") == "https://example.org/a.png"
+
+
+def test_what_is_no_image_is_never_read_into_a_prompt(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.png"
+    secret.write_text("password")
+    with pytest.raises(InvalidInput, match="not a PNG, JPEG, GIF or WebP"):
+        images.image_url(str(secret))
+
+
+@pytest.mark.parametrize("reference", ["missing.png", "bad\0name.png", "."])
+def test_an_unreadable_path_is_named(reference: str) -> None:
+    with pytest.raises(InvalidInput, match="cannot read the image"):
+        images.image_url(reference)
+
+
+def test_other_schemes_and_huge_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInput, match="cannot use the image"):
+        images.image_url("ftp://example.org/a.png")
+    monkeypatch.setattr(images, "MAX_IMAGE_BYTES", 10)
+    (tmp_path / "a.png").write_bytes(PICTURES["image/png"])
+    with pytest.raises(InvalidInput, match="at most 10 fit"):
+        images.image_url(str(tmp_path / "a.png"))
+
+
+@pytest.mark.parametrize("url", ["data:image/png,abc", "data:image/png;base64", "data:image/png;base64,%%%%"])
+def test_a_broken_data_url_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput, match="data URL"):
+        images.split_data_url(url)
