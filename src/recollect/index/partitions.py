@@ -1,0 +1,164 @@
+"""The partitions in memory: loaded on demand, caught up with the store, dropped when there are too many."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from recollect.errors import Unavailable
+from recollect.index.faiss import GRAPH_FROM
+from recollect.index.growth import GraphGrowth
+from recollect.index.partition import NEVER_LOADED, Partition
+from recollect.index.saved import SavedGraphs
+from recollect.storage.base import IndexRow, IndexSource, PartitionKey
+
+DEFAULT_CAPACITY = 1 << 30
+"""Bytes of partitions kept in memory."""
+_ROWS_AT_ONCE = 4096
+_Name: TypeAlias = tuple[PartitionKey, int | None]
+
+
+class Partitions:
+    """Every partition of a store, as of the latest commit. Safe to use from several threads.
+
+    Nothing is read before the first `get`. `path` is where graphs that took work to build are
+    kept between two runs; a file that cannot be trusted is named in `problems` and not used.
+    """
+
+    def __init__(
+        self,
+        source: IndexSource,
+        *,
+        store_id: str,
+        path: str | Path | None = None,
+        capacity_bytes: int = DEFAULT_CAPACITY,
+        graph_from: int = GRAPH_FROM,
+    ) -> None:
+        self.problems: list[str] = []
+        self._source = source
+        self._saved = None if path is None else SavedGraphs(Path(path), store_id)
+        self._capacity = capacity_bytes
+        self._graph_from = graph_from
+        self._growth = GraphGrowth()
+        self._lock = threading.Lock()
+        self._partitions: OrderedDict[_Name, Partition] = OrderedDict()
+        self._sizes: dict[_Name, int] = {}
+        self._total = 0
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the partitions take."""
+        return self._total
+
+    def get(self, key: PartitionKey, generation: int | None = None) -> Partition:
+        """The partition with this generation's vectors, caught up with every commit before the call."""
+        partition = self._known(key, generation)
+        with partition.lock:
+            if self._catch_up(partition):
+                self._growth.offer(partition)
+                self._make_room((key, generation), partition.nbytes)
+        return partition
+
+    @contextmanager
+    def reading(self, key: PartitionKey, generation: int | None = None) -> Iterator[Partition]:
+        """The same, and it does not change until the block ends: keep the block short."""
+        partition = self.get(key, generation)
+        with partition.lock:
+            yield partition
+
+    def wait_for_graphs(self) -> None:
+        """Returns when every large partition has its graph; until then it is searched exactly."""
+        self._growth.wait()
+
+    def save(self) -> None:
+        """Keeps the graphs for the next run; a failure is named in `problems`, as it loses nothing."""
+        if self._saved is None:
+            return
+        with self._lock:
+            partitions = list(self._partitions.values())
+        try:
+            self._saved.write([each for each in partitions if each.index is not None and each.index.has_graph])
+        except Unavailable as error:
+            self._report(str(error))
+
+    def clear(self) -> None:
+        """Forgets everything in memory and deletes the file: after this, nothing erased is left here."""
+        with self._lock:
+            self._partitions.clear()
+            self._sizes.clear()
+            self._total = 0
+        if self._saved is not None:
+            self._saved.delete()
+
+    def close(self) -> None:
+        """Stops the work in the background, then saves."""
+        self._growth.stop()
+        self.save()
+
+    def _known(self, key: PartitionKey, generation: int | None) -> Partition:
+        name = (key, generation)
+        with self._lock:
+            partition = self._partitions.get(name)
+            if partition is None:
+                partition = self._partitions[name] = Partition(key, generation, graph_from=self._graph_from)
+            self._partitions.move_to_end(name)
+            return partition
+
+    def _catch_up(self, partition: Partition) -> bool:
+        # Read before the rows: what is committed in between is only read again next time.
+        head = self._source.head()
+        if partition.seq == head:
+            return False
+        if partition.seq == NEVER_LOADED or partition.seq > head:
+            self._load(partition, head)
+        else:
+            self._apply_changes(partition)
+        partition.seq = head
+        return True
+
+    def _load(self, partition: Partition, head: int) -> None:
+        index = None
+        if self._saved is not None:
+            index = self._saved.read(partition, head, self._report)
+        partition.reset(index)
+        rows = self._source.rows(partition.key, None, partition.generation)
+        while chunk := list(islice(rows, _ROWS_AT_ONCE)):
+            partition.upsert(chunk)
+        partition.remove_strangers()
+
+    def _apply_changes(self, partition: Partition) -> None:
+        changed = self._source.changed(partition.key, partition.seq)
+        if not len(changed):
+            return
+        rows = list(self._source.rows(partition.key, changed, partition.generation))
+        partition.upsert(rows)
+        partition.remove(np.setdiff1d(changed, _ids_of(rows)))
+
+    def _make_room(self, name: _Name, size: int) -> None:
+        with self._lock:
+            if name not in self._partitions:  # dropped by another thread in the meantime
+                return
+            self._total += size - self._sizes.get(name, 0)
+            self._sizes[name] = size
+            while self._total > self._capacity and len(self._partitions) > 1:
+                oldest, _ = self._partitions.popitem(last=False)
+                self._total -= self._sizes.pop(oldest, 0)
+
+    def _report(self, problem: str) -> None:
+        with self._lock:
+            if problem not in self.problems:
+                self.problems.append(problem)
+
+
+def _ids_of(rows: Iterable[IndexRow]) -> list[int]:
+    return [row.id for row in rows]

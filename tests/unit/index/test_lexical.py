@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.index.lexical import K1, B, Postings
+
+VOCABULARY = [f"w{number}" for number in range(60)]
+
+
+def plain_bm25(texts: dict[int, list[str]], question: Sequence[str]) -> dict[int, float]:
+    average = sum(map(len, texts.values())) / max(len(texts), 1)
+    scores: dict[int, float] = {}
+    for term in question:
+        holders = [number for number, words in texts.items() if term in words]
+        idf = log(1 + (len(texts) - len(holders) + 0.5) / (len(holders) + 0.5))
+        for number in holders:
+            count, length = texts[number].count(term), len(texts[number])
+            gain = idf * count / (count + K1 * (1 - B + B * length / average))
+            scores[number] = scores.get(number, 0.0) + gain
+    return scores
+
+
+def draw(rng: np.random.Generator) -> list[str]:
+    return [VOCABULARY[min(int(word), 59)] for word in rng.geometric(0.08, size=int(rng.integers(0, 25)))]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_scores_equal_the_formula_through_adds_replacements_and_removals(seed: int) -> None:
+    rng, postings, texts = np.random.default_rng(seed), Postings(), dict[int, list[str]]()
+    for _ in range(25):
+        for number in rng.choice(300, size=20, replace=False).tolist():
+            texts[number] = draw(rng)
+            postings.add(number, texts[number])
+        gone = rng.choice(300, size=int(rng.integers(0, 30)), replace=False).tolist()
+        assert postings.remove(gone) == sum(texts.pop(number, None) is not None for number in gone)
+        assert len(postings) == len(texts)
+        question = rng.choice([*VOCABULARY, "never"], size=6, replace=False).tolist()
+        expected = plain_bm25(texts, question)
+        ids, scores = postings.scores(question)
+        assert ids.tolist() == sorted(expected)
+        np.testing.assert_allclose(scores, [expected[number] for number in ids.tolist()], rtol=1e-6)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 1000])
+def test_search_gives_the_best_of_those_allowed_and_as_many_as_asked(limit: int) -> None:
+    rng, postings = np.random.default_rng(3), Postings()
+    texts = {number: draw(rng) for number in range(400)}
+    for number, words in texts.items():
+        postings.add(number, words)
+    question = ["w3", "w9", "w20"]
+    among = np.sort(rng.choice(500, 120, replace=False))
+    expected = plain_bm25(texts, question)
+    allowed = set(among.tolist())
+    for chosen in (None, among):
+        ids, scores = postings.search(question, limit, among=chosen)
+        eligible = [number for number in expected if chosen is None or number in allowed]
+        best = sorted(eligible, key=lambda number: (-round(expected[number], 9), number))[:limit]
+        assert ids.tolist() == best
+        assert (np.diff(scores) <= 0).all()
+        assert (scores > 0).all()
+
+
+def test_equal_texts_come_in_the_order_of_their_ids() -> None:
+    postings = Postings()
+    for number in (9, 2, 7, 40, 1):
+        postings.add(number, ["red", "house"])
+    assert postings.search(["house", "red"], 3)[0].tolist() == [1, 2, 7]
+
+
+def test_the_order_of_the_question_changes_nothing() -> None:
+    rng, postings = np.random.default_rng(5), Postings()
+    for number in range(200):
+        postings.add(number, draw(rng))
+    question = VOCABULARY[:12]
+    forwards, backwards = postings.search(question, 50), postings.search(question[::-1], 50)
+    assert [each.tolist() for each in forwards] == [each.tolist() for each in backwards]
+
+
+def test_a_word_in_every_text_scores_no_less_than_nothing() -> None:
+    postings = Postings()
+    for number in range(10):
+        postings.add(number, ["the"])
+    assert (postings.scores(["the"])[1] > 0).all()
+
+
+def test_removed_words_take_no_room_for_long() -> None:
+    postings = Postings()
+    for number in range(1000):
+        postings.add(number, [f"only{number}", "shared"])
+    full = postings.nbytes
+    postings.remove(range(990))
+    assert postings.nbytes < full / 20
+    assert postings.search(["only995"], 5)[0].tolist() == [995]
+
+
+def test_the_ceiling_is_what_a_usual_text_with_every_word_scores() -> None:
+    postings = Postings()
+    for number, words in enumerate([["red", "house"], ["blue", "car"], ["green", "tree"]]):
+        postings.add(number, words)
+    assert postings.ceiling(["red", "house"]) == pytest.approx(postings.search(["red", "house"], 1)[1][0])
+    assert postings.ceiling([]) == 0
+
+
+def test_nothing_matches_nothing() -> None:
+    postings = Postings()
+    assert postings.search(["word"], 5)[0].tolist() == []
+    postings.add(1, [])
+    assert postings.search(["word"], 5)[0].tolist() == []
+    assert postings.search([], 5)[0].tolist() == []
+
+
+def test_a_limit_of_nothing_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="limit"):
+        Postings().search(["word"], 0)
