@@ -10,6 +10,7 @@ demo: $(READY)  ## Remember a long conversation, restart, and ask about it.
 	$(BIN)/python -m recollect.demo
 
 test: $(READY)  ## Everything that must hold, in minutes.
+	./scripts/system-packages
 	$(BIN)/pytest -n auto
 
 check: $(READY)  ## The gate: format, lint, types, import direction, tests.

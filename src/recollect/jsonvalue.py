@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
-from typing import Final, cast
+from math import isfinite
+from typing import Final, TypeAlias, cast
 
-from recollect.errors import InvalidInput, InvalidType
+from recollect.errors import Incompatible, InvalidInput, InvalidType
 from recollect.types import JSON
 
 MAX_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 100
 
+_SCALARS: Final = (str, int, bool, type(None))
+"""Nothing in them to look at: the common case, kept short."""
+_LISTS: Final = (list, tuple)
+_Path: TypeAlias = "str | tuple[_Path, str | int]"
+"""Where a part of a value lies: put into words only when something is wrong with it."""
+
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 
 
 def encode_json(value: object, name: str = "value") -> str:
@@ -32,9 +39,17 @@ def encode_json(value: object, name: str = "value") -> str:
     return text
 
 
+def decode_json(text: str | bytes, name: str = "value") -> JSON:
+    """The value behind a stored JSON text; a new one at each call."""
+    try:
+        return cast(JSON, _decode(text if isinstance(text, str) else text.decode("utf-8")))
+    except ValueError as error:
+        raise Incompatible(f"{name} was not written by Recollect: it is no JSON; delete or overwrite it") from error
+
+
 def copy_json(value: object, name: str = "value") -> JSON:
     """A copy that shares nothing with what the caller keeps."""
-    return cast(JSON, json.loads(encode_json(value, name)))
+    return decode_json(encode_json(value, name), name)
 
 
 def copy_json_object(value: object, name: str) -> dict[str, JSON]:
@@ -46,26 +61,34 @@ def copy_json_object(value: object, name: str) -> dict[str, JSON]:
     return cast("dict[str, JSON]", copy_json(value, name))
 
 
-def _check(value: object, name: str, depth: int) -> None:
-    if value is None or isinstance(value, str | bool | int):
-        return
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidInput(f"{name} is {value}, which JSON cannot hold: use None or a string")
-    elif depth >= MAX_DEPTH:
-        raise InvalidInput(f"{name} lies more than {MAX_DEPTH} levels deep, or holds itself: flatten it")
-    elif isinstance(value, dict):
-        _check_keys(value, name)
+def _check(value: object, path: _Path, depth: int) -> None:
+    if isinstance(value, dict):
+        _check_depth(path, depth)
         for key, item in value.items():
-            _check(item, f"{name}[{key!r}]" if depth < 3 else name, depth + 1)
-    elif isinstance(value, list | tuple):
+            if not isinstance(key, str):
+                raise InvalidInput(f"{_shown(path)} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
+            if type(item) not in _SCALARS:
+                _check(item, (path, key), depth + 1)
+    elif isinstance(value, _LISTS):
+        _check_depth(path, depth)
         for position, item in enumerate(value):
-            _check(item, f"{name}[{position}]" if depth < 3 else name, depth + 1)
-    else:
-        raise InvalidType(f"{name} is a {type(value).__name__}, which JSON cannot hold: convert it first")
+            if type(item) not in _SCALARS:
+                _check(item, (path, position), depth + 1)
+    elif isinstance(value, float):
+        if not isfinite(value):
+            raise InvalidInput(f"{_shown(path)} is {value}, which JSON cannot hold: use None or a string")
+    elif not isinstance(value, _SCALARS):
+        raise InvalidType(f"{_shown(path)} is a {type(value).__name__}, which JSON cannot hold: convert it first")
 
 
-def _check_keys(value: dict[object, object], name: str) -> None:
-    for key in value:
-        if not isinstance(key, str):
-            raise InvalidInput(f"{name} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
+def _check_depth(path: _Path, depth: int) -> None:
+    if depth >= MAX_DEPTH:
+        raise InvalidInput(f"{_shown(path, 3)} goes more than {MAX_DEPTH} levels deep, or holds itself: flatten it")
+
+
+def _shown(path: _Path, most: int = MAX_DEPTH) -> str:
+    steps: list[str] = []
+    while isinstance(path, tuple):
+        path, step = path
+        steps.append(f"[{step!r}]")
+    return path + "".join(reversed(steps[-most:]))

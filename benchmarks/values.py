@@ -1,0 +1,152 @@
+"""Short-term values against what people would use instead, in one run: `python benchmarks/values.py`.
+
+In memory: `InMemoryBackend` against cachetools' TTLCache, as it is and with the copies that ours makes.
+In Redis: `RedisBackend` against plain redis-py with JSON, on a server started here, or on `--url`.
+Contestants take turns round by round; the quietest round of each counts, since others' work on the machine
+can only make a round slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+
+import cachetools
+import redis
+
+from recollect.session.base import Namespace
+from recollect.session.inmemory import InMemoryBackend
+from recollect.session.redis import RedisBackend
+from recollect.types import JSON
+
+VALUE: JSON = {"name": "Q1 launch", "budget": 50_000, "channels": ["mail", "web"], "ready": False}
+AGENT = Namespace(agent="marketing_strategy_agent")
+KEYS = [f"campaign {number}" for number in range(25)]
+BATCH = {f"step {number}": VALUE for number in range(100)}
+ENTRIES, TTL = 1000, 86_400
+Run = Callable[[], object]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--url", help="a running Redis server; without it one is started for the run")
+    options.add_argument("--rounds", type=int, default=400)
+    given = options.parse_args()
+    _compare("In memory, save + retrieve", _in_memory(), len(KEYS), given.rounds)
+    with _redis_url(given.url) as url, RedisBackend(url, prefix="bench:") as ours, redis.Redis.from_url(url) as plain:
+        _compare("Redis, save + retrieve", _one_by_one(ours, plain), len(KEYS), given.rounds)
+        _compare("Redis, 100 values a call", _batches(ours, plain), len(BATCH), given.rounds)
+        ours.clear(AGENT)
+        plain.delete(*(f"plain:{key}" for key in [*KEYS, *BATCH]))
+
+
+def _in_memory() -> dict[str, Run]:
+    ours = InMemoryBackend(ENTRIES, TTL)
+    bare: cachetools.TTLCache[str, JSON] = cachetools.TTLCache(ENTRIES, TTL)
+    copied: cachetools.TTLCache[str, str] = cachetools.TTLCache(ENTRIES, TTL)
+
+    def run_ours() -> None:
+        for key in KEYS:
+            ours.set(AGENT, {key: VALUE})
+            ours.get(AGENT, [key])
+
+    def run_bare() -> None:
+        for key in KEYS:
+            bare[key] = VALUE
+            bare[key]
+
+    def run_copied() -> None:
+        for key in KEYS:
+            copied[key] = json.dumps(VALUE)
+            json.loads(copied[key])
+
+    return {"recollect": run_ours, "cachetools": run_bare, "cachetools + JSON copy": run_copied}
+
+
+def _one_by_one(ours: RedisBackend, plain: redis.Redis) -> dict[str, Run]:
+    def run_ours() -> None:
+        for key in KEYS:
+            ours.set(AGENT, {key: VALUE})
+            ours.get(AGENT, [key])
+
+    def run_plain() -> None:
+        for key in KEYS:
+            plain.set(f"plain:{key}", json.dumps(VALUE), ex=TTL)
+            json.loads(plain.get(f"plain:{key}"))  # type: ignore[arg-type]
+
+    return {"recollect": run_ours, "redis-py": run_plain}
+
+
+def _batches(ours: RedisBackend, plain: redis.Redis) -> dict[str, Run]:
+    def run_ours() -> None:
+        ours.set(AGENT, BATCH)
+        ours.get(AGENT, list(BATCH))
+
+    def run_plain() -> None:
+        with plain.pipeline(transaction=False) as pipeline:
+            for key, value in BATCH.items():
+                pipeline.set(f"plain:{key}", json.dumps(value), ex=TTL)
+            pipeline.execute()
+        for text in plain.mget([f"plain:{key}" for key in BATCH]):
+            json.loads(text)  # type: ignore[arg-type]
+
+    return {"recollect": run_ours, "redis-py": run_plain}
+
+
+def _compare(title: str, contestants: dict[str, Run], values: int, rounds: int) -> None:
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds + 1):
+        for name, run in contestants.items():
+            started = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - started)
+    # The first round warms up connections, scripts and caches.
+    kept = {name: min(times[1:]) for name, times in seconds.items()}
+    print(f"\n{title} ({rounds} rounds)")
+    for name, best in kept.items():
+        ratio = kept["recollect"] / best
+        print(f"  {name:24}{values / best:>10,.0f} values/s   recollect takes {ratio:.2f} times as long")
+
+
+@contextlib.contextmanager
+def _redis_url(url: str | None) -> Iterator[str]:
+    if url is not None:
+        yield url
+        return
+    program = shutil.which("redis-server")
+    if program is None:
+        raise SystemExit("redis-server is not installed: run scripts/system-packages as root, or give --url")
+    port = _free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+            try:
+                _wait_for(port)
+                yield f"redis://127.0.0.1:{port}/0"
+            finally:
+                server.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(500):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.02)
+    raise SystemExit(f"the Redis server on port {port} did not come up")
+
+
+if __name__ == "__main__":
+    main()

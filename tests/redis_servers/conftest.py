@@ -1,0 +1,45 @@
+"""Real Redis servers and a real cluster, started for these tests and gone with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from tests.redis_servers.servers import PROGRAM, Cluster, Server
+
+S = TypeVar("S", Server, Cluster)
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    yield from _running(Server, tmp_path_factory.mktemp("redis"))
+
+
+@pytest.fixture
+def mortal_server(tmp_path: Path) -> Iterator[Server]:
+    """A server of one test's own, to be killed in it."""
+    yield from _running(Server, tmp_path)
+
+
+@pytest.fixture
+def mortal_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    yield from _running(Cluster, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    yield from _running(Cluster, tmp_path_factory.mktemp("cluster"))
+
+
+def _running(kind: Callable[[Path], S], folder: Path) -> Iterator[S]:
+    if PROGRAM is None:
+        pytest.skip("redis-server is not installed: run scripts/system-packages as root")
+    service = kind(folder)
+    try:
+        service.start()
+        yield service
+    finally:
+        service.kill()

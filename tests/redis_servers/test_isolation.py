@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+
+from recollect.session.base import Namespace
+from recollect.session.redis import RedisBackend
+from tests.redis_servers.servers import Server
+from tests.unit.session.confusable import Contents, check_isolation, contents, namespaces
+
+
+@pytest.fixture(scope="module")
+def store(redis_server: Server) -> Iterator[RedisBackend]:
+    redis_server.ask("FLUSHALL")
+    with RedisBackend(redis_server.url) as store:
+        yield store
+
+
+@settings(max_examples=25, deadline=None)
+@given(contents=contents, stranger=namespaces)
+def test_nothing_is_seen_under_another_name(store: RedisBackend, contents: Contents, stranger: Namespace) -> None:
+    # Every example clears what it wrote, so the next one begins with an empty server.
+    check_isolation(store, contents, stranger)
