@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from recollect.errors import InvalidInput, InvalidType
-from recollect.text import clean_text
+from recollect.text import check_unicode, clean_text
 from recollect.types import JSON, AnyUser, Condition, Filter, MemoryType, Operator, Scope
 
 MAX_LIMIT = 1000
+_LARGEST_ID = 2**63 - 1
 _OPERATORS = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
 _FILTERS = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
 
@@ -58,10 +59,14 @@ def check_limit(value: object) -> int:
     return check_whole(value, "limit", most=MAX_LIMIT)
 
 
+def check_id(value: object, what: str = "a memory id") -> int:
+    return check_whole(value, what, most=_LARGEST_ID)
+
+
 def check_ids(values: object) -> list[int]:
     """Memory ids from one id or several."""
     several = values if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
-    return [check_whole(value, "a memory id") for value in several]
+    return [check_id(value) for value in several]
 
 
 def check_unit(value: object, what: str) -> float:
@@ -141,6 +146,7 @@ def _tests(key: str, value: object) -> list[Condition]:
 def _test(key: str, op: str, value: object) -> Condition:
     if not isinstance(key, str):
         raise InvalidType(f"a metadata key must be a string, not {type(key).__name__}")
+    check_unicode(key, "a metadata key")
     if op not in _OPERATORS:
         raise InvalidInput(f"unknown operator {op!r} for metadata {key!r}: use {', '.join(_OPERATORS)}")
     if op == "in":
@@ -158,5 +164,5 @@ def _scalar(key: str, value: object) -> JSON:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
-        return value
+        return check_unicode(value, f"the filter for metadata {key!r}")
     raise InvalidType(f"metadata {key!r} can be compared with text, numbers, booleans and null only")

@@ -43,6 +43,11 @@ def clean_text(text: object, name: str = "content") -> str:
         raise InvalidInput(f"{name} has {len(text):,} characters; at most {MAX_TEXT:,} fit: split it into several")
     if "\0" in text:
         raise InvalidInput(f"{name} holds a NUL byte at position {text.index(chr(0))}: remove it")
+    return check_unicode(text, name)
+
+
+def check_unicode(text: str, name: str) -> str:
+    """The text, if it can leave this process at all: a lone surrogate cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

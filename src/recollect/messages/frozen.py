@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from recollect.errors import InvalidInput, InvalidType
+from recollect.text import check_unicode
 from recollect.types import JSON
 
 MAX_DEPTH = 100
@@ -68,9 +69,7 @@ def freeze_text(text: object, name: str) -> str:
     """The text, or an error when it is not a string that can leave this process."""
     if not isinstance(text, str):
         raise InvalidType(f"{name} must be a string, not {type(text).__name__}")
-    if not text.isascii():
-        _check_unicode(text, name)
-    return text
+    return text if text.isascii() else check_unicode(text, name)
 
 
 def freeze_mapping(value: object, name: str) -> FrozenDict:
@@ -115,10 +114,3 @@ def _finite(value: float, name: str) -> float:
     if not math.isfinite(value):
         raise InvalidInput(f"{name} is {value}, which JSON cannot hold")
     return value
-
-
-def _check_unicode(text: str, name: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"{name} holds a lone surrogate at position {error.start}: not valid Unicode") from error

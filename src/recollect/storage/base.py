@@ -125,7 +125,7 @@ class MemoryStore(Protocol):
         ...
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
-        """The memory saved under a key by exactly this agent and user."""
+        """The memory saved under a key by exactly this agent, user and session."""
         ...
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from recollect.errors import Conflict, Incompatible, RecollectError, Unavailable
 
-_DAMAGED = ("malformed", "not a database", "file is encrypted", "corrupt", "no such table", "no such column")
+_DAMAGED = ("malformed", "not a database", "file is encrypted", "corrupt", "no such table", "no such column", "utf-8")
 _FULL = ("disk is full", "database or disk is full")
 _READ_ONLY = ("readonly", "read-only", "attempt to write", "unable to open")
 
@@ -24,7 +24,8 @@ def translated(where: str) -> Iterator[None]:
     except DBAPIError as error:
         raise _translate(str(error.orig), where) from error
     except OSError as error:
-        raise Unavailable(f"{where}: {error.strerror or error}") from error
+        advice = "check the folder's permissions and space, or choose another path"
+        raise Unavailable(f"{where}: {error.strerror or error}: {advice}") from error
 
 
 def _translate(said: str, where: str) -> RecollectError:

@@ -12,6 +12,7 @@ from recollect.types import JSON, Condition, Filter
 
 _M = memories.c
 _NUMBERS = ("integer", "real")
+_LARGEST = 2**63 - 1
 
 
 def passing(where: Filter) -> list[ColumnElement[bool]]:
@@ -56,7 +57,7 @@ def _test(found: Any, condition: Condition) -> ColumnElement[bool]:
         return _equal(found, condition.value)
     compare = {"gt": "__gt__", "gte": "__ge__", "lt": "__lt__", "lte": "__le__"}[condition.op]
     same_kind = found.type == "text" if isinstance(condition.value, str) else found.type.in_(_NUMBERS)
-    ordered: ColumnElement[bool] = getattr(found.value, compare)(literal(condition.value))
+    ordered: ColumnElement[bool] = getattr(found.value, compare)(_bound(condition.value))
     return and_(same_kind, ordered)
 
 
@@ -66,4 +67,10 @@ def _equal(found: Any, value: JSON) -> ColumnElement[bool]:
     if isinstance(value, bool):
         return and_(found.type == str(value).lower())
     kinds = ("text",) if isinstance(value, str) else _NUMBERS
-    return and_(found.type.in_(kinds), found.value == literal(value))
+    return and_(found.type.in_(kinds), found.value == _bound(value))
+
+
+def _bound(value: JSON) -> ColumnElement[Any]:
+    # What SQLite cannot hold as an integer it reads from JSON as a floating point number.
+    too_large = isinstance(value, int) and abs(value) > _LARGEST
+    return literal(float(str(value)) if too_large else value)

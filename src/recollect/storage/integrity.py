@@ -15,8 +15,14 @@ _QUESTIONS = {
         WHERE length(data) != 4 * dimension""",
     "memories missing from the change log": """
         SELECT id FROM memories WHERE id NOT IN (SELECT memory_id FROM changes WHERE op = 'add')""",
+    "memory types with a wrong count": """
+        SELECT name FROM tallies WHERE kind = 'type' AND entries !=
+        (SELECT count(*) FROM memories WHERE memories.tenant = tallies.tenant AND type = name)""",
     "memories whose message is gone": """
         SELECT id FROM memories WHERE message_seq IS NOT NULL AND message_seq NOT IN (SELECT seq FROM messages)""",
+    "conversations with a gap, by their first message": """
+        SELECT min(seq) FROM messages WHERE place IS NOT NULL GROUP BY tenant, agent, user, session
+        HAVING max(place) - min(place) + 1 != count(*) OR count(DISTINCT place) != count(*)""",
 }
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, select
 
-from recollect.errors import InvalidType
+from recollect.errors import Incompatible, InvalidType
 from recollect.storage.base import Draft, PartitionKey
 from recollect.storage.schema import memories
+from recollect.text import content_hash
 from recollect.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,7 +23,7 @@ _M = memories.c
 MEMORY_COLUMNS = [
     _M.id, _M.content, _M.type, _M.importance, _M.recorded_at, _M.valid_from, _M.tenant, _M.agent, _M.user, _M.session,
     _M.source, _M.trust, _M.metadata, _M.key, _M.value, _M.message_id, _M.speaker, _M.valid_to, _M.expires_at,
-    _M.superseded_by, _M.archived_at, _M.quarantined_at, _M.version,
+    _M.superseded_by, _M.archived_at, _M.quarantined_at, _M.version, _M.content_hash,
 ]  # fmt: skip
 SELECT_MEMORY = select(*MEMORY_COLUMNS)
 
@@ -51,7 +52,17 @@ def name(value: str | AnyUser | None) -> str:
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
-    """A `Memory` from the columns of `SELECT_MEMORY`."""
+    """A `Memory` from the columns of `SELECT_MEMORY`; `Incompatible` when the row is not what was written."""
+    try:
+        memory = _memory(row)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Incompatible(f"memory {row[0]} is damaged ({error}): restore a backup") from error
+    if content_hash(memory.content) != row[23]:
+        raise Incompatible(f"memory {row[0]} is damaged (its text is not what was written): restore a backup")
+    return memory
+
+
+def _memory(row: Sequence[Any]) -> Memory:
     return Memory(
         row[0], row[1], MemoryType(row[2]), row[3], from_micros(row[4]), from_micros(row[5]),
         tenant=row[6], agent=row[7] or None, user=row[8] or None, session=row[9] or None, source=row[10], trust=row[11],
@@ -109,8 +120,9 @@ def _select_by_ids(columns: tuple[str, ...]) -> Select[Any]:
 
 
 def owned_by(scope: Scope) -> list[ColumnElement[bool]]:
-    """Exactly this tenant, agent and user; a name that is not set means those without one."""
-    return [_M.tenant == scope.tenant, _M.agent == name(scope.agent), _M.user == name(scope.user)]
+    """Exactly this tenant, agent, user and session; a name that is not set means those without one."""
+    owner = [_M.tenant == scope.tenant, _M.agent == name(scope.agent), _M.user == name(scope.user)]
+    return [*owner, _M.session == name(scope.session)]
 
 
 def _moment(micros: int | None) -> datetime | None:

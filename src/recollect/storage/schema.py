@@ -32,6 +32,8 @@ def _scope() -> list[Column[str]]:
 
 meta = Table("meta", metadata, Column("key", TEXT, primary_key=True), Column("value", TEXT, nullable=False))
 
+_TURN = ("message_id", "tenant", "user", "agent", "session")
+
 messages = Table(
     "messages",
     metadata,
@@ -44,8 +46,12 @@ messages = Table(
     Column("payload", TEXT, nullable=False),
     Column("said_at", BigInteger, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
-    UniqueConstraint("message_id", "tenant", "user", "agent", "session", name="messages_once"),
+    # Its number in the conversation of exactly this scope, without gaps; NULL for the turn behind a memory.
+    Column("place", Integer),
+    Index("messages_once", *_TURN, unique=True, sqlite_where=text("place IS NULL")),
     Index("messages_in_order", "tenant", "user", "session", "seq"),
+    Index("messages_place", "tenant", "agent", "user", "session", "place", sqlite_where=text("place IS NOT NULL")),
+    Index("messages_known", *_TURN, sqlite_where=text("place IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 
@@ -80,7 +86,9 @@ memories = Table(
     Index("memories_scope", "tenant", "user", "id"),
     Index("memories_hash", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
-    Index("memories_key", "tenant", "agent", "user", "key", unique=True, sqlite_where=text("key IS NOT NULL")),
+    Index(
+        "memories_key", "tenant", "agent", "user", "session", "key", unique=True, sqlite_where=text("key IS NOT NULL")
+    ),
     Index("memories_once", "idempotency_key", sqlite_where=text("idempotency_key IS NOT NULL")),
     sqlite_autoincrement=True,
 )
@@ -115,6 +123,7 @@ associations = Table(
     Index("associations_back", "related_memory_id"),
 )
 
+# One row a session, written when it ends: what took place stays known after its data is gone.
 sessions = Table(
     "sessions",
     metadata,
@@ -122,18 +131,19 @@ sessions = Table(
     Column("tenant", TEXT, nullable=False),
     Column("workflow", TEXT, nullable=False),
     Column("metadata", TEXT, nullable=False, server_default="{}"),
+    Column("agents", TEXT, nullable=False, server_default="{}"),
     Column("opened_at", BigInteger, nullable=False),
-    Column("seen_at", BigInteger, nullable=False),
-    Column("ended_at", BigInteger),
-    Index("sessions_workflow", "tenant", "workflow"),
+    Column("ended_at", BigInteger, nullable=False),
+    Index("sessions_ended", "tenant", "ended_at"),
+    Index("sessions_workflow", "tenant", "workflow", "ended_at"),
 )
 
 executions = Table(
     "executions",
     metadata,
-    Column("seq", Integer, primary_key=True),
-    Column("id", TEXT, nullable=False, unique=True),
-    Column("tenant", TEXT, nullable=False),
+    Column("tenant", TEXT, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("id", TEXT, nullable=False),
     Column("agent", TEXT, nullable=False),
     Column("workflow", TEXT),
     Column("session", TEXT),
@@ -141,10 +151,31 @@ executions = Table(
     Column("duration_ms", REAL),
     Column("record", TEXT, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
-    Column("digest", BLOB),
-    Index("executions_agent", "tenant", "agent", "seq"),
-    Index("executions_workflow", "tenant", "workflow", "seq"),
-    sqlite_autoincrement=True,
+    Column("digest", BLOB, nullable=False),
+    UniqueConstraint("tenant", "id", name="executions_once"),
+    Index("executions_agent", "tenant", "agent", "number"),
+    Index("executions_workflow", "tenant", "workflow", "number"),
+)
+
+execution_heads = Table(
+    "execution_heads",
+    metadata,
+    Column("tenant", TEXT, primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("digest", BLOB, nullable=False),
+    Column("seal", BLOB, nullable=False),
+)
+
+# How many there are of what, and the newest: memories by type and by agent, executions by agent. Triggers of the
+# first migration keep it, in the transaction that changes the rows.
+tallies = Table(
+    "tallies",
+    metadata,
+    Column("tenant", TEXT, primary_key=True),
+    Column("kind", TEXT, primary_key=True),
+    Column("name", TEXT, primary_key=True),
+    Column("entries", Integer, nullable=False),
+    Column("last_at", BigInteger, nullable=False),
 )
 
 changes = Table(

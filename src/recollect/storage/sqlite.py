@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, insert, make_url, select
 from sqlalchemy.exc import ArgumentError
@@ -21,8 +22,10 @@ from recollect.storage.connections import Connections, Durability
 from recollect.storage.driver import Driver
 from recollect.storage.faults import translated
 from recollect.storage.rows import to_micros
-from recollect.storage.writing import apply_changes
+from recollect.storage.writing import Work, do_all
 from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope
+
+_R = TypeVar("_R")
 
 
 def utc_now() -> datetime:
@@ -41,7 +44,7 @@ class SQLiteStore:
         with translated(str(path)):
             _create_private(path)
         self._connections = Connections(path, driver=driver, durability=durability)
-        self._commits = GroupCommit(self._commit)
+        self._commits: GroupCommit[Work, Any] = GroupCommit(self._commit)
         self.id = self._prepare()
 
     @classmethod
@@ -76,11 +79,23 @@ class SQLiteStore:
         """All changes in one commit, which writers of other threads may share; on disk when this returns."""
         return self._commits.submit(changes) if changes else []
 
-    def _commit(self, works: Sequence[Sequence[Change]]) -> list[list[Outcome]]:
+    def write(self, work: Callable[[Connection, int], _R]) -> _R:
+        """What `work(connection, now in microseconds)` gives, in a commit shared like those of `apply`.
+
+        It may run twice: when another writer's part of the commit fails, each is done again alone.
+        """
+        result: _R = self._commits.submit(work)
+        return result
+
+    def read(self, work: Callable[[Connection], _R]) -> _R:
+        """What `work` reads from the latest commit of any process."""
+        with self._connections.reading() as connection:
+            return work(connection)
+
+    def _commit(self, works: Sequence[Work]) -> list[Any]:
         at = to_micros(self._clock())
         with self._connections.writing() as connection:
-            outcomes = iter(apply_changes(connection, [change for work in works for change in work], at))
-        return [[next(outcomes) for _ in work] for work in works]
+            return do_all(connection, works, at)
 
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
         with self._connections.reading() as connection:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, delete, exists, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
@@ -17,6 +18,24 @@ from recollect.storage.schema import associations, memories, memory_text, messag
 from recollect.types import Outcome, Scope
 
 _CHUNK = 500
+
+Work: TypeAlias = Sequence[Change] | Callable[[Connection, int], Any]
+"""What one writer hands in: changes to memories, or a function of the connection and the time in microseconds."""
+
+
+def do_all(connection: Connection, works: Sequence[Work], at: int) -> list[Any]:
+    """One result a work, in order. Changes of writers that stand together are applied together."""
+    results: list[Any] = []
+    for _, run in groupby(works, key=callable):
+        results += _do_run(connection, list(run), at)
+    return results
+
+
+def _do_run(connection: Connection, works: Sequence[Work], at: int) -> list[Any]:
+    functions = [work(connection, at) for work in works if callable(work)]
+    lists = [work for work in works if not callable(work)]
+    outcomes = iter(apply_changes(connection, [change for work in lists for change in work], at))
+    return functions or [[next(outcomes) for _ in work] for work in lists]
 
 
 def apply_changes(connection: Connection, wanted: Sequence[Change], at: int) -> list[Outcome]:

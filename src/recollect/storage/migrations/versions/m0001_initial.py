@@ -24,9 +24,9 @@ def upgrade() -> None:
     op.create_index("changes_scope", "changes", ["tenant", "user", "seq"], unique=False)
     op.create_table(
         "executions",
-        sa.Column("seq", sa.Integer(), nullable=False),
-        sa.Column("id", sa.TEXT(), nullable=False),
         sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("id", sa.TEXT(), nullable=False),
         sa.Column("agent", sa.TEXT(), nullable=False),
         sa.Column("workflow", sa.TEXT(), nullable=True),
         sa.Column("session", sa.TEXT(), nullable=True),
@@ -34,13 +34,29 @@ def upgrade() -> None:
         sa.Column("duration_ms", sa.REAL(), nullable=True),
         sa.Column("record", sa.TEXT(), nullable=False),
         sa.Column("recorded_at", sa.BigInteger(), nullable=False),
-        sa.Column("digest", sa.BLOB(), nullable=True),
-        sa.PrimaryKeyConstraint("seq"),
-        sa.UniqueConstraint("id"),
-        sqlite_autoincrement=True,
+        sa.Column("digest", sa.BLOB(), nullable=False),
+        sa.PrimaryKeyConstraint("tenant", "number"),
+        sa.UniqueConstraint("tenant", "id", name="executions_once"),
     )
-    op.create_index("executions_agent", "executions", ["tenant", "agent", "seq"], unique=False)
-    op.create_index("executions_workflow", "executions", ["tenant", "workflow", "seq"], unique=False)
+    op.create_index("executions_agent", "executions", ["tenant", "agent", "number"], unique=False)
+    op.create_index("executions_workflow", "executions", ["tenant", "workflow", "number"], unique=False)
+    op.create_table(
+        "execution_heads",
+        sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("count", sa.Integer(), nullable=False),
+        sa.Column("digest", sa.BLOB(), nullable=False),
+        sa.Column("seal", sa.BLOB(), nullable=False),
+        sa.PrimaryKeyConstraint("tenant"),
+    )
+    op.create_table(
+        "tallies",
+        sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("kind", sa.TEXT(), nullable=False),
+        sa.Column("name", sa.TEXT(), nullable=False),
+        sa.Column("entries", sa.Integer(), nullable=False),
+        sa.Column("last_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("tenant", "kind", "name"),
+    )
     op.create_table(
         "generations",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -65,11 +81,32 @@ def upgrade() -> None:
         sa.Column("payload", sa.TEXT(), nullable=False),
         sa.Column("said_at", sa.BigInteger(), nullable=False),
         sa.Column("recorded_at", sa.BigInteger(), nullable=False),
+        sa.Column("place", sa.Integer(), nullable=True),
         sa.PrimaryKeyConstraint("seq"),
-        sa.UniqueConstraint("message_id", "tenant", "user", "agent", "session", name="messages_once"),
         sqlite_autoincrement=True,
     )
     op.create_index("messages_in_order", "messages", ["tenant", "user", "session", "seq"], unique=False)
+    op.create_index(
+        "messages_known",
+        "messages",
+        ["message_id", "tenant", "user", "agent", "session"],
+        unique=False,
+        sqlite_where=sa.text("place IS NOT NULL"),
+    )
+    op.create_index(
+        "messages_once",
+        "messages",
+        ["message_id", "tenant", "user", "agent", "session"],
+        unique=True,
+        sqlite_where=sa.text("place IS NULL"),
+    )
+    op.create_index(
+        "messages_place",
+        "messages",
+        ["tenant", "agent", "user", "session", "place"],
+        unique=False,
+        sqlite_where=sa.text("place IS NOT NULL"),
+    )
     op.create_table(
         "meta",
         sa.Column("key", sa.TEXT(), nullable=False),
@@ -82,12 +119,13 @@ def upgrade() -> None:
         sa.Column("tenant", sa.TEXT(), nullable=False),
         sa.Column("workflow", sa.TEXT(), nullable=False),
         sa.Column("metadata", sa.TEXT(), server_default="{}", nullable=False),
+        sa.Column("agents", sa.TEXT(), server_default="{}", nullable=False),
         sa.Column("opened_at", sa.BigInteger(), nullable=False),
-        sa.Column("seen_at", sa.BigInteger(), nullable=False),
-        sa.Column("ended_at", sa.BigInteger(), nullable=True),
+        sa.Column("ended_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
-    op.create_index("sessions_workflow", "sessions", ["tenant", "workflow"], unique=False)
+    op.create_index("sessions_ended", "sessions", ["tenant", "ended_at"], unique=False)
+    op.create_index("sessions_workflow", "sessions", ["tenant", "workflow", "ended_at"], unique=False)
     op.create_table(
         "memories",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -129,7 +167,7 @@ def upgrade() -> None:
     op.create_index(
         "memories_key",
         "memories",
-        ["tenant", "agent", "user", "key"],
+        ["tenant", "agent", "user", "session", "key"],
         unique=True,
         sqlite_where=sa.text("key IS NOT NULL"),
     )
@@ -172,5 +210,45 @@ def upgrade() -> None:
 CREATE VIRTUAL TABLE memory_text USING fts5(
   terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'"
 )
+"""
+    )
+    op.execute(
+        """
+CREATE TRIGGER memories_added AFTER INSERT ON memories BEGIN
+  INSERT INTO tallies VALUES (NEW.tenant, 'type', NEW.type, 1, NEW.recorded_at)
+  ON CONFLICT DO UPDATE SET entries = entries + 1, last_at = max(last_at, excluded.last_at);
+  INSERT INTO tallies VALUES (NEW.tenant, 'agent', NEW.agent, 1, NEW.recorded_at)
+  ON CONFLICT DO UPDATE SET entries = entries + 1, last_at = max(last_at, excluded.last_at);
+END
+"""
+    )
+    op.execute(
+        """
+CREATE TRIGGER memories_removed AFTER DELETE ON memories BEGIN
+  UPDATE tallies SET entries = entries - 1 WHERE tenant = OLD.tenant AND kind = 'type' AND name = OLD.type;
+  UPDATE tallies SET entries = entries - 1 WHERE tenant = OLD.tenant AND kind = 'agent' AND name = OLD.agent;
+END
+"""
+    )
+    op.execute(
+        """
+CREATE TRIGGER memories_moved AFTER UPDATE OF tenant, type, agent ON memories
+WHEN OLD.tenant != NEW.tenant OR OLD.type != NEW.type OR OLD.agent != NEW.agent
+BEGIN
+  UPDATE tallies SET entries = entries - 1 WHERE tenant = OLD.tenant AND kind = 'type' AND name = OLD.type;
+  UPDATE tallies SET entries = entries - 1 WHERE tenant = OLD.tenant AND kind = 'agent' AND name = OLD.agent;
+  INSERT INTO tallies VALUES (NEW.tenant, 'type', NEW.type, 1, NEW.recorded_at)
+  ON CONFLICT DO UPDATE SET entries = entries + 1, last_at = max(last_at, excluded.last_at);
+  INSERT INTO tallies VALUES (NEW.tenant, 'agent', NEW.agent, 1, NEW.recorded_at)
+  ON CONFLICT DO UPDATE SET entries = entries + 1, last_at = max(last_at, excluded.last_at);
+END
+"""
+    )
+    op.execute(
+        """
+CREATE TRIGGER executions_added AFTER INSERT ON executions BEGIN
+  INSERT INTO tallies VALUES (NEW.tenant, 'execution', NEW.agent, 1, NEW.recorded_at)
+  ON CONFLICT DO UPDATE SET entries = entries + 1, last_at = max(last_at, excluded.last_at);
+END
 """
     )

@@ -1,0 +1,79 @@
+"""The keyed hashes that tie execution records together, and the key, which lies outside of the database."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from recollect.errors import Incompatible, InvalidInput
+from recollect.storage.rows import to_json
+from recollect.types import JSON
+
+_KEY_BYTES: Final = 32
+_LEAST_KEY: Final = 16
+
+
+def given_key(text: str) -> bytes:
+    """The key of a setting."""
+    if len(text) < _LEAST_KEY:
+        raise InvalidInput(f"the audit key has {len(text)} characters: give at least {_LEAST_KEY}, chosen at random")
+    return hashlib.sha256(text.encode("utf-8")).digest()
+
+
+def key_file(path: Path) -> bytes:
+    """The key in a file that only its owner reads; made at the first use."""
+    if not path.exists():
+        _create(path)
+    data = path.read_bytes()
+    if len(data) != 2 * _KEY_BYTES:
+        raise Incompatible(f"{path} is no audit key: put the file back that was made with the database")
+    return bytes.fromhex(data.decode("ascii", "replace"))
+
+
+def _create(path: Path) -> None:
+    # Written aside and linked into place: another process sees the whole key or none, and the first one stays.
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_hex(_KEY_BYTES).encode("ascii"))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+    finally:
+        draft.unlink()
+
+
+class Chain:
+    """Digests of one tenant's records: each depends on all before it, and on the key."""
+
+    def __init__(self, key: bytes, tenant: str) -> None:
+        self._key = key
+        self._tenant = tenant
+
+    def start(self) -> bytes:
+        """What stands before the first record."""
+        return self._sign("start", [])
+
+    def link(self, before: bytes, row: Sequence[JSON]) -> bytes:
+        """The digest of a record that follows the one with the digest `before`."""
+        return self._sign("record", [before.hex(), *row])
+
+    def seal(self, count: int, digest: bytes) -> bytes:
+        """What proves how many records there are and which is the last."""
+        return self._sign("head", [count, digest.hex()])
+
+    def _sign(self, what: str, parts: list[JSON]) -> bytes:
+        return hmac.digest(self._key, to_json([what, self._tenant, *parts]).encode("utf-8"), "sha256")
+
+
+def same(left: bytes, right: bytes) -> bool:
+    return hmac.compare_digest(left, right)

@@ -1,0 +1,231 @@
+"""Execution records: append-only rows, each tied to the one before by a keyed hash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, insert, select
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from recollect.errors import Incompatible
+from recollect.storage.audit import Chain, same
+from recollect.storage.commit import GroupCommit
+from recollect.storage.connections import Connections
+from recollect.storage.rows import to_micros
+from recollect.storage.schema import execution_heads, executions
+from recollect.types import JSON
+
+_E = executions.c
+COLUMNS = (
+    _E.number, _E.id, _E.agent, _E.workflow, _E.session, _E.status, _E.duration_ms, _E.record, _E.recorded_at,
+)  # fmt: skip
+_CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRow:
+    """One record as the table holds it; it has its number once it is written."""
+
+    id: str
+    agent: str
+    workflow: str | None
+    session: str | None
+    status: str | None
+    duration_ms: float | None
+    record: str
+    """The JSON text as it was hashed."""
+    recorded_at: int
+    number: int = 0
+
+    def signed(self) -> list[JSON]:
+        """Everything of it that the digest covers."""
+        return [
+            self.number, self.id, self.agent, self.workflow, self.session, self.status, self.duration_ms, self.record,
+            self.recorded_at,
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionQuery:
+    """Which records; what is None does not matter."""
+
+    agent: str | None = None
+    workflow: str | None = None
+    session: str | None = None
+    status: str | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+
+    def conditions(self, tenant: str) -> list[ColumnElement[bool]]:
+        exact = {_E.agent: self.agent, _E.workflow: self.workflow, _E.session: self.session, _E.status: self.status}
+        found = [_E.tenant == tenant, *(column == value for column, value in exact.items() if value is not None)]
+        if self.after is not None:
+            found.append(_E.recorded_at >= to_micros(self.after))
+        if self.before is not None:
+            found.append(_E.recorded_at < to_micros(self.before))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether a tenant's records are all there, as they were written and in their order."""
+
+    ok: bool
+    checked: int
+    """Records found sound, from the first on."""
+    problem: str | None
+    """What is wrong with the first bad one."""
+    first_bad: int | None
+    """Its number, counted from 1."""
+    head: str
+    """Note it somewhere else and hand it in later: then even an old copy of the file is found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class DurationSummary:
+    """How long executions took, in milliseconds; None where none said so."""
+
+    count: int
+    total: float
+    mean: float | None
+    least: float | None
+    median: float | None
+    p95: float | None
+    most: float | None
+
+
+class ExecutionLog:
+    """The executions of one database."""
+
+    def __init__(self, connections: Connections, key: Callable[[], bytes]) -> None:
+        self._connections = connections
+        self._key = key
+        self._commits = GroupCommit(self._commit)
+
+    def append(self, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
+        """The rows with their numbers, on disk when this returns; an id that is there already is left out."""
+        return self._commits.submit((tenant, rows)) if rows else []
+
+    def _commit(self, works: Sequence[tuple[str, Sequence[ExecutionRow]]]) -> list[list[ExecutionRow]]:
+        key = self._key()
+        with self._connections.writing() as connection:
+            return [_append(connection, Chain(key, tenant), tenant, rows) for tenant, rows in works]
+
+    def find(self, tenant: str, query: ExecutionQuery, *, limit: int, below: int | None = None) -> list[ExecutionRow]:
+        """Newest first, those with a number under `below`."""
+        wanted = select(*COLUMNS).where(*query.conditions(tenant))
+        if below is not None:
+            wanted = wanted.where(_E.number < below)
+        with self._connections.reading() as connection:
+            return [_row(found) for found in connection.execute(wanted.order_by(_E.number.desc()).limit(limit))]
+
+    def statuses(self, tenant: str, query: ExecutionQuery) -> dict[str | None, int]:
+        wanted = select(_E.status, func.count()).where(*query.conditions(tenant)).group_by(_E.status)
+        with self._connections.reading() as connection:
+            return {row[0]: row[1] for row in connection.execute(wanted)}
+
+    def durations(self, tenant: str, query: ExecutionQuery) -> DurationSummary:
+        taken = _E.duration_ms
+        having = [*query.conditions(tenant), taken.is_not(None)]
+        wanted = select(func.count(), func.total(taken), func.avg(taken), func.min(taken), func.max(taken))
+        with self._connections.reading() as connection:
+            connection.exec_driver_sql("BEGIN")
+            count, total, mean, least, most = connection.execute(wanted.where(*having)).one()
+            in_order = select(taken).where(*having).order_by(taken)
+            ranks = [(count - 1) * share // 100 for share in (50, 95)] if count else []
+            median, p95 = [connection.scalar(in_order.offset(rank).limit(1)) for rank in ranks] or (None, None)
+        return DurationSummary(count, total, mean, least, median, p95, most)
+
+    def verify(self, tenant: str, known_head: str | None = None) -> Verification:
+        with self._connections.reading() as connection:
+            connection.exec_driver_sql("BEGIN")
+            return _verify(connection, Chain(self._key(), tenant), tenant, known_head)
+
+
+def _append(connection: Connection, chain: Chain, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
+    count, digest = _head(connection, chain, tenant)
+    known = _known(connection, tenant, [row.id for row in rows])
+    written: list[ExecutionRow] = []
+    values: list[dict[str, Any]] = []
+    for row in rows:
+        if row.id in known:
+            continue
+        known.add(row.id)
+        count += 1
+        numbered = replace(row, number=count)
+        digest = chain.link(digest, numbered.signed())
+        written.append(numbered)
+        values.append(dict(zip((c.name for c in COLUMNS), numbered.signed(), strict=True), tenant=tenant, digest=digest))
+    if values:
+        connection.execute(insert(executions), values)
+        _set_head(connection, tenant, count, digest, chain.seal(count, digest))
+    return written
+
+
+def _known(connection: Connection, tenant: str, ids: Sequence[str]) -> set[str]:
+    known: set[str] = set()
+    for start in range(0, len(ids), _CHUNK):
+        wanted = select(_E.id).where(_E.tenant == tenant, _E.id.in_(ids[start : start + _CHUNK]))
+        known.update(connection.scalars(wanted))
+    return known
+
+
+def _head(connection: Connection, chain: Chain, tenant: str) -> tuple[int, bytes]:
+    """Where the chain ends; refuses to go on from an end that this key did not seal."""
+    row = connection.execute(select(execution_heads).where(execution_heads.c.tenant == tenant)).first()
+    if row is None:
+        if connection.scalar(select(_E.number).where(_E.tenant == tenant).limit(1)) is None:
+            return 0, chain.start()
+    elif same(row.seal, chain.seal(row.count, row.digest)):
+        return row.count, row.digest
+    raise Incompatible(
+        "the execution records end in a way that this audit key did not seal: put the right key file back "
+        "beside the database, or set MEMORY_AUDIT_KEY; verify_executions() says what is wrong"
+    )
+
+
+def _set_head(connection: Connection, tenant: str, count: int, digest: bytes, seal: bytes) -> None:
+    statement = upsert(execution_heads).values(tenant=tenant, count=count, digest=digest, seal=seal)
+    connection.execute(statement.on_conflict_do_update(set_={"count": count, "digest": digest, "seal": seal}))
+
+
+def _verify(connection: Connection, chain: Chain, tenant: str, known_head: str | None) -> Verification:
+    head = connection.execute(select(execution_heads).where(execution_heads.c.tenant == tenant)).first()
+    digest, checked, seen_known = chain.start(), 0, known_head in (None, "0:")
+    rows = connection.execute(select(*COLUMNS, _E.digest).where(_E.tenant == tenant).order_by(_E.number))
+    for found in rows:
+        row, number = _row(found), checked + 1
+        if row.number > number:
+            return _bad(checked, number, f"record {number} is missing: it was removed")
+        digest = chain.link(digest, row.signed())
+        if not same(digest, found.digest):
+            what = f"record {row.number} ({row.id}) is not what was written at its place: changed, moved or inserted"
+            return _bad(checked, number, what)
+        checked = number
+        seen_known = seen_known or known_head == _shown(checked, digest)
+    if head is None and not checked and seen_known:
+        return Verification(True, 0, None, None, "0:")
+    if head is None or not same(head.seal, chain.seal(head.count, head.digest)):
+        return _bad(checked, checked + 1, "the mark of the last record was changed or removed, or the key is another")
+    if head.count != checked or not same(head.digest, digest):
+        what = f"{head.count} records were written, {checked} are there: the end was cut off or put back"
+        return _bad(checked, min(head.count, checked) + 1, what)
+    if not seen_known:
+        return _bad(checked, checked + 1, f"the records do not hold the head {known_head}: the file is an older copy")
+    return Verification(True, checked, None, None, _shown(checked, digest))
+
+
+def _bad(checked: int, number: int, problem: str) -> Verification:
+    return Verification(False, checked, problem, number, "")
+
+
+def _shown(count: int, digest: bytes) -> str:
+    return f"{count}:{digest.hex()}"
+
+
+def _row(found: Sequence[Any]) -> ExecutionRow:
+    number, key, agent, workflow, session, status, duration, record, at = found[:9]
+    return ExecutionRow(key, agent, workflow, session, status, duration, record, at, number)
