@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import ColumnElement, Connection, insert, or_, select, text
 
 from recollect.storage.base import Draft, StoredMessage
 from recollect.storage.rows import (
@@ -44,7 +44,7 @@ _REASONS: dict[Kind, str] = {
 def add_all(connection: Connection, drafts: Sequence[Draft], at: int) -> list[Outcome]:
     """Writes the drafts that are new, one outcome a draft, in order. A repeat inside the list counts as known."""
     marks = [identities(draft) for draft in drafts]
-    known = _look_up(connection, [mark for each in marks for mark in each])
+    known = _look_up(connection, [mark for each in marks for mark in each], at)
     next_id = _next_id(connection, "memories")
     outcomes: list[Outcome] = []
     fresh: list[tuple[int, Draft]] = []
@@ -76,7 +76,7 @@ def identities(draft: Draft) -> list[Identity]:
     return marks
 
 
-def _look_up(connection: Connection, marks: Sequence[Identity]) -> dict[Identity, Memory]:
+def _look_up(connection: Connection, marks: Sequence[Identity], at: int) -> dict[Identity, Memory]:
     columns = {
         "once": memories.c.idempotency_key,
         "message": memories.c.message_id,
@@ -88,13 +88,19 @@ def _look_up(connection: Connection, marks: Sequence[Identity]) -> dict[Identity
         for start in range(0, len(values), _CHUNK):
             found = select(*MEMORY_COLUMNS, column).where(column.in_(values[start : start + _CHUNK]))
             if kind == "text":
-                found = found.where(memories.c.message_id.is_(None), memories.c.archived_at.is_(None))
+                found = found.where(memories.c.message_id.is_(None), *_still_true(at))
             for row in connection.execute(found):
                 memory = memory_from_row(row)
                 session = "" if kind == "once" else memory.session or ""
                 mark = (kind, memory.tenant, memory.agent or "", memory.user or "", session, row[-1])
                 known.setdefault(mark, memory)  # type: ignore[arg-type]
     return known
+
+
+def _still_true(at: int) -> tuple[ColumnElement[bool], ...]:
+    """A text that has ended, expired or been put away is news when it is said again."""
+    m = memories.c
+    return (m.archived_at.is_(None), m.valid_to.is_(None), or_(m.expires_at.is_(None), m.expires_at > at))
 
 
 def _insert(connection: Connection, fresh: Sequence[tuple[int, Draft]], at: int) -> None:

@@ -65,7 +65,9 @@ class GroupCommit(Generic[Work, Result]):
             with self._turn:
                 for ticket in group:
                     if not ticket.finished:
-                        ticket.error = Unavailable("the commit was interrupted; nothing of it was written")
+                        ticket.error = Unavailable(
+                            "the commit was interrupted: read before you write again, it may have been written"
+                        )
                         ticket.finished = True
                 self._leading = False
                 self._turn.notify_all()

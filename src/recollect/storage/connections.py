@@ -23,6 +23,8 @@ Durability: TypeAlias = Literal["full", "normal"]
 _CHECKPOINT_PAGES = 2000
 _BUSY_MS = 30_000
 
+_inherited: list[Engine] = []
+
 
 class Connections:
     """The open handles on one database file."""
@@ -115,5 +117,6 @@ class Connections:
         if self._closed:
             raise Closed(f"the store {self.path} is closed: open a new one")
         if self._pid != os.getpid():
-            self._engine.dispose(close=False)
+            # Closing what the parent opened would be done behind SQLite's back: it is kept, and never touched again.
+            _inherited.append(self._engine)
             self._start()

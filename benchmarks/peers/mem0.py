@@ -1,0 +1,75 @@
+"""mem0ai: on its default local store (embedded Qdrant), and on FAISS."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from peers.base import DIMENSION, LIMIT, Item, Lookup, Query
+
+
+class _Mem0:
+    def __init__(self, folder: Path, lookup: Lookup, store: dict[str, Any]) -> None:
+        from mem0 import Memory
+        from mem0.embeddings.base import EmbeddingBase
+
+        class LookupEmbedding(EmbeddingBase):  # type: ignore[misc]
+            def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002
+                vector: list[float] = lookup(text).tolist()
+                return vector
+
+        # It warns at each start that keyword search is off; the settings line of the report says so.
+        logging.getLogger("mem0").setLevel(logging.ERROR)
+        self.version = version("mem0ai")
+        self._memory = Memory.from_config({"vector_store": store, "history_db_path": str(folder / "history.db")})
+        self._memory.embedding_model = LookupEmbedding()
+        # Without it, eight threads leave the embedded stores with lost rows and searches that raise.
+        self._one_writer = Lock()
+
+    def add(self, item: Item) -> None:
+        with self._one_writer:
+            self._memory.add(item.text, user_id=item.user, metadata={"source": "bench"}, infer=False)
+
+    def add_many(self, items: Sequence[Item]) -> None:
+        for user, group in groupby(items, key=lambda item: item.user):
+            messages = [{"role": "user", "content": item.text} for item in group]
+            self._memory.add(messages, user_id=user, metadata={"source": "bench"}, infer=False)
+
+    def search(self, query: Query) -> list[str]:
+        found = self._memory.search(query.text, top_k=LIMIT, threshold=0.0, filters={"user_id": query.user})
+        return [row["memory"] for row in found["results"]]
+
+    def close(self) -> None:
+        self._memory.close()
+
+
+class Mem0Qdrant(_Mem0):
+    """mem0ai as it comes: embedded Qdrant in a folder."""
+
+    settings = (
+        "infer=False, embedded Qdrant on_disk=True, dense only (BM25 needs a model download), "
+        "bulk = add(list), adds behind a lock"
+    )
+
+    def __init__(self, folder: Path, lookup: Lookup) -> None:
+        config = {"path": str(folder / "qdrant"), "embedding_model_dims": DIMENSION, "on_disk": True}
+        super().__init__(folder, lookup, {"provider": "qdrant", "config": config})
+
+
+class Mem0Faiss(_Mem0):
+    """mem0ai on its FAISS store."""
+
+    settings = "infer=False, FAISS inner product on unit vectors, dense only, bulk = add(list), adds behind a lock"
+
+    def __init__(self, folder: Path, lookup: Lookup) -> None:
+        config = {
+            "path": str(folder / "faiss"),
+            "embedding_model_dims": DIMENSION,
+            "distance_strategy": "inner_product",
+        }
+        super().__init__(folder, lookup, {"provider": "faiss", "config": config})

@@ -1,0 +1,58 @@
+"""Recollect, through its public API alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from peers.base import DIMENSION, LIMIT, FloatArray, Item, Lookup, Query
+
+
+class Ours:
+    """Recollect on its default store, one SQLite file."""
+
+    settings = "SQLite file, every acknowledged write synced, hybrid (lexical + dense), bulk = add_memories(list)"
+
+    def __init__(self, folder: Path, lookup: Lookup) -> None:
+        from recollect import MemoryManager
+
+        self.version = _version()
+        self._manager = MemoryManager(db_url=f"sqlite:///{folder / 'memories.db'}", embedder=LookupEmbedder(lookup))
+
+    def add(self, item: Item) -> None:
+        self._manager.add_memory(item.text, "semantic", source="bench", metadata={}, user=item.user)
+
+    def add_many(self, items: Sequence[Item]) -> None:
+        for user, group in groupby(items, key=lambda item: item.user):
+            texts = [item.text for item in group]
+            self._manager.add_memories(texts, memory_type="semantic", source="bench", user=user)
+
+    def search(self, query: Query) -> list[str]:
+        return [hit.content for hit in self._manager.recall(query.text, user=query.user, limit=LIMIT)]
+
+    def close(self) -> None:
+        self._manager.close()
+
+
+class LookupEmbedder:
+    """Answers with precomputed vectors, so that only the engine is measured."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        from recollect.embedding.base import EmbedderIdentity
+
+        self.identity = EmbedderIdentity(provider="benchmark", model="lookup", dimension=DIMENSION)
+        self._lookup = lookup
+
+    def embed(self, texts: Sequence[str], *, kind: str) -> FloatArray:  # noqa: ARG002
+        return np.stack([self._lookup(text) for text in texts])
+
+
+def _version() -> str:
+    try:
+        return version("recollect")
+    except PackageNotFoundError:
+        return "checkout"

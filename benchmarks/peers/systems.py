@@ -1,0 +1,115 @@
+"""Which systems are measured, and the environments they live in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parent.parent
+ROOT = BENCHMARKS.parent
+CACHE = ROOT / ".bench"
+
+REQUIREMENTS = {
+    "mem0": ("mem0ai==2.2.1", "faiss-cpu==1.15.1"),
+    "chromadb": ("chromadb==1.5.9",),
+    "langgraph": ("langgraph-checkpoint==4.3.1", "numpy"),
+}
+_NO_TELEMETRY_NO_NETWORK = {
+    "MEM0_TELEMETRY": "False",
+    "ANONYMIZED_TELEMETRY": "False",
+    "HF_HUB_OFFLINE": "1",
+    # mem0 builds a client for a language model at start; with infer=False it is never called.
+    "OPENAI_API_KEY": "unused",
+}
+_INSTALLER_PARTS = ("pip", "setuptools", "_distutils_hack", "pkg_resources", "distutils-precedence")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One column of the report."""
+
+    name: str
+    target: str
+    import_line: str
+    environment: str | None = None
+    """None: the environment this script runs in."""
+    most: int | None = None
+    """The most memories it is given, where more would take hours."""
+    curve_to: int | None = None
+    """How far it takes part in the curve; None leaves it out."""
+
+
+OURS = System("Recollect", "peers.ours:Ours", "from recollect import MemoryManager", curve_to=100_000)
+MEM0 = System("mem0 + Qdrant", "peers.mem0:Mem0Qdrant", "from mem0 import Memory", "mem0", curve_to=3_000)
+MEM0_FAISS = System("mem0 + FAISS", "peers.mem0:Mem0Faiss", "from mem0 import Memory", "mem0", most=1_000)
+CHROMA = System("chromadb", "peers.chroma:Chroma", "import chromadb", "chromadb", curve_to=100_000)
+LANGGRAPH = System(
+    "LangGraph",
+    "peers.langgraph:LangGraph",
+    "from langgraph.store.memory import InMemoryStore",
+    "langgraph",
+    curve_to=100_000,
+)
+SYSTEMS = (OURS, MEM0, MEM0_FAISS, CHROMA, LANGGRAPH)
+
+
+def prepare(environment: str) -> None:
+    """Makes a peer's environment under `.bench/`, unless it is there with these very requirements."""
+    folder, wanted = CACHE / environment, "\n".join(REQUIREMENTS[environment])
+    marker = folder / "requirements.txt"
+    if marker.exists() and marker.read_text() == wanted:
+        return
+    print(f"installing {', '.join(REQUIREMENTS[environment])} into {folder.relative_to(ROOT)}", file=sys.stderr)
+    install(folder, *REQUIREMENTS[environment])
+    marker.write_text(wanted)
+
+
+def install(folder: Path, *requirements: str) -> None:
+    """A fresh virtual environment with these packages."""
+    ignore_cache()
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.create(folder, with_pip=True)
+    command = [_python_in(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
+    subprocess.run(command, check=True, cwd=ROOT)
+
+
+def ignore_cache() -> None:
+    """Makes the cache folder, which hides itself from version control."""
+    CACHE.mkdir(exist_ok=True)
+    (CACHE / ".gitignore").write_text("*\n")
+
+
+def installed_mb(folder: Path, *, with_bytecode: bool) -> float:
+    """The size of what was installed into an environment, its installer left out."""
+    total = 0
+    for packages in folder.glob("lib*/python*/site-packages"):
+        if packages.parent.parent.is_symlink():
+            continue
+        for path in packages.rglob("*"):
+            part = path.relative_to(packages).parts[0]
+            skipped = part.startswith(_INSTALLER_PARTS) or (not with_bytecode and "__pycache__" in path.parts)
+            if path.is_file() and not skipped:
+                total += path.stat().st_size
+    return total / 1e6
+
+
+def python_of(system: System) -> str:
+    """The interpreter that has this system installed."""
+    return sys.executable if system.environment is None else _python_in(CACHE / system.environment)
+
+
+def environment_of(system: System) -> dict[str, str]:
+    """Environment variables of its process: no telemetry, no network, our own checkout for us alone."""
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if system.environment is None:
+        return variables | {"PYTHONPATH": str(ROOT / "src")}
+    return variables | _NO_TELEMETRY_NO_NETWORK | {"MEM0_DIR": str(CACHE / "mem0-home")}
+
+
+def _python_in(folder: Path) -> str:
+    return str(folder / "bin" / "python")

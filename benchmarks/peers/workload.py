@@ -1,0 +1,72 @@
+"""Deterministic texts, questions and vectors: the same for every system and every run."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate
+
+import numpy as np
+
+from peers.base import DIMENSION, FloatArray, Item, Query
+
+SCOPE_SIZE = 100
+"""Memories of one user, whatever the size of the store."""
+
+_WORDS_PER_TEXT = 16
+_WORDS_PER_QUERY = 5
+_BLOCK = 1000
+_SYLLABLES = ("ka", "lo", "mi", "ren", "sto", "ba", "tir", "nel", "o", "vas", "du", "pre", "shi", "gan", "ul", "fe")
+
+
+def _vocabulary(size: int = 4000) -> list[str]:
+    rng = random.Random(7)
+    words: dict[str, None] = {}
+    while len(words) < size:
+        words["".join(rng.choices(_SYLLABLES, k=rng.randint(2, 4)))] = None
+    return list(words)
+
+
+class Workload:
+    """Items 0…count-1 in users of `SCOPE_SIZE`, and questions about them."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._words = _vocabulary()
+        # Word frequencies like a language's own, so that common words match in every scope.
+        self._weights = list(accumulate(1 / rank for rank in range(1, len(self._words) + 1)))
+        self._vectors = np.concatenate([_unit_block(block) for block in range(-(-count // _BLOCK))])
+        self._rows = {self.item(number).text: number for number in range(count)}
+        self._query_vectors: dict[str, FloatArray] = {}
+
+    def item(self, number: int) -> Item:
+        rng = random.Random(number)
+        words = rng.choices(self._words, cum_weights=self._weights, k=_WORDS_PER_TEXT)
+        # The number makes each text its own, so that no system may fold two into one.
+        return Item(text=f"{' '.join(words)} {number}.", user=f"user-{number // SCOPE_SIZE}")
+
+    def query(self, seed: int, low: int, high: int) -> Query:
+        """A question about one of the items low…high-1: some of its words, a vector close to its own."""
+        rng = random.Random(1_000_003 + seed)
+        number = rng.randrange(low, high)
+        item = self.item(number)
+        words = rng.sample(item.text.split()[:-1], _WORDS_PER_QUERY)
+        text = f"{' '.join(words)}? ({seed})"
+        self._query_vectors[text] = _near(self._vectors[number], seed)
+        return Query(text=text, user=item.user, gold=item.text)
+
+    def vector(self, text: str) -> FloatArray:
+        row = self._rows.get(text)
+        return self._query_vectors[text] if row is None else self._vectors[row]
+
+
+def _unit_block(block: int) -> FloatArray:
+    rows = np.random.default_rng(block).standard_normal((_BLOCK, DIMENSION), dtype=np.float32)
+    units: FloatArray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return units
+
+
+def _near(vector: FloatArray, seed: int) -> FloatArray:
+    noise = np.random.default_rng(seed).standard_normal(DIMENSION, dtype=np.float32)
+    moved: FloatArray = vector + 0.5 * noise / np.linalg.norm(noise)
+    moved /= np.linalg.norm(moved)
+    return moved
