@@ -171,12 +171,15 @@ class Related(Record):
 
 @dataclass(frozen=True, slots=True)
 class ArmScore(Record):
-    """What one retrieval arm said of a memory."""
+    """What one retrieval arm, or one boost, said of a memory."""
 
     arm: str
     rank: int
     """1 is best."""
     score: float
+    """On the arm's own scale, 0…1; for a boost, its gain."""
+    gain: float = 0.0
+    """How far above the usual that is, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,48 @@ class Hit(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Window(Record):
+    """A stretch of time that a question names."""
+
+    start: datetime
+    end: datetime
+    """The first moment after it."""
+    phrase: str
+    """The words that name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Record):
+    """How a question was read, and what its answer was made from."""
+
+    speakers: tuple[str, ...]
+    """Who it is about, of those who spoke."""
+    windows: tuple[Window, ...]
+    terms: tuple[str, ...]
+    """The words looked up."""
+    embedded: str | None
+    """The text whose meaning was looked for; None when no model took part."""
+    considered: int
+    """How many memories were in scope."""
+    dialogue: float
+    """0…1: how much the texts are the turns of a talk, whose neighbours count."""
+    signals: dict[str, float] = field(default_factory=dict)
+    """What `answerable` was made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot(Record):
+    """Why a memory that was expected did not come back, or where it stands."""
+
+    id: int
+    reason: str
+    rank: int | None = None
+    """1 is best; None when it took no part."""
+    score: float | None = None
+    why: tuple[ArmScore, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Recall(Sequence[Hit]):
     """The answer to a `recall`: hits, best first, and what is known about the answer itself."""
 
@@ -235,6 +280,8 @@ class Recall(Sequence[Hit]):
     degraded: tuple[str, ...] = ()
     """The arms that could not take part; empty when all did."""
     elapsed_ms: float = 0.0
+    explanation: Explanation | None = None
+    """Filled when `explain=True` was asked."""
 
     def __len__(self) -> int:
         return len(self.hits)

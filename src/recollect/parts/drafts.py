@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from recollect.arguments import check_moment, check_name, check_type, check_unit
+from recollect.arguments import check_moment, check_name, check_own_type, check_unit
 from recollect.errors import InvalidType
 from recollect.jsonvalue import copy_json_object
 from recollect.messages.message import Message, as_message
 from recollect.storage.base import Draft, StoredMessage
-from recollect.text import clean_text, content_hash, terms
+from recollect.text import clean_text, content_hash, lexical_keys
 from recollect.types import JSON, MemoryType, Outcome, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any]
@@ -53,7 +53,7 @@ def common(
     return Common(
         scope=scope,
         now=now,
-        type=None if type is None else check_type(type),
+        type=None if type is None else check_own_type(type),
         source=check_name(source, "source"),
         importance=None if importance is None else check_unit(importance, "importance"),
         metadata=extra,
@@ -66,7 +66,7 @@ def listed(content: Content | Sequence[Content]) -> list[Content]:
     """One content or several, as a list."""
     if isinstance(content, str | Message | Mapping):
         return [content]
-    if not isinstance(content, Sequence):
+    if isinstance(content, bytes | bytearray) or not isinstance(content, Sequence):
         raise InvalidType(f"content must be a text, a message or a list of them, not {type(content).__name__}")
     return list(content)
 
@@ -102,12 +102,12 @@ def text_draft(
         recorded_at=call.now,
         valid_from=call.at or call.now,
         content_hash=content_hash(content),
-        terms=" ".join(terms(content)),
+        terms=lexical_keys(content),
         source=call.source,
         metadata=call.metadata,
         key=key,
         value=value,
-        expires_at=call.now + call.short_term_ttl if kind in _PASSING else None,
+        expires_at=_expiry(kind, call),
         idempotency_key=once,
         deduplicate=deduplicate,
     )
@@ -125,21 +125,31 @@ def spoken_text(message: Message) -> str | None:
 
 
 def _message_draft(message: Message, text: str, call: Common, once: str | None) -> Draft:
-    content = clean_text(text)
+    content, kind = clean_text(text), call.type or MemoryType.EPISODIC
     return Draft(
         content=content,
-        type=call.type or MemoryType.EPISODIC,
+        type=kind,
         scope=call.scope,
         importance=DEFAULT_IMPORTANCE if call.importance is None else call.importance,
         recorded_at=call.now,
         valid_from=message.timestamp,
         content_hash=content_hash(content),
-        terms=" ".join(terms(content)),
+        terms=lexical_keys(content),
         source=call.source or "conversation",
         trust=_TRUST[message.role],
         metadata={**message.metadata, **call.metadata},
         message=StoredMessage(
-            message.message_id, message.role, content, message.timestamp, message.name, message.to_dict()
+            message.message_id,
+            message.role,
+            content,
+            message.timestamp,
+            message.name or message.role,
+            message.to_dict(),
         ),
+        expires_at=_expiry(kind, call),
         idempotency_key=once,
     )
+
+
+def _expiry(kind: MemoryType, call: Common) -> datetime | None:
+    return call.now + call.short_term_ttl if kind in _PASSING else None

@@ -95,9 +95,9 @@ class Connections:
         self._closed = True
         if self._pid != os.getpid():
             return
-        self._engine.dispose()
         # Closing the last handle of all processes checkpoints, so it happens under the lock as well.
         with self._one_writer, translated(str(self.path)), self._lock():
+            self._engine.dispose()
             self._drop_writer()
         self._lock.close()
 

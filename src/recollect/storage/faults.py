@@ -9,7 +9,10 @@ from sqlalchemy.exc import DBAPIError
 
 from recollect.errors import Conflict, Incompatible, RecollectError, Unavailable
 
-_DAMAGED = ("malformed", "not a database", "file is encrypted", "corrupt", "no such table", "no such column", "utf-8")
+_DAMAGED = (
+    "malformed", "not a database", "file is encrypted", "corrupt", "no such table", "no such column", "utf-8",
+    "vtable constructor failed", "unsupported file format", "invalid fts5", "parse error",
+)  # fmt: skip
 _FULL = ("disk is full", "database or disk is full")
 _READ_ONLY = ("readonly", "read-only", "attempt to write", "unable to open")
 
@@ -23,6 +26,8 @@ def translated(where: str) -> Iterator[None]:
         raise
     except DBAPIError as error:
         raise _translate(str(error.orig), where) from error
+    except UnicodeDecodeError as error:
+        raise _translate(f"malformed text: {error}", where) from error
     except OSError as error:
         advice = "check the folder's permissions and space, or choose another path"
         raise Unavailable(f"{where}: {error.strerror or error}: {advice}") from error

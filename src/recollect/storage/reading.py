@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, func, or_, select
 
-from recollect.errors import NotFound
+from recollect.errors import Incompatible, NotFound
 from recollect.storage.base import IndexRow, PartitionKey
 from recollect.storage.filters import passing
 from recollect.storage.rows import SELECT_MEMORY, in_partition, in_scope, memory_from_row, name, owned_by, select_by_ids
@@ -117,6 +117,8 @@ def index_rows(
 
 def _index_row(row: Sequence[Any]) -> IndexRow:
     key, agent, session, speaker, start, end, expiry, words, data = row
+    if not (isinstance(start, int) and isinstance(words, str | None) and isinstance(data, bytes | None)):
+        raise Incompatible(f"memory {key} is damaged: restore a backup")
     return IndexRow(
         key, agent or None, session or None, speaker, start / _MICROS,
         _seconds(end), _seconds(expiry), words or "", data,

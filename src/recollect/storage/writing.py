@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from sqlalchemy import Connection, delete, exists, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
@@ -63,6 +63,8 @@ def _apply_one(connection: Connection, change: Change, at: int) -> Outcome:
             return _link(connection, change)
         case Add():
             return _save(connection, change, at)
+        case _:
+            assert_never(change)
 
 
 def _save(connection: Connection, change: Add, at: int) -> Outcome:

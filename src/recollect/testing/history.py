@@ -1,0 +1,66 @@
+"""Random histories: changes to make, and questions to ask after each."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from recollect.errors import Conflict, NotFound
+from recollect.storage.base import Add, Change, Draft, Edit, Link, PartitionKey, Remove
+from recollect.testing.pair import Pair
+from recollect.testing.samples import KINDS, ODD_VALUES, Samples
+from recollect.types import ANY, Association, Scope
+
+
+def random_step(pair: Pair, samples: Samples) -> None:
+    """One random change or batch of changes, right or wrong, applied to both."""
+    changes = [random_change(pair, samples) for _ in range(samples.random.choice([1, 1, 2, 5]))]
+    # Both sides having refused in the same way is an equal answer too.
+    with suppress(Conflict, NotFound):
+        pair.apply(changes)
+
+
+def random_change(pair: Pair, samples: Samples) -> Change:
+    """An addition most of the time; else an edit, a removal or a link of what may or may not be there."""
+    choice = samples.random.random()
+    numbers = [*pair.known_ids(), 424_242]
+    if choice < 0.5:
+        return Add(_once_or_keyed(samples))
+    if choice < 0.7:
+        return _random_edit(pair, samples, samples.random.choice(numbers))
+    scope = samples.view()
+    if choice < 0.85:
+        return Remove(scope, tuple(samples.random.choices(numbers, k=2)))
+    ends = samples.random.choice(numbers), samples.random.choice(numbers)
+    return Link(scope, Association(*ends, samples.random.choice(KINDS), samples.random.choice([0.25, 0.5, 1.0])))
+
+
+def compare_answers(pair: Pair, samples: Samples) -> None:
+    """Every reading verb once, through a random scope and filter."""
+    scope, where = samples.view(), samples.filter()
+    pair.matching(scope, where)
+    pair.find(scope, where, limit=5, after=samples.random.choice([0, *pair.known_ids()]))
+    pair.get(scope, pair.known_ids())
+    pair.by_key(samples.owner(), samples.random.choice(["k1", "k2"]))
+    pair.rows(PartitionKey(scope.tenant, scope.user), None, None)
+
+
+def _once_or_keyed(samples: Samples) -> Draft:
+    draft, pick = samples.draft(), samples.random.choice
+    key = pick([None, None, None, "k1", "k2"])
+    return replace(
+        draft,
+        key=key,
+        value=None if key is None else pick(ODD_VALUES),
+        deduplicate=key is None and pick([True, False]),
+        idempotency_key=pick([None, None, f"call-{samples.random.randint(0, 5)}"]) if key is None else None,
+    )
+
+
+def _random_edit(pair: Pair, samples: Samples, number: int) -> Edit:
+    known = pair.reference.get(Scope(samples.owner().tenant, user=ANY), [number])[0]
+    if known is None:
+        return Edit(number, 1, samples.draft())
+    own = Scope(known.tenant, known.agent, known.user, known.session)
+    version = known.version - (samples.random.random() < 0.1)
+    return Edit(number, version, replace(samples.draft(own), key=known.key, value=known.value))

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect.storage.sqlite import SQLiteStore
+from recollect.testing.hash_embedder import HashEmbedder
+from recollect.testing.pair import Store
+from recollect.testing.reference import ReferenceStore
+from recollect.testing.samples import VectorSpace
+from recollect.testing.store import StoreContract
+
+DIMENSION = 8
+
+
+class TestReferenceStore(StoreContract):
+    @pytest.fixture
+    def store(self) -> Store:
+        return ReferenceStore()
+
+    @pytest.fixture
+    def space(self) -> VectorSpace:
+        return VectorSpace(generation=1, dimension=DIMENSION)
+
+
+class SQLiteContract(StoreContract):
+    driver: str
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[SQLiteStore]:
+        store = SQLiteStore.open(tmp_path / "memories.db", driver=self.driver)
+        yield store
+        problems = store.check()
+        store.close()
+        assert problems == []
+
+    @pytest.fixture
+    def space(self, store: SQLiteStore) -> VectorSpace:
+        identity = HashEmbedder(DIMENSION).identity
+        return VectorSpace(store.start_generation(identity, activate=True).id, DIMENSION)
+
+
+class TestSQLiteWithTheStandardLibrary(SQLiteContract):
+    driver = "sqlite3"
+
+
+class TestSQLiteWithItsNewestLibrary(SQLiteContract):
+    driver = "pysqlite3"

@@ -1,0 +1,129 @@
+"""The SQLite store as a state machine: whatever is done to the file, it answers as the reference does.
+
+Longer: RECOLLECT_STATEFUL_EXAMPLES=2000 pytest tests/stateful
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from recollect.storage.base import Add, Change
+from recollect.storage.sqlite import SQLiteStore
+from recollect.testing.hash_embedder import HashEmbedder
+from recollect.testing.history import compare_answers, random_step
+from recollect.testing.pair import Pair
+from recollect.testing.samples import Samples, VectorSpace
+from recollect.types import ANY, Scope
+from tests.crash.children import Child
+
+DIMENSION = 8
+EXAMPLES = os.environ.get("RECOLLECT_STATEFUL_EXAMPLES")
+STEPS = 25
+seeds = st.integers(0, 2**32 - 1)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.mkdtemp(prefix="recollect-stateful-")
+        self.path = Path(self.folder) / "memories.db"
+        self.handles = [self.open(), self.open()]
+        self.abandoned: list[SQLiteStore] = []
+
+    def open(self) -> SQLiteStore:
+        return SQLiteStore.open(self.path)
+
+    @initialize(seed=seeds)
+    def begin(self, seed: int) -> None:
+        generation = self.handles[0].start_generation(HashEmbedder(DIMENSION).identity, activate=True)
+        self.samples = Samples(seed, VectorSpace(generation.id, DIMENSION))
+        self.pair = Pair(self.handles[0])
+
+    def use(self, handle: int, seed: int) -> None:
+        # Each rule has a seed of its own, so that leaving a step out does not change the ones after it.
+        self.samples.random.seed(seed)
+        self.pair.store = self.handles[handle]
+
+    @rule(handle=st.integers(0, 1), seed=seeds)
+    def change(self, handle: int, seed: int) -> None:
+        self.use(handle, seed)
+        random_step(self.pair, self.samples)
+
+    @rule(handle=st.integers(0, 1), seed=seeds, count=st.integers(2, 40))
+    def add_in_bulk(self, handle: int, seed: int, count: int) -> None:
+        self.use(handle, seed)
+        self.pair.apply([Add(self.samples.draft()) for _ in range(count)])
+
+    @rule(handle=st.integers(0, 1), seed=seeds)
+    def ask(self, handle: int, seed: int) -> None:
+        self.use(handle, seed)
+        for _ in range(3):
+            compare_answers(self.pair, self.samples)
+
+    @precondition(lambda self: self.pair.known_ids())
+    @rule(handle=st.integers(0, 1), seed=seeds, depth=st.integers(1, 3))
+    def follow_links(self, handle: int, seed: int, depth: int) -> None:
+        self.use(handle, seed)
+        for tenant in {"default", self.samples.owner().tenant}:
+            view = Scope(tenant, user=ANY)
+            for memory in self.pair.reference.find(view, limit=5):
+                self.pair.related(view, memory.id, depth=depth)
+
+    @rule(handle=st.integers(0, 1))
+    def close_and_reopen(self, handle: int) -> None:
+        self.handles[handle].close()
+        self.handles[handle] = self.open()
+
+    @rule(handle=st.integers(0, 1))
+    def abandon(self, handle: int) -> None:
+        self.abandoned.append(self.handles[handle])
+        self.handles[handle] = self.open()
+
+    @rule(seed=seeds, delay=st.floats(0, 0.03))
+    def kill_a_writer(self, seed: int, delay: float) -> None:
+        self.use(0, seed)
+        changes: list[Change] = [Add(self.samples.draft()) for _ in range(self.samples.random.randint(1, 6))]
+        before = self.handles[0].head()
+        writer = Child(lambda _: self.write_elsewhere(changes))
+        time.sleep(delay)
+        assert list(writer.kill()) == []
+        if self.handles[0].head() != before:
+            self.pair.adopt(changes, before)
+
+    def write_elsewhere(self, changes: list[Change]) -> None:
+        self.open().apply(changes)
+
+    @invariant()
+    def every_handle_sees_everything(self) -> None:
+        if not hasattr(self, "pair"):
+            return
+        for handle in self.handles:
+            self.pair.store = handle
+            self.pair.everything([Scope("default", user=ANY)])
+        assert self.handles[0].check() == []
+
+    def teardown(self) -> None:
+        for handle in (*self.handles, *self.abandoned):
+            handle.close()
+        shutil.rmtree(self.folder)
+
+
+TestStore = StoreMachine.TestCase
+TestStore.settings = settings(
+    max_examples=int(EXAMPLES or 8),
+    stateful_step_count=STEPS,
+    deadline=None,
+    database=None,
+    derandomize=EXAMPLES is None,
+    # Finding a shorter way to the same failure takes minutes: that is for the long run.
+    phases=list(Phase) if EXAMPLES else [Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)

@@ -1,0 +1,251 @@
+"""Bad input: a typed error that says what to do, and a store in which not a byte has changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Closed, Incompatible, InvalidInput, MemoryManager, Message, NotFound, RecollectError
+from recollect.testing.hash_embedder import HashEmbedder
+
+TABLES = ("memories", "messages", "vectors", "associations", "memory_text", "changes", "generations", "executions")
+TEN_MEGABYTES = "ten megabytes " * (10_000_000 // 14)
+LONE_SURROGATE = "half a \ud83d face"
+circle: list[object] = []
+circle.append(circle)
+
+Call = Callable[[Any], object]
+
+
+def dump(path: Path) -> dict[str, list[Any]]:
+    """Every row of the store, read by another library than the one that wrote it."""
+    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        return {table: sorted(connection.execute(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memories.db"
+
+
+@pytest.fixture
+def manager(path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16)) as manager:
+        manager.add_memories(["the river is cold", "the lamp is green"], metadata={"n": 1})
+        manager.remember([Message("user", "I moved to Porto")], user="ann")
+        manager.add_memory_association(1, 2, "about", 0.5)
+        manager.save("agent", "colour", "green", "long_term")
+        yield manager
+
+
+TEXTS: dict[str, tuple[object, str]] = {
+    "empty": ("", "empty: give some text"),
+    "blank": (" \n\t ", "empty: give some text"),
+    "none": (None, "must be a string|must be a text|expected a Message"),
+    "number": (42, "must be a string|must be a text|expected a Message"),
+    "bytes": (b"bytes", "must be a string|must be a text|expected a Message"),
+    "nul": ("a\0b", "NUL byte at position 1: remove it"),
+    "surrogate": (LONE_SURROGATE, "lone surrogate at position 7"),
+    "ten megabytes": (TEN_MEGABYTES, "split it into several"),
+}
+TEXT_VERBS: dict[str, Callable[[Any, Any], object]] = {
+    "add_memory": lambda m, text: m.add_memory(text),
+    "add_memories": lambda m, text: m.add_memories(["fine", text, "fine too"]),
+    "remember": lambda m, text: m.remember(text),
+    "remember several": lambda m, text: m.remember(["fine", text]),
+    "update": lambda m, text: m.update(1, text) if text is not None else m.update(1),
+    "recall": lambda m, text: m.recall(text),
+    "search_memories": lambda m, text: m.search_memories(text),
+    "search_memory": lambda m, text: m.search_memory(text),
+    "search_similar": lambda m, text: m.search_similar("agent", text),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("verb", TEXT_VERBS)
+def test_text_that_cannot_be_kept(manager: MemoryManager, path: Path, verb: str, text: str) -> None:
+    bad, advice = TEXTS[text]
+    expected = "nothing to update" if (verb, text) == ("update", "none") else advice
+    assert_refused(path, InvalidInput, expected, lambda: TEXT_VERBS[verb](manager, bad))
+
+
+CALLS: dict[str, tuple[type[RecollectError], str, Call]] = {
+    "unknown type": (InvalidInput, "use one of short_term", lambda m: m.add_memory("x", "diary")),
+    "type of another type": (InvalidInput, "use one of short_term", lambda m: m.add_memory("x", 3)),
+    "unknown type to search": (InvalidInput, "use one of", lambda m: m.search_memories("x", ["diary"])),
+    "types not a list": (InvalidInput, "types must be a list", lambda m: m.search_memories("x", 7)),
+    "importance nan": (InvalidInput, "between 0 and 1", lambda m: m.add_memory("x", importance=float("nan"))),
+    "importance infinite": (InvalidInput, "between 0 and 1", lambda m: m.add_memory("x", importance=float("inf"))),
+    "importance above one": (InvalidInput, "between 0 and 1", lambda m: m.add_memory("x", importance=1.5)),
+    "importance below zero": (InvalidInput, "between 0 and 1", lambda m: m.update(1, importance=-0.1)),
+    "importance text": (InvalidInput, "number from 0 to 1", lambda m: m.add_memory("x", importance="high")),
+    "importance bool": (InvalidInput, "number from 0 to 1", lambda m: m.remember("x", importance=True)),
+    "importance in metadata": (
+        InvalidInput,
+        "between 0 and 1",
+        lambda m: m.add_memory("x", metadata={"importance": 9}),
+    ),
+    "limit zero": (InvalidInput, "at least 1", lambda m: m.recall("x", limit=0)),
+    "limit negative": (InvalidInput, "at least 1", lambda m: m.search_memories("x", limit=-1)),
+    "limit text": (InvalidInput, "whole number", lambda m: m.recall("x", limit="10")),
+    "limit bool": (InvalidInput, "whole number", lambda m: m.recall("x", limit=True)),
+    "limit fraction": (InvalidInput, "whole number", lambda m: m.search_similar("agent", "x", top_k=2.5)),
+    "limit beyond all": (InvalidInput, "at most", lambda m: m.recall("x", limit=10**9)),
+    "get unknown": (NotFound, "no memory 999", lambda m: m.get(999)),
+    "get foreign": (NotFound, "no memory 3", lambda m: m.get(3)),
+    "get text": (InvalidInput, "whole number", lambda m: m.get("1")),
+    "get none": (InvalidInput, "whole number", lambda m: m.get(None)),
+    "get bool": (InvalidInput, "whole number", lambda m: m.get(True)),
+    "get beyond 64 bits": (RecollectError, "memory", lambda m: m.get(2**70)),
+    "update unknown": (NotFound, "no memory 999", lambda m: m.update(999, "x")),
+    "update foreign": (NotFound, "no memory 1", lambda m: m.update(1, "x", user="ann")),
+    "update nothing": (InvalidInput, "nothing to update: give", lambda m: m.update(1)),
+    "update beyond 64 bits": (RecollectError, "memory", lambda m: m.update(2**70, "x")),
+    "delete unknown": (NotFound, "999", lambda m: m.delete(999)),
+    "delete one unknown of several": (NotFound, "999", lambda m: m.delete([1, 999, 2])),
+    "delete foreign": (NotFound, "3", lambda m: m.delete(3, user="ben")),
+    "delete text": (InvalidInput, "whole number", lambda m: m.delete("1")),
+    "delete beyond 64 bits": (RecollectError, "memory", lambda m: m.delete(2**70)),
+    "link unknown": (NotFound, "999", lambda m: m.add_memory_association(1, 999)),
+    "link foreign": (NotFound, "3", lambda m: m.add_memory_association(1, 3)),
+    "link itself": (InvalidInput, "itself", lambda m: m.add_memory_association(1, 1)),
+    "link too strong": (InvalidInput, "between 0 and 1", lambda m: m.add_memory_association(1, 2, strength=2)),
+    "link nan": (InvalidInput, "between 0 and 1", lambda m: m.add_memory_association(1, 2, strength=float("nan"))),
+    "link unnamed": (InvalidInput, "give some text", lambda m: m.add_memory_association(1, 2, "")),
+    "related unknown": (NotFound, "no memory 999", lambda m: m.get_related_memories(999)),
+    "related depth zero": (InvalidInput, "at least 1", lambda m: m.get_related_memories(1, depth=0)),
+    "related depth huge": (InvalidInput, "at most", lambda m: m.get_related_memories(1, depth=10**6)),
+    "metadata set": (InvalidInput, "JSON", lambda m: m.add_memory("x", metadata={"a": {1, 2}})),
+    "metadata object": (InvalidInput, "JSON", lambda m: m.remember("x", metadata={"a": object()})),
+    "metadata nan": (InvalidInput, "JSON", lambda m: m.add_memory("x", metadata={"a": float("nan")})),
+    "metadata list": (InvalidInput, "must be a dict", lambda m: m.add_memory("x", metadata=["a"])),
+    "metadata number key": (InvalidInput, "JSON keys are strings", lambda m: m.update(1, metadata={1: "a"})),
+    "metadata circular": (InvalidInput, "holds itself", lambda m: m.add_memory("x", metadata={"a": circle})),
+    "metadata nul": (InvalidInput, "NUL byte: remove it", lambda m: m.add_memory("x", metadata={"a": "\0"})),
+    "metadata surrogate": (InvalidInput, "surrogate", lambda m: m.add_memory("x", metadata={"a": LONE_SURROGATE})),
+    "metadata surrogate key": (InvalidInput, "surrogate", lambda m: m.add_memory("x", metadata={LONE_SURROGATE: 1})),
+    "metadata huge": (InvalidInput, "split it up", lambda m: m.add_memory("x", metadata={"a": TEN_MEGABYTES})),
+    "value set": (InvalidInput, "JSON", lambda m: m.save("agent", "k", {1, 2}, "long_term")),
+    "value nan": (InvalidInput, "JSON", lambda m: m.save("agent", "k", float("nan"), "long_term")),
+    "value bytes": (InvalidInput, "JSON", lambda m: m.save("agent", "k", b"x", "long_term")),
+    "short value set": (InvalidInput, "JSON", lambda m: m.save("agent", "k", {1, 2})),
+    "value of wrong kind": (InvalidInput, "'short_term' or 'long_term'", lambda m: m.save("agent", "k", 1, "episodic")),
+    "value ttl": (InvalidInput, "ttl", lambda m: m.save("agent", "k", 1, "long_term", ttl=5)),
+    "value ttl negative": (InvalidInput, "ttl", lambda m: m.save("agent", "k", 1, ttl=-5)),
+    "key empty": (InvalidInput, "give some text", lambda m: m.save("agent", "", 1, "long_term")),
+    "key none": (InvalidInput, "must be a string", lambda m: m.retrieve("agent", None, "long_term")),
+    "agent empty": (InvalidInput, "give some text", lambda m: m.save("", "k", 1, "long_term")),
+    "agent number": (InvalidInput, "must be a string", lambda m: m.add_memory("x", agent=7)),
+    "user empty": (InvalidInput, "give some text", lambda m: m.remember("x", user="")),
+    "user blank": (InvalidInput, "give some text", lambda m: m.recall("x", user="  ")),
+    "user nul": (InvalidInput, "NUL", lambda m: m.add_memory("x", user="a\0b")),
+    "session surrogate": (InvalidInput, "surrogate", lambda m: m.recall("x", session=LONE_SURROGATE)),
+    "source list": (InvalidInput, "must be a string", lambda m: m.add_memory("x", source=["a"])),
+    "time naive": (InvalidInput, "time zone", lambda m: m.add_memory("x", at=datetime(2024, 1, 1))),
+    "time text": (InvalidInput, "ISO 8601", lambda m: m.remember("x", at="next Tuesday")),
+    "time number": (InvalidInput, "datetime", lambda m: m.add_memory("x", at=1_700_000_000)),
+    "now naive": (InvalidInput, "time zone", lambda m: m.recall("x", now="2024-01-01T00:00:00")),
+    "unknown filter": (InvalidInput, "unknown filter 'colour': use", lambda m: m.recall("x", where={"colour": 1})),
+    "unknown operator": (InvalidInput, "use eq, ne", lambda m: m.recall("x", where={"metadata": {"n": {"like": 1}}})),
+    "filter not a dict": (InvalidInput, "must be a dict", lambda m: m.recall("x", where=["n"])),
+    "filter by a list of lists": (InvalidInput, "compared", lambda m: m.recall("x", where={"metadata": {"n": [[1]]}})),
+    "filter nan": (InvalidInput, "finite", lambda m: m.recall("x", where={"metadata": {"n": float("nan")}})),
+    "filter surrogate": (InvalidInput, "surrogate", lambda m: m.recall("x", where={"metadata": {"n": LONE_SURROGATE}})),
+    "filter key surrogate": (
+        InvalidInput,
+        "surrogate",
+        lambda m: m.recall("x", where={"metadata": {LONE_SURROGATE: 1}}),
+    ),
+    "filter order of a bool": (
+        InvalidInput,
+        "number",
+        lambda m: m.recall("x", where={"metadata": {"n": {"gt": True}}}),
+    ),
+    "remember a number": (InvalidInput, "must be a text", lambda m: m.remember(7)),
+    "remember a role": (InvalidInput, "role", lambda m: m.remember({"role": "robot", "content": "x"})),
+    "remember a dict without role": (InvalidInput, "role", lambda m: m.remember({"content": "x"})),
+    "remember one bad of many": (InvalidInput, "role", lambda m: m.remember(["a", {"role": "?", "content": "x"}])),
+    "idempotency key empty": (InvalidInput, "give some text", lambda m: m.remember("x", idempotency_key="")),
+    "cleanup negative": (InvalidInput, "at least 0", lambda m: m.cleanup_old_memories(-1)),
+    "cleanup importance": (InvalidInput, "between 0 and 1", lambda m: m.cleanup_old_memories(1, 7)),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_a_call_that_is_wrong(manager: MemoryManager, path: Path, case: str) -> None:
+    error, advice, call = CALLS[case]
+    assert_refused(path, error, advice, lambda: call(manager))
+
+
+def assert_refused(path: Path, error: type[RecollectError], advice: str, call: Callable[[], object]) -> None:
+    before = dump(path)
+    with pytest.raises(error, match=advice) as refusal:
+        call()
+    assert len(str(refusal.value)) < 500, "an error message is for reading"
+    assert dump(path) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?!…",
+        "the of and",
+        "🙂🙃",
+        "مرحبا بالعالم",
+        "'; DROP TABLE memories; --",
+        '"',
+        "a OR b NEAR/2 c*",
+        "x " * 100_000,
+    ],
+    ids=["punctuation", "stop words", "emoji", "right to left", "sql", "quote", "fts syntax", "100,000 words"],
+)
+def test_any_text_a_person_types_is_a_question(manager: MemoryManager, query: str) -> None:
+    found = manager.recall(query)
+    assert all(0 <= hit.score <= 1 for hit in found)
+    assert manager.recall("the river").hits[0].content == "the river is cold"
+
+
+def test_a_number_no_column_can_hold_matches_nothing(manager: MemoryManager) -> None:
+    manager.add_memory("a big number", metadata={"n": 2**70})
+    assert manager.get(5).metadata == {"n": 2**70}
+    assert list(manager.recall("number", where={"metadata": {"n": 2**80}})) == []
+
+
+def test_a_closed_manager_says_so(path: Path) -> None:
+    manager = MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16))
+    manager.add_memory("kept", at=datetime(2024, 1, 1, tzinfo=UTC))
+    manager.close()
+    manager.close()
+    before = dump(path)
+    for call in (manager.add_memory, manager.recall, manager.remember):
+        with pytest.raises(Closed, match="make a new one"):
+            call("x")
+    assert dump(path) == before
+
+
+class TestTwoEmbedders:
+    def test_another_size_is_refused_with_the_way_out(self, manager: MemoryManager, path: Path) -> None:
+        manager.close()
+        before = dump(path)
+        with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(32)) as other:
+            for call in (other.add_memory, other.recall, other.remember):
+                with pytest.raises(Incompatible, match="reembed"):
+                    call("the river")
+            assert dump(path) == before
+
+    def test_reembedding_is_the_way_out(self, manager: MemoryManager, path: Path) -> None:
+        manager.close()
+        with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(32)) as other:
+            assert other.reembed() == 4
+            assert other.recall("cold river")[0].content == "the river is cold"
+            other.add_memory("another")
+        sizes = {len(data) for _, _, data in dump(path)["vectors"]}
+        assert sizes == {4 * 32}

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from recollect.storage.base import Add
+from recollect.storage.sqlite import SQLiteStore
+from recollect.testing.hash_embedder import HashEmbedder
+from recollect.testing.samples import Samples, VectorSpace
+
+DAMAGE = {
+    "without full text": "DELETE FROM memory_text WHERE rowid = 2",
+    "full text without memory": "INSERT INTO memory_text (rowid, terms) VALUES (999, 'stray')",
+    "without a vector": "DELETE FROM vectors WHERE memory_id = 2",
+    "of the wrong size": "UPDATE vectors SET data = x'00' WHERE memory_id = 2",
+    "change log": "DELETE FROM changes WHERE memory_id = 2",
+    "points to a missing row": "DELETE FROM memories WHERE id = 2",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore.open(tmp_path / "memories.db")
+    generation = store.start_generation(HashEmbedder(8).identity, activate=True)
+    samples = Samples(0, VectorSpace(generation.id, 8))
+    store.apply([Add(samples.draft()) for _ in range(5)])
+    yield store
+    store.close()
+
+
+def test_a_sound_store_has_no_problems(store: SQLiteStore) -> None:
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "pysqlite3"])
+def test_a_check_between_the_commits_of_another_handle_raises_no_alarm(tmp_path: Path, driver: str) -> None:
+    writer = SQLiteStore.open(tmp_path / "memories.db", driver=driver)
+    reader = SQLiteStore.open(tmp_path / "memories.db", driver=driver)
+    samples = Samples(0)
+    for _ in range(5):
+        writer.apply([Add(samples.draft())])
+        assert reader.check() == []
+    reader.close()
+    writer.close()
+
+
+@pytest.mark.parametrize("finding", DAMAGE)
+def test_each_kind_of_disagreement_is_told(store: SQLiteStore, finding: str) -> None:
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute(DAMAGE[finding])
+    problems = store.check()
+    assert any(finding in problem for problem in problems), problems
