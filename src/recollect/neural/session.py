@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
     options.log_severity_level = 4  # what goes wrong is raised, not printed
     providers = [_GPU, _CPU] if use_gpu else [_CPU]
     with translated(model):
-        return onnxruntime.InferenceSession(str(model), options, providers=providers)
+        return onnxruntime.InferenceSession(_content(model), options, providers=providers)
 
 
 @contextmanager
@@ -48,6 +49,11 @@ def translated(model: Path) -> Iterator[None]:
         raise Incompatible(f"the model file {model} cannot be run ({error}): install it again") from error
     except state.RuntimeException as error:
         raise Unavailable(f"the model {model.stem} cannot be run now: {error}") from error
+
+
+def _content(model: Path) -> str | bytes:
+    """A plain file is opened by its name; a packed one is handed over as what is inside."""
+    return gzip.decompress(model.read_bytes()) if model.suffix == ".gz" else str(model)
 
 
 def _load() -> Any:

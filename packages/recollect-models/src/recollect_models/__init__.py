@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["SHA256", "path"]
+__all__ = ["PACKED", "SHA256", "path"]
 
 _DATA: Final = Path(__file__).parent / "data"
 
@@ -21,12 +21,15 @@ SHA256: Final = MappingProxyType(
 )
 """Every file by name, with its checksum."""
 
+PACKED: Final = frozenset({"ms-marco-MiniLM-L-12-v2.onnx"})
+"""Files kept compressed, since few programs need them; the checksum is that of the file inside."""
+
 
 def path(name: str) -> Path:
-    """Where the file of this name is; names are the keys of `SHA256`."""
+    """Where the file of this name is; names are the keys of `SHA256`. A packed one ends in `.gz`."""
     if name not in SHA256:
         raise KeyError(f"no model file {name!r}: there are {', '.join(SHA256)}")
-    found = _DATA / name
+    found = _DATA / (f"{name}.gz" if name in PACKED else name)
     if not found.is_file():
         raise FileNotFoundError(f"{found} is missing: reinstall recollect-models")
     return found

@@ -1,0 +1,52 @@
+"""The Python blocks of every page run, one after the other, in an empty folder; every setting and error is described."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from recollect import MemoryConfig, errors
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    program = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8")))
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MEMORY_", "EMBEDDING_"))}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=tmp_path,
+        env=kept | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_setting_is_described() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    variables = [spec.metadata["variable"] for spec in fields(MemoryConfig)]
+    assert [name for name in variables if f"`{name}`" not in page] == []
+
+
+def test_every_error_is_described() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    names = [name for name, value in vars(errors).items() if isinstance(value, type)]
+    assert [name for name in names if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
