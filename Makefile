@@ -2,15 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
 .PHONY: demo test check format crash clean
 
-demo: $(READY)  ## Remember a long conversation, restart, and ask about it.
+demo: $(INSTALLED)  ## Remember a long conversation, restart, and ask about it.
 	$(BIN)/python -m recollect.demo
 
 test: $(READY)  ## Everything that must hold, in minutes.
 	./scripts/system-packages
+	$(BIN)/python scripts/small-llm
 	$(BIN)/pytest -n auto
 
 check: $(READY)  ## The gate: format, lint, types, import direction, tests.
@@ -30,8 +32,12 @@ crash: $(READY)  ## Kill a writing process 2,000 times and count what was lost.
 clean:
 	rm -rf $(VENV) build dist packages/*/build packages/*/dist
 
-$(READY): pyproject.toml packages/recollect-models/pyproject.toml
+$(INSTALLED): pyproject.toml $(wildcard packages/recollect-models/*.*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet ./packages/recollect-models -e ".[cli,dev]"
+	$(BIN)/python -m pip install --quiet ./packages/recollect-models -e ".[cli]"
+	touch $@
+
+$(READY): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	touch $@

@@ -1,0 +1,146 @@
+"""Names, places, organisations, titles, quantities and addresses in a text, by rules. Pure.
+
+A rule that is not sure of the kind says `name`. A word at the start of a sentence is capital anyway, so it counts as a
+name only when something else says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from recollect.extraction.base import Entity, EntityKind, Span
+from recollect.extraction.lexicon import SOCIAL
+from recollect.extraction.sentences import sentence_spans
+
+MAX_TEXT: Final = 20_000
+"""Characters that are looked through; the names of a longer text are a document's, not the speaker's."""
+
+_CALENDAR_WORDS = """
+    monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+    sundays january february march april may june july august september october november december christmas easter
+    thanksgiving halloween spring summer autumn fall winter mr mrs ms dr prof sir
+"""
+_NOT_NAMES: Final = SOCIAL | frozenset(_CALENDAR_WORDS.split())
+_CAPITAL = r"[A-Z\u00c0-\u00de][\w\u00c0-\u024f'’&-]*"
+_NAME: Final = re.compile(rf"\b{_CAPITAL}(?:\s+(?:(?:of|of\s+the|the|de|van|von|la|le|del|da|di)\s+)?{_CAPITAL})*")
+_TITLE_BEFORE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|Professor|Uncle|Aunt|Sir|President|Captain|Coach)\.?\s+$")
+_KIN = (
+    r"(?:sister|brother|mother|father|mom|mum|dad|wife|husband|son|daughter|friend|girlfriend|boyfriend|partner|fianc[eé]e?"
+    r"|cousin|aunt|uncle|grandma|grandpa|grandmother|grandfather|nephew|niece|boss|manager|colleague|coworker|neighbou?r"
+    r"|roommate|flatmate|therapist|doctor|teacher|coach|dog|cat|puppy|kitten|pup|horse|parrot|hamster)"
+)
+_KIN_BEFORE: Final = re.compile(
+    rf"\b(?:my|our|his|her|their)\s+(?:\w+\s+)?{_KIN}(?:['’]s\s+name\s+is|\s+is\s+(?:called|named)|\s+(?:called|named)|,)?\s+$",
+    re.I,
+)
+_PLACE_BEFORE: Final = re.compile(
+    r"\b(?:live[sd]?\s+in|living\s+in|moved\s+to|moving\s+to|born\s+in|based\s+in|flew\s+to|fly(?:ing)?\s+to|trip\s+to"
+    r"|travel(?:l?ed|l?ing)?\s+to|vacation\s+in|holiday\s+in|near|visit(?:ed|ing)?|been\s+to|in)\s+(?:the\s+)?$",
+    re.I,
+)
+_PLACE_WORD: Final = re.compile(
+    r"\b(?:City|Island|Islands|Beach|Park|Lake|River|Mountains?|Mount|Street|Avenue|Road|Square|County|Valley|Bay|Forest"
+    r"|Museum|Airport|Station|Bridge|Canyon|Castle|Cathedral|Falls)\b"
+)
+_ORGANISATION_BEFORE: Final = re.compile(
+    r"\b(?:work(?:s|ed|ing)?\s+(?:at|for|with)|job\s+(?:at|with)|interview\s+(?:at|with)|hired\s+by|joined|employed\s+by"
+    r"|intern(?:ed|ing|ship)?\s+at|stud(?:y|ied|ying)\s+at|graduated\s+from|volunteer(?:s|ed|ing)?\s+(?:at|for|with))\s+(?:the\s+)?$",
+    re.I,
+)
+_ORGANISATION_WORD: Final = re.compile(
+    r"\b(?:Inc|Ltd|LLC|GmbH|Corp|Corporation|Company|University|College|School|Hospital|Bank|Institute|Foundation|Group"
+    r"|Agency|Association|Club|Church|Clinic|Center|Centre|Academy|Studio|Labs?|Airlines?|Ministry|Department)\b"
+)
+_QUOTED: Final = re.compile(r"[\"“]([^\"“”\n]{2,80})[\"”]")
+_PLAIN: Final[tuple[tuple[EntityKind, re.Pattern[str]], ...]] = (
+    ("email", re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,4}\b")),
+    ("url", re.compile(r"\bhttps?://[^\s<>\"')\]]+|\bwww\.[^\s<>\"')\]]+")),
+    ("handle", re.compile(r"(?<![\w@.])@[A-Za-z_]\w{1,30}\b")),
+    ("phone", re.compile(r"(?<![\w.])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,4}\)[ .-]?)?\d{3}[ .-]\d{3,4}[ .-]?\d{2,4}\b")),
+    (
+        "quantity",
+        re.compile(
+            r"(?:[$€£¥]\s?\d[\d,]*(?:\.\d+)?\s?(?:k|m|million|billion|thousand)?\b"
+            r"|\b\d[\d,]*(?:\.\d+)?\s?(?:%|percent\b|dollars?\b|euros?\b|pounds?\b|bucks\b|km\b|kilomet(?:er|re)s?\b|miles?\b|m\b"
+            r"|met(?:er|re)s?\b|cm\b|feet\b|ft\b|inch(?:es)?\b|kg\b|kilos?\b|g\b|grams?\b|lbs?\b|oz\b|litres?\b|liters?\b|ml\b"
+            r"|hours?\b|minutes?\b|mins?\b|seconds?\b|days?\b|weeks?\b|months?\b|years?\b|calories\b|pages?\b|people\b|times\b"
+            r"|GB\b|MB\b|TB\b|°[CF]?))",
+            re.I,
+        ),
+    ),
+)  # fmt: skip
+
+
+def find_entities(text: str, people: Collection[str] = ()) -> tuple[Entity, ...]:
+    """What a text names, in the order it stands; `people` are the names of those who speak."""
+    if len(text) > MAX_TEXT:
+        return ()
+    found: list[Entity] = []
+    for entity in (*_addresses(text), *_quotes(text), *_names(text, frozenset(people))):
+        if not any(_overlap(entity.span, other.span) for other in found):
+            found.append(entity)
+    return tuple(sorted(found, key=lambda entity: entity.span))
+
+
+def _addresses(text: str) -> Iterator[Entity]:
+    for kind, pattern in _PLAIN:
+        for match in pattern.finditer(text):
+            words = match.group().rstrip(" .,;:!?")
+            yield Entity(kind, words, (match.start(), match.start() + len(words)))
+
+
+def _quotes(text: str) -> Iterator[Entity]:
+    for match in _QUOTED.finditer(text):
+        words = match[1].rstrip(" .,!?")
+        if words[:1].isupper() and words.lower() not in _NOT_NAMES:
+            yield Entity("title", words, (match.start(1), match.start(1) + len(words)))
+
+
+def _names(text: str, people: frozenset[str]) -> Iterator[Entity]:
+    for start, end in sentence_spans(text):
+        shouted = text[start:end].isupper()
+        for match in _NAME.finditer(text, start, end):
+            span = _trimmed(match, start)
+            if span is not None and not shouted:
+                yield Entity(_kind(text, span, people), text[slice(*span)], span)
+
+
+def _trimmed(match: re.Match[str], sentence: int) -> Span | None:
+    """The name without the words that are capital for another reason; None when nothing is left."""
+    words = [(word.group(), match.start() + word.start()) for word in re.finditer(r"\S+", match.group())]
+    while words and _is_common(words[-1][0]):
+        words.pop()
+    while words and (_is_common(words[0][0]) or (words[0][1] == sentence and len(words) == 1)):
+        words.pop(0)
+    if not words:
+        return None
+    last, at = words[-1]
+    bare = last.removesuffix("'s").removesuffix("’s").rstrip("'’-&")
+    return (words[0][1], at + len(bare)) if len(bare) > 1 or len(words) > 1 else None
+
+
+def _is_common(word: str) -> bool:
+    lowered = word.lower().replace("’", "'")
+    return lowered in _NOT_NAMES or lowered.removesuffix("'s") in _NOT_NAMES
+
+
+def _kind(text: str, span: Span, people: frozenset[str]) -> EntityKind:
+    words, before = text[slice(*span)], text[max(0, span[0] - 40) : span[0]]
+    if _is_person(words, people) or _TITLE_BEFORE.search(before) or _KIN_BEFORE.search(before):
+        return "person"
+    if _ORGANISATION_WORD.search(words) or _ORGANISATION_BEFORE.search(before):
+        return "organisation"
+    if _PLACE_WORD.search(words) or _PLACE_BEFORE.search(before):
+        return "place"
+    return "name"
+
+
+def _is_person(name: str, people: frozenset[str]) -> bool:
+    """One of those who speak, or the short form of one: Mel for Melanie."""
+    return name in people or (len(name) >= 2 and any(person.startswith(name) for person in people))
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]

@@ -1,0 +1,112 @@
+"""Claims against claims: what is new, what takes the place of something, what is only a contradiction. Pure.
+
+A subject has one value of a single-valued attribute at a time: of two, the one that became true later holds. A source
+of lower trust never replaces what a source of higher trust said, so a document cannot correct the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, TypeAlias
+
+from recollect.extraction.base import Claim
+
+Action: TypeAlias = Literal["add", "repeat", "supersede", "past", "conflict"]
+TRUST: Final = {"user": 3, "system": 3, "tool": 2, "assistant": 1}
+"""Whose word counts more; a source that is not named here counts 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClaim:
+    """A claim that is stored."""
+
+    id: int
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do with a claim.
+
+    `add`: store it. `repeat`: it is known. `supersede`: store it, and end the claims named in `ends`. `past`: store it
+    as something that is over since `valid_to`. `conflict`: store it beside the one it contradicts; it changes nothing.
+    """
+
+    action: Action
+    claim: Claim
+    reason: str
+    ends: tuple[int, ...] = ()
+    ends_at: datetime | None = None
+    """When the ended claims stopped being true."""
+    valid_to: datetime | None = None
+    of: int | None = None
+    """The stored claim that it repeats, or that contradicts it."""
+
+
+def decide_all(claims: Iterable[Claim], known: Sequence[KnownClaim]) -> list[Decision]:
+    """A decision for each claim, in order; what one call says twice is decided twice, against the store alone."""
+    return [decide(claim, known) for claim in claims]
+
+
+def decide(claim: Claim, known: Sequence[KnownClaim]) -> Decision:
+    """What a new claim means for those that are stored and still hold."""
+    about = [each for each in known if _same_question(each.claim, claim) and _is_open(each.claim, claim.valid_from)]
+    same = next((each for each in about if _says_same(each.claim, claim)), None)
+    if same is not None:
+        return Decision("repeat", claim, f"claim {same.id} says so already", of=same.id)
+    against = [each for each in about if _contradicts(each.claim, claim)]
+    if not against:
+        return Decision("add", claim, "nothing known speaks against it")
+    return _against(claim, against)
+
+
+def trust_of(claim: Claim) -> int:
+    return TRUST.get(claim.trust, 0)
+
+
+def _against(claim: Claim, against: Sequence[KnownClaim]) -> Decision:
+    stronger = next((each for each in against if trust_of(each.claim) > trust_of(claim)), None)
+    if stronger is not None:
+        return Decision("conflict", claim, f"claim {stronger.id} comes from a source of higher trust", of=stronger.id)
+    later = [each for each in against if _moment(each.claim) > _moment(claim)]
+    if later:
+        first = min(later, key=lambda each: _moment(each.claim))
+        return Decision("past", claim, f"claim {first.id} is newer", valid_to=first.claim.valid_from, of=first.id)
+    if claim.valid_to is not None and claim.valid_to <= claim.said_at:
+        return Decision("add", claim, "it tells of the past and ends nothing that holds")
+    ends = tuple(each.id for each in against)
+    return Decision("supersede", claim, f"newer than {_listed(ends)}", ends=ends, ends_at=claim.valid_from)
+
+
+def _moment(claim: Claim) -> tuple[datetime, datetime]:
+    return claim.valid_from, claim.said_at
+
+
+def _same_question(one: Claim, other: Claim) -> bool:
+    return _folded(one.subject) == _folded(other.subject) and one.attribute == other.attribute
+
+
+def _is_open(claim: Claim, at: datetime) -> bool:
+    return claim.valid_to is None or claim.valid_to > at
+
+
+def _says_same(one: Claim, other: Claim) -> bool:
+    return one.holds == other.holds and _folded(one.value) == _folded(other.value)
+
+
+def _contradicts(one: Claim, other: Claim) -> bool:
+    """Another value of what has one at a time, or the same value denied."""
+    if _folded(one.value) == _folded(other.value):
+        return one.holds != other.holds
+    return one.single and other.single and one.holds and other.holds
+
+
+def _folded(text: str) -> str:
+    words = text.casefold().replace("’", "'").split()
+    return " ".join(words[1:] if words[:1] in (["the"], ["a"], ["an"]) and len(words) > 1 else words)
+
+
+def _listed(ids: Sequence[int]) -> str:
+    return f"claim{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"

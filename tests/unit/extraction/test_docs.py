@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[3] / "docs" / "extraction.md"
+
+
+def test_the_blocks_of_the_page_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    exec(compile("\n".join(blocks), str(PAGE), "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
+    shown = capsys.readouterr().out
+    for line in (
+        "greeting - only pleasantries: nothing is told",
+        "0.802",
+        "Ana city Lisbon",
+        "supersede (1,) 2023-05-01",
+        "Ana moved to Lisbon in May 2023. 1",
+    ):
+        assert line in shown

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import InvalidInput
+from recollect.redaction import DEFAULT_PATTERNS, Redactor
+from recollect.types import JSON
+
+# Put together here, so that no line of this file looks like a secret to a scanner.
+SECRETS = [
+    "sk-" + "proj-a1B2c3D4e5F6g7H8i9J0",
+    "sk-" + "ant-api03-abcdefghijklmnop",
+    "sk_" + "live_abcdefghijklmnopqrstuv",
+    "ghp_" + "a" * 36,
+    "github_" + "pat_" + "b" * 40,
+    "glpat-" + "c" * 20,
+    "xoxb-" + "1234567890-abcdefghij",
+    "AKIA" + "ABCDEFGHIJKLMNOP",
+    "AIza" + "d" * 35,
+    "hf_" + "e" * 34,
+    "SG." + "f" * 22 + "." + "g" * 43,
+    "eyJ" + "h" * 20 + ".eyJ" + "i" * 20 + "." + "j" * 20,
+    "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
+def test_a_secret_goes_and_the_words_around_it_stay(secret: str) -> None:
+    assert Redactor().text(f"before {secret} after") == "before [redacted] after"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer [redacted]"),
+        ("postgresql://bob:hunter2@db:5432/x", "postgresql://bob:[redacted]@db:5432/x"),
+        ("redis://:hunter2@cache", "redis://:[redacted]@cache"),
+        ("password=hunter22 and more", "password=[redacted] and more"),
+        ('{"api_key": "abcd1234"}', '{"api_key": "[redacted]"}'),
+    ],
+)
+def test_what_says_that_a_secret_follows_stays(text: str, left: str) -> None:
+    assert Redactor().text(text) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password was changed",
+        "a token of 512 tokens",
+        "see https://example.org:8080/a@b",
+        "skip-level meeting at 10:30",
+        "the task-force met",
+        "bearer of good news",
+    ],
+)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+def test_fields_are_known_by_name_at_any_depth() -> None:
+    record: JSON = {
+        "input": {"user": "ann", "Password": "hunter2", "headers": [{"X-Api-Key": "k", "api-key": "k"}]},
+        "dbPassword": "hunter2",
+        "token": 512,
+        "secret": "",
+        "tokens": {"prompt": 3},
+        "credentials": {"login": "ann"},
+    }
+    assert Redactor().json(record) == {
+        "input": {
+            "user": "ann",
+            "Password": "[redacted]",
+            "headers": [{"X-Api-Key": "[redacted]", "api-key": "[redacted]"}],
+        },
+        "dbPassword": "[redacted]",
+        "token": 512,
+        "secret": "",
+        "tokens": {"prompt": 3},
+        "credentials": "[redacted]",
+    }
+
+
+def test_own_patterns_and_fields_take_the_place_of_the_default_ones() -> None:
+    own = Redactor([r"(?P<keep>badge )\d+"], ["pin"], "***")
+    assert own.json({"PIN": "1234", "note": "badge 42, sk-" + "a" * 20}) == {
+        "PIN": "***",
+        "note": "badge ***, sk-" + "a" * 20,
+    }
+    more = Redactor([*DEFAULT_PATTERNS, r"\bACME-\d{6}\b"])
+    assert more.text("ACME-123456 AKIA" + "ABCDEFGHIJKLMNOP") == "[redacted] [redacted]"
+
+
+def test_a_wrong_pattern_is_named() -> None:
+    with pytest.raises(InvalidInput, match="'\\('"):
+        Redactor(["("])
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_redacting_twice_is_redacting_once(value: JSON) -> None:
+    once = Redactor().json(value)
+    assert Redactor().json(once) == once
+
+
+@pytest.mark.parametrize("piece", ["a://", "sk-", "password=", "eyJa.eyJ", "Bearer ", "-----BEGIN ", "://a:"])
+def test_no_text_makes_it_slow(piece: str) -> None:
+    started = time.perf_counter()
+    Redactor().text(piece * (100_000 // len(piece)))
+    assert time.perf_counter() - started < 5
