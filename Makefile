@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format crash clean
+.PHONY: demo test check format crash engines mcp-conformance clean
 
 demo: $(INSTALLED)  ## Remember a long conversation, restart, and ask about it.
 	$(BIN)/python -m recollect.demo
@@ -28,6 +28,14 @@ format: $(READY)
 
 crash: $(READY)  ## Kill a writing process 2,000 times and count what was lost.
 	$(BIN)/python -m tests.crash.run --kills 2000
+
+engines: $(READY)  ## The vector stores and peers that are too large for the ordinary tests, in an environment of their own.
+	$(PYTHON) -m venv .bench/engines
+	.bench/engines/bin/python -m pip install --quiet ./packages/recollect-models -e ".[cli,dev,chroma,mem0]"
+	RECOLLECT_ENGINES=1 .bench/engines/bin/pytest tests/engines
+
+mcp-conformance: $(READY)  ## Outsiders' own checks of the MCP door: conformance runner, inspector, reference server.
+	./scripts/mcp-peers
 
 clean:
 	rm -rf $(VENV) build dist packages/*/build packages/*/dist

@@ -40,7 +40,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=400)
     given = options.parse_args()
     _compare("In memory, save + retrieve", _in_memory(), len(KEYS), given.rounds)
-    with _redis_url(given.url) as url, RedisBackend(url, prefix="bench:") as ours, redis.Redis.from_url(url) as plain:
+    with redis_url(given.url) as url, RedisBackend(url, prefix="bench:") as ours, redis.Redis.from_url(url) as plain:
         _compare("Redis, save + retrieve", _one_by_one(ours, plain), len(KEYS), given.rounds)
         _compare("Redis, 100 values a call", _batches(ours, plain), len(BATCH), given.rounds)
         ours.clear(AGENT)
@@ -116,7 +116,7 @@ def _compare(title: str, contestants: dict[str, Run], values: int, rounds: int) 
 
 
 @contextlib.contextmanager
-def _redis_url(url: str | None) -> Iterator[str]:
+def redis_url(url: str | None) -> Iterator[str]:
     if url is not None:
         yield url
         return

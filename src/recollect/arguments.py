@@ -12,6 +12,8 @@ from recollect.text import check_unicode, clean_text
 from recollect.types import JSON, AnyUser, Condition, Filter, MemoryType, Operator, Scope
 
 MAX_LIMIT = 1000
+SHARED_USER = "recollect:shared"
+"""Whose the shared knowledge is: a user that no caller can name, so it is in nobody's scope by accident."""
 _LARGEST_ID = 2**63 - 1
 _OPERATORS = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
 _FILTERS = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
@@ -24,6 +26,8 @@ def check_name(value: object, what: str) -> str | None:
 
 def make_scope(tenant: str, agent: object = None, user: object = None, session: object = None) -> Scope:
     who = user if isinstance(user, AnyUser) else check_name(user, "user")
+    if who == SHARED_USER:
+        raise InvalidInput(f"the user name {SHARED_USER!r} is reserved: choose another")
     return Scope(tenant, check_name(agent, "agent"), who, check_name(session, "session"))
 
 
@@ -33,6 +37,14 @@ def check_type(value: object) -> MemoryType:
     except ValueError:
         known = ", ".join(kind.value for kind in MemoryType)
         raise InvalidInput(f"unknown memory type {value!r}: use one of {known}") from None
+
+
+def check_own_type(value: object) -> MemoryType:
+    """A type that a caller may write."""
+    kind = check_type(value)
+    if kind is MemoryType.SHARED:
+        raise InvalidInput("shared knowledge is read-only for agents: it is written with add_knowledge()")
+    return kind
 
 
 def check_types(values: object) -> tuple[MemoryType, ...]:

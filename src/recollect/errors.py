@@ -5,7 +5,8 @@ RecollectError                     .status, for the server door
 │   └── InvalidType (TypeError)    change the type of an argument         422
 ├── NotFound      (LookupError)    names what and in which scope          404
 ├── Conflict                       re-read, then decide again             409
-├── Unavailable                    same call may work later, retry_after  503
+├── Denied                         use another key, or ask for the right  403, 401
+├── Unavailable                    same call may work later, retry_after  503, 429
 ├── ExtractionFailed               the model answered; text attached      502
 ├── Incompatible                   data does not fit this code or model   500
 ├── MissingExtra  (ImportError)    prints the install line                501
@@ -43,14 +44,25 @@ class Conflict(RecollectError):
     status = 409
 
 
+class Denied(RecollectError):
+    """The key given to a server is missing, no longer valid, or not allowed to do this."""
+
+    status = 403
+
+    def __init__(self, message: str, *, status: int = 403) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class Unavailable(RecollectError):
     """A store or model cannot answer now; the same call may work later."""
 
     status = 503
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, *, retry_after: float | None = None, status: int = 503) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.status = status
 
 
 class ExtractionFailed(RecollectError):

@@ -41,6 +41,11 @@ _TABLE: Final[dict[str, dict[str, Entry]]] = {
         ),
         "static": Entry("recollect.embedding.static:StaticEmbedder"),
     },
+    "vector_store": {
+        "chroma": Entry("recollect.index.chroma:ChromaEngine", extra="chroma"),
+        "faiss": Entry("recollect.index.faiss:FAISSIndex"),
+        "qdrant": Entry("recollect.index.qdrant:open_qdrant", extra="qdrant"),
+    },
 }
 
 

@@ -27,8 +27,15 @@ class MemoryConfig:
     storage_dir: str | None = _setting("MEMORY_STORAGE_DIR", None)
     """The folder that a relative database or index path starts from."""
     execution_records_dir: str | None = _setting("MEMORY_EXECUTION_RECORDS_DIR", None)
+    """Where execution records are also appended as lines of JSON, one file an agent."""
+    audit_key: str | None = field(default=None, repr=False, metadata={"variable": "MEMORY_AUDIT_KEY"})
+    """What execution records are signed with; a file `<database>.key`, made at the first use, when not set."""
+    redact: bool = _setting("MEMORY_REDACT", True)
+    """Whether secrets are taken out of execution records before they are written."""
     use_redis: bool = _setting("MEMORY_USE_REDIS", False)
     redis_url: str = _setting("MEMORY_REDIS_URL", "redis://localhost:6379/0")
+    redis_fallback: bool = _setting("MEMORY_REDIS_FALLBACK", False)
+    """Whether values are kept in memory when Redis does not answer at the start; `health()` then says degraded."""
     short_term_ttl: float = _setting("MEMORY_SHORT_TERM_TTL", 86_400.0)
     enable_vector_search: bool = _setting("MEMORY_ENABLE_VECTOR_SEARCH", True)
     vector_store: str | None = _setting("MEMORY_VECTOR_STORE", None)

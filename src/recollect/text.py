@@ -21,6 +21,11 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 _SYMBOL = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
 _MARKS = re.compile("[\u0300-\u036f]+")
 
+ASKING = "?"
+"""The lexical key of a text that ends by asking something; no question looks it up as a word."""
+_TAIL = 500
+_ENDS_ASKING = re.compile(r"""\?["'”’)*]*\s*(?:\[[^\]]*\]\s*)?$""")
+
 _STOP_WORDS = """
     a about after again all also am an and any are as at be because been before being but by can could did do does
     doing don down during each few for from further had has have having he her here hers him his how i if in into is it
@@ -67,6 +72,13 @@ def terms(text: str) -> list[str]:
     for run in _UNSPACED.findall(folded):
         found += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
     return found + _SYMBOL.findall(folded)
+
+
+def lexical_keys(text: str) -> str:
+    """What the lexical index keeps of a text: its words, and `ASKING` when it ends with a question."""
+    # Only the end is looked at, so that the cost does not grow with the text.
+    asks = _ENDS_ASKING.search(text[-_TAIL:])
+    return " ".join([*terms(text), ASKING] if asks else terms(text))
 
 
 def query_terms(text: str) -> list[str]:

@@ -114,6 +114,8 @@ class Memory(Record):
     archived_at: datetime | None = None
     quarantined_at: datetime | None = None
     version: int = 1
+    pinned: bool = False
+    """Never tidied away."""
 
     _aliases = ("memory_type", "timestamp", "importance_score", "created_at")
 

@@ -63,11 +63,11 @@ def test_two_stores_share_what_one_prefix_holds(store: RedisBackend, redis_serve
 
 
 def test_redis_itself_lets_values_and_index_expire(store: RedisBackend, redis_server: Server) -> None:
-    store.set(AGENT, {"draft": "headline"}, ttl=0.05)
+    store.set(AGENT, {"draft": "headline"}, ttl=1)
     lifetimes = [int(str(redis_server.ask("PTTL", key))) for key in _keys(redis_server)]
     assert len(lifetimes) == 3
-    assert all(0 < lifetime <= 1050 for lifetime in lifetimes)
-    wait_until(lambda: not _keys(redis_server), "an empty server", seconds=5)
+    assert all(0 < lifetime <= 2000 for lifetime in lifetimes)
+    wait_until(lambda: not _keys(redis_server), "an empty server", seconds=10)
 
 
 def test_expired_names_do_not_pile_up_in_the_index(store: RedisBackend, redis_server: Server) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from recollect import Hit, Memory, MemoryManager, MemoryType, Message, Outcome, Recall
+from recollect import ConversationMemory, Hit, Memory, MemoryManager, MemoryType, Message, Outcome, Recall, aio
 from recollect.aio.manager import MemoryManager as AsyncMemoryManager
 
 
@@ -16,9 +16,15 @@ def sync(manager: MemoryManager) -> None:
     assert_type(manager.recall("tea")[0], Hit)
     assert_type([hit.score for hit in manager.recall("tea")], list[float])
     assert_type(manager.search_memories("tea", memory_types=["semantic"]), list[Hit])
+    assert_type(manager.get_memory("Analyzer"), ConversationMemory)
+    with manager.run("Analyzer") as memory:
+        assert_type(memory, ConversationMemory)
 
 
 async def twin(manager: AsyncMemoryManager) -> None:
     assert_type(await manager.add_memory("tea", "semantic"), Memory)
     assert_type(await manager.recall("tea"), Recall)
+    assert_type(await manager.get_memory("Analyzer"), aio.ConversationMemory)
+    async with manager.run("Analyzer") as memory:
+        assert_type(memory, aio.ConversationMemory)
     await manager.add_memory(7)  # type: ignore[arg-type]

@@ -23,6 +23,9 @@ _VARIABLES = {
     "MEMORY_STORAGE_DIR": ("storage_dir", "data", "data"),
     "MEMORY_EXECUTION_RECORDS_DIR": ("execution_records_dir", "records", "records"),
     "MEMORY_USE_REDIS": ("use_redis", "yes", True),
+    "MEMORY_AUDIT_KEY": ("audit_key", "correct horse battery", "correct horse battery"),
+    "MEMORY_REDACT": ("redact", "no", False),
+    "MEMORY_REDIS_FALLBACK": ("redis_fallback", "on", True),
     "MEMORY_REDIS_URL": ("redis_url", "redis://elsewhere:1/0", "redis://elsewhere:1/0"),
     "MEMORY_SHORT_TERM_TTL": ("short_term_ttl", "60", 60.0),
     "MEMORY_ENABLE_VECTOR_SEARCH": ("enable_vector_search", "off", False),
@@ -61,7 +64,12 @@ def test_the_environment_wins_over_the_env_file(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     ("variable", "text"),
-    [("USE_GPU", "maybe"), ("MEMORY_SHORT_TERM_TTL", "soon"), ("MEMORY_MAX_CACHE_SIZE", "0"), ("MEMORY_DURABILITY", "x")],
+    [
+        ("USE_GPU", "maybe"),
+        ("MEMORY_SHORT_TERM_TTL", "soon"),
+        ("MEMORY_MAX_CACHE_SIZE", "0"),
+        ("MEMORY_DURABILITY", "x"),
+    ],
 )
 def test_a_wrong_value_names_what_is_wrong(variable: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, text)

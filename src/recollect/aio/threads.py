@@ -35,6 +35,11 @@ async def to_its_end(work: asyncio.Future[R]) -> R:
         raise
 
 
+async def in_thread(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The work's result, off the event loop and awaited to its end."""
+    return await to_its_end(asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs)))
+
+
 class Threads:
     """Where blocking calls run: those that wait for a model have their own threads, so the rest never queue there."""
 

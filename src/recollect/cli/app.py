@@ -7,9 +7,19 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli import models
+from recollect.cli import chats, finding, keys, knowledge, models, remembering, serving, sessions, transfer, upkeep
+from recollect.cli.errors import group
 
-app = typer.Typer(help="Memory for AI agents.", no_args_is_help=True)
+app = group("Memory for AI agents.")
+for theme in (remembering, finding):
+    theme.register(app)
+app.add_typer(chats.app, name="chat")
+app.add_typer(knowledge.app, name="knowledge")
+app.add_typer(sessions.sessions, name="session")
+app.add_typer(sessions.executions, name="executions")
+for work in (upkeep, transfer, serving):
+    work.register(app)
+app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")
 
 

@@ -16,3 +16,7 @@ def main() -> None:
             raise
         sys.exit(f"error: {MissingExtra('the command line', 'cli')}")
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,8 @@ class MessageLog(Protocol):
     """Messages in the order they were added. Positions count from 0, the oldest that is still in the window.
 
     The conversation checks every argument and holds its own lock around each call, so an
-    implementation sees valid positions and one caller at a time.
+    implementation sees valid positions and one caller at a time. Where several conversations, perhaps of
+    several processes, share what an implementation keeps, each call of its own must be atomic.
     """
 
     def __len__(self) -> int: ...
@@ -21,8 +22,11 @@ class MessageLog(Protocol):
         """Messages from `start` up to `stop`, at a cost that depends on their number alone."""
         ...
 
-    def append(self, messages: Sequence[Message], *, keep: int | None) -> None:
-        """Adds all or none; then at most the newest `keep` stay in the window, all of them when it is None."""
+    def append(self, messages: Sequence[Message], *, keep: int | None, once: bool = False) -> None:
+        """Adds all or none; then at most the newest `keep` stay in the window, all of them when it is None.
+
+        With `once`, a message whose id the window holds, or that comes twice, is left out.
+        """
         ...
 
     def known(self, message_ids: Iterable[str]) -> set[str]:

@@ -23,9 +23,10 @@ class ListLog:
     def read(self, start: int, stop: int) -> list[Message]:
         return self._kept[self._start + start : self._start + stop]  # type: ignore[return-value]
 
-    def append(self, messages: Sequence[Message], *, keep: int | None) -> None:
-        self._kept.extend(messages)
-        self._ids.update(message.message_id for message in messages)
+    def append(self, messages: Sequence[Message], *, keep: int | None, once: bool = False) -> None:
+        added = self._unseen(messages) if once else messages
+        self._kept.extend(added)
+        self._ids.update(message.message_id for message in added)
         if keep is not None and len(self) > keep:
             self._drop_oldest(len(self) - keep)
 
@@ -39,6 +40,12 @@ class ListLog:
     def replace(self, messages: Sequence[Message]) -> None:
         self._kept, self._start = list(messages), 0
         self._ids = Counter(message.message_id for message in messages)
+
+    def _unseen(self, messages: Sequence[Message]) -> list[Message]:
+        firsts: dict[str, Message] = {}
+        for message in messages:
+            firsts.setdefault(message.message_id, message)
+        return [message for message_id, message in firsts.items() if message_id not in self._ids]
 
     def _drop_oldest(self, count: int) -> None:
         for message in self.read(0, count):

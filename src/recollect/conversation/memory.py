@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
+from recollect.arguments import check_whole
 from recollect.conversation.base import MessageLog
 from recollect.conversation.files import read_json, write_atomically
 from recollect.conversation.log import ListLog
@@ -22,6 +23,7 @@ from recollect.messages.message import ROLES, Message, as_message
 from recollect.types import JSON
 
 AnyMessage: TypeAlias = Message | Mapping[str, object]
+_PAGE = 200
 
 
 class ConversationMemory:
@@ -39,7 +41,7 @@ class ConversationMemory:
         counter: TokenCounter | None = None,
         log: MessageLog | None = None,
     ) -> None:
-        self.max_messages = None if max_messages is None else _at_least(max_messages, 1, "max_messages")
+        self.max_messages = None if max_messages is None else check_whole(max_messages, "max_messages")
         self.retention_policy: str = checked_policy(retention_policy)
         self._counter = counter
         self._log: MessageLog = ListLog() if log is None else log
@@ -48,13 +50,18 @@ class ConversationMemory:
     @property
     def messages(self) -> MessageView:
         """The messages as a list that is always up to date; it may be changed or replaced as a whole."""
-        return MessageView(self._log, self._lock)
+        return MessageView(lambda: self._log, self._lock)
 
     @messages.setter
     def messages(self, messages: Iterable[AnyMessage]) -> None:
         replacement = [as_message(message) for message in messages]
         with self._lock:
             self._log.replace(replacement)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the messages are kept in this process alone, so that no call here waits for anything."""
+        return isinstance(self._log, ListLog)
 
     def __len__(self) -> int:
         return len(self._log)
@@ -71,25 +78,32 @@ class ConversationMemory:
         """Adds one message, several, or none: all of them or, on an error, not one."""
         given = _as_list(messages)
         with self._lock:
-            self._append(given if allow_duplicates else self._unseen(given))
+            self._append(given, once=not allow_duplicates)
 
     def get_messages(self, limit: int | None = None) -> list[Message]:
         """All messages, or the newest `limit`, oldest first."""
         with self._lock:
             size = len(self._log)
-            wanted = size if limit is None else min(size, _at_least(limit, 0, "limit"))
+            wanted = size if limit is None else min(size, check_whole(limit, "limit", least=0))
             return self._log.read(size - wanted, size)
 
     def get_recent(self, n: int = 10) -> list[Message]:
         """The newest `n` messages, oldest first."""
-        return self.get_messages(_at_least(n, 0, "n"))
+        return self.get_messages(check_whole(n, "n", least=0))
 
     def get_messages_by_role(self, role: str, limit: int | None = None) -> list[Message]:
         """The messages of one role, or the newest `limit` of them, oldest first."""
         if not Message.is_valid_role(role):
             raise InvalidInput(f"unknown role {role!r}: use one of {', '.join(ROLES)}")
-        found = [message for message in self.get_messages() if message.role == role]
-        return found if limit is None else found[len(found) - min(len(found), _at_least(limit, 0, "limit")) :]
+        wanted = None if limit is None else check_whole(limit, "limit", least=0)
+        newest_first: list[Message] = []
+        with self._lock:
+            stop = len(self._log)
+            while stop > 0 and (wanted is None or len(newest_first) < wanted):
+                start = max(0, stop - _PAGE)
+                newest_first += [message for message in reversed(self._log.read(start, stop)) if message.role == role]
+                stop = start
+        return newest_first[:wanted][::-1]
 
     def get_last_message(self) -> Message | None:
         """The newest message; None when there is none."""
@@ -98,27 +112,35 @@ class ConversationMemory:
 
     def get_window(self, max_tokens: int) -> list[Message]:
         """The system message and the newest turns that fit; a tool call is never parted from its results."""
-        budget = _at_least(max_tokens, 1, "max_tokens")
+        budget = check_whole(max_tokens, "max_tokens")
         with self._lock:
             return self._window(budget)
 
     def delete(self, index: int | Iterable[int]) -> None:
         """Deletes by position, negative ones from the end: all of them or, on an `IndexError`, not one."""
         with self._lock:
-            indices = [index] if isinstance(index, int) else list(index)
-            self._log.delete(sorted({_position(i, len(self._log)) for i in indices}))
+            indices, size = [index] if isinstance(index, int) else list(index), len(self._log)
+            self._log.delete(sorted({_position(i, size) for i in indices}))
 
     def truncate_to_size(self, max_size: int) -> None:
         """Keeps the newest `max_size` messages."""
+        keep = check_whole(max_size, "max_size", least=0)
         with self._lock:
-            surplus = len(self._log) - _at_least(max_size, 0, "max_size")
-            if surplus > 0:
-                self._log.delete(range(surplus))
+            self._log.append([], keep=keep)
 
     def clear(self) -> None:
         """Removes all messages."""
         with self._lock:
             self._log.replace([])
+
+    def move_to(self, log: MessageLog, retention_policy: str) -> None:
+        """Goes on in another log, after what that one holds; on an error everything stays as it was."""
+        policy = checked_policy(retention_policy)
+        with self._lock:
+            moved = self._log.read(0, len(self._log))
+            log.append(moved, keep=self.max_messages, once=True)
+            self._log.delete(range(len(moved)))
+            self._log, self.retention_policy = log, policy
 
     def to_dict(self) -> list[dict[str, JSON]]:
         """All messages as plain JSON data."""
@@ -153,21 +175,12 @@ class ConversationMemory:
     def _window(self, max_tokens: int) -> list[Message]:
         return newest_that_fit(self.messages, max_tokens, self._count)
 
-    def _append(self, messages: Sequence[Message]) -> None:
-        self._log.append(messages, keep=self.max_messages)
+    def _append(self, messages: Sequence[Message], *, once: bool) -> None:
+        self._log.append(messages, keep=self.max_messages, once=once)
 
     def _load(self, messages: list[Message]) -> None:
         with self._lock:
             self._log.replace(messages if self.max_messages is None else messages[-self.max_messages :])
-
-    def _unseen(self, messages: list[Message]) -> list[Message]:
-        seen = self._log.known(message.message_id for message in messages)
-        fresh = []
-        for message in messages:
-            if message.message_id not in seen:
-                fresh.append(message)
-                seen.add(message.message_id)
-        return fresh
 
 
 def _as_list(messages: object) -> list[Message]:
@@ -178,14 +191,6 @@ def _as_list(messages: object) -> list[Message]:
     if isinstance(messages, str | bytes) or not isinstance(messages, Iterable):
         raise InvalidType(f"expected messages or dicts, not {type(messages).__name__}")
     return [as_message(message) for message in messages]
-
-
-def _at_least(value: object, least: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidType(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < least:
-        raise InvalidInput(f"{name} is {value}: give {least} or more")
-    return value
 
 
 def _position(index: object, size: int) -> int:

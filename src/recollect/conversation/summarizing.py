@@ -59,6 +59,11 @@ class SummarizingMemory(ConversationMemory):
         # Summaries are made outside the conversation's own lock: a slow model must not hold up the talk.
         self._folding = threading.Lock()
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether messages and originals are kept in this process alone."""
+        return super().in_memory and isinstance(self._archive, ListLog)
+
     def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
         """Adds one message, several, or none; a conversation that is full then is summarised."""
         super().add(messages, allow_duplicates)
@@ -113,12 +118,10 @@ class SummarizingMemory(ConversationMemory):
                 raise
         return super()._window(max_tokens)  # the newest turn matters more than what came before it
 
-    def _unseen(self, messages: list[Message]) -> list[Message]:
-        summarized = self._archive.known(message.message_id for message in messages)
-        return super()._unseen([message for message in messages if message.message_id not in summarized])
-
-    def _append(self, messages: Sequence[Message]) -> None:
-        self._log.append(messages, keep=None)
+    def _append(self, messages: Sequence[Message], *, once: bool) -> None:
+        summarized = self._archive.known(message.message_id for message in messages) if once else set()
+        fresh = [message for message in messages if message.message_id not in summarized]
+        self._log.append(fresh, keep=None, once=once)
 
     def _fold_while_full(self) -> None:
         with self._folding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, MutableSequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from typing import overload
 
 from recollect.conversation.base import MessageLog
@@ -13,9 +13,14 @@ from recollect.messages.message import Message, as_message
 class MessageView(MutableSequence[Message]):
     """Reads and changes the conversation it belongs to. `len`, an index, a slice and `append` cost what they return."""
 
-    def __init__(self, log: MessageLog, lock: threading.RLock) -> None:
-        self._log = log
+    def __init__(self, log: Callable[[], MessageLog], lock: threading.RLock) -> None:
+        self._current = log
         self._lock = lock
+
+    @property
+    def _log(self) -> MessageLog:
+        # Asked each time: a conversation may move to another log.
+        return self._current()
 
     def __len__(self) -> int:
         return len(self._log)

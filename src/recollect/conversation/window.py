@@ -9,6 +9,8 @@ from recollect.conversation.tokens import TokenCounter, message_tokens
 from recollect.errors import InvalidInput
 from recollect.messages.message import Message
 
+_PAGE = 32
+
 
 def newest_that_fit(
     messages: Sequence[Message], max_tokens: int, count: TokenCounter, *, after_system: Sequence[Message] = ()
@@ -49,14 +51,21 @@ def whole_turns(messages: Sequence[Message], position: int, start: int) -> int:
 
 def _newest_first(messages: Sequence[Message], start: int) -> Iterator[list[Message]]:
     results: list[Message] = []
-    for position in range(len(messages) - 1, start - 1, -1):
-        message = messages[position]
+    for message in _backwards(messages, start):
         if message.role == "tool":
             results.insert(0, message)
             continue
         # Results whose call is gone say nothing to a model, and vendors refuse them.
         yield [message, *(result for result in results if _answers(result, message))]
         results = []
+
+
+def _backwards(messages: Sequence[Message], start: int) -> Iterator[Message]:
+    # A few at a time: where they are kept in a store, one by one would be a question each.
+    stop = len(messages)
+    while page := messages[max(start, stop - _PAGE) : stop]:
+        yield from reversed(page)
+        stop -= len(page)
 
 
 def _answers(result: Message, message: Message) -> bool:

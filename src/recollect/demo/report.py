@@ -102,4 +102,5 @@ def _origin(hit: Hit) -> str:
 
 
 def _arms(hit: Hit) -> str:
-    return ", ".join(f"{score.arm} {score.rank}" for score in hit.why)
+    strongest = sorted(hit.why, key=lambda score: -abs(score.gain))[:2]
+    return ", ".join(f"{score.arm} {score.rank}" for score in strongest)

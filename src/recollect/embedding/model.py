@@ -92,6 +92,11 @@ class EmbeddingModel:
             raise InvalidInput("a vector of zeros has no direction to compare")
         return float(np.clip(left @ right / length, -1.0, 1.0))
 
+    def clear_cache(self) -> None:
+        """Forgets every vector kept at hand."""
+        if isinstance(self._embedder, CachedEmbedder):
+            self._embedder.clear()
+
     def _encode_all(self, texts: Sequence[str], batch_size: int, kind: Kind) -> FloatArray:
         import numpy as np
 

@@ -36,8 +36,45 @@ class VectorIndex(Protocol):
         ...
 
 
+class PartitionVectors(VectorIndex, Protocol):
+    """A vector index as a partition uses it: it can be compared with the store, and says what memory it takes."""
+
+    @property
+    def ids(self) -> IntArray:
+        """All ids, ascending."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory of this process it takes."""
+        ...
+
+
+class VectorEngine(Protocol):
+    """Where the vectors of partitions are kept when that is not this process's own memory.
+
+    What it keeps is derived: a partition compares it with the store when it loads, and puts right what differs.
+    An engine that cannot be reached raises `Unavailable`. Safe to use from several threads.
+    """
+
+    def open(self, store_id: str, partition: str, dimension: int) -> PartitionVectors:
+        """The vectors of one partition; what an earlier run left is still there."""
+        ...
+
+    def clear(self, store_id: str) -> None:
+        """Removes everything that is kept for a store."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class TextIndex(Protocol):
     """Words → memories, by BM25 with the statistics of the texts in this index alone."""
+
+    @property
+    def average_length(self) -> float:
+        """Words in a usual text; 0 when there is none."""
+        ...
 
     def search(
         self, query_terms: Sequence[str], limit: int, *, among: IntArray | None = None

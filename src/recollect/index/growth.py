@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
+from recollect.index.faiss import FAISSIndex
 from recollect.index.partition import Partition
 
 _ROWS_AT_ONCE = 32  # a few milliseconds, the longest that a question waits for the lock
@@ -22,7 +23,8 @@ class GraphGrowth:
 
     def offer(self, partition: Partition) -> None:
         """Grows this partition's graph in the background, if it wants one."""
-        if partition.index is None or not partition.index.pending or self._stopped.is_set():
+        index = partition.index
+        if not isinstance(index, FAISSIndex) or not index.pending or self._stopped.is_set():
             return
         with self._lock:
             if partition not in self._waiting:
@@ -57,4 +59,4 @@ class GraphGrowth:
 
 def _grown_further(partition: Partition) -> bool:
     with partition.lock:
-        return partition.index is not None and partition.index.grow(_ROWS_AT_ONCE) > 0
+        return isinstance(partition.index, FAISSIndex) and partition.index.grow(_ROWS_AT_ONCE) > 0

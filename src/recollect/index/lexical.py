@@ -47,6 +47,11 @@ class Postings:
         arrays = self._ids.nbytes + self._lengths.nbytes + self._live.nbytes
         return arrays + 100 * len(self._numbers) + _TERM_BYTES * len(self._occurrences) + 5 * self._total
 
+    @property
+    def average_length(self) -> float:
+        """Words in a usual text; 0 when there is none."""
+        return self._total / len(self) if len(self) else 0.0
+
     def add(self, id: int, terms: Sequence[str]) -> None:
         """Adds a text by its words; an id already there is replaced."""
         self.remove([id])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import Incompatible, InvalidInput
+from recollect.index.base import PartitionVectors
 from recollect.index.faiss import GRAPH_FROM, FAISSIndex
 from recollect.index.lexical import Postings
 from recollect.index.table import IdTable, grown
 from recollect.storage.base import IndexRow, PartitionKey
-from recollect.types import FloatArray, IntArray
+from recollect.types import ANY, FloatArray, IntArray
 
 UNNAMED = -1
 """The code of a memory that belongs to no session."""
@@ -58,16 +60,32 @@ class Partition:
     Hold `lock` over several calls that must see the same state: `Partitions.reading` does.
     """
 
-    def __init__(self, key: PartitionKey, generation: int | None = None, *, graph_from: int = GRAPH_FROM) -> None:
+    def __init__(
+        self,
+        key: PartitionKey,
+        generation: int | None = None,
+        *,
+        graph_from: int = GRAPH_FROM,
+        kept: Callable[[Partition, int], PartitionVectors] | None = None,
+    ) -> None:
         self.key = key
         self.generation = generation
         self.lock = threading.RLock()
         self._graph_from = graph_from
+        self._kept = kept
         self.reset()
 
-    def reset(self, index: FAISSIndex | None = None) -> None:
+    @property
+    def name(self) -> str:
+        """A name that no other partition of the store has."""
+        user = [] if self.key.user is ANY else [self.key.user]
+        return json.dumps([self.key.tenant, user, self.generation])
+
+    def reset(self, index: PartitionVectors | None = None) -> None:
         """Empties the view, but for vectors that were loaded and are to be compared with the rows to come."""
         self.seq = NEVER_LOADED
+        self.loaded_at = NEVER_LOADED
+        """The change number at which all rows were read; what was removed since may still lie in memory."""
         self.index = index
         """None while no memory of the partition has a vector."""
         self.postings = Postings()
@@ -98,6 +116,10 @@ class Partition:
         spoken = self._columns[: self._table.size]["speaker"][self._table.live]
         counts = np.bincount(spoken - UNNAMED, minlength=len(self._speakers) + 1)[1:]
         return tuple(sorted(name for name, code in self._speakers.items() if counts[code]))
+
+    def open_index(self, dimension: int) -> PartitionVectors:
+        """Where this partition's vectors are kept: another engine, or an index of its own."""
+        return self.new_index(dimension) if self._kept is None else self._kept(self, dimension)
 
     def new_index(self, dimension: int) -> FAISSIndex:
         """An empty index as this partition uses it: no question waits for its graph."""
@@ -149,9 +171,9 @@ class Partition:
             allowed &= columns["valid_from"] <= as_of
         return None if np.count_nonzero(allowed) == len(self) else np.sort(self._table.ids[allowed])
 
-    def said_by(self, speaker: str) -> IntArray:
-        """The ids of what this speaker said, ascending."""
-        code = self._speakers.get(speaker, _UNKNOWN)
+    def said_by(self, speaker: str | None) -> IntArray:
+        """The ids of what this speaker said, ascending; of what nobody said, when None."""
+        code = UNNAMED if speaker is None else self._speakers.get(speaker, _UNKNOWN)
         spoken = self._table.live & (self._columns[: self._table.size]["speaker"] == code)
         return np.sort(self._table.ids[spoken])
 
@@ -178,7 +200,7 @@ class Partition:
         if found:
             dimension = len(found[0][1]) // 4 if self.index is None else self.index.dimension
             ids, vectors = _decoded(found, dimension)
-            index = self.index or self.new_index(dimension)
+            index = self.open_index(dimension) if self.index is None else self.index
             try:
                 index.add(ids, vectors)
             except InvalidInput as error:

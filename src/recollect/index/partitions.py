@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from recollect.errors import Unavailable
-from recollect.index.faiss import GRAPH_FROM
+from recollect.index.base import PartitionVectors, VectorEngine
+from recollect.index.faiss import GRAPH_FROM, FAISSIndex
 from recollect.index.growth import GraphGrowth
 from recollect.index.partition import NEVER_LOADED, Partition
 from recollect.index.saved import SavedGraphs
@@ -29,7 +30,9 @@ class Partitions:
     """Every partition of a store, as of the latest commit. Safe to use from several threads.
 
     Nothing is read before the first `get`. `path` is where graphs that took work to build are
-    kept between two runs; a file that cannot be trusted is named in `problems` and not used.
+    kept between two runs; a file that cannot be trusted is named in `problems` and not used. With an
+    `engine` the vectors are kept there instead, and it is closed with this. `last_erasure` gives the
+    number of the newest change that erased: what was read before it is dropped, and never kept.
     """
 
     def __init__(
@@ -40,12 +43,17 @@ class Partitions:
         path: str | Path | None = None,
         capacity_bytes: int = DEFAULT_CAPACITY,
         graph_from: int = GRAPH_FROM,
+        engine: VectorEngine | None = None,
+        last_erasure: Callable[[], int] = lambda: 0,
     ) -> None:
         self.problems: list[str] = []
         self._source = source
-        self._saved = None if path is None else SavedGraphs(Path(path), store_id)
+        self._store_id = store_id
+        self._engine = engine
+        self._saved = None if path is None or engine is not None else SavedGraphs(Path(path), store_id)
         self._capacity = capacity_bytes
         self._graph_from = graph_from
+        self._last_erasure = last_erasure
         self._growth = GraphGrowth()
         self._lock = threading.Lock()
         self._partitions: OrderedDict[_Name, Partition] = OrderedDict()
@@ -86,8 +94,10 @@ class Partitions:
             return
         with self._lock:
             partitions = list(self._partitions.values())
+        erased = self._last_erasure() if partitions else 0
         try:
-            self._saved.write([each for each in partitions if each.index is not None and each.index.has_graph])
+            clean = [each for each in partitions if each.loaded_at >= erased]
+            self._saved.write([each for each in clean if isinstance(each.index, FAISSIndex) and each.index.has_graph])
         except Unavailable as error:
             self._report(str(error))
 
@@ -99,27 +109,39 @@ class Partitions:
             self._total = 0
         if self._saved is not None:
             self._saved.delete()
+        if self._engine is not None:
+            self._engine.clear(self._store_id)
 
     def close(self) -> None:
         """Stops the work in the background, then saves."""
         self._growth.stop()
         self.save()
+        if self._engine is not None:
+            self._engine.close()
 
     def _known(self, key: PartitionKey, generation: int | None) -> Partition:
         name = (key, generation)
         with self._lock:
             partition = self._partitions.get(name)
             if partition is None:
-                partition = self._partitions[name] = Partition(key, generation, graph_from=self._graph_from)
+                partition = self._partitions[name] = self._new(key, generation)
             self._partitions.move_to_end(name)
             return partition
+
+    def _new(self, key: PartitionKey, generation: int | None) -> Partition:
+        kept = None if self._engine is None else self._open_kept
+        return Partition(key, generation, graph_from=self._graph_from, kept=kept)
+
+    def _open_kept(self, partition: Partition, dimension: int) -> PartitionVectors:
+        assert self._engine is not None
+        return self._engine.open(self._store_id, partition.name, dimension)
 
     def _catch_up(self, partition: Partition) -> bool:
         # Read before the rows: what is committed in between is only read again next time.
         head = self._source.head()
         if partition.seq == head:
             return False
-        if partition.seq == NEVER_LOADED or partition.seq > head:
+        if partition.seq == NEVER_LOADED or partition.seq > head or partition.loaded_at < self._last_erasure():
             self._load(partition, head)
         else:
             self._apply_changes(partition)
@@ -131,6 +153,7 @@ class Partitions:
         if self._saved is not None:
             index = self._saved.read(partition, head, self._report)
         partition.reset(index)
+        partition.loaded_at = head
         rows = self._source.rows(partition.key, None, partition.generation)
         while chunk := list(islice(rows, _ROWS_AT_ONCE)):
             partition.upsert(chunk)

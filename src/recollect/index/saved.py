@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -12,7 +11,7 @@ from recollect.index.faiss import FAISSIndex
 from recollect.index.partition import Partition
 from recollect.index.sealed import SealedFile, open_sealed, write_sealed
 from recollect.index.snapshot import Snapshot
-from recollect.types import ANY, JSON
+from recollect.types import JSON
 
 _KIND = b"RCLGRAPH"
 _PARTS = ("ids", "live", "vectors", "fresh", "graph")
@@ -44,7 +43,7 @@ class SavedGraphs:
         listed, sections = self._others({_name(each) for each in partitions})
         for partition in partitions:
             with partition.lock:
-                if partition.index is None:
+                if not isinstance(partition.index, FAISSIndex):
                     continue
                 name = _name(partition)
                 listed[name] = {"seq": partition.seq, "dimension": partition.index.dimension}
@@ -87,5 +86,4 @@ class SavedGraphs:
 
 def _name(partition: Partition) -> str:
     """A partition's name in the file; no two partitions share one."""
-    user = [] if partition.key.user is ANY else [partition.key.user]
-    return json.dumps([partition.key.tenant, user, partition.generation]) + "/"
+    return f"{partition.name}/"

@@ -64,9 +64,10 @@ def common(
 
 def listed(content: Content | Sequence[Content]) -> list[Content]:
     """One content or several, as a list."""
+    given: object = content
     if isinstance(content, str | Message | Mapping):
         return [content]
-    if isinstance(content, bytes | bytearray) or not isinstance(content, Sequence):
+    if isinstance(given, bytes | bytearray) or not isinstance(content, Sequence):
         raise InvalidType(f"content must be a text, a message or a list of them, not {type(content).__name__}")
     return list(content)
 

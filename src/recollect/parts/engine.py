@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from os import PathLike
 from pathlib import Path
 
 from recollect.embedding.base import Embedder
+from recollect.index.base import VectorEngine
 from recollect.index.partitions import Partitions
+from recollect.parts import checking, importing, transfer
+from recollect.parts.checking import CheckReport, RepairReport
+from recollect.parts.importing import ImportReport
 from recollect.parts.memories import Memories
 from recollect.parts.recaller import Recaller
 from recollect.parts.reembedding import reembed
+from recollect.parts.transfer import ExportReport
 from recollect.parts.vectors import Vectors
 from recollect.settings import MemoryConfig
+from recollect.storage.backup import Backup
+from recollect.storage.executions import ExecutionLog
+from recollect.storage.sessions import SessionLog
 from recollect.storage.sqlite import SQLiteStore
-from recollect.types import Clock, Progress
+from recollect.types import Clock, Progress, Scope
 
 
 class Engine:
     """Everything that stands on one database file."""
 
-    def __init__(self, config: MemoryConfig, embedder: Embedder | None, clock: Clock) -> None:
+    def __init__(
+        self, config: MemoryConfig, embedder: Embedder | None, clock: Clock, index: VectorEngine | None = None
+    ) -> None:
         self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
         self.store = SQLiteStore.open(database_url(config), durability=config.durability, clock=clock)
         self.vectors = Vectors(self.store, embedder)
-        self.partitions = Partitions(self.store, store_id=self.store.id, path=index_path(config, self.store.path))
+        self.partitions = Partitions(
+            self.store,
+            store_id=self.store.id,
+            path=index_path(config, self.store.path),
+            engine=index,
+            last_erasure=self.store.last_erasure,
+        )
+        if self.store.erasure_pending():  # cut short in another run: what was erased must not stay on disk
+            self.clean()
+        self.executions = ExecutionLog(self.store, config.audit_key)
+        self.sessions = SessionLog(self.store)
         self.memories = Memories(self.store, self.vectors, clock)
         self.recaller = Recaller(self.store, self.vectors, self.partitions, clock)
 
@@ -33,6 +54,26 @@ class Engine:
         made = reembed(self.store, self.vectors.embedder, progress)
         self.vectors.forget_generation()
         return made
+
+    def back_up(self, target: str | PathLike[str], force: bool, progress: Progress | None) -> Backup:
+        return transfer.back_up(self, target, force=force, progress=progress)
+
+    def check(self) -> CheckReport:
+        return checking.check(self)
+
+    def repair(self, progress: Progress | None) -> RepairReport:
+        return checking.repair(self, progress)
+
+    def export(self, scope: Scope, target: str | PathLike[str], progress: Progress | None) -> ExportReport:
+        return transfer.export_file(self, scope, target, progress)
+
+    def load(self, tenant: str, source: str | PathLike[str], progress: Progress | None) -> ImportReport:
+        return importing.import_file(self, tenant, source, progress)
+
+    def clean(self) -> bool:
+        """Takes what was erased out of the index file and the database file; False while a reader holds on to it."""
+        self.partitions.clear()
+        return self.store.compact()
 
     def close(self) -> None:
         try:

@@ -12,7 +12,7 @@ from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.parts.drafts import Common, Content, draft_or_rejection, listed, text_draft
 from recollect.parts.vectors import Vectors
 from recollect.storage.base import Add, Draft, Edit, Link, Remove
-from recollect.text import clean_text, content_hash, terms
+from recollect.text import clean_text, content_hash, lexical_keys
 from recollect.types import (
     JSON,
     Association,
@@ -98,6 +98,14 @@ class Memories:
             raise NotFound(f"no memory {memory_id} in {scope}")
         return memory
 
+    def page(self, scope: Scope, where: Filter, limit: int, after: int) -> list[Memory]:
+        """Those greater than `after`, in the order of their ids; fewer than `limit` are the last."""
+        found: list[Memory] = []
+        while len(found) < limit and (page := self._store.find(scope, where, limit=limit, after=after)):
+            found += [memory for memory in page if not _expired(memory, self._clock())]
+            after = page[-1].id
+        return found[:limit]
+
     def by_key(self, scope: Scope, key: str) -> Memory | None:
         return self._store.by_key(scope, key)
 
@@ -175,7 +183,7 @@ def _patched(known: Memory, patch: Patch) -> Draft:
         recorded_at=known.recorded_at,
         valid_from=known.valid_from,
         content_hash=content_hash(content),
-        terms=" ".join(terms(content)),
+        terms=lexical_keys(content),
         source=patch.source or known.source,
         trust=known.trust,
         metadata=metadata,

@@ -8,82 +8,158 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect.arguments import check_moment
-from recollect.errors import Unavailable
-from recollect.index.partition import Partition
+from recollect.errors import InvalidInput, Unavailable
 from recollect.index.partitions import Partitions
+from recollect.parts.fields import Meaning, ranked, speakers_of
+from recollect.parts.rereading import Rereading
 from recollect.parts.vectors import Vectors
-from recollect.retrieval.arms import candidates, dense_arm, lexical_arm
-from recollect.retrieval.fuse import Ranked, fuse
-from recollect.retrieval.query import Query, lexical_terms
+from recollect.retrieval.answer import answerable, signals
+from recollect.retrieval.explain import explanation, standing
+from recollect.retrieval.query import MODES, Mode, Query, Reading, read_query
+from recollect.retrieval.rank import Ranking, as_score
+from recollect.retrieval.rerank import CANDIDATES
 from recollect.storage.base import PartitionKey
 from recollect.text import clean_text
-from recollect.types import EVERYTHING, Clock, Filter, FloatArray, Hit, IntArray, Recall, Scope
+from recollect.types import EVERYTHING, Clock, Filter, Hit, Recall, Scope, WhyNot
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recollect.storage.sqlite import SQLiteStore
+
+_STATIC = "static"
 
 
 class Recaller:
-    """Reads the question, lets the arms search inside the scope, and fuses what they found."""
+    """Reads the question, lets the arms search inside the scope, and ranks what they found."""
 
     def __init__(self, store: SQLiteStore, vectors: Vectors, partitions: Partitions, clock: Clock) -> None:
         self._store = store
         self._vectors = vectors
         self._partitions = partitions
         self._clock = clock
+        self._rereading = Rereading(store)
 
     def recall(
-        self, text: str, scope: Scope, where: Filter, limit: int, *, now: datetime | str | None = None
+        self,
+        text: str,
+        scope: Scope,
+        where: Filter,
+        limit: int,
+        *,
+        now: datetime | str | None = None,
+        mode: str | None = None,
+        explain: bool = False,
     ) -> Recall:
         started = time.perf_counter()
-        asked = clean_text(text, "query")
-        vector, degraded = self._vector(asked)
-        embedder = self._vectors.embedder
-        query = Query(
-            text=asked,
-            scope=scope,
-            where=where,
-            limit=limit,
-            now=self._clock() if now is None else check_moment(now, "now"),
-            terms=lexical_terms(asked),
-            vector=vector,
-            baseline=embedder.identity.baseline if embedder else 0.0,
+        query = self._query(text, scope, where, limit, now, mode)
+        degraded: list[str] = []
+        reading, meaning = self._read(query, degraded)
+        ranking = self._ranking(query, reading, meaning, degraded)
+        allowed = self._allowed(query, ranking)
+        hits = self._best(query, ranking, allowed, degraded)
+        found = signals(ranking, reading.speakers, allowed)
+        return Recall(
+            hits=hits,
+            id=uuid.uuid4().hex,
+            query=query.text,
+            answerable=answerable(found),
+            degraded=tuple(degraded),
+            elapsed_ms=(time.perf_counter() - started) * 1000,
+            explanation=explanation(reading, ranking, found) if explain else None,
         )
-        hits = self._hits(scope, self._ranked(query))
-        answerable = hits[0].score if hits else 0.0
-        elapsed = (time.perf_counter() - started) * 1000
-        return Recall(hits, uuid.uuid4().hex, asked, answerable, degraded, elapsed)
 
-    def _vector(self, text: str) -> tuple[FloatArray | None, tuple[str, ...]]:
-        """The question's vector; words alone answer while the embedder cannot be reached, and the answer says so."""
+    def why_not(
+        self,
+        text: str,
+        memory_id: int,
+        scope: Scope,
+        where: Filter,
+        limit: int,
+        *,
+        now: datetime | str | None = None,
+    ) -> WhyNot:
+        """Which step left a memory out, or where it stands."""
+        query = self._query(text, scope, where, limit, now, None)
+        if self._store.get(scope, [memory_id]) == [None]:
+            return WhyNot(memory_id, f"there is no memory {memory_id} in {scope}")
+        reading, meaning = self._read(query, [])
+        ranking = self._ranking(query, reading, meaning, [])
+        return standing(ranking, memory_id, limit, self._allowed(query, ranking))
+
+    def _query(
+        self, text: str, scope: Scope, where: Filter, limit: int, now: datetime | str | None, mode: str | None
+    ) -> Query:
+        moment = self._clock() if now is None else check_moment(now, "now")
+        return Query(clean_text(text, "query"), scope, where, limit, moment, _checked_mode(mode))
+
+    def _read(self, query: Query, degraded: list[str]) -> tuple[Reading, Meaning | None]:
+        """The question as the rules read it, and its vector where meaning is to be looked for."""
+        partition = self._partitions.get(self._key(query), self._vectors.generation())
+        with partition.lock:
+            speakers = speakers_of(partition, query)
+        reading = read_query(query.text, query.now, speakers)
+        embedder = self._vectors.embedder
+        spared = query.mode == "fast" and embedder is not None and embedder.identity.provider != _STATIC
+        if embedder is None or reading.embedded is None or spared:
+            return reading, None
         try:
-            return self._vectors.query(text), ()
+            # Outside the lock: a model takes longer than a search.
+            vector = self._vectors.query(reading.embedded)
         except Unavailable as error:
-            return None, (f"dense: {error}",)
+            degraded.append(f"dense: {error}")
+            return reading, None
+        return reading, None if vector is None else Meaning(vector, embedder.identity.baseline)
 
-    def _ranked(self, query: Query) -> list[Ranked]:
-        key = PartitionKey(query.scope.tenant, query.scope.user)
-        with self._partitions.reading(key, self._vectors.generation()) as partition:
-            among = self._among(partition, query)
-            if among is not None and not len(among):
-                return []
-            ids = candidates(query, partition.postings, partition.index, among)
-            arms = [lexical_arm(query, partition.postings, ids)]
-            if partition.index is not None and query.vector is not None:
-                arms.append(dense_arm(query, partition.index, ids))
-            return fuse(ids, arms, query.limit)
+    def _ranking(self, query: Query, reading: Reading, meaning: Meaning | None, degraded: list[str]) -> Ranking:
+        with self._partitions.reading(self._key(query), self._vectors.generation()) as partition:
+            try:
+                return ranked(partition, query, reading, meaning)
+            except Unavailable as error:  # the vectors may be kept by an engine elsewhere
+                degraded.append(f"dense: {error}")
+                return ranked(partition, query, reading, None)
 
-    def _among(self, partition: Partition, query: Query) -> IntArray | None:
-        """The ids that scope, time and filters allow; None when all of the partition are."""
+    def _allowed(self, query: Query, ranking: Ranking) -> NDArray[np.bool_] | None:
+        """Which rows pass the filters; None when there are none."""
         import numpy as np
 
-        allowed = partition.eligible(query.scope.agent, query.scope.session, query.now.timestamp())
         if query.where == EVERYTHING:
-            return allowed
-        passing = self._store.matching(query.scope, query.where)
-        return passing if allowed is None else np.intersect1d(allowed, passing, assume_unique=True)
+            return None
+        allowed = np.zeros(len(ranking.field), dtype=np.bool_)
+        allowed[ranking.field.rows_of(self._store.matching(query.scope, query.where))] = True
+        return allowed
 
-    def _hits(self, scope: Scope, ranked: list[Ranked]) -> tuple[Hit, ...]:
+    def _best(
+        self, query: Query, ranking: Ranking, allowed: NDArray[np.bool_] | None, degraded: list[str]
+    ) -> tuple[Hit, ...]:
+        if query.mode != "best":
+            return self._hits(query, ranking, ranking.best(query.limit, allowed))
+        hits = self._hits(query, ranking, ranking.best(max(query.limit, CANDIDATES), allowed))
+        try:
+            hits = self._rereading.reordered(query.text, query.scope, ranking, hits)
+        except Unavailable as error:
+            degraded.append(f"reranker: {error}")
+        return hits[: query.limit]
+
+    def _hits(self, query: Query, ranking: Ranking, rows: NDArray[np.int64]) -> tuple[Hit, ...]:
         # Read again with the scope inside: a memory deleted a moment ago, by anyone, is not shown.
-        memories = self._store.get(scope, [each.id for each in ranked])
-        return tuple(Hit(memory, each.score, each.why) for each, memory in zip(ranked, memories, strict=True) if memory)
+        memories = self._store.get(query.scope, ranking.field.ids[rows].tolist())
+        scores = as_score(ranking.sums[rows]).tolist()
+        return tuple(
+            Hit(memory, score, ranking.why(row))
+            for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
+            if memory
+        )
+
+    def _key(self, query: Query) -> PartitionKey:
+        return PartitionKey(query.scope.tenant, query.scope.user)
+
+
+def _checked_mode(mode: str | None) -> Mode:
+    if mode is None:
+        return "default"
+    for known in MODES:
+        if mode == known:
+            return known
+    raise InvalidInput(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")

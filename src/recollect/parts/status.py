@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from recollect.errors import Unavailable
 from recollect.session.base import Tenant
-from recollect.types import MemoryType, Record
+from recollect.types import DEFAULT_TENANT, MemoryType, Record
 
 if TYPE_CHECKING:
     from recollect.parts.foundation import Foundation
+
+_AGENTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class AgentActivity(Record):
+    """What one agent has written."""
+
+    memories: int
+    executions: int
+    last_active: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Stats(Record):
     """Counts of one tenant."""
 
-    short_term_entries: int
-    """Values that have not expired."""
+    short_term_entries: int | None
+    """Values that have not expired, those of sessions included; None while Redis does not answer."""
     long_term_entries: int
     """Memories of every type."""
     by_type: dict[str, int]
+    active_sessions: int | None
+    """Sessions open now, in all processes that share the store; None while Redis does not answer."""
+    executions: int
+    """Records in the audit trail."""
+    agents: dict[str, AgentActivity]
+    """The agents that wrote last, newest first, at most a hundred."""
+    degraded: tuple[str, ...]
+    """What cannot be reached, one sentence each; empty when all is well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +67,43 @@ class Health(Record):
 
 
 def stats(parts: Foundation, tenant: str) -> Stats:
-    counts = parts.open().store.counts(tenant)
-    known = {kind.value: counts.get(kind.value, 0) for kind in MemoryType}
-    return Stats(parts.short_term.count(Tenant(tenant)), sum(counts.values()), known)
+    from recollect.storage import tallies
+    from recollect.storage.rows import from_micros
+
+    store = parts.open().store
+    counts = store.counts(tenant)
+    done = store.read(lambda connection: tallies.activity(connection, tenant, _AGENTS))
+    entries, sessions, problems = _short_term(parts, tenant)
+    return Stats(
+        short_term_entries=entries,
+        long_term_entries=sum(counts.values()),
+        by_type={kind.value: counts.get(kind.value, 0) for kind in MemoryType},
+        active_sessions=sessions,
+        executions=done.executions,
+        agents={
+            name: AgentActivity(each.memories, each.executions, from_micros(each.last_at))
+            for name, each in done.agents.items()
+        },
+        degraded=(*parts.stores.problems, *problems),
+    )
+
+
+def _short_term(parts: Foundation, tenant: str) -> tuple[int | None, int | None, list[str]]:
+    """Values, open sessions, and what is wrong; Redis may be away while the rest goes on."""
+    stores = list({id(store): store for store in (parts.stores.values, parts.stores.sessions)}.values())
+    try:
+        entries = sum(store.count(Tenant(tenant)) for store in stores)
+        return entries, parts.sessions.count_open(), []
+    except Unavailable as error:
+        return None, None, [str(error)]
 
 
 def health(parts: Foundation) -> Health:
     engine = parts.open()
     store, embedder = engine.store, engine.vectors.embedder
-    problems = tuple(engine.partitions.problems)
+    mirror = [] if parts.mirror is None else parts.mirror.problems
+    problems = (*parts.stores.problems, *_short_term(parts, DEFAULT_TENANT)[2], *mirror, *engine.partitions.problems)
+    problems += parts.upkeep.problems
     return Health(
         status="degraded" if problems else "ok",
         problems=problems,

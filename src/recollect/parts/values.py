@@ -23,7 +23,9 @@ class Values:
         self._tenant = tenant
         self._parts = parts
 
-    def save(self, agent: str, key: str, value: JSON, kind: MemoryType, ttl: float | None) -> bool:
+    def save(
+        self, agent: str, key: str, value: JSON, kind: MemoryType, ttl: float | None, *, session: str | None = None
+    ) -> bool:
         if kind is MemoryType.SHORT_TERM:
             self._parts.short_term.set(Namespace(self._tenant, agent=agent), {key: value}, ttl=ttl)
             return True
@@ -32,19 +34,19 @@ class Values:
         if ttl is not None:
             raise InvalidInput("ttl is for short_term values; a long_term value stays until it is deleted")
         name, kept = clean_text(key, "key"), copy_json(value)
-        scope = make_scope(self._tenant, clean_text(agent, "agent_id"))
+        scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
         call = common(scope, self._parts.now(), self._parts.short_term_ttl, type=kind, source="save")
         self._parts.memories.save(call, name, kept, as_text(name, kept))
         return True
 
-    def retrieve(self, agent: str, key: str, kind: MemoryType) -> JSON:
+    def retrieve(self, agent: str, key: str, kind: MemoryType, *, session: str | None = None) -> JSON:
         """The value; None when there is none."""
         if kind is MemoryType.SHORT_TERM:
             return self._parts.short_term.get(Namespace(self._tenant, agent=agent), [key]).get(key)
         if kind is not MemoryType.LONG_TERM:
             raise _wrong_kind(kind)
         memory = self._parts.memories.by_key(
-            make_scope(self._tenant, clean_text(agent, "agent_id")), clean_text(key, "key")
+            make_scope(self._tenant, clean_text(agent, "agent_id"), session=session), clean_text(key, "key")
         )
         return None if memory is None else memory.value
 

@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal, TypeAlias
 
-from recollect.text import query_terms
-from recollect.types import Filter, FloatArray, Scope
+from recollect.retrieval.speaker import read_speakers
+from recollect.retrieval.window import read_windows
+from recollect.text import terms
+from recollect.types import Filter, Scope, Window
 
+Mode: TypeAlias = Literal["fast", "default", "best"]
+MODES: tuple[Mode, ...] = ("fast", "default", "best")
 MAX_TERMS = 256
 """Different words of one question that are looked up; a question of more is a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked, by whom, when, and how much of an answer is wanted."""
+    """What is asked, of whose memories, when, and how much of an answer is wanted."""
 
     text: str
     scope: Scope
     where: Filter
     limit: int
     now: datetime
-    terms: tuple[str, ...]
-    vector: FloatArray | None
-    """None when there is no vector search, or the embedder cannot be reached."""
-    baseline: float = 0.0
-    """The cosine of texts that have nothing to do with each other, for this embedder."""
+    mode: Mode = "default"
     as_of: datetime | None = None
 
 
-def lexical_terms(text: str) -> tuple[str, ...]:
-    """The words of a question to look up, in the order asked."""
-    return tuple(query_terms(text)[:MAX_TERMS])
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the rules read in a question."""
+
+    embedded: str | None
+    """What is looked for by meaning: the question without the speakers' names; None when it names a time only."""
+    terms: tuple[str, ...]
+    """The words to look up, in the order asked."""
+    speakers: tuple[str, ...]
+    windows: tuple[Window, ...]
+
+
+def read_query(text: str, now: datetime, speakers: Sequence[str]) -> Reading:
+    """A question read against the asker's clock and those who spoke."""
+    about, windows = read_speakers(text, speakers), read_windows(text, now)
+    dated = {word for window in windows for word in terms(window.phrase)}
+    if windows and dated.issuperset(about.terms):
+        # "2024-01-08" means what was said then, not texts that look like a date.
+        return Reading(None, (), about.named, windows)
+    return Reading(about.text, about.terms[:MAX_TERMS], about.named, windows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, insert, or_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, exists, insert, or_, select, text
 
 from recollect.storage.base import Draft, StoredMessage
 from recollect.storage.rows import (
@@ -17,7 +17,7 @@ from recollect.storage.rows import (
     to_json,
     to_micros,
 )
-from recollect.storage.schema import changes, memories, memory_text, messages, vectors
+from recollect.storage.schema import changes, lineage, memories, memory_text, messages, vectors
 from recollect.types import Memory, Outcome
 
 _CHUNK = 500
@@ -45,7 +45,7 @@ def add_all(connection: Connection, drafts: Sequence[Draft], at: int) -> list[Ou
     """Writes the drafts that are new, one outcome a draft, in order. A repeat inside the list counts as known."""
     marks = [identities(draft) for draft in drafts]
     known = _look_up(connection, [mark for each in marks for mark in each], at)
-    next_id = _next_id(connection, "memories")
+    next_id = free_id(connection, "memories")
     outcomes: list[Outcome] = []
     fresh: list[tuple[int, Draft]] = []
     for draft, mine in zip(drafts, marks, strict=True):
@@ -88,7 +88,7 @@ def _look_up(connection: Connection, marks: Sequence[Identity], at: int) -> dict
         for start in range(0, len(values), _CHUNK):
             found = select(*MEMORY_COLUMNS, column).where(column.in_(values[start : start + _CHUNK]))
             if kind == "text":
-                found = found.where(memories.c.message_id.is_(None), *_still_true(at))
+                found = found.where(memories.c.message_id.is_(None), _still_true(at))
             for row in connection.execute(found):
                 memory = memory_from_row(row)
                 session = "" if kind == "once" else memory.session or ""
@@ -97,10 +97,13 @@ def _look_up(connection: Connection, marks: Sequence[Identity], at: int) -> dict
     return known
 
 
-def _still_true(at: int) -> tuple[ColumnElement[bool], ...]:
-    """A text that has ended, expired or been put away is news when it is said again."""
+def _still_true(at: int) -> ColumnElement[bool]:
+    """A text that has ended, expired or been put away is news when it is said again, unless another one repeats it."""
     m = memories.c
-    return (m.archived_at.is_(None), m.valid_to.is_(None), or_(m.expires_at.is_(None), m.expires_at > at))
+    holds = and_(m.archived_at.is_(None), m.valid_to.is_(None), or_(m.expires_at.is_(None), m.expires_at > at))
+    other, line = memories.alias("other"), lineage.c
+    same = (line.source_id == m.id, line.kind == "merged", other.c.id == line.derived_id)
+    return or_(holds, exists().where(*same, other.c.archived_at.is_(None)))
 
 
 def _insert(connection: Connection, fresh: Sequence[tuple[int, Draft]], at: int) -> None:
@@ -155,7 +158,7 @@ def _insert_messages(connection: Connection, drafts: Sequence[Draft]) -> dict[in
     """The turns behind these drafts, written; the sequence number for each draft (by its `id()`)."""
     if not drafts:
         return {}
-    first = _next_id(connection, "messages")
+    first = free_id(connection, "messages")
     numbered = {id(draft): first + n for n, draft in enumerate(drafts)}
     rows = [_message_row(numbered[id(draft)], draft, draft.message) for draft in drafts if draft.message]
     connection.execute(_INSERT_MESSAGES, rows)
@@ -197,7 +200,8 @@ def insert_changes(connection: Connection, op: str, owners: Sequence[tuple[int, 
         connection.execute(_INSERT_CHANGES, rows)
 
 
-def _next_id(connection: Connection, table: str) -> int:
+def free_id(connection: Connection, table: str) -> int:
+    """The number that the next row takes."""
     # Ids are never used again, so the counter of AUTOINCREMENT decides and not the largest id that is left.
     last = connection.execute(_LAST_ID, {"table": table}).scalar()
     return int(last or 0) + 1

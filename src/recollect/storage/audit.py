@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from recollect.errors import Incompatible, InvalidInput
+from recollect.storage.faults import translated
 from recollect.storage.rows import to_json
 from recollect.types import JSON
 
@@ -18,21 +19,32 @@ _KEY_BYTES: Final = 32
 _LEAST_KEY: Final = 16
 
 
-def given_key(text: str) -> bytes:
-    """The key of a setting."""
-    if len(text) < _LEAST_KEY:
-        raise InvalidInput(f"the audit key has {len(text)} characters: give at least {_LEAST_KEY}, chosen at random")
-    return hashlib.sha256(text.encode("utf-8")).digest()
+class KeyRing:
+    """The key of one database: a given text, or a file `<database>.key` made at the first use."""
+
+    def __init__(self, database: Path, given: str | None = None) -> None:
+        if given is not None and len(given) < _LEAST_KEY:
+            raise InvalidInput(f"the audit key has {len(given)} characters: give {_LEAST_KEY} or more, at random")
+        self._path = database.with_name(f"{database.name}.key")
+        self._key = None if given is None else hashlib.sha256(given.encode("utf-8")).digest()
+
+    def key(self) -> bytes:
+        if self._key is None:
+            with translated(str(self._path)):
+                self._key = _read(self._path)
+        return self._key
 
 
-def key_file(path: Path) -> bytes:
-    """The key in a file that only its owner reads; made at the first use."""
+def _read(path: Path) -> bytes:
     if not path.exists():
         _create(path)
-    data = path.read_bytes()
-    if len(data) != 2 * _KEY_BYTES:
+    try:
+        key = bytes.fromhex(path.read_text("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
         raise Incompatible(f"{path} is no audit key: put the file back that was made with the database")
-    return bytes.fromhex(data.decode("ascii", "replace"))
+    return key
 
 
 def _create(path: Path) -> None:

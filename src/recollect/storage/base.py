@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from recollect.types import (
     EVERYTHING,
@@ -18,6 +18,7 @@ from recollect.types import (
     Memory,
     MemoryType,
     Outcome,
+    Record,
     Related,
     Scope,
 )
@@ -95,7 +96,80 @@ class Link:
     association: Association
 
 
-Change: TypeAlias = Add | Edit | Remove | Link
+DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
+"""How one memory came from others: it says the same, or was made from them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derive:
+    """Write a new memory made from others of its user; `NotFound` when one of them is not there."""
+
+    draft: Draft
+    sources: tuple[int, ...]
+    kind: DerivationKind
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Put memories of a scope away: out of recall, still read by `get` and `find`. `at` None brings them back."""
+
+    scope: Scope
+    ids: tuple[int, ...]
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Supersede:
+    """End memories of a scope at a moment, in favour of another one of it.
+
+    `merged` says that they only repeat the other one: they are put away as well, the lineage tells of it, and their
+    text said again is no news.
+    """
+
+    scope: Scope
+    ids: tuple[int, ...]
+    by: int
+    at: datetime
+    merged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Mark memories of a scope as never to be tidied away, or take the mark off."""
+
+    scope: Scope
+    ids: tuple[int, ...]
+    pinned: bool = True
+
+
+Change: TypeAlias = Add | Edit | Remove | Link | Derive | Archive | Supersede | Pin
+
+KEPT_REVISIONS: Final = 50
+"""How many former versions of a memory are kept, the newest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision(Record):
+    """What a memory was before an edit."""
+
+    version: int
+    content: str
+    type: MemoryType
+    importance: float
+    source: str | None
+    metadata: dict[str, JSON]
+    changed_at: datetime
+    """When it stopped being so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation(Record):
+    """One line of descent: a memory, and one that it was made from."""
+
+    derived_id: int
+    source_id: int
+    """It may be gone by now."""
+    kind: DerivationKind
 
 
 class MemoryStore(Protocol):
@@ -104,7 +178,8 @@ class MemoryStore(Protocol):
     def apply(self, changes: Sequence[Change]) -> list[Outcome]:
         """All changes in one commit, on disk when this returns; an error leaves nothing behind.
 
-        One outcome a change, in order; a `Remove` is `stored` with the reason saying how many went.
+        One outcome a change, in order; a `Remove`, `Archive`, `Supersede` or `Pin` is `stored`, with the reason
+        saying how many memories it touched: ids that the scope does not have are passed over.
         """
         ...
 
@@ -126,6 +201,24 @@ class MemoryStore(Protocol):
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
         """The memory saved under a key by exactly this agent, user and session."""
+        ...
+
+
+class HistorySource(Protocol):
+    """Where memories come from and what they were before."""
+
+    def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
+        """Every line of descent from or to one of these memories, by derived id, then source id.
+
+        Only where the scope has the memory that was derived.
+        """
+        ...
+
+    def revisions(self, scope: Scope, memory_id: int) -> list[Revision]:
+        """Former versions, oldest first, at most `KEPT_REVISIONS`; `NotFound` when the scope has no such memory.
+
+        Values under a key keep none: they are state, and may be saved a million times.
+        """
         ...
 
 
@@ -154,7 +247,10 @@ class IndexRow:
 
 
 class IndexSource(Protocol):
-    """What an index catches up from. Archived and quarantined memories are absent."""
+    """What an index catches up from. Archived and quarantined memories are absent.
+
+    So is a consolidated memory while all that it was made from is there and not superseded: it would only repeat them.
+    """
 
     def head(self) -> int:
         """The number of the latest committed change, of any process."""

@@ -88,6 +88,17 @@ class Connections:
                 self._drop_writer()
                 raise
 
+    @contextmanager
+    def maintaining(self) -> Iterator[Connection]:
+        """The writer's connection outside of any transaction, while no other process writes or checkpoints."""
+        self._ensure_open()
+        with self._one_writer, translated(str(self.path)), self._lock():
+            try:
+                yield self._writer_connection()
+            except BaseException:
+                self._drop_writer()
+                raise
+
     def close(self) -> None:
         """Closes everything; the last one out leaves a checkpointed file without a WAL."""
         if self._closed:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.errors import Incompatible
-from recollect.storage.audit import Chain, same
-from recollect.storage.commit import GroupCommit
-from recollect.storage.connections import Connections
+from recollect.storage.audit import Chain, KeyRing, same
 from recollect.storage.rows import to_micros
 from recollect.storage.schema import execution_heads, executions
 from recollect.types import JSON
+
+if TYPE_CHECKING:
+    from recollect.storage.sqlite import SQLiteStore
 
 _E = executions.c
 COLUMNS = (
@@ -100,49 +101,39 @@ class DurationSummary:
 class ExecutionLog:
     """The executions of one database."""
 
-    def __init__(self, connections: Connections, key: Callable[[], bytes]) -> None:
-        self._connections = connections
-        self._key = key
-        self._commits = GroupCommit(self._commit)
+    def __init__(self, store: SQLiteStore, audit_key: str | None = None) -> None:
+        self._store = store
+        self._keys = KeyRing(store.path, audit_key)
 
     def append(self, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
         """The rows with their numbers, on disk when this returns; an id that is there already is left out."""
-        return self._commits.submit((tenant, rows)) if rows else []
-
-    def _commit(self, works: Sequence[tuple[str, Sequence[ExecutionRow]]]) -> list[list[ExecutionRow]]:
-        key = self._key()
-        with self._connections.writing() as connection:
-            return [_append(connection, Chain(key, tenant), tenant, rows) for tenant, rows in works]
+        chain = Chain(self._keys.key(), tenant)
+        return self._store.write(lambda connection, _: _append(connection, chain, tenant, rows)) if rows else []
 
     def find(self, tenant: str, query: ExecutionQuery, *, limit: int, below: int | None = None) -> list[ExecutionRow]:
         """Newest first, those with a number under `below`."""
         wanted = select(*COLUMNS).where(*query.conditions(tenant))
         if below is not None:
             wanted = wanted.where(_E.number < below)
-        with self._connections.reading() as connection:
-            return [_row(found) for found in connection.execute(wanted.order_by(_E.number.desc()).limit(limit))]
+        wanted = wanted.order_by(_E.number.desc()).limit(limit)
+        return self._store.read(lambda connection: [_row(found) for found in connection.execute(wanted)])
+
+    def following(self, tenant: str, after: int, *, limit: int) -> list[ExecutionRow]:
+        """Oldest first, those with a number above `after`."""
+        wanted = select(*COLUMNS).where(_E.tenant == tenant, _E.number > after).order_by(_E.number).limit(limit)
+        return self._store.read(lambda connection: [_row(found) for found in connection.execute(wanted)])
 
     def statuses(self, tenant: str, query: ExecutionQuery) -> dict[str | None, int]:
         wanted = select(_E.status, func.count()).where(*query.conditions(tenant)).group_by(_E.status)
-        with self._connections.reading() as connection:
-            return {row[0]: row[1] for row in connection.execute(wanted)}
+        return self._store.read(lambda connection: {row[0]: row[1] for row in connection.execute(wanted)})
 
     def durations(self, tenant: str, query: ExecutionQuery) -> DurationSummary:
-        taken = _E.duration_ms
-        having = [*query.conditions(tenant), taken.is_not(None)]
-        wanted = select(func.count(), func.total(taken), func.avg(taken), func.min(taken), func.max(taken))
-        with self._connections.reading() as connection:
-            connection.exec_driver_sql("BEGIN")
-            count, total, mean, least, most = connection.execute(wanted.where(*having)).one()
-            in_order = select(taken).where(*having).order_by(taken)
-            ranks = [(count - 1) * share // 100 for share in (50, 95)] if count else []
-            median, p95 = [connection.scalar(in_order.offset(rank).limit(1)) for rank in ranks] or (None, None)
-        return DurationSummary(count, total, mean, least, median, p95, most)
+        having = [*query.conditions(tenant), _E.duration_ms.is_not(None)]
+        return self._store.read(lambda connection: _durations(connection, having))
 
     def verify(self, tenant: str, known_head: str | None = None) -> Verification:
-        with self._connections.reading() as connection:
-            connection.exec_driver_sql("BEGIN")
-            return _verify(connection, Chain(self._key(), tenant), tenant, known_head)
+        chain = Chain(self._keys.key(), tenant)
+        return self._store.read(lambda connection: _verify(connection, chain, tenant, known_head))
 
 
 def _append(connection: Connection, chain: Chain, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
@@ -158,11 +149,15 @@ def _append(connection: Connection, chain: Chain, tenant: str, rows: Sequence[Ex
         numbered = replace(row, number=count)
         digest = chain.link(digest, numbered.signed())
         written.append(numbered)
-        values.append(dict(zip((c.name for c in COLUMNS), numbered.signed(), strict=True), tenant=tenant, digest=digest))
+        values.append({**_values(numbered), "tenant": tenant, "digest": digest})
     if values:
         connection.execute(insert(executions), values)
         _set_head(connection, tenant, count, digest, chain.seal(count, digest))
     return written
+
+
+def _values(row: ExecutionRow) -> dict[str, Any]:
+    return dict(zip((column.name for column in COLUMNS), row.signed(), strict=True))
 
 
 def _known(connection: Connection, tenant: str, ids: Sequence[str]) -> set[str]:
@@ -179,8 +174,8 @@ def _head(connection: Connection, chain: Chain, tenant: str) -> tuple[int, bytes
     if row is None:
         if connection.scalar(select(_E.number).where(_E.tenant == tenant).limit(1)) is None:
             return 0, chain.start()
-    elif same(row.seal, chain.seal(row.count, row.digest)):
-        return row.count, row.digest
+    elif same(row.seal, chain.seal(row.records, row.digest)):
+        return row.records, row.digest
     raise Incompatible(
         "the execution records end in a way that this audit key did not seal: put the right key file back "
         "beside the database, or set MEMORY_AUDIT_KEY; verify_executions() says what is wrong"
@@ -188,11 +183,23 @@ def _head(connection: Connection, chain: Chain, tenant: str) -> tuple[int, bytes
 
 
 def _set_head(connection: Connection, tenant: str, count: int, digest: bytes, seal: bytes) -> None:
-    statement = upsert(execution_heads).values(tenant=tenant, count=count, digest=digest, seal=seal)
-    connection.execute(statement.on_conflict_do_update(set_={"count": count, "digest": digest, "seal": seal}))
+    statement = upsert(execution_heads).values(tenant=tenant, records=count, digest=digest, seal=seal)
+    connection.execute(statement.on_conflict_do_update(set_={"records": count, "digest": digest, "seal": seal}))
+
+
+def _durations(connection: Connection, having: Sequence[ColumnElement[bool]]) -> DurationSummary:
+    connection.exec_driver_sql("BEGIN")
+    taken = _E.duration_ms
+    wanted = select(func.count(), func.total(taken), func.avg(taken), func.min(taken), func.max(taken))
+    count, total, mean, least, most = connection.execute(wanted.where(*having)).one()
+    in_order = select(taken).where(*having).order_by(taken)
+    ranks = [(count - 1) * share // 100 for share in (50, 95)] if count else []
+    median, p95 = [connection.scalar(in_order.offset(rank).limit(1)) for rank in ranks] or (None, None)
+    return DurationSummary(count, total, mean, least, median, p95, most)
 
 
 def _verify(connection: Connection, chain: Chain, tenant: str, known_head: str | None) -> Verification:
+    connection.exec_driver_sql("BEGIN")
     head = connection.execute(select(execution_heads).where(execution_heads.c.tenant == tenant)).first()
     digest, checked, seen_known = chain.start(), 0, known_head in (None, "0:")
     rows = connection.execute(select(*COLUMNS, _E.digest).where(_E.tenant == tenant).order_by(_E.number))
@@ -208,11 +215,11 @@ def _verify(connection: Connection, chain: Chain, tenant: str, known_head: str |
         seen_known = seen_known or known_head == _shown(checked, digest)
     if head is None and not checked and seen_known:
         return Verification(True, 0, None, None, "0:")
-    if head is None or not same(head.seal, chain.seal(head.count, head.digest)):
+    if head is None or not same(head.seal, chain.seal(head.records, head.digest)):
         return _bad(checked, checked + 1, "the mark of the last record was changed or removed, or the key is another")
-    if head.count != checked or not same(head.digest, digest):
-        what = f"{head.count} records were written, {checked} are there: the end was cut off or put back"
-        return _bad(checked, min(head.count, checked) + 1, what)
+    if head.records != checked or not same(head.digest, digest):
+        what = f"{head.records} records were written, {checked} are there: the end was cut off or put back"
+        return _bad(checked, min(head.records, checked) + 1, what)
     if not seen_known:
         return _bad(checked, checked + 1, f"the records do not hold the head {known_head}: the file is an older copy")
     return Verification(True, checked, None, None, _shown(checked, digest))

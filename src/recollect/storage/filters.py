@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, and_, exists, false, func, literal, or_, select
 
 from recollect.storage.rows import to_micros
 from recollect.storage.schema import memories
@@ -52,7 +52,7 @@ def _metadata(condition: Condition) -> ColumnElement[bool]:
 def _test(found: Any, condition: Condition) -> ColumnElement[bool]:
     if condition.op == "in":
         assert isinstance(condition.value, list)
-        return or_(*[_equal(found, value) for value in condition.value])
+        return or_(false(), *[_equal(found, value) for value in condition.value])
     if condition.op == "eq":
         return _equal(found, condition.value)
     compare = {"gt": "__gt__", "gte": "__ge__", "lt": "__lt__", "lte": "__le__"}[condition.op]

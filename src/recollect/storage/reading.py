@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, or_, select
 from recollect.errors import Incompatible, NotFound
 from recollect.storage.base import IndexRow, PartitionKey
 from recollect.storage.filters import passing
+from recollect.storage.lifecycle import only_repeats
 from recollect.storage.rows import SELECT_MEMORY, in_partition, in_scope, memory_from_row, name, owned_by, select_by_ids
 from recollect.storage.schema import associations, changes, memories, memory_text, vectors
 from recollect.types import ANY, Association, Filter, IntArray, Memory, Related, Scope
@@ -104,7 +105,7 @@ def index_rows(
         .select_from(memories)
         .outerjoin(memory_text, memory_text.c.rowid == m.id)
         .outerjoin(vectors, (vectors.c.memory_id == m.id) & (vectors.c.generation == generation))
-        .where(*in_partition(key), m.archived_at.is_(None), m.quarantined_at.is_(None))
+        .where(*in_partition(key), m.archived_at.is_(None), m.quarantined_at.is_(None), ~only_repeats())
         .order_by(m.id)
     )  # fmt: skip
     if ids is None:

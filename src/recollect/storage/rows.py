@@ -23,7 +23,7 @@ _M = memories.c
 MEMORY_COLUMNS = [
     _M.id, _M.content, _M.type, _M.importance, _M.recorded_at, _M.valid_from, _M.tenant, _M.agent, _M.user, _M.session,
     _M.source, _M.trust, _M.metadata, _M.key, _M.value, _M.message_id, _M.speaker, _M.valid_to, _M.expires_at,
-    _M.superseded_by, _M.archived_at, _M.quarantined_at, _M.version, _M.content_hash,
+    _M.superseded_by, _M.archived_at, _M.quarantined_at, _M.version, _M.content_hash, _M.pinned,
 ]  # fmt: skip
 SELECT_MEMORY = select(*MEMORY_COLUMNS)
 
@@ -69,6 +69,7 @@ def _memory(row: Sequence[Any]) -> Memory:
         metadata=json.loads(row[12]), key=row[13], value=None if row[14] is None else json.loads(row[14]),
         message_id=row[15], speaker=row[16], valid_to=_moment(row[17]), expires_at=_moment(row[18]),
         superseded_by=row[19], archived_at=_moment(row[20]), quarantined_at=_moment(row[21]), version=row[22],
+        pinned=bool(row[24]),
     )  # fmt: skip
 
 

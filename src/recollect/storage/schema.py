@@ -32,7 +32,7 @@ def _scope() -> list[Column[str]]:
 
 meta = Table("meta", metadata, Column("key", TEXT, primary_key=True), Column("value", TEXT, nullable=False))
 
-_TURN = ("message_id", "tenant", "user", "agent", "session")
+_NAMES = ("tenant", "agent", "user", "session")
 
 messages = Table(
     "messages",
@@ -48,10 +48,10 @@ messages = Table(
     Column("recorded_at", BigInteger, nullable=False),
     # Its number in the conversation of exactly this scope, without gaps; NULL for the turn behind a memory.
     Column("place", Integer),
-    Index("messages_once", *_TURN, unique=True, sqlite_where=text("place IS NULL")),
+    Index("messages_once", "message_id", *_NAMES, unique=True, sqlite_where=text("place IS NULL")),
     Index("messages_in_order", "tenant", "user", "session", "seq"),
-    Index("messages_place", "tenant", "agent", "user", "session", "place", sqlite_where=text("place IS NOT NULL")),
-    Index("messages_known", *_TURN, sqlite_where=text("place IS NOT NULL")),
+    Index("messages_place", *_NAMES, "place", sqlite_where=text("place IS NOT NULL")),
+    Index("messages_known", *_NAMES, "message_id", sqlite_where=text("place IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 
@@ -83,12 +83,15 @@ memories = Table(
     Column("content_hash", BLOB, nullable=False),
     Column("idempotency_key", TEXT),
     Column("version", Integer, nullable=False, server_default="1"),
+    Column("pinned", Integer, nullable=False, server_default="0"),
     Index("memories_scope", "tenant", "user", "id"),
     Index("memories_hash", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
+    Index("memories_spoken", "message_id", sqlite_where=text("message_id IS NOT NULL")),
     Index(
         "memories_key", "tenant", "agent", "user", "session", "key", unique=True, sqlite_where=text("key IS NOT NULL")
     ),
+    Index("memories_superseded", "superseded_by", sqlite_where=text("superseded_by IS NOT NULL")),
     Index("memories_once", "idempotency_key", sqlite_where=text("idempotency_key IS NOT NULL")),
     sqlite_autoincrement=True,
 )
@@ -121,6 +124,30 @@ associations = Table(
     Column("relationship_type", TEXT, primary_key=True),
     Column("strength", REAL, nullable=False),
     Index("associations_back", "related_memory_id"),
+)
+
+# What a memory was made from. A source that is deleted stays known by its number.
+lineage = Table(
+    "lineage",
+    metadata,
+    Column("derived_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("source_id", Integer, primary_key=True),
+    Column("kind", TEXT, primary_key=True),
+    Index("lineage_back", "source_id"),
+)
+
+# What a memory was before each edit.
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("content", TEXT, nullable=False),
+    Column("type", TEXT, nullable=False),
+    Column("importance", REAL, nullable=False),
+    Column("source", TEXT),
+    Column("metadata", TEXT, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
 )
 
 # One row a session, written when it ends: what took place stays known after its data is gone.
@@ -161,7 +188,7 @@ execution_heads = Table(
     "execution_heads",
     metadata,
     Column("tenant", TEXT, primary_key=True),
-    Column("count", Integer, nullable=False),
+    Column("records", Integer, nullable=False),
     Column("digest", BLOB, nullable=False),
     Column("seal", BLOB, nullable=False),
 )
@@ -176,6 +203,22 @@ tallies = Table(
     Column("name", TEXT, primary_key=True),
     Column("entries", Integer, nullable=False),
     Column("last_at", BigInteger, nullable=False),
+)
+
+# Who may use the server: of a key's secret only a keyed hash is kept.
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("tenant", TEXT, nullable=False),
+    Column("name", TEXT, nullable=False),
+    Column("digest", BLOB, nullable=False),
+    Column("scopes", TEXT, nullable=False),
+    Column("rate", REAL),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Column("used_at", BigInteger),
 )
 
 changes = Table(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
 
-from recollect.storage.connections import Connections
 from recollect.storage.rows import to_json
 from recollect.storage.schema import sessions
 from recollect.types import JSON
 
+if TYPE_CHECKING:
+    from recollect.storage.sqlite import SQLiteStore
+
 _S = sessions.c
+_INSERT = insert(sessions).prefix_with("OR IGNORE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +36,12 @@ class SessionRow:
 class SessionLog:
     """The ended sessions of one database."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
+    def __init__(self, store: SQLiteStore) -> None:
+        self._store = store
 
     def add(self, tenant: str, row: SessionRow) -> None:
-        values = {
-            "id": row.id,
-            "tenant": tenant,
-            "workflow": row.workflow,
-            "metadata": to_json(row.metadata),
-            "agents": json.dumps(row.agents, ensure_ascii=False),
-            "opened_at": row.opened_at,
-            "ended_at": row.ended_at,
-        }
-        with self._connections.writing() as connection:
-            # Ended twice is ended once: a call that was tried again must not fail on its own first try.
-            connection.execute(insert(sessions).prefix_with("OR IGNORE").values(values))
+        # Ended twice is ended once: a call that was tried again must not fail on its own first try.
+        self._store.write(lambda connection, _: connection.execute(_INSERT, _values(tenant, row)))
 
     def find(self, tenant: str, workflow: str | None, *, limit: int) -> list[SessionRow]:
         """Newest first."""
@@ -54,8 +49,21 @@ class SessionLog:
         wanted = wanted.where(_S.tenant == tenant).order_by(_S.ended_at.desc(), _S.id).limit(limit)
         if workflow is not None:
             wanted = wanted.where(_S.workflow == workflow)
-        with self._connections.reading() as connection:
-            return [
-                SessionRow(row[0], row[1], json.loads(row[2]), json.loads(row[3]), row[4], row[5])
-                for row in connection.execute(wanted)
-            ]
+        return self._store.read(lambda connection: [_row(found) for found in connection.execute(wanted)])
+
+
+def _row(found: Sequence[Any]) -> SessionRow:
+    key, workflow, metadata, agents, opened, ended = found
+    return SessionRow(key, workflow, json.loads(metadata), json.loads(agents), opened, ended)
+
+
+def _values(tenant: str, row: SessionRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "tenant": tenant,
+        "workflow": row.workflow,
+        "metadata": to_json(row.metadata),
+        "agents": json.dumps(row.agents, ensure_ascii=False),
+        "opened_at": row.opened_at,
+        "ended_at": row.ended_at,
+    }

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, func, insert, make_url, select
+from sqlalchemy import Connection, insert, make_url, select
 from sqlalchemy.exc import ArgumentError
 
 from recollect.embedding.base import EmbedderIdentity
 from recollect.errors import InvalidInput
-from recollect.storage import generations, integrity, migrations, reading, schema
-from recollect.storage.base import Change, Generation, IndexRow, PartitionKey
+from recollect.storage import erasure, export, generations, integrity, lifecycle, migrations, reading, schema, tallies
+from recollect.storage.base import Change, Derivation, Generation, IndexRow, PartitionKey, Revision
 from recollect.storage.commit import GroupCommit
 from recollect.storage.connections import Connections, Durability
 from recollect.storage.driver import Driver
@@ -45,6 +45,7 @@ class SQLiteStore:
             _create_private(path)
         self._connections = Connections(path, driver=driver, durability=durability)
         self._commits: GroupCommit[Work, Any] = GroupCommit(self._commit)
+        self._pid = os.getpid()
         self.id = self._prepare()
 
     @classmethod
@@ -57,7 +58,7 @@ class SQLiteStore:
         clock: Clock = utc_now,
     ) -> SQLiteStore:
         """A store from `sqlite:///file.db` or a path; `sqlite://` is a private file, gone at `close()`."""
-        path = url if isinstance(url, Path) else _path_of(url)
+        path = url if isinstance(url, Path) else path_of(url)
         if path is not None:
             return cls(path, driver=driver, durability=durability, clock=clock)
         folder = tempfile.TemporaryDirectory(prefix="recollect-")
@@ -77,20 +78,25 @@ class SQLiteStore:
 
     def apply(self, changes: Sequence[Change]) -> list[Outcome]:
         """All changes in one commit, which writers of other threads may share; on disk when this returns."""
-        return self._commits.submit(changes) if changes else []
+        return self._shared_commits().submit(changes) if changes else []
 
     def write(self, work: Callable[[Connection, int], _R]) -> _R:
         """What `work(connection, now in microseconds)` gives, in a commit shared like those of `apply`.
 
         It may run twice: when another writer's part of the commit fails, each is done again alone.
         """
-        result: _R = self._commits.submit(work)
+        result: _R = self._shared_commits().submit(work)
         return result
 
     def read(self, work: Callable[[Connection], _R]) -> _R:
         """What `work` reads from the latest commit of any process."""
         with self._connections.reading() as connection:
             return work(connection)
+
+    def _shared_commits(self) -> GroupCommit[Any, Any]:
+        if self._pid != os.getpid():  # a forked child must not wait for writers that only its parent has
+            self._pid, self._commits = os.getpid(), GroupCommit(self._commit)
+        return self._commits
 
     def _commit(self, works: Sequence[Work]) -> list[Any]:
         at = to_micros(self._clock())
@@ -116,6 +122,12 @@ class SQLiteStore:
     def by_key(self, scope: Scope, key: str) -> Memory | None:
         with self._connections.reading() as connection:
             return reading.memory_by_key(connection, scope, key)
+
+    def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
+        return self.read(lambda connection: lifecycle.read_lineage(connection, scope, ids))
+
+    def revisions(self, scope: Scope, memory_id: int) -> list[Revision]:
+        return self.read(lambda connection: lifecycle.read_revisions(connection, scope, memory_id))
 
     def head(self) -> int:
         with self._connections.reading() as connection:
@@ -163,10 +175,26 @@ class SQLiteStore:
 
     def counts(self, tenant: str) -> dict[str, int]:
         """How many memories of each type a tenant has."""
-        m = schema.memories.c
         with self._connections.reading() as connection:
-            rows = connection.execute(select(m.type, func.count()).where(m.tenant == tenant).group_by(m.type))
-            return {row[0]: row[1] for row in rows}
+            return tallies.by_type(connection, tenant)
+
+    def export(self, scope: Scope) -> Iterator[str]:
+        """The scope's messages, memories and associations as lines of JSON, all as of one commit."""
+        with self._connections.reading() as connection:
+            yield from export.export_lines(connection, scope, self.id)
+
+    def compact(self) -> bool:
+        """Takes the bytes of what was deleted out of the file; False while another reader holds on to them."""
+        with self._connections.maintaining() as connection:
+            return erasure.compact(connection)
+
+    def erasure_pending(self) -> bool:
+        """Whether an erasure was cut short before the file was compacted."""
+        return self.read(erasure.pending)
+
+    def last_erasure(self) -> int:
+        """The number of the newest change that an erasure made."""
+        return self.read(erasure.last_erasure)
 
     def check(self) -> list[str]:
         """What is wrong with the file, one sentence each; empty when rows, text and vectors agree."""
@@ -189,7 +217,7 @@ def _name_store(connection: Connection) -> None:
     connection.execute(insert(schema.meta).prefix_with("OR IGNORE").values(row))
 
 
-def _path_of(url: str) -> Path | None:
+def path_of(url: str) -> Path | None:
     """The file behind a URL or path; None for a database in memory."""
     if "://" not in url:
         return Path(url)

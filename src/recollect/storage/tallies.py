@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
@@ -22,18 +21,30 @@ class AgentTally:
     last_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a tenant's agents have done."""
+
+    executions: int
+    agents: dict[str, AgentTally]
+    """Those active last, newest first."""
+
+
 def by_type(connection: Connection, tenant: str) -> dict[str, int]:
     """How many memories of each type a tenant has."""
     return {row[0]: row[1] for row in connection.execute(_BY_TYPE.where(_T.tenant == tenant))}
 
 
-def executions(connection: Connection, tenant: str) -> int:
+def activity(connection: Connection, tenant: str, limit: int) -> Activity:
+    return Activity(_executions(connection, tenant), _agents(connection, tenant, limit))
+
+
+def _executions(connection: Connection, tenant: str) -> int:
     wanted = select(func.total(_T.entries)).where(_T.tenant == tenant, _T.kind == "execution")
     return int(connection.execute(wanted).scalar_one())
 
 
-def by_agent(connection: Connection, tenant: str, limit: int) -> Mapping[str, AgentTally]:
-    """The agents that were active last, newest first."""
+def _agents(connection: Connection, tenant: str, limit: int) -> dict[str, AgentTally]:
     mine = (_T.tenant == tenant, _T.kind.in_(("agent", "execution")), _T.name != "")
     last = func.max(_T.last_at)
     counts = [func.total(_T.entries).filter(_T.kind == kind) for kind in ("agent", "execution")]

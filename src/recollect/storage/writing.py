@@ -11,8 +11,8 @@ from sqlalchemy import Connection, delete, exists, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.errors import Conflict, NotFound
-from recollect.storage import adding
-from recollect.storage.base import Add, Change, Edit, Link, Remove
+from recollect.storage import adding, lifecycle
+from recollect.storage.base import Add, Archive, Change, Derive, Edit, Link, Pin, Remove, Supersede
 from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by
 from recollect.storage.schema import associations, memories, memory_text, messages, vectors
 from recollect.types import Outcome, Scope
@@ -63,8 +63,22 @@ def _apply_one(connection: Connection, change: Change, at: int) -> Outcome:
             return _link(connection, change)
         case Add():
             return _save(connection, change, at)
+        case Derive() | Archive() | Supersede() | Pin():
+            return _tend(connection, change, at)
         case _:
             assert_never(change)
+
+
+def _tend(connection: Connection, change: Derive | Archive | Supersede | Pin, at: int) -> Outcome:
+    match change:
+        case Derive():
+            return lifecycle.derive(connection, change, at)
+        case Archive():
+            return lifecycle.archive(connection, change, at)
+        case Supersede():
+            return lifecycle.supersede(connection, change, at)
+        case Pin():
+            return lifecycle.pin(connection, change)
 
 
 def _save(connection: Connection, change: Add, at: int) -> Outcome:
@@ -74,6 +88,9 @@ def _save(connection: Connection, change: Add, at: int) -> Outcome:
     known = connection.execute(select(memories.c.id, memories.c.version).where(*mine)).first()
     if known is None:
         return adding.add_all(connection, [draft], at)[0]
+    # Saved again is true again, whatever became of the old value.
+    anew = update(memories).where(memories.c.id == known[0])
+    connection.execute(anew.values(archived_at=None, valid_to=None, superseded_by=None))
     return _edit(connection, Edit(known[0], known[1], draft), at)
 
 
@@ -86,6 +103,7 @@ def _edit(connection: Connection, change: Edit, at: int) -> Outcome:
     known = memory_from_row(row)
     if known.version != change.version:
         raise Conflict(f"memory {change.id} was changed meanwhile (version {known.version}): read it again")
+    lifecycle.keep_revision(connection, change.id, at)
     values = adding.edited_columns(draft) | {"version": known.version + 1}
     connection.execute(update(memories).where(memories.c.id == change.id).values(values))
     connection.execute(update(memory_text).where(memory_text.c.rowid == change.id).values(terms=draft.terms))
@@ -104,6 +122,7 @@ def _remove(connection: Connection, change: Remove, at: int) -> Outcome:
     for start in range(0, len(gone), _CHUNK):
         _delete_rows(connection, gone[start : start + _CHUNK])
     adding.insert_changes(connection, "remove", [(row.id, row.tenant, row.user) for row in gone], at)
+    lifecycle.log_touched(connection, "remove", lifecycle.made_from(connection, [row.id for row in gone]), at)
     return Outcome("stored", None, f"{len(gone)} removed")
 
 

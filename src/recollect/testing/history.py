@@ -6,7 +6,19 @@ from contextlib import suppress
 from dataclasses import replace
 
 from recollect.errors import Conflict, NotFound
-from recollect.storage.base import Add, Change, Draft, Edit, Link, PartitionKey, Remove
+from recollect.storage.base import (
+    Add,
+    Archive,
+    Change,
+    Derive,
+    Draft,
+    Edit,
+    Link,
+    PartitionKey,
+    Pin,
+    Remove,
+    Supersede,
+)
 from recollect.testing.pair import Pair
 from recollect.testing.samples import KINDS, ODD_VALUES, Samples
 from recollect.types import ANY, Association, Scope
@@ -21,7 +33,7 @@ def random_step(pair: Pair, samples: Samples) -> None:
 
 
 def random_change(pair: Pair, samples: Samples) -> Change:
-    """An addition most of the time; else an edit, a removal or a link of what may or may not be there."""
+    """An addition most of the time; else an edit, a removal, upkeep or a link of what may or may not be there."""
     choice = samples.random.random()
     numbers = [*pair.known_ids(), 424_242]
     if choice < 0.5:
@@ -29,8 +41,10 @@ def random_change(pair: Pair, samples: Samples) -> Change:
     if choice < 0.7:
         return _random_edit(pair, samples, samples.random.choice(numbers))
     scope = samples.view()
-    if choice < 0.85:
+    if choice < 0.8:
         return Remove(scope, tuple(samples.random.choices(numbers, k=2)))
+    if choice < 0.92:
+        return _random_upkeep(samples, scope, samples.random.choices(numbers, k=2))
     ends = samples.random.choice(numbers), samples.random.choice(numbers)
     return Link(scope, Association(*ends, samples.random.choice(KINDS), samples.random.choice([0.25, 0.5, 1.0])))
 
@@ -43,6 +57,9 @@ def compare_answers(pair: Pair, samples: Samples) -> None:
     pair.get(scope, pair.known_ids())
     pair.by_key(samples.owner(), samples.random.choice(["k1", "k2"]))
     pair.rows(PartitionKey(scope.tenant, scope.user), None, None)
+    pair.lineage(scope, pair.known_ids())
+    for memory in pair.reference.find(scope, limit=3):
+        pair.revisions(scope, memory.id)
 
 
 def _once_or_keyed(samples: Samples) -> Draft:
@@ -55,6 +72,23 @@ def _once_or_keyed(samples: Samples) -> Draft:
         deduplicate=key is None and pick([True, False]),
         idempotency_key=pick([None, None, f"call-{samples.random.randint(0, 5)}"]) if key is None else None,
     )
+
+
+def _random_upkeep(samples: Samples, scope: Scope, numbers: list[int]) -> Change:
+    ids, pick = tuple(numbers), samples.random.choice
+    changes: list[Change] = [
+        Archive(scope, ids, samples.moment()),
+        Archive(scope, ids, None),
+        Supersede(scope, ids, pick(numbers), samples.moment(), merged=pick([True, False])),
+        Pin(scope, ids, pick([True, False])),
+        Derive(replace(samples.draft(scope_of(scope)), message=None), ids, "consolidated"),
+    ]
+    return pick(changes)
+
+
+def scope_of(view: Scope) -> Scope:
+    """A scope that a memory can be written to: this one, or its part without a user."""
+    return view if view.user is not ANY else replace(view, user=None)
 
 
 def _random_edit(pair: Pair, samples: Samples, number: int) -> Edit:

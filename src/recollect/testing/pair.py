@@ -8,13 +8,30 @@ from dataclasses import replace
 from typing import Protocol
 
 from recollect.errors import RecollectError
-from recollect.storage.base import Change, Edit, IndexRow, IndexSource, Link, MemoryStore, PartitionKey, Remove
+from recollect.storage.base import (
+    Archive,
+    Change,
+    Derivation,
+    DerivationKind,
+    Derive,
+    Edit,
+    HistorySource,
+    IndexRow,
+    IndexSource,
+    Link,
+    MemoryStore,
+    PartitionKey,
+    Pin,
+    Remove,
+    Revision,
+    Supersede,
+)
 from recollect.testing.reference import ReferenceStore
 from recollect.types import ANY, EVERYTHING, Association, Filter, IntArray, Memory, Outcome, Related, Scope
 
 
-class Store(MemoryStore, IndexSource, Protocol):
-    """What the suite needs: both ports of stage 5 in one object."""
+class Store(MemoryStore, HistorySource, IndexSource, Protocol):
+    """What the suite needs: the ports of stage 5 in one object."""
 
 
 class Pair:
@@ -77,6 +94,17 @@ class Pair:
     def by_key(self, scope: Scope, key: str) -> None:
         self._same([self.reference.by_key(scope, key)], [self.store.by_key(scope, key)])
 
+    def lineage(self, scope: Scope, ids: Sequence[int]) -> None:
+        found = self.store.lineage(scope, [self.store_id(number) for number in ids])
+        own = [Derivation(self._to_reference[d], self._to_reference[s], kind) for d, s, kind in map(_descent, found)]
+        assert own == self.reference.lineage(scope, ids)
+
+    def revisions(self, scope: Scope, number: int) -> None:
+        found = self.store.revisions(scope, self.store_id(number))
+        expected = self.reference.revisions(scope, number)
+        # The reference has no clock: when it was changed is the store's own affair.
+        assert [_undated(one) for one in found] == [_undated(one) for one in expected]
+
     def changed(self, key: PartitionKey, since: int, store_since: int) -> None:
         expected = [self._to_store[number] for number in self.reference.changed(key, since).tolist()]
         assert self.store.changed(key, store_since).tolist() == sorted(expected)
@@ -94,6 +122,12 @@ class Pair:
             self.find(scope)
             self.get(scope, self.known_ids())
 
+    def _renumbered(self, memory: Memory) -> Memory:
+        by = memory.superseded_by
+        return replace(
+            memory, id=self._to_reference[memory.id], superseded_by=None if by is None else self._to_reference[by]
+        )
+
     def _own(self, row: IndexRow) -> IndexRow:
         return replace(row, id=self._to_reference[row.id])
 
@@ -104,13 +138,20 @@ class Pair:
         match change:
             case Edit(number, _, _):
                 return replace(change, id=self.store_id(number))
-            case Remove(scope, ids):
-                return Remove(scope, tuple(self.store_id(number) for number in ids))
+            case Remove(_, ids) | Archive(_, ids) | Pin(_, ids):
+                return replace(change, ids=self._store_ids(ids))
+            case Supersede(_, ids, by):
+                return replace(change, ids=self._store_ids(ids), by=self.store_id(by))
+            case Derive(_, sources):
+                return replace(change, sources=self._store_ids(sources))
             case Link(scope, link):
                 ends = self.store_id(link.memory_id), self.store_id(link.related_memory_id)
                 return Link(scope, Association(*ends, link.relationship_type, link.strength))
             case _:
                 return change
+
+    def _store_ids(self, ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.store_id(number) for number in ids)
 
     def _learn(self, mine: Memory | None, theirs: Memory | None) -> None:
         if mine is not None and theirs is not None:
@@ -119,7 +160,7 @@ class Pair:
         self._same([mine], [theirs])
 
     def _same(self, expected: Sequence[Memory | None], found: Sequence[Memory | None]) -> None:
-        own = [one and replace(one, id=self._to_reference[one.id]) for one in found]
+        own = [one and self._renumbered(one) for one in found]
         assert list(map(_plain, own)) == list(map(_plain, expected))
 
 
@@ -132,6 +173,14 @@ def _attempt(store: MemoryStore, changes: Sequence[Change]) -> tuple[list[Outcom
 
 def _path(one: Related) -> tuple[int, str, float, int]:
     return one.id, one.relationship_type, round(one.strength, 9), one.depth
+
+
+def _descent(one: Derivation) -> tuple[int, int, DerivationKind]:
+    return one.derived_id, one.source_id, one.kind
+
+
+def _undated(one: Revision) -> dict[str, object]:
+    return {name: one[name] for name in one.keys() if name != "changed_at"}  # noqa: SIM118 - a record's keys() is its own
 
 
 def _plain(memory: Memory | None) -> dict[str, object] | None:

@@ -9,20 +9,27 @@ from datetime import datetime
 
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.storage.base import (
+    KEPT_REVISIONS,
     Add,
+    Archive,
     Change,
+    Derivation,
+    DerivationKind,
+    Derive,
     Draft,
     Edit,
     IndexRow,
     Link,
     PartitionKey,
+    Pin,
     Remove,
+    Revision,
+    Supersede,
 )
+from recollect.testing.visible import in_scope, matches
 from recollect.types import (
     ANY,
     EVERYTHING,
-    JSON,
-    Condition,
     Filter,
     IntArray,
     Memory,
@@ -34,76 +41,6 @@ from recollect.types import (
 FOREVER = float("inf")
 
 
-def in_scope(memory: Memory, scope: Scope) -> bool:
-    """Whether a scope sees a memory."""
-    return (
-        memory.tenant == scope.tenant
-        and scope.agent in (None, memory.agent)
-        and (scope.user is ANY or memory.user == scope.user)
-        and scope.session in (None, memory.session)
-    )
-
-
-def matches(memory: Memory, where: Filter) -> bool:
-    """Whether a memory passes a filter."""
-    return (
-        (not where.types or memory.type in where.types)
-        and (not where.sources or memory.source in where.sources)
-        and (not where.speakers or memory.speaker in where.speakers)
-        and (where.after is None or memory.valid_from >= where.after)
-        and (where.before is None or memory.valid_from < where.before)
-        and (where.min_importance is None or memory.importance >= where.min_importance)
-        and (where.max_importance is None or memory.importance <= where.max_importance)
-        and all(_holds(memory.metadata, condition) for condition in where.metadata)
-    )
-
-
-def _holds(metadata: dict[str, JSON], condition: Condition) -> bool:
-    present = condition.key in metadata
-    if condition.op == "exists":
-        return present == bool(condition.value)
-    if not present:
-        return condition.op == "ne"
-    found = metadata[condition.key]
-    items = found if isinstance(found, list) else [found]
-    if condition.op == "ne":
-        return not any(_same(item, condition.value) for item in items)
-    return any(_passes(item, condition) for item in items)
-
-
-def _passes(item: JSON, condition: Condition) -> bool:
-    if condition.op == "eq":
-        return _same(item, condition.value)
-    if condition.op == "in":
-        choices = condition.value if isinstance(condition.value, list) else [condition.value]
-        return any(_same(item, choice) for choice in choices)
-    return _ordered(item, condition)
-
-
-def _kind(value: JSON) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    return "number" if isinstance(value, int | float) else type(value).__name__
-
-
-def _same(left: JSON, right: JSON) -> bool:
-    return _kind(left) == _kind(right) and left == right
-
-
-def _ordered(item: JSON, condition: Condition) -> bool:
-    wanted = condition.value
-    if isinstance(item, str) and isinstance(wanted, str):
-        # Code points, as UTF-8 bytes order them too.
-        return _compare((item > wanted) - (item < wanted), condition)
-    if _kind(item) == _kind(wanted) == "number":
-        return _compare((item > wanted) - (item < wanted), condition)  # type: ignore[operator]
-    return False
-
-
-def _compare(sign: int, condition: Condition) -> bool:
-    return {"gt": sign > 0, "gte": sign >= 0, "lt": sign < 0, "lte": sign <= 0}[condition.op]
-
-
 @dataclass(slots=True)
 class _State:
     memories: dict[int, Memory] = field(default_factory=dict)
@@ -111,10 +48,20 @@ class _State:
     links: dict[tuple[int, int, str], float] = field(default_factory=dict)
     log: list[tuple[str, str | None, int]] = field(default_factory=list)
     """Tenant, user and id of each change; its number is its place, from 1."""
+    lineage: set[Derivation] = field(default_factory=set)
+    revisions: dict[int, list[Revision]] = field(default_factory=dict)
     last_id: int = 0
 
     def copy(self) -> _State:
-        return _State(dict(self.memories), dict(self.drafts), dict(self.links), list(self.log), self.last_id)
+        return _State(
+            dict(self.memories),
+            dict(self.drafts),
+            dict(self.links),
+            list(self.log),
+            set(self.lineage),
+            {number: list(kept) for number, kept in self.revisions.items()},
+            self.last_id,
+        )
 
 
 class ReferenceStore:
@@ -166,6 +113,17 @@ class ReferenceStore:
                     ring[end] = max(ring.get(end, found), found, key=lambda way: (way.strength, way.relationship_type))
         return ring
 
+    def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
+        seen, wanted = {memory.id for memory in self._visible(scope)}, set(ids)
+        found = [
+            one for one in self._state.lineage if one.derived_id in seen and wanted & {one.derived_id, one.source_id}
+        ]
+        return sorted(found, key=lambda one: (one.derived_id, one.source_id, one.kind))
+
+    def revisions(self, scope: Scope, memory_id: int) -> list[Revision]:
+        _owned(self._state, scope, memory_id)
+        return copy.deepcopy(self._state.revisions.get(memory_id, []))
+
     def head(self) -> int:
         return len(self._state.log)
 
@@ -179,7 +137,8 @@ class ReferenceStore:
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
         wanted = None if ids is None else set(ids.tolist())
         for memory in self._visible(Scope(key.tenant, user=key.user)):
-            if wanted is None or memory.id in wanted:
+            absent = memory.archived_at is not None or _only_repeats(self._state, memory.id)
+            if not absent and (wanted is None or memory.id in wanted):
                 yield _index_row(memory, self._state.drafts[memory.id], generation)
 
     def _visible(self, scope: Scope) -> list[Memory]:
@@ -200,11 +159,79 @@ def _apply(state: _State, change: Change) -> Outcome:
                 _owned(state, scope, end)
             state.links[(*ends, association.relationship_type)] = association.strength
             return Outcome("stored", None)
+        case Derive(draft, sources, kind):
+            return _derive(state, draft, sources, kind)
+        case Supersede():
+            return _supersede(state, change)
+        case Archive(scope, ids, at):
+            waiting = [
+                memory for memory in _named(state, scope, ids) if (memory.archived_at is None) is (at is not None)
+            ]
+            return _mark(state, [replace(memory, archived_at=at) for memory in waiting])
+        case Pin(scope, ids, pinned):
+            named = [memory for memory in _named(state, scope, ids) if memory.pinned is not pinned]
+            return _mark(state, [replace(memory, pinned=pinned) for memory in named], logged=False)
+
+
+def _derive(state: _State, draft: Draft, sources: Sequence[int], kind: DerivationKind) -> Outcome:
+    for source in sources:
+        _owned(state, Scope(draft.scope.tenant, user=draft.scope.user), source)
+    outcome = _add(state, draft)
+    if outcome.status == "stored" and outcome.memory is not None:
+        state.lineage |= {Derivation(outcome.memory.id, source, kind) for source in sources}
+    return outcome
+
+
+def _supersede(state: _State, change: Supersede) -> Outcome:
+    _owned(state, change.scope, change.by)
+    named = _named(state, change.scope, [number for number in change.ids if number != change.by])
+    ended = [memory for memory in named if memory.superseded_by is None]
+    if change.merged:
+        state.lineage |= {Derivation(change.by, memory.id, "merged") for memory in ended}
+    marked = [
+        replace(
+            memory,
+            superseded_by=change.by,
+            valid_to=memory.valid_to or change.at,
+            archived_at=memory.archived_at or (change.at if change.merged else None),
+        )
+        for memory in ended
+    ]
+    return _mark(state, marked)
+
+
+def _named(state: _State, scope: Scope, ids: Sequence[int]) -> list[Memory]:
+    found = [state.memories[number] for number in sorted(set(ids)) if number in state.memories]
+    return [memory for memory in found if in_scope(memory, scope)]
+
+
+def _mark(state: _State, memories: Sequence[Memory], *, logged: bool = True) -> Outcome:
+    for memory in memories:
+        state.memories[memory.id] = memory
+        if logged:
+            state.log.append((memory.tenant, memory.user, memory.id))
+    if logged:
+        _log_made_from(state, memories)
+    return Outcome("stored", None, f"{len(memories)} touched")
+
+
+def _log_made_from(state: _State, sources: Sequence[Memory]) -> None:
+    ids = {memory.id for memory in sources}
+    made = {one.derived_id for one in state.lineage if one.source_id in ids and one.kind == "consolidated"}
+    state.log += [(state.memories[number].tenant, state.memories[number].user, number) for number in sorted(made)]
+
+
+def _only_repeats(state: _State, number: int) -> bool:
+    made = [one.source_id for one in state.lineage if one.derived_id == number and one.kind == "consolidated"]
+    sources = [state.memories.get(source) for source in made]
+    return bool(made) and all(one and one.archived_at is None and one.superseded_by is None for one in sources)
 
 
 def _add(state: _State, draft: Draft) -> Outcome:
     saved = None if draft.key is None else _by_key(state, draft.scope, draft.key)
     if saved is not None:
+        # Saved again is true again, whatever became of the old value.
+        state.memories[saved.id] = replace(saved, archived_at=None, valid_to=None, superseded_by=None)
         return _edit(state, saved.id, saved.version, draft)
     known = _repeated(state, draft)
     if known is not None:
@@ -215,7 +242,8 @@ def _add(state: _State, draft: Draft) -> Outcome:
 
 def _repeated(state: _State, draft: Draft) -> Memory | None:
     for number, other in sorted(state.drafts.items()):
-        if _same_call(draft, other) or _same_message(draft, other) or _same_text(draft, other):
+        known = _same_text(draft, other) and _still_true(state, state.memories[number])
+        if known or _same_call(draft, other) or _same_message(draft, other):
             return state.memories[number]
     return None
 
@@ -239,6 +267,13 @@ def _same_text(draft: Draft, other: Draft) -> bool:
     return draft.content == other.content and _owner(draft) == _owner(other)
 
 
+def _still_true(state: _State, memory: Memory) -> bool:
+    repeated_by = [one.derived_id for one in state.lineage if one.source_id == memory.id and one.kind == "merged"]
+    if any(state.memories[number].archived_at is None for number in repeated_by):
+        return True
+    return memory.archived_at is None and memory.valid_to is None
+
+
 def _edit(state: _State, number: int, version: int, draft: Draft) -> Outcome:
     old = _owned(state, Scope(draft.scope.tenant, user=draft.scope.user), number)
     if old.version != version:
@@ -255,7 +290,21 @@ def _edit(state: _State, number: int, version: int, draft: Draft) -> Outcome:
         key=before.key,
         idempotency_key=before.idempotency_key,
     )
-    return _put(state, _memory(number, kept, version=version + 1), kept)
+    if old.key is None:
+        _keep_revision(state, old, draft.recorded_at)
+    edited = replace(
+        _memory(number, kept, version=version + 1),
+        valid_to=old.valid_to,
+        superseded_by=old.superseded_by,
+        archived_at=old.archived_at,
+        pinned=old.pinned,
+    )
+    return _put(state, edited, kept)
+
+
+def _keep_revision(state: _State, old: Memory, at: datetime) -> None:
+    was = Revision(old.version, old.content, old.type, old.importance, old.source, copy.deepcopy(old.metadata), at)
+    state.revisions[old.id] = [*state.revisions.get(old.id, []), was][-KEPT_REVISIONS:]
 
 
 def _put(state: _State, memory: Memory, draft: Draft) -> Outcome:
@@ -270,9 +319,12 @@ def _remove(state: _State, scope: Scope, ids: Sequence[int]) -> Outcome:
     gone = [memory for memory in gone if in_scope(memory, scope)]
     for memory in gone:
         del state.memories[memory.id], state.drafts[memory.id]
+        state.revisions.pop(memory.id, None)
         state.log.append((memory.tenant, memory.user, memory.id))
     left = state.memories.keys()
     state.links = {link: strength for link, strength in state.links.items() if {link[0], link[1]} <= left}
+    state.lineage = {one for one in state.lineage if one.derived_id in left}
+    _log_made_from(state, gone)
     return Outcome("stored", None, f"{len(gone)} removed")
 
 

@@ -12,6 +12,7 @@ import pytest
 from recollect.errors import Conflict, NotFound
 from recollect.storage.base import Add, Change, Draft, Edit, Link, PartitionKey, Remove
 from recollect.testing.history import compare_answers, random_step
+from recollect.testing.lifecycle import LifecycleContract
 from recollect.testing.pair import Pair, Store
 from recollect.testing.samples import (
     CONFUSABLE_NAMES,
@@ -29,7 +30,7 @@ ADA = Scope(user="ada")
 BOB = Scope(user="bob")
 
 
-class StoreContract:
+class StoreContract(LifecycleContract):
     """Subclass it, name the class `Test…`, and define a fixture `store`.
 
     Define a fixture `space` as well, to say which embedding generation the store takes vectors of;

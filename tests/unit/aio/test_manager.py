@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,16 @@ def _public(cls: type) -> set[str]:
 
 def test_the_twin_has_the_same_methods_with_the_same_arguments() -> None:
     assert _public(AsyncMemoryManager) == _public(MemoryManager)
-    for name in [*_public(MemoryManager), "__init__"]:
+    for name in [*_public(MemoryManager) - {"run"}, "__init__"]:
         twin, original = getattr(AsyncMemoryManager, name), getattr(MemoryManager, name)
         assert inspect.signature(twin) == inspect.signature(original), name
         assert inspect.iscoroutinefunction(twin) or name == "__init__", name
+
+
+def test_a_run_takes_the_same_arguments_and_is_entered_with_async_with() -> None:
+    twin, original = AsyncMemoryManager.run, MemoryManager.run
+    assert inspect.signature(twin).parameters == inspect.signature(original).parameters
+    assert isinstance(AsyncMemoryManager().run("Analyzer"), AbstractAsyncContextManager)
 
 
 async def test_a_memory_goes_in_and_out(tmp_path: Path) -> None:

@@ -36,6 +36,6 @@ def test_add_list_remove(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [["remove", "nope"], ["add", "/nowhere/at-all"]])
 def test_an_error_is_one_line_and_an_exit_code(command: list[str]) -> None:
     done = CliRunner().invoke(app, command)
-    assert done.exit_code == 1
+    assert done.exit_code == 3
     assert "error: no " in done.stderr
     assert "Traceback" not in done.output

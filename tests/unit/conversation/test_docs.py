@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "conversations.md"
 EXAMPLES = {
+    "agent_conversations.py": "still there: assistant: Analysis complete",
     "async_conversation.py": "0 after clearing, 2 in the memory that took over the state",
+    "conversation_context.py": "I know: the user said 'My flight to Lisbon leaves on Friday at nine.'",
     "conversation_memory.py": "the same after a file: True",
     "conversation_tracking.py": "8 turns; the context is ['Question 7?', 'Answer 7.', 'Question 8?', 'Answer 8.']",
     "conversation_file.py": "found again: Start analysis",
@@ -45,6 +47,14 @@ def test_the_chat_remembers_across_restarts(tmp_path: Path) -> None:
     second = run(loop, path, stdin="Hello again.\n")
     assert "Welcome back: 2 messages" in second
     assert "you said: My name is Ines." in second
+
+
+def test_the_stored_conversation_is_there_at_the_next_start(tmp_path: Path) -> None:
+    talk, path = str(ROOT / "examples" / "persistent_conversation.py"), str(tmp_path / "memories.db")
+    assert "That makes 2 messages" in run(talk, path, stdin="My name is Ines.\n\n")
+    second = run(talk, path, stdin="Hello again.\n")
+    assert "earlier, user: My name is Ines." in second
+    assert "That makes 4 messages" in second
 
 
 def test_an_export_becomes_a_page(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_limits_must_be_whole_numbers(wrong: Any) -> None:
     with pytest.raises(InvalidInput, match="max_messages"):
         ConversationMemory(max_messages=wrong)
     for call in (lambda m: m.get_messages(-1), lambda m: m.get_recent(-1), lambda m: m.truncate_to_size(-1)):
-        with pytest.raises(InvalidInput, match="give 0 or more"):
+        with pytest.raises(InvalidInput, match="give at least 0"):
             call(filled(1))
 
 

@@ -23,6 +23,20 @@ def upgrade() -> None:
     )
     op.create_index("changes_scope", "changes", ["tenant", "user", "seq"], unique=False)
     op.create_table(
+        "api_keys",
+        sa.Column("id", sa.TEXT(), nullable=False),
+        sa.Column("tenant", sa.TEXT(), nullable=False),
+        sa.Column("name", sa.TEXT(), nullable=False),
+        sa.Column("digest", sa.BLOB(), nullable=False),
+        sa.Column("scopes", sa.TEXT(), nullable=False),
+        sa.Column("rate", sa.REAL(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=True),
+        sa.Column("revoked_at", sa.BigInteger(), nullable=True),
+        sa.Column("used_at", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_table(
         "executions",
         sa.Column("tenant", sa.TEXT(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
@@ -43,7 +57,7 @@ def upgrade() -> None:
     op.create_table(
         "execution_heads",
         sa.Column("tenant", sa.TEXT(), nullable=False),
-        sa.Column("count", sa.Integer(), nullable=False),
+        sa.Column("records", sa.Integer(), nullable=False),
         sa.Column("digest", sa.BLOB(), nullable=False),
         sa.Column("seal", sa.BLOB(), nullable=False),
         sa.PrimaryKeyConstraint("tenant"),
@@ -89,14 +103,14 @@ def upgrade() -> None:
     op.create_index(
         "messages_known",
         "messages",
-        ["message_id", "tenant", "user", "agent", "session"],
+        ["tenant", "agent", "user", "session", "message_id"],
         unique=False,
         sqlite_where=sa.text("place IS NOT NULL"),
     )
     op.create_index(
         "messages_once",
         "messages",
-        ["message_id", "tenant", "user", "agent", "session"],
+        ["message_id", "tenant", "agent", "user", "session"],
         unique=True,
         sqlite_where=sa.text("place IS NULL"),
     )
@@ -156,6 +170,7 @@ def upgrade() -> None:
         sa.Column("content_hash", sa.BLOB(), nullable=False),
         sa.Column("idempotency_key", sa.TEXT(), nullable=True),
         sa.Column("version", sa.Integer(), server_default="1", nullable=False),
+        sa.Column("pinned", sa.Integer(), server_default="0", nullable=False),
         sa.ForeignKeyConstraint(
             ["message_seq"],
             ["messages.seq"],
@@ -175,11 +190,21 @@ def upgrade() -> None:
         "memories_message", "memories", ["message_seq"], unique=False, sqlite_where=sa.text("message_seq IS NOT NULL")
     )
     op.create_index(
+        "memories_spoken", "memories", ["message_id"], unique=False, sqlite_where=sa.text("message_id IS NOT NULL")
+    )
+    op.create_index(
         "memories_once",
         "memories",
         ["idempotency_key"],
         unique=False,
         sqlite_where=sa.text("idempotency_key IS NOT NULL"),
+    )
+    op.create_index(
+        "memories_superseded",
+        "memories",
+        ["superseded_by"],
+        unique=False,
+        sqlite_where=sa.text("superseded_by IS NOT NULL"),
     )
     op.create_index("memories_scope", "memories", ["tenant", "user", "id"], unique=False)
     op.create_table(
@@ -193,6 +218,28 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("memory_id", "related_memory_id", "relationship_type"),
     )
     op.create_index("associations_back", "associations", ["related_memory_id"], unique=False)
+    op.create_table(
+        "lineage",
+        sa.Column("derived_id", sa.Integer(), nullable=False),
+        sa.Column("source_id", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.TEXT(), nullable=False),
+        sa.ForeignKeyConstraint(["derived_id"], ["memories.id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("derived_id", "source_id", "kind"),
+    )
+    op.create_index("lineage_back", "lineage", ["source_id"], unique=False)
+    op.create_table(
+        "revisions",
+        sa.Column("memory_id", sa.Integer(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("content", sa.TEXT(), nullable=False),
+        sa.Column("type", sa.TEXT(), nullable=False),
+        sa.Column("importance", sa.REAL(), nullable=False),
+        sa.Column("source", sa.TEXT(), nullable=True),
+        sa.Column("metadata", sa.TEXT(), nullable=False),
+        sa.Column("changed_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["memory_id"], ["memories.id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("memory_id", "version"),
+    )
     op.create_table(
         "vectors",
         sa.Column("memory_id", sa.Integer(), nullable=False),

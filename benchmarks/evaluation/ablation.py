@@ -1,0 +1,54 @@
+"""Each arm, boost and rule off, one at a time, by putting a constant of the engine to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from recollect.retrieval.speaker import Speakers
+from recollect.text import query_terms
+
+
+def _no_windows(*_: object) -> tuple[()]:
+    return ()
+
+
+def _no_speakers(question: str, _: object) -> Speakers:
+    return Speakers((), question, tuple(query_terms(question)))
+
+
+def _not_the_asker(*_: object) -> tuple[()]:
+    return ()
+
+
+_RETRIEVAL = "recollect.retrieval."
+OFF: dict[str, tuple[tuple[str, str, Any], ...]] = {
+    "dense arm": (("arms", "DENSE_WEIGHT", 0.0),),
+    "lexical arm": (("arms", "LEXICAL_WEIGHT", 0.0),),
+    "speakers, names taken out": (("query", "read_speakers", _no_speakers),),
+    "speaker boost": (("boost", "SPEAKER_GAIN", 0.0),),
+    "the asker as a speaker": (("speaker", "_asker", _not_the_asker),),
+    "time window": (("query", "read_windows", _no_windows),),
+    "neighbours": (("talk", "NEIGHBOUR_SHARE", 0.0),),
+    "reply to a question": (("talk", "REPLY_SHARE", 0.0),),
+    "asking stands back": (("rank", "ASKING_COST", 0.0),),
+    "session lift": (("talk", "SESSION_SHARE", 0.0),),
+    "long texts stand alone": (("talk", "_LONG", 1e9),),
+}
+
+
+@contextmanager
+def without(name: str) -> Iterator[None]:
+    """The engine with one thing off, inside the block."""
+    saved = []
+    for module_name, attribute, value in OFF[name]:
+        module = import_module(_RETRIEVAL + module_name)
+        saved.append((module, attribute, getattr(module, attribute)))
+        setattr(module, attribute, value)
+    try:
+        yield
+    finally:
+        for module, attribute, value in saved:
+            setattr(module, attribute, value)

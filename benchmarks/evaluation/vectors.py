@@ -1,0 +1,61 @@
+"""An embedder that keeps its vectors on disk, so that a run can be stopped, repeated and varied in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recollect.embedding.model import EmbeddingModel
+from recollect.text import content_hash
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.embedding.base import EmbedderIdentity, Kind
+
+_EVERY = 2_000
+
+
+class KeptVectors:
+    """An `Embedder` over a folder: what it holds is read, what is missing is embedded and kept there."""
+
+    def __init__(self, model: str | None, folder: Path) -> None:
+        self._model = EmbeddingModel(model, cache_size=0)
+        self._folder = folder
+        self._rows: dict[bytes, NDArray[np.float16]] = {}
+        self._new: dict[bytes, NDArray[np.float16]] = {}
+        for keys in sorted(folder.glob("keys*.npy")):
+            vectors = np.load(keys.with_name(keys.name.replace("keys", "vectors")))
+            if vectors.shape[1] == self._model.dimension:
+                self._rows.update(zip((key.tobytes() for key in np.load(keys)), vectors, strict=True))
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self._model.identity
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
+        keys = [content_hash(f"{kind}\0{text}") for text in texts]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._rows}
+        if missing:
+            rows = self._model.embed(list(missing.values()), kind=kind).astype(np.float16)
+            self._new.update(zip(missing, rows, strict=True))
+            self._rows.update(self._new)
+            if len(self._new) >= _EVERY:
+                self.keep()
+        found = np.stack([self._rows[key] for key in keys]).astype(np.float32)
+        # Half precision is enough to rank by, but leaves a vector a little longer or shorter than 1.
+        return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+    def keep(self) -> None:
+        """Writes what is new; called at the end, and now and then."""
+        if not self._new:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        number = len(list(self._folder.glob("keys*.npy")))
+        keys = np.frombuffer(b"".join(self._new), dtype=np.uint8).reshape(-1, 16)
+        np.save(self._folder / f"vectors-{number:04}.npy", np.stack(list(self._new.values())))
+        np.save(self._folder / f"keys-{number:04}.npy", keys)
+        self._new = {}

@@ -1,0 +1,155 @@
+"""How well Recollect finds the right memory, beside the systems people would pick instead.
+
+    python benchmarks/quality.py --data ../shared/data
+
+Sets: `locomo` (turns), `longmemeval` (turns and sessions, one haystack a question), `pooled` (ten haystacks
+poured together), `pooled-all` (all of them). What has been answered is kept in `--work`, so that a run that was
+stopped goes on where it stopped; `--again` starts anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evaluation import tables
+from evaluation.ablation import OFF, without
+from evaluation.ours import ask, ingest, open_store
+from evaluation.peers import PEERS, answers_of
+from evaluation.plot import quality_svg
+from evaluation.progress import bar
+from evaluation.scoring import score
+from evaluation.sets import QuestionSet, load
+from evaluation.vectors import KeptVectors
+
+BENCHMARKS = Path(__file__).resolve().parent
+SETS = ("locomo", "longmemeval", "pooled")
+MODELS = {"default": None, "best": None, "fast": "fast"}
+"""The embedding model a mode's store is filled with."""
+_KEEP_EVERY = 50
+
+
+class Run:
+    """One run of the benchmark: where its data, vectors and answers lie."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.work: Path = options.work
+        self.cache: Path = options.cache
+        self.again: bool = options.again
+        self._filled: set[Path] = set()
+        self._embedders: dict[str | None, KeptVectors] = {}
+
+    def embedder(self, model: str | None) -> KeptVectors:
+        if model not in self._embedders:
+            self._embedders[model] = KeptVectors(model, self.cache / (model or "default"))
+        return self._embedders[model]
+
+    def answers(self, questions: QuestionSet, mode: str, off: str | None = None) -> dict[str, Any]:
+        """Recollect's answers to a set, by question id; kept as they come."""
+        kept = self.work / f"{questions.name}-{mode}{f'-without-{off}' if off else ''}.json".replace(" ", "_")
+        found: dict[str, Any] = {} if self.again or not kept.exists() else json.loads(kept.read_text())
+        missing = [question for question in questions.questions if question.id not in found]
+        if not missing:
+            return found
+        model = MODELS[mode]
+        with open_store(self._store(questions, model), self.embedder(model)) as manager:
+            label = f"{questions.name}, {f'without {off}' if off else mode}"
+            for number, question in enumerate(bar(missing, len(missing), label), start=1):
+                apart = questions.name != "locomo"
+                found[question.id] = ask(manager, question, mode if mode == "best" else None, users_apart=apart)
+                if number % _KEEP_EVERY == 0 or number == len(missing):
+                    kept.write_text(json.dumps(found))
+        self.embedder(model).keep()
+        return found
+
+    def _store(self, questions: QuestionSet, model: str | None) -> Path:
+        """The filled database; made once, and thrown away when it was not finished."""
+        folder = self.work / f"store-{questions.name}-{model or 'default'}"
+        done = folder / "done.json"
+        if not done.exists() or (self.again and folder not in self._filled):
+            self._filled.add(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            total = sum(len(turns) for turns in questions.scopes.values())
+            sessions = sum(len({turn.session for turn in turns}) for turns in questions.scopes.values())
+            with open_store(folder / "memories.db", self.embedder(model)) as manager:
+                parts = list(bar(ingest(manager, questions), sessions, f"{questions.name}, remembering"))
+            self.embedder(model).keep()
+            seconds = sum(part[1] for part in parts)
+            done.write_text(json.dumps({"messages": total, "ms_per_message": 1000 * seconds / total}))
+        return folder / "memories.db"
+
+    def ingest_ms(self, questions: QuestionSet, mode: str) -> float:
+        done = self.work / f"store-{questions.name}-{MODELS[mode] or 'default'}" / "done.json"
+        return float(json.loads(done.read_text())["ms_per_message"])
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Everything that was asked for, as one value that can be written as JSON."""
+    run = Run(options)
+    run.work.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"python": platform.python_version(), "system": platform.platform()},
+        "sets": {},
+        "ablation": {},
+        "settings": {"Recollect": "remember(messages with speaker, session and time), recall(now=asked at)"},
+    }
+    for name in options.sets:
+        questions = load(name, options.data)
+        systems: dict[str, Any] = {}
+        for mode in options.modes:
+            systems[f"Recollect, {mode}"] = score(questions, run.answers(questions, mode)) | {
+                "ingest_ms": round(run.ingest_ms(questions, mode), 3)
+            }
+        for peer in options.peers if name == "locomo" else ():
+            found, settings = answers_of(peer, questions, run.embedder(None), run.work, again=run.again)
+            systems[peer] = score(questions, found)
+            results["settings"][peer] = settings
+        results["sets"][name] = systems
+        if options.ablation:
+            results["ablation"][name] = _ablated(run, questions)
+    return results
+
+
+def _ablated(run: Run, questions: QuestionSet) -> dict[str, Any]:
+    found = {}
+    for off in OFF:
+        with without(off):
+            found[off] = score(questions, run.answers(questions, "default", off))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the folder that holds the question sets")
+    parser.add_argument("--sets", nargs="*", default=SETS, choices=(*SETS, "pooled-all"))
+    parser.add_argument("--modes", nargs="*", default=("default",), choices=tuple(MODELS))
+    parser.add_argument(
+        "--peers", nargs="*", default=(), choices=tuple(PEERS), help="systems to compare with, on LoCoMo"
+    )
+    parser.add_argument("--ablation", action="store_true", help="also with each arm, boost and rule off")
+    parser.add_argument(
+        "--cache", type=Path, default=BENCHMARKS.parent / ".bench" / "vectors", help="where vectors are kept"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=BENCHMARKS.parent / ".bench" / "quality", help="stores and answers"
+    )
+    parser.add_argument("--again", action="store_true", help="answer everything anew")
+    parser.add_argument("--out", type=Path, default=BENCHMARKS / "results", help="where the JSON and the plot go")
+    options = parser.parse_args(arguments)
+    results = measure(options)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "quality.json").write_text(json.dumps(results, indent=1))
+    (options.out / "quality.svg").write_text(quality_svg(results))
+    print(tables.render(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""An agent with a memory: by a base class, or by a mixin for a class that you have already."""
+
+from recollect import BaseAgent, MemoryManager, MemoryMixin
+
+
+class MarketingStrategyAgent(BaseAgent):
+    """Plans campaigns, and remembers what worked."""
+
+    def learn(self, lesson: str) -> None:
+        self.remember(lesson)
+
+    def advise(self, question: str) -> str:
+        return self.recall(question, limit=1)[0].content
+
+
+class Assistant:
+    """A class that knows nothing of memory."""
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+
+
+class RememberingAssistant(Assistant, MemoryMixin):
+    """The same with a memory."""
+
+
+def main() -> None:
+    # Create memory manager (shared across all agents)
+    memory_manager = MemoryManager()
+
+    agent = MarketingStrategyAgent(agent_id="strategy_001", config={"tone": "friendly"}, memory_manager=memory_manager)
+    agent.save_to_memory("key", "value", memory_type="short_term")
+    print("short-term:", agent.retrieve_from_memory("key", memory_type="short_term"))
+
+    agent.learn("Mails with a name in the subject were opened twice as often.")
+    agent.learn("The budget for posters was cut in May.")
+    print("advice:", agent.advise("How do we get people to open our mails?"))
+
+    assistant = RememberingAssistant("assistant_001")
+    assistant.memory_manager = memory_manager
+    print("another agent sees:", assistant.retrieve_from_memory("key"), list(assistant.recall("mails")))
+    memory_manager.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""A workflow's own memory: what its agents share while it runs, gone when it ends."""
+
+from recollect import MemoryManager, create_session
+
+memory_manager = MemoryManager()
+
+# Use context manager for automatic session management
+with create_session(
+    workflow_id="campaign_001",
+    memory_manager=memory_manager,
+    metadata={"user": "john@example.com"},
+) as session:
+    # Save session-scoped data
+    session.save_agent_memory(agent_id="content_agent", key="draft", value="Campaign headline draft")
+
+    # Add conversation message
+    session.add_conversation_message(agent_id="content_agent", role="assistant", content="Draft headline created")
+
+    # Get conversation history
+    for message in session.get_conversation_history():
+        print(f"{message.agent_id}: {message.content}")
+
+    summary = session.get_session_summary()
+    print(f"{summary.interactions} interactions, {summary.messages} message, by {', '.join(summary.agents)}")
+
+# Session automatically cleaned up on exit
+print("left of the conversation:", memory_manager.get_conversation_history("campaign_001"))
+print("left of the draft:", memory_manager.retrieve("content_agent", "draft"))
+
+# What took place stays known
+for ended in memory_manager.get_sessions():
+    print(f"{ended.workflow_id} was run for {ended.metadata['user']}")
+memory_manager.close()

@@ -1,0 +1,51 @@
+"""A memory that keeps itself: summaries, merges, archives, and forgetting for real."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from recollect import MemoryManager, Message
+
+START = datetime(2026, 5, 1, 9, tzinfo=UTC)
+TURNS = [
+    "Morning! We signed the lease in Bern yesterday.",
+    "Congratulations! When do you move?",
+    "On the 1st of June. The rent is 1,900 francs.",
+    "That is less than you pay now.",
+    "Yes, by 300 francs. And the cat may come along.",
+    "What is her name again?",
+    "Mimi. She is eleven and needs her pills every evening.",
+    "I will remember that.",
+]
+
+
+def main() -> None:
+    clock = START
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'memories.db'}"
+        with MemoryManager(url, clock=lambda: clock) as memory:
+            turns = [
+                Message("user", text, name="Ann" if n % 2 == 0 else "Ben", timestamp=START + timedelta(minutes=n))
+                for n, text in enumerate(TURNS)
+            ]
+            memory.remember(turns, user="ann", session="monday")
+            memory.remember(["The door code is 4711", "the door code is 4711!"], user="ann")
+            memory.add_memory("It rained a little", user="ann", importance=0.1)
+            pinned = memory.add_memory("Allergic to nuts", user="ann", importance=0.1)
+            memory.pin(pinned.id, user="ann")
+
+            clock = START + timedelta(days=60)
+            print("Would do:")
+            for decision in memory.upkeep(dry_run=True).decisions:
+                print(f"  {decision.action:<9} {decision.content[:40]!r}: {decision.reason}")
+            report = memory.upkeep()
+            print(f"Done: {len(report.decisions)} decisions. Again: {len(memory.upkeep().decisions)}.")
+
+            receipt = memory.forget(containing="4711", user="ann")
+            print(f"Forgotten: {len(receipt.ids)} memories, complete: {receipt.complete}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""The MCP door: agents' hosts reach the same memory over the Model Context Protocol."""
+
+from recollect.mcp.run import Whose, create_server, run
+
+__all__ = ["Whose", "create_server", "run"]

@@ -1,0 +1,118 @@
+"""Does everything agree: the file, its rows, the vectors, the search index? And making it agree again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recollect.errors import Incompatible
+from recollect.storage import generations
+from recollect.storage.base import PartitionKey
+from recollect.storage.repair import damaged_memories, repair_rows
+from recollect.types import Progress, Record
+
+if TYPE_CHECKING:
+    from recollect.parts.engine import Engine
+
+_BATCH = 256
+_NORM_ERROR = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport(Record):
+    """What a check found."""
+
+    problems: tuple[str, ...]
+    """One sentence each; empty when everything agrees."""
+    memories: int
+    partitions: int
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport(Record):
+    """What a repair found, did, and could not do."""
+
+    found: tuple[str, ...]
+    done: tuple[str, ...]
+    remaining: tuple[str, ...]
+    """What only a backup can bring back; nothing of it was deleted."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.remaining
+
+
+def check(engine: Engine) -> CheckReport:
+    """SQLite's own checks, our rows, full text and vectors, and the index against the rows."""
+    found = engine.store.check() + engine.store.read(damaged_memories)
+    keys, memories = _partition_keys(engine), 0
+    # The vectors that are there, whichever model made them: a check needs no model.
+    active = engine.store.read(generations.active)
+    for key in keys:
+        count, wrong = _check_partition(engine, key, active.id if active else None)
+        memories += count
+        found += wrong
+    found += engine.partitions.problems
+    return CheckReport(tuple(found), memories, len(keys))
+
+
+def repair(engine: Engine, progress: Progress | None = None) -> RepairReport:
+    """Rebuilds what derives from the rows: indexes, full text, counts, vectors, the search index."""
+    before = check(engine)
+    if before.ok:
+        return RepairReport((), (), ())
+    done = engine.store.write(lambda connection, _: repair_rows(connection, rebuild=True))
+    embedded = _embed_missing(engine, progress)
+    if embedded:
+        done.append(f"{embedded} vectors made again")
+    engine.partitions.clear()
+    engine.partitions.problems.clear()
+    done.append("the search index dropped, to be rebuilt from the rows")
+    return RepairReport(before.problems, tuple(done), check(engine).problems)
+
+
+def _embed_missing(engine: Engine, progress: Progress | None) -> int:
+    embedder, generation = engine.vectors.embedder, engine.vectors.generation()
+    if embedder is None or generation is None:
+        return 0
+    made, total = 0, engine.store.count_without_vector(generation)
+    while batch := engine.store.without_vector(generation, limit=_BATCH):
+        rows = embedder.embed([content for _, content in batch], kind="passage")
+        engine.store.put_vectors(generation, [(key, text, row) for (key, text), row in zip(batch, rows, strict=True)])
+        made += len(batch)
+        if progress is not None:
+            progress(made, max(made, total))
+    return made
+
+
+def _partition_keys(engine: Engine) -> list[PartitionKey]:
+    from sqlalchemy import select
+
+    from recollect.storage.schema import memories
+
+    wanted = select(memories.c.tenant, memories.c.user).distinct().order_by(memories.c.tenant, memories.c.user)
+    rows = engine.store.read(lambda connection: list(connection.execute(wanted)))
+    return [PartitionKey(tenant, user or None) for tenant, user in rows]
+
+
+def _check_partition(engine: Engine, key: PartitionKey, generation: int | None) -> tuple[int, list[str]]:
+    import numpy as np
+
+    whose = f"tenant {key.tenant}, {f'user {key.user}' if key.user else 'no user'}"
+    rows = list(engine.store.rows(key, None, generation))
+    vectors = {row.id: np.frombuffer(row.vector, "<f4") for row in rows if row.vector and len(row.vector) % 4 == 0}
+    odd = [str(i) for i, vector in vectors.items() if not abs(float(np.linalg.norm(vector)) - 1) < _NORM_ERROR]
+    wrong = [f"{len(odd)} vectors are not of length 1 ({whose}): {', '.join(odd[:5])}"] if odd else []
+    try:
+        with engine.partitions.reading(key, generation) as partition:
+            indexed = (len(partition), 0 if partition.index is None else len(partition.index))
+    except Incompatible as error:
+        return len(rows), [*wrong, f"the index cannot be made ({whose}): {error}"]
+    if indexed != (len(rows), len(vectors)):
+        stored = f"the store {len(rows)} and {len(vectors)} ({whose})"
+        wrong.append(f"the index has {indexed[0]} memories and {indexed[1]} vectors, {stored}")
+    return len(rows), wrong

@@ -1,0 +1,138 @@
+"""One run of upkeep: the policies in their order, over one user's memories after the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from recollect.errors import ExtractionFailed, Unavailable
+from recollect.lifecycle import archive, consolidate, duplicates, prune, reflect, summaries
+from recollect.lifecycle.base import POLICIES, Decision, PolicyName, Subject, UpkeepSettings
+from recollect.lifecycle.summaries import Work
+from recollect.llm.base import LLM
+from recollect.parts import deriving
+from recollect.parts.deriving import Derived, Recipe
+from recollect.parts.keeping import Done, Keeper, Plan, left_after, plans_for
+from recollect.reconcile.duplicates import Fingerprint, fingerprint, says_the_same
+from recollect.types import JSON, Clock, FloatArray, Memory, Scope
+
+if TYPE_CHECKING:
+    from recollect.parts.vectors import Vectors
+
+_RECIPES: Final[dict[PolicyName, Recipe]] = {
+    "summarize": deriving.SUMMARY,
+    "consolidate": deriving.CONSOLIDATION,
+    "reflect": deriving.REFLECTION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a run works with."""
+
+    keeper: Keeper
+    vectors: Vectors
+    settings: UpkeepSettings
+    clock: Clock
+    llm: LLM | None
+    dry_run: bool
+
+
+class Tending:
+    """One run, and what it has decided so far."""
+
+    def __init__(self, tools: Tools) -> None:
+        self.examined = 0
+        self.decisions: list[Decision] = []
+        self.problems: list[str] = []
+        self._tools = tools
+        self._subjects: list[Subject] = []
+
+    def tend(self, scope: Scope, policies: Sequence[PolicyName]) -> None:
+        """Every policy over one user's memories, each on what the one before has left."""
+        self._subjects = self._tools.keeper.subjects(scope)
+        self.examined += len(self._subjects)
+        for name in POLICIES:
+            if name not in policies:
+                continue
+            if name not in _RECIPES:
+                self._settle(self._plans(name))
+            elif name != "reflect" or scope.session is None:  # a period is more than one session
+                for plan in self._derivations(name, scope):
+                    self._settle([plan])
+
+    def _plans(self, name: PolicyName) -> list[Plan]:
+        now, settings = self._tools.clock(), self._tools.settings
+        known = {subject.memory.id: subject.memory for subject in self._subjects}
+        return plans_for(_decided(name, self._subjects, now, settings), known)
+
+    def _derivations(self, name: PolicyName, scope: Scope) -> Iterator[Plan]:
+        for work in self._works(name, scope):
+            try:
+                made = self._made(name, work)
+            except (ExtractionFailed, Unavailable) as error:
+                self.problems.append(f"{name} of {work.about}: {error}")
+                continue
+            kind = _RECIPES[name].kind
+            reason = f"{kind} of {work.about}, from {len(made.sources)} memories"
+            quoted = tuple(memory for memory in work.sources if memory.id in set(made.sources))
+            put_away = made.sources if name == "consolidate" and self._tools.settings.archive_sources else ()
+            decision = Decision(name, "derived", None, made.draft.content, reason)
+            yield Plan(decision, quoted, made, kind, work.replaces, put_away)
+
+    def _works(self, name: PolicyName, scope: Scope) -> list[Work]:
+        now, settings = self._tools.clock(), self._tools.settings
+        if name == "summarize":
+            return summaries.finished_sessions(self._subjects, now, settings)
+        if name == "reflect":
+            return reflect.finished_periods(self._subjects, now, settings)
+        vectors, baseline = self._vectors(scope)
+        return consolidate.clusters(self._subjects, vectors, baseline, now, settings)
+
+    def _vectors(self, scope: Scope) -> tuple[dict[int, FloatArray], float]:
+        embedder, generation = self._tools.vectors.embedder, self._tools.vectors.generation()
+        if embedder is None or generation is None:
+            return consolidate.word_vectors(subject.memory for subject in self._subjects), 0.0
+        return self._tools.keeper.vectors(scope, generation), embedder.identity.baseline
+
+    def _made(self, name: PolicyName, work: Work) -> Derived:
+        tools = self._tools
+        extra: dict[str, JSON] = {}
+        if name == "reflect":
+            extra[reflect.PERIOD] = reflect.period_of(work.sources[0].valid_from, tools.settings)
+        if tools.dry_run:
+            return deriving.derive(work, _RECIPES[name], tools.clock, extra=extra)
+        tools.keeper.renew()
+        made = deriving.derive(work, _RECIPES[name], tools.clock, tools.llm, extra)
+        # Before the transaction opens: a model never runs inside one.
+        return replace(made, draft=tools.vectors.attach([made.draft])[0])
+
+    def _settle(self, plans: list[Plan]) -> None:
+        tools = self._tools
+        done = [Done(plan) for plan in plans] if tools.dry_run else tools.keeper.carry_out(plans, tools.clock())
+        self.decisions += [each.decision for each in done]
+        self._subjects = left_after(self._subjects, done)
+
+
+def _decided(name: PolicyName, subjects: Sequence[Subject], now: datetime, settings: UpkeepSettings) -> list[Decision]:
+    if name == "expire":
+        return prune.expired(subjects, now)
+    if name == "merge":
+        return duplicates.repeats(subjects, now, settings, _same_saying())
+    if name == "window":
+        return prune.beyond_window(subjects, now, settings)
+    return archive.faded(subjects, now, settings) if name == "fade" else archive.outlived(subjects, now, settings)
+
+
+def _same_saying() -> duplicates.Same:
+    """Whether two memories say the same, each read once."""
+    read: dict[int, Fingerprint] = {}
+
+    def of(memory: Memory) -> Fingerprint:
+        if memory.id not in read:
+            read[memory.id] = fingerprint(memory.content, memory.valid_from)
+        return read[memory.id]
+
+    return lambda one, other: says_the_same(of(one), of(other))

@@ -1,0 +1,83 @@
+"""What a route is given of its caller: the tenant's own manager, if the key has the scope that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, TypedDict
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+
+from recollect.aio.manager import MemoryManager
+from recollect.errors import InvalidInput
+from recollect.server.auth import Principal
+from recollect.server.requests import Owner
+from recollect.server.schemas import AnswerRoute
+from recollect.server.services import Services
+from recollect.types import ANY, AnyUser
+
+
+class Named(TypedDict):
+    """The scope arguments of a manager's method."""
+
+    agent: str | None
+    user: str | AnyUser | None
+    session: str | None
+
+
+class Owned(TypedDict):
+    """The same, of a method that writes."""
+
+    agent: str | None
+    user: str | None
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, and the memory that is theirs."""
+
+    principal: Principal
+    memory: MemoryManager
+    services: Services
+    idempotency_key: str | None
+
+    def named(self, owner: Owner) -> Named:
+        """Whose memories are meant. Reading across users takes the admin scope."""
+        return {"agent": owner.agent, "user": self.user(owner), "session": owner.session}
+
+    def owner(self, owner: Owner) -> Owned:
+        """Whose memories are written: one user's, or nobody's."""
+        if owner.all_users:
+            raise InvalidInput("a memory belongs to one user, or to none: leave out all_users")
+        return {"agent": owner.agent, "user": owner.user, "session": owner.session}
+
+    def user(self, owner: Owner) -> str | AnyUser | None:
+        if not owner.all_users:
+            return owner.user
+        if owner.user is not None:
+            raise InvalidInput("give a user, or all_users, not both")
+        self.principal.require("admin")
+        return ANY
+
+
+def _caller(scope: str) -> Callable[[Request], Awaitable[Caller]]:
+    async def caller(request: Request) -> Caller:
+        principal: Principal = request.state.principal
+        principal.require(scope)
+        services: Services = request.app.state.services
+        manager = await services.manager(principal.tenant)
+        return Caller(principal, manager, services, getattr(request.state, "idempotency_key", None))
+
+    return caller
+
+
+Reader = Annotated[Caller, Depends(_caller("read"))]
+Writer = Annotated[Caller, Depends(_caller("write"))]
+Admin = Annotated[Caller, Depends(_caller("admin"))]
+
+
+def router(tag: str) -> APIRouter:
+    """A router for the routes of one resource."""
+    return APIRouter(prefix="/v1", tags=[tag], route_class=AnswerRoute)

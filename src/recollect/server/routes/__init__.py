@@ -1,0 +1,1 @@
+"""The routes, one file a resource. Each translates, calls the manager, and translates back."""

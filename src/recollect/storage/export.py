@@ -1,0 +1,68 @@
+"""Everything of a tenant as lines of JSON: to read, to keep, to load into another store.
+
+The first line names the format, the last one the counts, so that a file that was cut off is recognised. In between
+stand messages, memories and what hangs on them, in this order; unknown fields of a newer version are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Table, func, select
+
+from recollect.storage.records import LINKS, TABLES, to_record
+from recollect.storage.rows import name, to_json
+from recollect.storage.schema import memories
+from recollect.types import ANY, JSON, Scope
+
+FORMAT: Final = "recollect"
+VERSION: Final = 1
+_BATCH: Final = 500
+
+
+def export_lines(connection: Connection, scope: Scope, store_id: str) -> Iterator[str]:
+    """Lines without their line ends, all as of one commit."""
+    connection.exec_driver_sql("BEGIN")
+    counts = dict.fromkeys([*TABLES, *LINKS], 0)
+    yield to_json({"kind": "header", "format": FORMAT, "version": VERSION, "store": store_id})
+    for record in _records(connection, scope):
+        counts[str(record["kind"])] += 1
+        yield to_json(record)
+    yield to_json({"kind": "end", **counts})
+    connection.exec_driver_sql("ROLLBACK")
+
+
+def count_memories(connection: Connection, scope: Scope) -> int:
+    return int(
+        connection.execute(select(func.count()).select_from(memories).where(*_within(memories, scope))).scalar_one()
+    )
+
+
+def _records(connection: Connection, scope: Scope) -> Iterator[dict[str, JSON]]:
+    for kind, table in TABLES.items():
+        key = next(iter(table.primary_key.columns))
+        for row in _stream(connection, table, [*_within(table, scope)], [key]):
+            yield to_record(kind, row)
+    mine = select(memories.c.id).where(*_within(memories, scope))
+    for kind, (table, ends) in LINKS.items():
+        held = [table.c[end].in_(mine) for end in ends]
+        for row in _stream(connection, table, held, list(table.primary_key.columns)):
+            yield to_record(kind, row)
+
+
+def _stream(
+    connection: Connection, table: Table, where: Sequence[ColumnElement[bool]], order: Sequence[ColumnElement[Any]]
+) -> Iterator[dict[str, Any]]:
+    wanted = select(table).where(*where).order_by(*order).execution_options(yield_per=_BATCH)
+    yield from (dict(row) for row in connection.execute(wanted).mappings())
+
+
+def _within(table: Table, scope: Scope) -> Iterator[ColumnElement[bool]]:
+    yield table.c.tenant == scope.tenant
+    if scope.user is not ANY:
+        yield table.c.user == name(scope.user)
+    if scope.agent is not None:
+        yield table.c.agent == scope.agent
+    if scope.session is not None:
+        yield table.c.session == scope.session

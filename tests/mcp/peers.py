@@ -1,0 +1,69 @@
+"""The whole comparison with outsiders' programs: `scripts/mcp-peers` installs them and runs this."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.mcp import differential
+from tests.mcp.programs import over_http, with_fixtures
+
+EXPECTED = {
+    "logging-set-level": "the newest protocol has taken it out, and the SDK's server does not offer it",
+    "tools-call-with-logging": "the same",
+    "resources-subscribe": "replaced by subscriptions/listen, which is served",
+    "resources-unsubscribe": "the same",
+    "elicitation-sep1330-enums": "no fixture for it: our tools ask the user nothing",
+}
+
+
+def conformance(programs: Path, url: str) -> bool:
+    """Whether exactly the scenarios fail that are expected to; prints what the runner counted."""
+    command = [str(programs / ".bin" / "conformance"), "server", "--url", url]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=programs.parent).stdout
+    counted = re.findall(r"[✓✗] ([\w-]+): \d+ passed, (\d+) failed", said)
+    failed = {name for name, count in counted if count != "0"}
+    print(f"conformance: {said.strip().splitlines()[-1]}, of {len(counted)} scenarios")
+    for name in sorted(failed | set(EXPECTED)):
+        print(f"  {name}: {'passes, but was expected to fail' if name not in failed else EXPECTED.get(name, 'FAILED')}")
+    return bool(counted) and failed == set(EXPECTED)
+
+
+def inspector(programs: Path, url: str) -> bool:
+    """Whether the inspector's command line can list the tools and use two of them."""
+    tools = _inspect(programs, url, "--method", "tools/list")["tools"]
+    kept = _inspect(programs, url, *_call("remember", "content=Ann moved to Oslo in May"))
+    found = _inspect(programs, url, *_call("recall", "query=Where does Ann live?"))
+    ok = kept["structuredContent"]["outcomes"][0]["status"] == "stored" and "Oslo" in found["content"][0]["text"]
+    print(f"inspector: {len(tools)} tools listed, remember and recall {'work' if ok else 'FAIL'}")
+    return bool(ok)
+
+
+def _call(tool: str, argument: str) -> list[str]:
+    return ["--method", "tools/call", "--tool-name", tool, "--tool-arg", argument]
+
+
+def _inspect(programs: Path, url: str, *arguments: str) -> Any:
+    command = [str(programs / ".bin" / "mcp-inspector"), "--cli", url, "--transport", "http", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=programs.parent)
+    return json.loads(done.stdout)
+
+
+def main(programs: Path) -> int:
+    server = programs / "@modelcontextprotocol" / "server-memory"
+    with with_fixtures() as url:
+        passed = [conformance(programs, url)]
+    with tempfile.TemporaryDirectory() as folder, over_http(Path(folder) / "m.db") as url:
+        passed.append(inspector(programs, url))
+    same = asyncio.run(differential.compare(server, seeds=5, calls=100)) == 0
+    return 0 if all(passed) and same else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1]).absolute()))

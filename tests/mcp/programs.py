@@ -1,0 +1,72 @@
+"""`recollect mcp` as a program of its own, as a host would start it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mcp import StdioServerParameters
+
+_START_SECONDS = 30
+
+
+def command(database: Path, *options: str) -> list[str]:
+    return ["-m", "recollect.cli.main", "mcp", "--db", str(database), *options]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "EMBEDDING_MODEL": "fast"}
+
+
+def over_stdio(database: Path, *options: str) -> StdioServerParameters:
+    return StdioServerParameters(command=sys.executable, args=command(database, *options), env=environment())
+
+
+@contextmanager
+def over_http(database: Path, *options: str) -> Iterator[str]:
+    """The address of `recollect mcp` on a free loopback port; it is stopped at the end."""
+    port = _free_port()
+    with _running(port, *command(database, "--transport", "http", "--port", str(port), *options)) as url:
+        yield url
+
+
+@contextmanager
+def with_fixtures() -> Iterator[str]:
+    """The address of our server with what the conformance runner asks for."""
+    port = _free_port()
+    with _running(port, "-m", "tests.mcp.fixtures", str(port)) as url:
+        yield url
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _running(port: int, *arguments: str) -> Iterator[str]:
+    program = subprocess.Popen([sys.executable, *arguments], env=environment(), stderr=subprocess.PIPE)
+    try:
+        _wait_until_open(port, program)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        program.terminate()
+        _, said = program.communicate(timeout=_START_SECONDS)
+        assert program.returncode == 0, said.decode()
+
+
+def _wait_until_open(port: int, program: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end and program.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"the server did not start: {program.poll()}")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import http.client
+import json
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from mcp.client.stdio import stdio_client
+
+from mcp import Client
+from recollect import MemoryManager
+from tests.mcp.programs import over_http, over_stdio
+
+
+async def test_a_host_remembers_over_stdio_and_a_new_process_recalls(tmp_path: Path) -> None:
+    async with Client(stdio_client(over_stdio(tmp_path / "m.db", "--user", "ann"))) as client:
+        done = await client.call_tool("remember", {"content": "Ann moved to Oslo in May"})
+        assert done.structured_content["outcomes"][0]["status"] == "stored"
+    async with Client(stdio_client(over_stdio(tmp_path / "m.db", "--user", "ann"))) as client:
+        assert client.server_info.name == "recollect"
+        found = await client.call_tool("recall", {"query": "Where does Ann live?"})
+        assert "Ann moved to Oslo in May" in found.structured_content["text"]
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db") as manager:
+        assert [memory.content for memory in manager.list_memories(user="ann")] == ["Ann moved to Oslo in May"]
+        assert manager.check().ok
+
+
+async def test_http_serves_clients_side_by_side(tmp_path: Path) -> None:
+    with over_http(tmp_path / "m.db", "--user", "ann") as url:
+        async with Client(url) as one, Client(url) as two:
+            await one.call_tool("remember", {"content": "Ann drinks tea"})
+            found = await two.call_tool("recall", {"query": "What does Ann drink?"})
+            assert "Ann drinks tea" in found.structured_content["text"]
+            assert {tool.name for tool in (await two.list_tools()).tools} >= {"remember", "read_graph", "search"}
+
+
+def _status(url: str, headers: dict[str, str]) -> int:
+    where = urlsplit(url)
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
+    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=10)
+    given = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
+    connection.request("POST", where.path, body, given)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_http_refuses_foreign_names_and_pages(tmp_path: Path) -> None:
+    with over_http(tmp_path / "m.db") as url:
+        assert _status(url, {"Host": "evil.example"}) == 421
+        assert _status(url, {"Origin": "https://evil.example"}) == 403
+        assert _status(url, {"Origin": "null"}) == 403
+        assert _status(url, {"Origin": f"http://{urlsplit(url).netloc}"}) not in (403, 421)
+
+
+@pytest.mark.parametrize("option", [["--transport", "carrier-pigeon"], ["--port", "x", "--transport", "http"]])
+def test_a_wrong_option_is_a_usage_error(option: list[str]) -> None:
+    from typer.testing import CliRunner
+
+    from recollect.cli.app import app
+
+    assert CliRunner().invoke(app, ["mcp", *option]).exit_code == 2

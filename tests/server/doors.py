@@ -1,0 +1,61 @@
+"""A server in this process: the real application, a real store, real keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from starlette.testclient import TestClient
+
+from recollect.client import MemoryManager as RemoteManager
+from recollect.client.aio import MemoryManager as AsyncRemoteManager
+from recollect.server import ServerConfig, create_app
+from recollect.server.keys import open_keys
+from recollect.testing.hash_embedder import HashEmbedder
+from recollect.types import Clock
+
+URL = "http://localhost"
+
+
+@dataclass
+class Door:
+    """A running server and the way to it."""
+
+    app: Any
+    http: TestClient
+    db_url: str
+
+    def key(self, tenant: str = "default", scopes: tuple[str, ...] = ("read", "write", "admin"), **options: Any) -> str:
+        with open_keys(self.db_url) as keys:
+            return keys.create("test", tenant=tenant, scopes=scopes, **options).key
+
+    def send(self, method: str, path: str, key: str | None = None, **options: Any) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        return self.http.request(method, path, headers=headers | options.pop("headers", {}), **options)
+
+    def client(self, key: str | None = None) -> RemoteManager:
+        """The remote manager, over this very application."""
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # The lifespan belongs to `self.http`; this one only talks to the same application.
+        return RemoteManager(URL, client=TestClient(self.app, base_url=URL, headers=headers))
+
+    def async_client(self, key: str | None = None) -> AsyncRemoteManager:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        transport = httpx2.ASGITransport(self.app)
+        return AsyncRemoteManager(
+            URL,
+            client=httpx2.AsyncClient(transport=transport, base_url=URL, headers=headers),
+            sync_client=TestClient(self.app, base_url=URL, headers=headers),
+        )
+
+
+@contextmanager
+def open_door(folder: Path, *, clock: Clock | None = None, **config: Any) -> Iterator[Door]:
+    url = f"sqlite:///{folder}/server.db"
+    app = create_app(ServerConfig(**config), url, embedder=HashEmbedder(64), clock=clock)
+    with TestClient(app, base_url=URL) as http:
+        yield Door(app, http, url)

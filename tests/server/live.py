@@ -1,0 +1,75 @@
+"""Servers that really listen: in a thread of this process, or in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+
+from recollect.server import ServerConfig, create_app
+from recollect.testing.hash_embedder import HashEmbedder
+
+ROOT = Path(__file__).resolve().parents[2]
+_SCRIPT = """
+import sys
+from recollect.server import ServerConfig, run
+run(ServerConfig(host=sys.argv[2], port=int(sys.argv[3]), key_cache_seconds=0.01), sys.argv[1])
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(folder: Path, **config: Any) -> Iterator[str]:
+    """The address of a server in a thread, with an embedder that costs nothing."""
+    port = free_port()
+    app = create_app(ServerConfig(port=port, **config), f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical", access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_for(f"http://127.0.0.1:{port}")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def process(folder: Path, host: str = "127.0.0.1", **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server as an operator starts it, and its address."""
+    port = free_port()
+    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment
+    command = [sys.executable, "-c", _SCRIPT, f"sqlite:///{folder}/server.db", host, str(port)]
+    with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True, cwd=folder) as server:
+        try:
+            yield server, f"http://127.0.0.1:{port}"
+        finally:
+            if server.poll() is None:
+                server.kill()
+
+
+def wait_for(url: str, seconds: float = 30.0) -> float:
+    """How long it took until the server answered."""
+    started = time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        try:
+            if httpx2.get(f"{url}/healthz", timeout=1).status_code == 200:
+                return time.perf_counter() - started
+        except httpx2.TransportError:
+            time.sleep(0.02)
+    raise TimeoutError(f"{url} did not come up in {seconds} seconds")

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from recollect import MemoryManager
+from recollect.client.aio import MemoryManager as RemoteManager
+from recollect.errors import RecollectError
+from recollect.server.keys import open_keys
+from recollect.settings import MemoryConfig
+from tests.server.live import process, serving, wait_for
+
+WITHOUT_MODEL = {"MEMORY_ENABLE_VECTOR_SEARCH": "false"}
+
+
+def test_no_key_no_start_where_others_can_reach_it(tmp_path: Path) -> None:
+    with process(tmp_path, "0.0.0.0") as (server, _):
+        assert server.wait(30) == 1
+        assert server.stderr is not None
+        assert "recollect keys create" in server.stderr.read()
+    with open_keys(f"sqlite:///{tmp_path}/server.db") as keys:
+        key = keys.create("first").key
+    with process(tmp_path, "0.0.0.0") as (_, url):
+        wait_for(url)
+        assert httpx2.get(f"{url}/v1/stats").status_code == 401
+        assert httpx2.get(f"{url}/v1/stats", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+
+
+async def test_a_server_told_to_stop_loses_nothing_it_has_acknowledged(tmp_path: Path) -> None:
+    with process(tmp_path, **WITHOUT_MODEL) as (server, url):
+        wait_for(url)
+        async with RemoteManager(url, timeout=20) as remote:
+            stored: list[int] = []
+
+            async def write(name: int) -> None:
+                for number in range(10_000):
+                    try:
+                        stored.append((await remote.add_memory(f"fact {name}-{number}")).id)
+                    except RecollectError:
+                        return
+
+            writers = [asyncio.create_task(write(name)) for name in range(8)]
+            while len(stored) < 100:
+                await asyncio.sleep(0.01)
+            server.send_signal(signal.SIGTERM)
+            await asyncio.gather(*writers)
+        assert await asyncio.to_thread(server.wait, 30) in (0, -signal.SIGTERM)
+    with MemoryManager(MemoryConfig(db_url=f"sqlite:///{tmp_path}/server.db", enable_vector_search=False)) as manager:
+        assert manager.get_stats().long_term_entries >= len(stored) >= 100
+        assert manager.check().ok
+        for memory_id in stored:
+            manager.get(memory_id)
+    assert not list(tmp_path.glob("*-wal"))
+
+
+def test_slow_and_broken_clients_hold_nobody_up(tmp_path: Path) -> None:
+    with serving(tmp_path, body_timeout=0.3) as url:
+        host, port = urlsplit(url).hostname or "", urlsplit(url).port or 0
+        lines = ["POST /v1/memories HTTP/1.1", f"Host: {host}", "Content-Type: application/json", "Content-Length: 99"]
+        head = "\r\n".join([*lines, "", ""])
+        stuck = [socket.create_connection((host, port)) for _ in range(50)]
+        for connection in stuck:
+            connection.sendall(head.encode() + b'{"content": ')
+        started = time.perf_counter()
+        assert httpx2.post(f"{url}/v1/memories", json={"content": "tea"}).status_code == 201
+        assert time.perf_counter() - started < 5
+        stuck[0].settimeout(10)
+        assert stuck[0].recv(100).startswith(b"HTTP/1.1 408")
+        for connection in stuck:
+            connection.close()
+        assert httpx2.get(f"{url}/v1/stats").json()["long_term_entries"] == 1
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x00\x01\x02\r\n\r\n",
+        b"POST /v1/recall HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_what_is_no_proper_request_is_refused(tmp_path: Path, request_line: bytes) -> None:
+    with serving(tmp_path, body_timeout=0.3) as url:
+        with socket.create_connection((urlsplit(url).hostname or "", urlsplit(url).port or 0)) as connection:
+            connection.settimeout(10)
+            connection.sendall(request_line)
+            assert b" 4" in connection.recv(100)[:16]
+        assert httpx2.get(f"{url}/healthz").status_code == 200
+
+
+def test_a_chunked_body_that_grows_too_long_is_cut_off(tmp_path: Path) -> None:
+    with serving(tmp_path, max_body=10_000) as url:
+        sent = 0
+
+        def endless() -> object:
+            nonlocal sent
+            for _ in range(100_000):
+                sent += 1000
+                yield b" " * 1000
+
+        try:
+            answer = httpx2.post(f"{url}/v1/recall", content=endless(), headers={"Content-Type": "application/json"})
+            assert answer.status_code == 413
+        except httpx2.WriteError:
+            pass  # the server has answered and closed while we were still sending
+        assert sent < 50_000_000
+        assert httpx2.get(f"{url}/healthz").status_code == 200

@@ -1,0 +1,223 @@
+"""Two tenants, every route, random queries: nobody ever sees a row, an id or a count of the other."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.doors import Door, open_door
+
+NAMES = ("writer", "ann", "campaign", "tea", "draft", None)
+Call = tuple[str, str, dict[str, Any]]
+
+
+class Tenant:
+    """One of the two: fills every table with its own word, and knows its ids."""
+
+    def __init__(self, door: Door, name: str) -> None:
+        self.door = door
+        self.name = name
+        self.word = f"canary{name}"
+        self.key = door.key(name)
+        self.session = ""
+        self.ids: list[int] = []
+
+    def send(self, method: str, path: str, **options: Any) -> Any:
+        return self.door.send(method, path, self.key, **options)
+
+    def fill(self) -> None:
+        for user in (None, "ann"):
+            owner = {"user": user, "agent": "writer", "session": "campaign"} if user else {}
+            texts = [f"{self.word} likes tea number {n}" for n in range(10)]
+            made = self.send("POST", "/v1/memories/batch", json={"contents": texts, **owner}).json()
+            self.ids += [memory["id"] for memory in made]
+        first, second = self.ids[:2]
+        said = {"role": "user", "content": self.word, "message_id": "m1"}
+        value = {"agent_id": "writer", "key": "draft", "value": self.word}
+        self.send("POST", "/v1/associations", json={"memory_id": first, "related_memory_id": second})
+        self.send("POST", "/v1/remember", json={"content": [said], "idempotency_key": "same"})
+        self.send("POST", "/v1/conversation/messages", json={"agent": "writer", "messages": [said]})
+        self.send("PUT", "/v1/values", json=value)
+        self.send("PUT", "/v1/values", json={**value, "memory_type": "long_term"})
+        self.send("POST", "/v1/executions", json={"agent_id": "writer", "record": {"status": self.word}})
+        document = {"text": f"{self.word} brews tea", "source": "tea.md"}
+        self.send("POST", "/v1/knowledge", json={"documents": [document]})
+        opened = self.send("POST", "/v1/sessions", json={"workflow_id": "campaign", "metadata": {"who": self.word}})
+        self.session = opened.json()["session_id"]
+        line = {"agent_id": "writer", "role": "user", "content": self.word}
+        self.send("POST", f"/v1/sessions/{self.session}/messages", json=line)
+        self.send("PUT", f"/v1/sessions/{self.session}/values", json=value)
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Door]:
+    with open_door(tmp_path) as door:
+        yield door
+
+
+@pytest.fixture
+def tenants(door: Door) -> tuple[Tenant, Tenant]:
+    both = Tenant(door, "red"), Tenant(door, "blue")
+    for tenant in both:
+        tenant.fill()
+    return both
+
+
+def owner(rng: random.Random) -> dict[str, Any]:
+    if rng.random() < 0.4:
+        return {"all_users": True}
+    given = {"agent": rng.choice(NAMES), "user": rng.choice(NAMES), "session": rng.choice(NAMES)}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def reading(rng: random.Random, other: Tenant) -> list[Call]:
+    """Every route that reads, with names both tenants have and ids that only the other one has."""
+    foreign, session = rng.choice(other.ids), other.session
+    whose, text = owner(rng), rng.choice([other.word, "tea", "likes", f"{other.word} tea number {rng.randrange(10)}"])
+    flat = {name: str(value).lower() if value is True else value for name, value in whose.items()}
+    agent = {"agent_id": "writer", "key": "draft"}
+    return [
+        ("POST", "/v1/recall", {"json": {"query": text, "shared": True, "explain": True, **whose}}),
+        ("POST", "/v1/context", {"json": {"query": text, **whose}}),
+        ("POST", "/v1/why-not", {"json": {"query": text, "memory_id": foreign, **whose}}),
+        ("POST", "/v1/search", {"json": {"query": text, "limit": 100, **whose}}),
+        ("POST", "/v1/search/similar", {"json": {"agent_id": "writer", "query": text, "shared": True}}),
+        ("POST", "/v1/memories/list", {"json": {"limit": 1000, **whose}}),
+        ("GET", f"/v1/memories/{foreign}", {"params": flat}),
+        ("GET", f"/v1/memories/{foreign}/related", {"params": flat}),
+        ("GET", f"/v1/memories/{foreign}/history", {"params": flat}),
+        ("GET", "/v1/conversation", {"params": {"agent": "writer"}}),
+        ("GET", "/v1/conversation/messages", {"params": {"agent": "writer"}}),
+        ("GET", "/v1/conversation/recent", {"params": {"agent": "writer"}}),
+        ("GET", "/v1/conversation/window", {"params": {"agent": "writer"}}),
+        ("GET", "/v1/values", {"params": agent}),
+        ("GET", "/v1/values", {"params": {**agent, "memory_type": "long_term"}}),
+        ("GET", "/v1/executions", {"params": {"limit": 100}}),
+        ("GET", "/v1/executions/stats", {}),
+        ("GET", "/v1/executions/verify", {}),
+        ("GET", "/v1/sessions", {}),
+        ("GET", "/v1/sessions/history", {"params": {"workflow_id": "campaign"}}),
+        ("GET", f"/v1/sessions/{session}", {}),
+        ("GET", f"/v1/sessions/{session}/messages", {}),
+        ("GET", f"/v1/sessions/{session}/values", {"params": agent}),
+        ("GET", "/v1/knowledge", {}),
+        ("GET", "/v1/stats", {}),
+        ("GET", "/v1/export", {"params": {"all_users": "true"}}),
+        ("POST", "/v1/upkeep/cleanup", {"json": {"max_age_days": 0, "min_importance": 1, "dry_run": True, **whose}}),
+    ]
+
+
+def writing(other: Tenant) -> list[Call]:
+    """Every route that writes, aimed at what the other one has."""
+    foreign, session = other.ids[0], other.session
+    everybody = {"all_users": True}
+    line = {"agent_id": "writer", "role": "user", "content": "hi"}
+    return [
+        ("PATCH", f"/v1/memories/{foreign}", {"json": {"content": "taken", **everybody}}),
+        ("DELETE", f"/v1/memories/{foreign}", {"params": {"all_users": "true"}}),
+        ("POST", "/v1/memories/delete", {"json": {"memory_ids": other.ids[:3], **everybody}}),
+        ("POST", "/v1/associations", {"json": {"memory_id": foreign, "related_memory_id": other.ids[1], **everybody}}),
+        ("POST", "/v1/upkeep/cleanup", {"json": {"max_age_days": 0, "min_importance": 1, **everybody}}),
+        *(
+            ("POST", f"/v1/memories/{foreign}/{verb}", {"json": everybody})
+            for verb in ("archive", "restore", "pin", "unpin")
+        ),
+        ("POST", "/v1/upkeep", {"json": everybody}),
+        ("POST", "/v1/forget", {"json": {"containing": other.word, **everybody}}),
+        ("POST", "/v1/forget", {"json": {"ids": other.ids[:2], **everybody}}),
+        ("POST", f"/v1/sessions/{session}/messages", {"json": line}),
+        ("PUT", f"/v1/sessions/{session}/values", {"json": {"agent_id": "writer", "key": "draft", "value": 1}}),
+        ("POST", f"/v1/sessions/{session}/executions", {"json": {"agent_id": "writer", "record": {}}}),
+        ("POST", f"/v1/sessions/{session}/end", {}),
+        ("POST", "/v1/sessions/clear", {"json": {"workflow_id": "campaign"}}),
+        ("POST", "/v1/knowledge/remove", {"json": {"source": "tea.md"}}),
+        ("POST", "/v1/conversation/messages/delete", {"json": {"agent": "writer", "positions": [0]}}),
+        ("PUT", "/v1/conversation/messages", {"json": {"agent": "writer", "messages": []}}),
+        ("PUT", "/v1/conversations/retention", {"json": {"agent_name": "writer", "policy": "session"}}),
+        ("POST", "/v1/conversations/end-run", {"json": {"agent_name": "writer"}}),
+        ("POST", "/v1/conversations/clear-agent", {"json": {"agent_name": "writer"}}),
+        ("POST", "/v1/conversations/clear", {}),
+    ]
+
+
+def test_whatever_is_asked_nothing_of_the_other_tenant_comes_back(tenants: tuple[Tenant, Tenant]) -> None:
+    rng = random.Random(11)
+    answered = 0
+    for _ in range(12):
+        for mine, other in (tenants, tenants[::-1]):
+            for method, path, options in reading(rng, other):
+                answer = mine.send(method, path, **options)
+                assert answer.status_code < 500, answer.text
+                shown = answer.text.replace(str(options.get("json", {}).get("query")), "")
+                assert other.word not in shown, (method, path, options)
+                answered += answer.status_code == 200
+    assert answered > 300
+
+
+def test_counts_are_of_the_own_tenant_alone(tenants: tuple[Tenant, Tenant]) -> None:
+    red, blue = tenants
+    before = red.send("GET", "/v1/stats").json()
+    blue.send("POST", "/v1/memories", json={"content": "one more"})
+    assert red.send("GET", "/v1/stats").json() == before
+
+
+def test_an_id_of_the_other_tenant_reads_like_one_that_never_was(tenants: tuple[Tenant, Tenant]) -> None:
+    mine, other = tenants
+    foreign, never = str(other.ids[0]), "987654321"
+    for method, path, options in [*reading(random.Random(1), other), *writing(other)]:
+        if other.session in path:
+            continue
+        asked, missing = (
+            mine.send(method, path.replace(foreign, number), **_with(options, other.ids, int(number)))
+            for number in (foreign, never)
+        )
+        if "memories/" in path or path in ("/v1/associations", "/v1/why-not"):
+            assert asked.status_code == missing.status_code, path
+            assert _without_numbers(asked.text) == _without_numbers(missing.text), path
+
+
+def test_writing_at_the_other_tenant_changes_nothing_there(tenants: tuple[Tenant, Tenant]) -> None:
+    mine, other = tenants
+    looked_at = [
+        call for call in reading(random.Random(3), mine) if "why-not" not in call[1] and "recall" not in call[1]
+    ]
+    before = [_stable(other.send(*call[:2], **call[2]).text) for call in looked_at]
+    for method, path, options in writing(other):
+        assert mine.send(method, path, **options).status_code < 500
+    after = [_stable(other.send(*call[:2], **call[2]).text) for call in looked_at]
+    assert after == before
+
+
+def test_every_route_is_tried(door: Door, tenants: tuple[Tenant, Tenant]) -> None:
+    rng, other = random.Random(0), tenants[1]
+    filled = {"/v1/memories", "/v1/memories/batch", "/v1/remember", "/v1/knowledge", "/v1/sessions", "/v1/executions"}
+    tried = {path.replace(other.session, "{}") for _, path, _ in [*reading(rng, other), *writing(other)]} | filled
+    tried = {"/".join("{}" if part.isdigit() else part for part in path.split("/")) for path in tried}
+    document = door.send("GET", "/openapi.json").json()
+    known = {"/".join("{}" if part.startswith("{") else part for part in path.split("/")) for path in document["paths"]}
+    assert known - tried == {"/healthz", "/v1/metrics", "/v1/health", "/v1/import"}
+
+
+def _with(options: dict[str, Any], ids: list[int], number: int) -> dict[str, Any]:
+    body = dict(options.get("json", {}))
+    for name, value in body.items():
+        if name == "memory_ids":
+            body[name] = [number]
+        elif isinstance(value, int) and value in ids and name.endswith("memory_id"):
+            body[name] = number
+    return {**options, "json": body} if body else options
+
+
+def _without_numbers(text: str) -> str:
+    return "".join(letter for letter in text if not letter.isdigit())
+
+
+def _stable(text: str) -> str:
+    """Without what differs from one asking to the next: times and the marks of a fence."""
+    import re
+
+    return re.sub(r'"(duration_seconds|elapsed_ms)":[0-9.e-]+|recollect-memory [0-9a-f]+|"recall_id":"\w+"', "", text)

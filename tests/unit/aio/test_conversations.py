@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Closed, Message, aio
+from recollect.conversation.base import MessageLog
+from recollect.conversation.log import ListLog
+
+
+class SlowLog(ListLog):
+    """Stands for a disk that lets one wait: it does not answer before it is told to."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        super().__init__()
+
+    def append(self, messages, *, keep, once=False):  # type: ignore[no-untyped-def]
+        if messages:
+            assert self.go_on.wait(10)
+        super().append(messages, keep=keep, once=once)
+
+
+def runs_inline(call: Coroutine[Any, Any, object]) -> bool:
+    """Whether the call is done at its first step, without giving the loop to anybody."""
+    try:
+        call.send(None)
+    except StopIteration:
+        return True
+    call.close()
+    return False
+
+
+async def test_what_is_pure_memory_runs_inline() -> None:
+    memory = aio.ConversationMemory()
+    assert runs_inline(memory.add({"role": "user", "content": "hello"}))
+    assert runs_inline(memory.get_messages())
+    assert runs_inline(memory.get_recent(3))
+    assert runs_inline(memory.size())
+    assert runs_inline(memory.clear())
+
+
+async def test_what_takes_long_leaves_the_loop() -> None:
+    memory = aio.ConversationMemory()
+    await memory.add([{"role": "user", "content": "hello"}] * 3, allow_duplicates=True)
+    assert not runs_inline(memory.get_window(100))
+    assert not runs_inline(memory.to_dict())
+    await memory.add([Message("user", str(n)) for n in range(2_000)])
+    assert not runs_inline(memory.get_messages())
+    await asyncio.sleep(0.05)
+
+
+async def test_a_log_that_waits_does_not_hold_the_loop() -> None:
+    log = SlowLog()
+    memory = aio.ConversationMemory(log=Wrapped(log))
+    adding = asyncio.create_task(memory.add(Message("user", "slowly")))
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+    assert not adding.done()
+    log.go_on.set()
+    await adding
+    assert await memory.size() == 1
+
+
+class Wrapped:
+    """A log that is not the one in memory."""
+
+    def __init__(self, log: MessageLog) -> None:
+        self._log = log
+
+    def __len__(self) -> int:
+        return len(self._log)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+
+async def test_an_agent_has_one_conversation_and_its_policies(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    manager = aio.MemoryManager(url)
+    memory = await manager.get_memory("Analyzer")
+    assert isinstance(memory, aio.ConversationMemory)
+    assert await manager.get_memory("Analyzer") is memory
+    await memory.add_message(Message("user", "hello"))
+    assert memory.in_memory
+    assert list(tmp_path.iterdir()) == []
+    await manager.set_retention_policy("Analyzer", "persistent")
+    assert not memory.in_memory
+    assert memory.retention_policy == "persistent"
+    await memory.add([Message("assistant", "hi")])
+    await manager.close()
+    with pytest.raises(Closed):
+        await memory.get_messages()
+    async with aio.MemoryManager(url, retention_policy="persistent") as again:
+        kept = await again.get_memory("Analyzer")
+        assert [m.content for m in await kept.get_messages()] == ["hello", "hi"]
+        assert [m.content for m in await kept.get_window(100)] == ["hello", "hi"]
+        await again.clear_agent_memory("Analyzer")
+        assert await kept.size() == len(kept) == 0
+        await kept.add(Message("user", "once more"))
+        await again.clear_all()
+        assert await kept.get_last_message() is None
+
+
+async def test_a_run_is_forgotten_when_it_ends() -> None:
+    manager = aio.MemoryManager(retention_policy="single_run")
+    async with manager.run("Analyzer") as memory:
+        await memory.add(Message("user", "inside"))
+        assert await manager.get_memory("Analyzer") is memory
+        assert await memory.size() == 1
+    assert await memory.size() == 0
+    await memory.add(Message("user", "by hand"))
+    await manager.end_run("Analyzer")
+    assert await memory.size() == 0
+    await manager.close()
+
+
+async def test_many_tasks_talk_into_a_stored_conversation(tmp_path: Path) -> None:
+    async with aio.MemoryManager(f"sqlite:///{tmp_path}/a.db", retention_policy="persistent") as manager:
+        memory = await manager.get_memory("Analyzer")
+        await asyncio.gather(*(memory.add({"role": "user", "content": str(n)}) for n in range(50)))
+        assert {message.content for message in await memory.get_messages()} == {str(n) for n in range(50)}

@@ -1,0 +1,226 @@
+"""The embedded manager's own tests, over the network: what moves from one to the other must not notice."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from recollect import ANY, Message, NotFound
+from recollect.client import MemoryManager, create_session
+from recollect.client.aio import MemoryManager as AsyncMemoryManager
+from recollect.client.log import RemoteLog
+from recollect.conversation.base import MessageLog
+from recollect.errors import Closed, Conflict, Denied, Incompatible, InvalidInput, Unavailable
+from recollect.lifecycle.base import UpkeepSettings
+from recollect.manager import MemoryManager as Embedded
+from recollect.testing.log import MessageLogContract
+from tests.server.doors import Door, open_door
+from tests.unit.test_manager import TestMemories, TestRemember, TestScopes, TestValues, Wind
+
+__all__ = ["TestMemories", "TestRemember", "TestScopes", "TestValues"]
+
+AT_THE_SERVER = {"backup", "check", "repair", "reembed", "export_files", "import_files", "for_tenant"}
+"""What the operator does where the server runs: they name files there, or reach beyond one tenant."""
+
+
+@pytest.fixture
+def clock() -> Wind:
+    return Wind()
+
+
+@pytest.fixture
+def door(tmp_path: Path, clock: Wind) -> Iterator[Door]:
+    with open_door(tmp_path / "server", clock=clock) as door:
+        yield door
+
+
+@pytest.fixture
+def manager(door: Door) -> Iterator[MemoryManager]:
+    with door.client(door.key()) as manager:
+        yield manager
+
+
+def _public(cls: type) -> set[str]:
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("remote", [MemoryManager, AsyncMemoryManager])
+def test_it_has_the_managers_methods_with_the_same_arguments(remote: type) -> None:
+    assert _public(remote) == _public(Embedded) - AT_THE_SERVER
+    for name in _public(remote):
+        ours, theirs = (
+            [(each.name, each.kind, each.default) for each in inspect.signature(getattr(cls, name)).parameters.values()]
+            for cls in (remote, Embedded)
+        )
+        assert ours == theirs, name
+
+
+class TestRemoteLog(MessageLogContract):
+    @pytest.fixture
+    def log(self, manager: MemoryManager) -> MessageLog:
+        return RemoteLog(manager._transport, {"agent": "writer", "user": "ann"})
+
+
+def test_a_conversation_is_the_same_object_and_the_same_messages(manager: MemoryManager, door: Door) -> None:
+    conversation = manager.get_memory("writer", user="ann")
+    conversation.add_message({"role": "user", "content": "hello"})
+    conversation.add([Message("assistant", "hi"), Message("user", "bye")])
+    assert manager.get_memory("writer", user="ann") is conversation
+    with door.client(door.key()) as other:
+        assert [each.content for each in other.get_memory("writer", user="ann").get_messages()] == [
+            "hello",
+            "hi",
+            "bye",
+        ]
+        assert len(other.get_memory("writer")) == 0
+    conversation.delete([0, -1])
+    assert [each.content for each in conversation.get_messages()] == ["hi"]
+    with pytest.raises(IndexError):
+        conversation.delete(5)
+
+
+def test_a_single_run_is_emptied_when_it_ends(manager: MemoryManager) -> None:
+    manager.set_retention_policy("writer", "single_run")
+    with manager.run("writer") as conversation:
+        conversation.add_message({"role": "user", "content": "hello"})
+        assert len(conversation) == 1
+    assert len(conversation) == 0
+
+
+def test_a_session_does_what_the_embedded_one_does(manager: MemoryManager) -> None:
+    with create_session("campaign", manager, {"team": "red"}) as session:
+        assert session.save_agent_memory("writer", "draft", None) is True
+        assert session.save_agent_memory("writer", "draft", {"text": "Spring"}) is True
+        assert session.retrieve_agent_memory("writer", "draft") == {"text": "Spring"}
+        session.add_conversation_message("writer", "assistant", "ready")
+        record = session.save_execution_record("writer", {"status": "success", "duration_ms": 5})
+        assert [each.content for each in session.get_conversation_history()] == ["ready"]
+        assert [each.content for each in manager.get_conversation_history("campaign")] == ["ready"]
+        assert session.get_session_summary().metadata == {"team": "red"}
+    assert session.end_session().messages == 1
+    with pytest.raises(Closed, match="create_session"):
+        session.get_session_summary()
+    assert [each.id for each in manager.get_execution_records("writer")] == [record]
+    assert manager.get_execution_records(workflow="campaign", limit=1)[0]["duration_ms"] == 5
+    assert manager.get_execution_stats("writer").count == 1
+    assert manager.verify_executions().ok
+    assert [each.workflow_id for each in manager.get_sessions()] == ["campaign"]
+
+
+def test_knowledge_is_read_here_and_searched_there(manager: MemoryManager, tmp_path: Path) -> None:
+    page = tmp_path / "tea.md"
+    page.write_text("# Tea\nBrew it for three minutes.")
+    assert manager.add_knowledge(page)[0].added == 1
+    assert [each.chunks for each in manager.get_knowledge_sources()] == [1]
+    assert "three minutes" in manager.recall("how long to brew", shared=True)[0].content
+    assert manager.remove_knowledge(manager.get_knowledge_sources()[0].source) == 1
+
+
+def test_context_is_text_and_says_what_it_is_made_of(manager: MemoryManager) -> None:
+    memory = manager.add_memory("Ann likes tea", user="ann")
+    made = manager.context("tea", user="ann")
+    assert "Ann likes tea" in made
+    assert [hit.memory for hit in made.hits] == [memory]
+    assert manager.context("tea") == ""
+
+
+def test_a_memory_is_pinned_archived_looked_back_on_and_forgotten(manager: MemoryManager) -> None:
+    memory = manager.add_memory("Ann likes tea", user="ann")
+    manager.update(memory.id, "Ann likes coffee", user="ann")
+    assert [each.content for each in manager.history(memory.id, user="ann").versions] == ["Ann likes tea"]
+    assert manager.pin(memory.id, user="ann").pinned
+    assert not manager.unpin(memory.id, user="ann").pinned
+    assert manager.archive(memory.id, user="ann").archived_at is not None
+    assert len(manager.recall("coffee", user="ann")) == 0
+    assert manager.restore(memory.id, user="ann").archived_at is None
+    settings = UpkeepSettings(important=0.9, half_life=timedelta(days=2))
+    assert manager.upkeep(policies=["expire"], settings=settings, dry_run=True).dry_run
+    with pytest.raises(InvalidInput, match="schedule"):
+        manager.upkeep(every=60)
+    assert manager.forget(containing="coffee", user="ann", dry_run=True).ids == (memory.id,)
+    assert manager.forget(memory.id, user="ann").complete
+    with pytest.raises(NotFound):
+        manager.get(memory.id, user="ann")
+
+
+def test_an_export_goes_out_and_in(manager: MemoryManager, door: Door, tmp_path: Path) -> None:
+    manager.add_memories(["tea", "milk"], user="ann")
+    report = manager.export_jsonl(tmp_path / "out.jsonl")
+    assert (report.memories, report.lines) == (2, 4)
+    with door.client(door.key("acme")) as other:
+        assert other.import_jsonl(tmp_path / "out.jsonl").memories == 2
+        assert [each.content for each in other.list_memories(user=ANY)] == ["tea", "milk"]
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_errors_are_those_of_the_embedded_manager(manager: MemoryManager, door: Door) -> None:
+    with pytest.raises(NotFound, match="no memory 99"):
+        manager.get(99)
+    with pytest.raises(InvalidInput):
+        manager.recall("tea", limit=0)
+    with pytest.raises(InvalidInput):
+        manager.add_memory("tea", metadata={"a": float("nan")})
+    with pytest.raises(InvalidInput, match="Unicode"):
+        manager.add_memory("\ud800")
+    with door.client(door.key(scopes=("read",))) as reader, pytest.raises(Denied, match="write"):
+        reader.add_memory("tea")
+    with door.client("rcl.no.key") as stranger, pytest.raises(Denied) as refused:
+        stranger.get_stats()
+    assert refused.value.status == 401
+
+
+def test_what_cannot_be_reached_is_unavailable() -> None:
+    with (
+        MemoryManager("http://127.0.0.1:9", timeout=2) as manager,
+        pytest.raises(Unavailable, match="cannot be reached"),
+    ):
+        manager.get_stats()
+    with pytest.raises(InvalidInput, match="http://"):
+        MemoryManager("memories.db")
+
+
+def test_a_write_over_a_broken_connection_is_sent_again_under_the_same_key() -> None:
+    keys: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        keys.append(request.headers["idempotency-key"])
+        if len(keys) < 3:
+            raise httpx2.ReadError("gone")
+        return httpx2.Response(200, json=[])
+
+    client = httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://x")
+    assert MemoryManager("http://x", client=client).remember("tea") == []
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (httpx2.Response(200, content=b"<html>"), Incompatible),
+        (httpx2.Response(200, json={"unknown": 1}), Incompatible),
+        (httpx2.Response(409, json={"type": "urn:recollect:Conflict", "detail": "x"}), Conflict),
+        (httpx2.Response(503, headers={"retry-after": "7"}, json={}), Unavailable),
+        (httpx2.Response(502, content=b"bad gateway"), Unavailable),
+    ],
+)
+def test_answers_of_strangers_become_clear_errors(answer: httpx2.Response, error: type[Exception]) -> None:
+    client = httpx2.Client(transport=httpx2.MockTransport(lambda _: answer), base_url="http://x")
+    with pytest.raises(error):
+        MemoryManager("http://x", client=client).get_stats()
+
+
+async def test_the_async_client_awaits_the_same_answers(door: Door, tmp_path: Path) -> None:
+    async with door.async_client(door.key()) as manager:
+        memory = await manager.add_memory("Ann likes tea", user="ann")
+        assert await manager.get(memory.id, user="ann") == memory
+        assert [hit.memory for hit in await manager.recall("tea", user="ann")] == [memory]
+        conversation = await manager.get_memory("writer")
+        await conversation.add_message({"role": "user", "content": "hello"})
+        assert [each.content for each in await conversation.get_messages()] == ["hello"]
+        assert (await manager.export_jsonl(tmp_path / "out.jsonl")).memories == 1

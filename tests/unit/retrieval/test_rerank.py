@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recollect.retrieval.rerank import CrossEncoder, reranked
+
+
+@pytest.fixture(scope="module")
+def reranker() -> CrossEncoder:
+    return CrossEncoder()
+
+
+def test_a_text_that_answers_beats_one_that_only_shares_words(reranker: CrossEncoder) -> None:
+    texts = ["Paris is the capital of France.", "The capital letter is larger than others.", "I like tea."]
+    scores = reranker.scores("What is the capital of France?", texts)
+    assert scores.argmax() == 0
+    assert scores.argmin() == 2
+
+
+def test_a_pair_scores_the_same_alone_and_beside_others(reranker: CrossEncoder) -> None:
+    alone = reranker.scores("Where is the kettle?", ["on the stove"])
+    beside = reranker.scores("Where is the kettle?", ["a much longer text about something else", "on the stove"])
+    assert alone[0] == beside[1]
+
+
+def test_long_texts_and_questions_are_read_by_their_beginning(reranker: CrossEncoder) -> None:
+    assert np.isfinite(reranker.scores("why " * 10_000, ["because " * 100_000, "🎉", "…"])).all()
+
+
+def test_nothing_to_read_is_nothing(reranker: CrossEncoder) -> None:
+    assert reranker.scores("Where?", []).tolist() == []
+
+
+def test_the_first_sum_still_counts() -> None:
+    sums = np.array([6.0, 5.0], dtype=np.float32)
+    close = reranked(sums, np.array([1.0, 2.0], np.float32), np.array([1.0, 2.0], np.float32))
+    far = reranked(sums, np.array([-5.0, 5.0], np.float32), np.array([-5.0, 5.0], np.float32))
+    assert close.argmax() == 0
+    assert far.argmax() == 1

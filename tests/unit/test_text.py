@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from recollect.text import ASKING, lexical_keys, query_terms, terms
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Did it arrive?", "Really?!?", 'She said "why?"', "Nice. And you? [a photo of a dog]", "So?  \n", "(ok?)"],
+)
+def test_a_text_that_ends_by_asking_is_marked(text: str) -> None:
+    assert lexical_keys(text).split()[-1] == ASKING
+
+
+@pytest.mark.parametrize("text", ["Why? Because.", "a?b", "[why?] no", "It arrived!", "? " + "word " * 200])
+def test_a_text_that_only_asks_in_between_is_not(text: str) -> None:
+    assert ASKING not in lexical_keys(text).split()
+
+
+def test_the_keys_are_the_words_of_the_text() -> None:
+    assert lexical_keys("The cats sat.") == " ".join(terms("The cats sat."))
+
+
+def test_no_question_looks_up_the_mark() -> None:
+    assert ASKING not in query_terms("Did it arrive?")
