@@ -31,6 +31,8 @@ class Postings:
     def __init__(self) -> None:
         # The number of a text stands in a word's list once per occurrence, so lists are ascending runs.
         self._occurrences: dict[str, array[int]] = {}
+        # What was made of them for questions, until the next text.
+        self._runs_seen: dict[str, tuple[IntArray, IntArray]] = {}
         self._numbers: dict[int, int] = {}
         self._ids: IntArray = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int32)
@@ -121,17 +123,18 @@ class Postings:
         occurrences = self._occurrences.get(term)
         if occurrences is None:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        # A copy, because an array that something looks into cannot grow.
-        numbers = np.frombuffer(occurrences, dtype=np.intc).astype(np.int64)
-        starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-        counts = np.diff(starts, append=len(numbers))
-        numbers = numbers[starts]
+        known = self._runs_seen.get(term)
+        if known is None:
+            # A copy, because an array that something looks into cannot grow.
+            known = self._runs_seen[term] = _counted(np.frombuffer(occurrences, dtype=np.intc).astype(np.int64))
+        numbers, counts = known
         if len(self) == self._size:
             return numbers, counts
         live = self._live[numbers]
         return numbers[live], counts[live]
 
     def _append(self, id: int, length: int) -> int:
+        self._runs_seen.clear()
         number = self._size
         self._ids, self._lengths = grown(self._ids, number + 1), grown(self._lengths, number + 1)
         self._live = grown(self._live, number + 1)
@@ -151,7 +154,17 @@ class Postings:
             if len(numbers):
                 kept[term] = array("i", numbers.tobytes())
         self._occurrences = kept
+        self._runs_seen.clear()
         self._ids, self._lengths = self._ids[: self._size][live], self._lengths[: self._size][live]
         self._size = len(self._ids)
         self._live = np.ones(self._size, dtype=np.bool_)
         self._numbers = {id: number for number, id in enumerate(self._ids.tolist())}
+
+
+def _counted(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """Each number of an ascending list once, and how often it stands there."""
+    new = numbers[1:] != numbers[:-1]
+    if new.all():
+        return numbers, np.ones(len(numbers), dtype=np.int64)
+    starts = np.concatenate(([0], np.flatnonzero(new) + 1))
+    return numbers[starts], np.diff(starts, append=len(numbers))

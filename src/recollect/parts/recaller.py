@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from recollect.arguments import check_moment
 from recollect.errors import InvalidInput, Unavailable
+from recollect.index.partition import Partition
 from recollect.index.partitions import Partitions
 from recollect.parts.fields import Meaning, ranked, speakers_of
 from recollect.parts.rereading import Rereading
@@ -55,8 +56,9 @@ class Recaller:
         started = time.perf_counter()
         query = self._query(text, scope, where, limit, now, mode)
         degraded: list[str] = []
-        reading, meaning = self._read(query, degraded)
-        ranking = self._ranking(query, reading, meaning, degraded)
+        partition = self._partition(query)
+        reading, meaning = self._read(query, partition, degraded)
+        ranking = self._ranking(query, partition, reading, meaning, degraded)
         allowed = self._allowed(query, ranking)
         hits = self._best(query, ranking, allowed, degraded)
         found = signals(ranking, reading.speakers, allowed)
@@ -84,8 +86,9 @@ class Recaller:
         query = self._query(text, scope, where, limit, now, None)
         if self._store.get(scope, [memory_id]) == [None]:
             return WhyNot(memory_id, f"there is no memory {memory_id} in {scope}")
-        reading, meaning = self._read(query, [])
-        ranking = self._ranking(query, reading, meaning, [])
+        partition = self._partition(query)
+        reading, meaning = self._read(query, partition, [])
+        ranking = self._ranking(query, partition, reading, meaning, [])
         return standing(ranking, memory_id, limit, self._allowed(query, ranking))
 
     def _query(
@@ -94,9 +97,12 @@ class Recaller:
         moment = self._clock() if now is None else check_moment(now, "now")
         return Query(clean_text(text, "query"), scope, where, limit, moment, _checked_mode(mode))
 
-    def _read(self, query: Query, degraded: list[str]) -> tuple[Reading, Meaning | None]:
+    def _partition(self, query: Query) -> Partition:
+        """All that the question is asked of, as of the latest commit."""
+        return self._partitions.get(PartitionKey(query.scope.tenant, query.scope.user), self._vectors.generation())
+
+    def _read(self, query: Query, partition: Partition, degraded: list[str]) -> tuple[Reading, Meaning | None]:
         """The question as the rules read it, and its vector where meaning is to be looked for."""
-        partition = self._partitions.get(self._key(query), self._vectors.generation())
         with partition.lock:
             speakers = speakers_of(partition, query)
         reading = read_query(query.text, query.now, speakers)
@@ -112,8 +118,10 @@ class Recaller:
             return reading, None
         return reading, None if vector is None else Meaning(vector, embedder.identity.baseline)
 
-    def _ranking(self, query: Query, reading: Reading, meaning: Meaning | None, degraded: list[str]) -> Ranking:
-        with self._partitions.reading(self._key(query), self._vectors.generation()) as partition:
+    def _ranking(
+        self, query: Query, partition: Partition, reading: Reading, meaning: Meaning | None, degraded: list[str]
+    ) -> Ranking:
+        with partition.lock:
             try:
                 return ranked(partition, query, reading, meaning)
             except Unavailable as error:  # the vectors may be kept by an engine elsewhere
@@ -151,9 +159,6 @@ class Recaller:
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
             if memory
         )
-
-    def _key(self, query: Query) -> PartitionKey:
-        return PartitionKey(query.scope.tenant, query.scope.user)
 
 
 def _checked_mode(mode: str | None) -> Mode:
