@@ -1,0 +1,41 @@
+"""What all verbs stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from recollect.arguments import make_scope
+from recollect.parts.drafts import Common, common
+from recollect.parts.foundation import Foundation
+from recollect.types import JSON, MemoryType
+
+
+class Verbs:
+    """A tenant and the parts of its manager. The verbs of one theme are one class; `MemoryManager` has them all."""
+
+    _tenant: str
+    _parts: Foundation
+
+    def _call(
+        self,
+        agent: str | None,
+        user: str | None,
+        session: str | None,
+        kind: MemoryType | str | None,
+        source: str | None,
+        metadata: Mapping[str, JSON] | None,
+        *,
+        importance: float | None,
+        at: datetime | str | None,
+    ) -> Common:
+        return common(
+            make_scope(self._tenant, agent, user, session),
+            self._parts.now(),
+            self._parts.short_term_ttl,
+            type=kind,
+            source=source,
+            metadata=metadata,
+            importance=importance,
+            at=at,
+        )

@@ -1,0 +1,50 @@
+"""Copies of the store, and whether it is whole."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from recollect.arguments import make_scope
+from recollect.types import ANY, AnyUser, Progress
+
+if TYPE_CHECKING:
+    from recollect.parts.checking import CheckReport, RepairReport
+    from recollect.parts.importing import ImportReport
+    from recollect.parts.transfer import ExportReport
+    from recollect.storage.backup import Backup
+
+
+from recollect.verbs.base import Verbs
+
+
+class CopyVerbs(Verbs):
+    """Backup, export, import, check, repair."""
+
+    def backup(self, target: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
+        """A copy of the database with all that was acknowledged before the call; others may write meanwhile."""
+        return self._parts.open().back_up(target, force, progress)
+
+    def check(self) -> CheckReport:
+        """Whether file, rows, full text, vectors and search index agree."""
+        return self._parts.open().check()
+
+    def repair(self, progress: Progress | None = None) -> RepairReport:
+        """Makes again what derives from the rows; no memory is ever deleted by it."""
+        return self._parts.open().repair(progress)
+
+    def export_jsonl(
+        self,
+        target: str | PathLike[str],
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = ANY,
+        session: str | None = None,
+        progress: Progress | None = None,
+    ) -> ExportReport:
+        """Messages, memories and associations as a file of JSON lines; all of this tenant unless a scope is named."""
+        return self._parts.open().export(make_scope(self._tenant, agent, user, session), target, progress)
+
+    def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
+        """Loads an export; what is there already stays, and running it again adds nothing."""
+        return self._parts.open().load(self._tenant, source, progress)

@@ -1,0 +1,109 @@
+"""Remembering and recalling: our own verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from recollect.arguments import check_limit, check_moment, check_whole, make_filter, make_scope
+from recollect.context.base import Context
+from recollect.parts.drafts import Content
+from recollect.parts.prompting import prompt_context
+from recollect.types import JSON, AnyUser, ArmScore, MemoryType, Outcome, Progress, Recall, WhyNot
+from recollect.verbs.base import Verbs
+
+
+class RecallVerbs(Verbs):
+    """Remember, recall, explain, and write it down for a prompt."""
+
+    def remember(
+        self,
+        content: Content | Sequence[Content],
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        session: str | None = None,
+        type: MemoryType | str | None = None,
+        source: str | None = None,
+        importance: float | None = None,
+        metadata: Mapping[str, JSON] | None = None,
+        at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+        progress: Progress | None = None,
+    ) -> list[Outcome]:
+        """One outcome per text or message, all in one commit; what is known already is not stored again."""
+        call = self._call(agent, user, session, type, source, metadata, importance=importance, at=at)
+        return self._parts.memories.remember(content, call, idempotency_key, progress)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+        types: Sequence[MemoryType | str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        now: datetime | str | None = None,
+        mode: str | None = None,
+        explain: bool = False,
+        shared: bool = False,
+    ) -> Recall:
+        """The memories that fit a question, best first, and why each was found.
+
+        With `shared`, what the shared knowledge says comes among them, its source named in each hit. `now` is the
+        asker's clock for words like "last week". Mode `fast` runs no neural model, `best` reads the best hits once
+        more with a reranker.
+        """
+        scope, kept = make_scope(self._tenant, agent, user, session), make_filter(where, types)
+        ask = partial(self._parts.recaller.recall, query, limit=check_limit(limit), now=now, mode=mode, explain=explain)
+        wanted = shared or MemoryType.SHARED in kept.types
+        return self._parts.knowledge.recall(ask, scope, kept, limit) if wanted else ask(scope, kept)
+
+    def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
+        """What each arm and boost said of one hit of a recall."""
+        from recollect.retrieval.explain import why  # numpy comes with it
+
+        return why(recall, check_whole(memory_id, "a memory id"))
+
+    def why_not(
+        self,
+        query: str,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+        types: Sequence[MemoryType | str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 10,
+        now: datetime | str | None = None,
+    ) -> WhyNot:
+        """Which step left out a memory that one expected, or where it stands."""
+        scope, kept = make_scope(self._tenant, agent, user, session), make_filter(where, types)
+        expected = check_whole(memory_id, "a memory id")
+        return self._parts.recaller.why_not(query, expected, scope, kept, check_limit(limit), now=now)
+
+    def context(
+        self,
+        query: str,
+        *,
+        budget: int = 1500,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+        types: Sequence[MemoryType | str] | None = None,
+        where: Mapping[str, Any] | None = None,
+        limit: int = 30,
+        now: datetime | str | None = None,
+        mode: str | None = None,
+    ) -> Context:
+        """What is remembered on a question as text for a prompt, at most `budget` tokens; "" when nothing was found."""
+        room, moment = check_whole(budget, "budget"), self._parts.now() if now is None else check_moment(now, "now")
+        found = self.recall(
+            query, agent=agent, user=user, session=session, types=types, where=where, limit=limit, now=moment, mode=mode
+        )
+        return prompt_context(found, room, moment)
