@@ -22,6 +22,8 @@ POLICIES: Final[tuple[PolicyName, ...]] = (
     "delete",
 )
 """Every policy, in the order in which they run: what is worth keeping is made before anything is put away."""
+DEFAULT_POLICIES: Final = tuple(name for name in POLICIES if name not in ("summarize", "reflect"))
+"""Those that cost no recall. Summaries and reflections take places among the hits from the turns they are made of."""
 Action: TypeAlias = Literal["removed", "archived", "merged", "derived"]
 PASSING: Final = (MemoryType.SHORT_TERM, MemoryType.WORKING)
 

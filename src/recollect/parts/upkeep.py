@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from recollect.errors import InvalidInput, InvalidType
-from recollect.lifecycle.base import POLICIES, Action, Decision, PolicyName, UpkeepSettings
+from recollect.lifecycle.base import DEFAULT_POLICIES, POLICIES, Action, Decision, PolicyName, UpkeepSettings
 from recollect.llm.base import LLM
 from recollect.parts.schedule import Schedule, check_interval
 from recollect.types import Progress, Record, Scope
@@ -114,9 +114,9 @@ class Upkeep:
 
 
 def _check_policies(names: object) -> tuple[PolicyName, ...]:
-    """The policies by name, all when None."""
+    """The policies by name; when None, those that cost no recall."""
     if names is None:
-        return POLICIES
+        return DEFAULT_POLICIES
     known = ", ".join(POLICIES)
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise InvalidType(f"policies must be a list of names: {known}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect import ANY, InvalidInput, MemoryManager, MemoryType, Message, aio
-from recollect.lifecycle.base import UpkeepSettings
+from recollect.lifecycle.base import POLICIES, UpkeepSettings
 from recollect.llm.scripted import ScriptedLLM
 from recollect.parts.keeping import Keeper
 from recollect.testing.hash_embedder import HashEmbedder
@@ -61,13 +61,21 @@ def test_a_dry_run_says_the_same_and_changes_nothing(manager: MemoryManager, clo
     manager.add_memory("a passing thought", importance=0.1)
     clock.advance(days=100)
     before = manager.list_memories(user=ANY)
-    planned = manager.upkeep(dry_run=True, settings=FEW)
+    planned = manager.upkeep(policies=POLICIES, dry_run=True, settings=FEW)
     assert manager.list_memories(user=ANY) == before
-    done = manager.upkeep(settings=FEW)
+    done = manager.upkeep(policies=POLICIES, settings=FEW)
     assert [(d.policy, d.action, d.reason) for d in planned.decisions] == [
         (d.policy, d.action, d.reason) for d in done.decisions
     ]
     assert {d.policy for d in done.decisions} == {"expire", "summarize", "consolidate", "reflect", "fade"}
+
+
+def test_what_would_cost_recall_is_done_only_when_asked_for(manager: MemoryManager, clock: ManualClock) -> None:
+    say(manager, CATS, START)
+    clock.advance(days=100)
+    assert {d.policy for d in manager.upkeep(settings=FEW).decisions} == {"consolidate"}
+    asked = manager.upkeep(policies=["summarize", "reflect"], settings=FEW)
+    assert {d.policy for d in asked.decisions} == {"summarize", "reflect"}
 
 
 def test_a_second_run_changes_nothing(manager: MemoryManager, clock: ManualClock) -> None:
