@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, insert, or_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
 
 from recollect.storage.base import Draft, StoredMessage
 from recollect.storage.rows import (
@@ -22,12 +23,6 @@ from recollect.types import Memory, Outcome
 
 _CHUNK = 500
 
-# Built once: making a statement costs as much as running it.
-_INSERT_MEMORIES = insert(memories)
-_INSERT_TEXT = insert(memory_text)
-_INSERT_VECTORS = insert(vectors)
-_INSERT_MESSAGES = insert(messages)
-_INSERT_CHANGES = insert(changes)
 _LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
 
 Kind: TypeAlias = Literal["once", "message", "text"]
@@ -114,11 +109,22 @@ def _insert(connection: Connection, fresh: Sequence[tuple[int, Draft]], at: int)
     for memory_id, draft in fresh:
         seq = spoken.get(id(draft))
         rows.append(_row(memory_id, draft, seq))
-    connection.execute(_INSERT_MEMORIES, rows)
-    connection.execute(_INSERT_TEXT, [{"rowid": key, "terms": draft.terms} for key, draft in fresh])
+    insert_rows(connection, memories.name, rows)
+    insert_rows(connection, memory_text.name, [{"rowid": key, "terms": draft.terms} for key, draft in fresh])
     insert_vectors(connection, fresh)
     owners = [(key, draft.scope.tenant, name(draft.scope.user)) for key, draft in fresh]
     insert_changes(connection, "add", owners, at)
+
+
+def insert_rows(connection: Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows that all have the same columns in the same order, straight to the driver: half of a bulk write's time."""
+    connection.exec_driver_sql(_insert_statement(table, tuple(rows[0])), [tuple(row.values()) for row in rows])
+
+
+@cache
+def _insert_statement(table: str, columns: tuple[str, ...]) -> str:
+    names = ", ".join(f'"{column}"' for column in columns)
+    return f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
 
 
 def _row(memory_id: int, draft: Draft, message_seq: int | None) -> dict[str, Any]:
@@ -161,7 +167,7 @@ def _insert_messages(connection: Connection, drafts: Sequence[Draft]) -> dict[in
     first = free_id(connection, "messages")
     numbered = {id(draft): first + n for n, draft in enumerate(drafts)}
     rows = [_message_row(numbered[id(draft)], draft, draft.message) for draft in drafts if draft.message]
-    connection.execute(_INSERT_MESSAGES, rows)
+    insert_rows(connection, messages.name, rows)
     return numbered
 
 
@@ -190,14 +196,14 @@ def insert_vectors(connection: Connection, fresh: Iterable[tuple[int, Draft]]) -
         if draft.vector is not None
     ]
     if rows:
-        connection.execute(_INSERT_VECTORS, rows)
+        insert_rows(connection, vectors.name, rows)
 
 
 def insert_changes(connection: Connection, op: str, owners: Sequence[tuple[int, str, str]], at: int) -> None:
     """The change log's rows: (memory id, tenant, user) each."""
     rows = [{"op": op, "memory_id": key, "tenant": tenant, "user": user, "at": at} for key, tenant, user in owners]
     if rows:
-        connection.execute(_INSERT_CHANGES, rows)
+        insert_rows(connection, changes.name, rows)
 
 
 def free_id(connection: Connection, table: str) -> int:

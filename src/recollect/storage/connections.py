@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from recollect.errors import Closed
@@ -45,7 +46,7 @@ class Connections:
 
     def _make_engine(self) -> Engine:
         return create_engine(
-            "sqlite://", module=self._module, creator=self._connect, poolclass=QueuePool, pool_size=4, max_overflow=64
+            "sqlite://", module=self._module, creator=self._connect, poolclass=QueuePool, pool_size=32, max_overflow=64
         )
 
     def _connect(self) -> Any:
@@ -72,6 +73,18 @@ class Connections:
         self._ensure_open()
         with translated(str(self.path)), self._engine.connect() as connection:
             yield connection
+
+    def fetch(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """The rows of one read of the latest commit, past SQLAlchemy: for the few reads that every call makes."""
+        self._ensure_open()
+        with translated(str(self.path)):
+            borrowed = self._engine.raw_connection()
+            try:
+                return list(borrowed.cursor().execute(statement, parameters))
+            except self._module.Error as error:
+                raise DBAPIError(statement, None, error) from error
+            finally:
+                borrowed.close()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.embedding.base import EmbedderIdentity
@@ -16,21 +17,17 @@ from recollect.types import FloatArray
 
 _CHUNK = 500
 _ACTIVE = select(generations).where(generations.c.active == 1)
-_BY_HASH = (
-    select(memories.c.content_hash, vectors.c.data)
-    .join(vectors, vectors.c.memory_id == memories.c.id)
-    .where(memories.c.content_hash.in_(bindparam("hashes", expanding=True)), vectors.c.generation == bindparam("id"))
-)
+ACTIVE_ROW = "SELECT id, provider, model, dimension, fingerprint, active FROM generations WHERE active = 1"
+Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 
 def active(connection: Connection) -> Generation | None:
     row = connection.execute(_ACTIVE).first()
-    return None if row is None else _generation(row)
+    return None if row is None else from_row(row)
 
 
-def require(connection: Connection, identity: EmbedderIdentity) -> Generation | None:
-    """The active generation if this embedder made it; None in a store without vectors yet."""
-    generation = active(connection)
+def accepted(generation: Generation | None, identity: EmbedderIdentity) -> Generation | None:
+    """The generation if this embedder made it; None in a store without vectors yet."""
     if generation is None or _made_by(generation, identity):
         return generation
     raise Incompatible(
@@ -46,7 +43,7 @@ def start(connection: Connection, identity: EmbedderIdentity, *, activate: bool)
     same = (g.provider == identity.provider, g.model == identity.model, g.dimension == identity.dimension)
     row = connection.execute(select(generations).where(*same, g.fingerprint == identity.fingerprint)).first()
     if row is not None:
-        return _generation(row)
+        return from_row(row)
     values = (identity.provider, identity.model, identity.dimension, identity.fingerprint)
     names = ("provider", "model", "dimension", "fingerprint")
     statement = insert(generations).values(dict(zip(names, values, strict=True)) | {"active": int(activate)})
@@ -89,16 +86,24 @@ def put_vectors(connection: Connection, generation_id: int, made: Sequence[tuple
             connection.execute(upsert(vectors).values(row).on_conflict_do_nothing())
 
 
-def by_hash(connection: Connection, generation_id: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+def by_hash(fetch: Fetch, generation_id: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
     """Vectors already made for these texts: nothing is embedded twice."""
     found: dict[bytes, bytes] = {}
     for start_at in range(0, len(hashes), _CHUNK):
         part = hashes[start_at : start_at + _CHUNK]
-        found.update((row[0], row[1]) for row in connection.execute(_BY_HASH, {"hashes": part, "id": generation_id}))
+        found.update(fetch(_by_hash(len(part)), (generation_id, *part)))
     return found
 
 
-def _generation(row: Sequence[Any]) -> Generation:
+@cache
+def _by_hash(count: int) -> str:
+    return (
+        "SELECT content_hash, data FROM memories JOIN vectors ON vectors.memory_id = memories.id "
+        f"WHERE vectors.generation = ? AND content_hash IN ({', '.join('?' * count)})"
+    )
+
+
+def from_row(row: Sequence[Any]) -> Generation:
     return Generation(row[0], row[1], row[2], row[3], row[4], active=bool(row[5]))
 
 

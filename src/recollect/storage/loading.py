@@ -29,9 +29,7 @@ _SAME = [_T.message_id == bindparam("in_message_id"), *_TURNS]
 _TURN = select(_T.seq).where(*_SAME, _T.place.is_(None))
 _PLACED_TURN = select(_T.seq).where(*_SAME, _T.place.is_not(None))
 _NEWEST = select(func.max(_T.place)).where(*_TURNS, _T.place.is_not(None))
-_INSERT_MEMORIES = insert(memories)
 _INSERT_MESSAGE = insert(messages)
-_INSERT_TEXT = insert(memory_text)
 
 
 @dataclass(slots=True)
@@ -118,8 +116,10 @@ def _insert_memories(
         | {"id": number, "superseded_by": None, "message_seq": spoken.get(row.get("message_seq") or 0)}
         for number, row, _ in fresh
     ]
-    connection.execute(_INSERT_MEMORIES, rows)
-    connection.execute(_INSERT_TEXT, [{"rowid": number, "terms": draft.terms} for number, _, draft in fresh])
+    adding.insert_rows(connection, memories.name, rows)
+    adding.insert_rows(
+        connection, memory_text.name, [{"rowid": number, "terms": draft.terms} for number, _, draft in fresh]
+    )
     adding.insert_vectors(connection, [(number, draft) for number, _, draft in fresh])
     adding.insert_changes(connection, "add", [(number, row["tenant"], row["user"]) for number, row, _ in fresh], at)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, or_, select
 
 from recollect.errors import Incompatible, NotFound
 from recollect.storage.base import IndexRow, PartitionKey
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CHUNK = 500
 _MICROS = 1e6
 _NEVER = float("inf")
-_HEAD = select(func.coalesce(func.max(changes.c.seq), 0))
+HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
 
 
 def get_memories(connection: Connection, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
@@ -81,10 +81,6 @@ def _links(connection: Connection, ids: Sequence[int], kind: str | None) -> Iter
         if kind is not None:
             wanted = wanted.where(a.relationship_type == kind)
         yield from (Association(*row) for row in connection.execute(wanted))
-
-
-def head(connection: Connection) -> int:
-    return int(connection.execute(_HEAD).scalar_one())
 
 
 def changed_ids(connection: Connection, key: PartitionKey, since: int) -> IntArray:

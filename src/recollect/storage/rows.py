@@ -16,6 +16,8 @@ from recollect.storage.schema import memories
 from recollect.text import content_hash
 from recollect.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 
+# Made once: `json.dumps` with options makes a new encoder at each call.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -41,7 +43,7 @@ def micros_or_none(moment: datetime | None) -> int | None:
 
 
 def to_json(value: JSON) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return "{}" if value == {} else _encode(value)
 
 
 def name(value: str | AnyUser | None) -> str:
@@ -79,10 +81,17 @@ def memory_from_draft(draft: Draft, memory_id: int, version: int = 1, recorded_a
     return Memory(
         memory_id, draft.content, draft.type, draft.importance, recorded_at or draft.recorded_at, draft.valid_from,
         tenant=scope.tenant, agent=scope.agent, user=name(scope.user) or None, session=scope.session,
-        source=draft.source, trust=draft.trust, metadata=json.loads(to_json(draft.metadata)), key=draft.key,
-        value=json.loads(to_json(draft.value)), message_id=message.message_id if message else None,
+        source=draft.source, trust=draft.trust, metadata=_own(draft.metadata), key=draft.key,
+        value=_own(draft.value), message_id=message.message_id if message else None,
         speaker=message.speaker if message else None, expires_at=draft.expires_at, version=version,
     )  # fmt: skip
+
+
+def _own(value: Any) -> Any:
+    """A copy where there is anything to share."""
+    if isinstance(value, dict | list):
+        return json.loads(to_json(value)) if value else type(value)()
+    return value
 
 
 def in_scope(scope: Scope) -> list[ColumnElement[bool]]:

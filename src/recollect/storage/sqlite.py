@@ -130,8 +130,7 @@ class SQLiteStore:
         return self.read(lambda connection: lifecycle.read_revisions(connection, scope, memory_id))
 
     def head(self) -> int:
-        with self._connections.reading() as connection:
-            return reading.head(connection)
+        return int(self._connections.fetch(reading.HEAD)[0][0])
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
         with self._connections.reading() as connection:
@@ -143,12 +142,12 @@ class SQLiteStore:
 
     def generation(self, identity: EmbedderIdentity) -> Generation | None:
         """The vectors this embedder may read and add to; `Incompatible` when another model made them."""
-        with self._connections.reading() as connection:
-            return generations.require(connection, identity)
+        rows = self._connections.fetch(generations.ACTIVE_ROW)
+        return generations.accepted(generations.from_row(rows[0]) if rows else None, identity)
 
     def start_generation(self, identity: EmbedderIdentity, *, activate: bool) -> Generation:
         with self._connections.writing() as connection:
-            if activate and (known := generations.require(connection, identity)):
+            if activate and (known := generations.accepted(generations.active(connection), identity)):
                 return known
             return generations.start(connection, identity, activate=activate)
 
@@ -170,8 +169,7 @@ class SQLiteStore:
             generations.put_vectors(connection, generation_id, made)
 
     def known_vectors(self, generation_id: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        with self._connections.reading() as connection:
-            return generations.by_hash(connection, generation_id, hashes)
+        return generations.by_hash(self._connections.fetch, generation_id, hashes)
 
     def counts(self, tenant: str) -> dict[str, int]:
         """How many memories of each type a tenant has."""

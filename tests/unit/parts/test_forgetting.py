@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect import ANY, InvalidInput, MemoryManager, Message, NotFound
-from recollect.lifecycle.base import UpkeepSettings
+from recollect.lifecycle.base import POLICIES, UpkeepSettings
 from recollect.parts.forgetting import ForgetReceipt, Forgetting
 from recollect.storage import erasure
 from recollect.testing.hash_embedder import HashEmbedder
@@ -110,7 +110,9 @@ def test_what_was_made_from_it_goes_with_it(manager: MemoryManager, clock: Manua
     said = manager.remember(turns, user="ada", session="s1")
     clock.advance(days=10)
     settings = UpkeepSettings(session_least=4, period_least=4)
-    made = [each.id for each in manager.upkeep(settings=settings).decisions if each.action == "derived"]
+    made = [
+        each.id for each in manager.upkeep(policies=POLICIES, settings=settings).decisions if each.action == "derived"
+    ]
     assert len(made) == 3
     one = said[0].memory
     assert one is not None
