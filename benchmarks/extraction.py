@@ -1,6 +1,6 @@
 """What becomes a memory, and what is read from it: gate, dates, claims, speed. No model, no network.
 
-    python benchmarks/extraction.py --data ../shared/data
+    python benchmarks/extraction.py --data DATA
 
 The gate is judged from two sides. Evidence turns, those that answer a question of the sets, must survive it. And what
 it lets pass must not be junk by these rules, which are written here apart from the gate's own words:

@@ -1,6 +1,6 @@
 """How well Recollect finds the right memory, beside the systems people would pick instead.
 
-    python benchmarks/quality.py --data ../shared/data
+    python benchmarks/quality.py --data DATA
 
 Sets: `locomo` (turns), `longmemeval` (turns and sessions, one haystack a question), `pooled` (ten haystacks
 poured together), `pooled-all` (all of them). What has been answered is kept in `--work`, so that a run that was
