@@ -68,6 +68,8 @@ def content_hash(text: str) -> bytes:
 def terms(text: str) -> list[str]:
     """The words of a text as the lexical index keeps them: folded, stemmed, stop words included."""
     folded = _fold(text)
+    if folded.isascii():
+        return [_stem(word) for word in _WORD.findall(folded)]
     found = [_stem(word) for word in _WORD.findall(_UNSPACED.sub(" ", folded))]
     for run in _UNSPACED.findall(folded):
         found += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
@@ -89,6 +91,8 @@ def query_terms(text: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     lowered = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
     if lowered.isascii():
         return lowered
