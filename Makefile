@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format crash engines mcp-conformance clean
+.PHONY: demo test check format crash fuzz engines mcp-conformance clean
 
 demo: $(INSTALLED)  ## Remember a long conversation, restart, and ask about it.
 	$(BIN)/python -m recollect.demo
@@ -28,6 +28,9 @@ format: $(READY)
 
 crash: $(READY)  ## Kill a writing process 2,000 times and count what was lost.
 	$(BIN)/python -m tests.crash.run --kills 2000
+
+fuzz: $(READY)  ## 20,000 requests made up from the server's own OpenAPI document.
+	$(BIN)/python -m tests.server.fuzz --requests 20000
 
 engines: $(READY)  ## The vector stores and peers that are too large for the ordinary tests, in an environment of their own.
 	$(PYTHON) -m venv .bench/engines
