@@ -46,7 +46,7 @@ def upkeep(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
 ) -> None:
-    """Tidy, merge, summarise and put away. All of the tenant's memories, unless a scope is named."""
+    """Tidy, merge and put away; summarise when asked to. All of the tenant's memories, unless a scope is named."""
     user = ANY if call.user is None else call.user
     chosen = [cast("PolicyName", policy) for policy in policies or ()] or None
     with call.manager() as manager, progress_bar("Tidying", call.as_json) as progress:

@@ -34,7 +34,7 @@ class UpkeepVerbs(Verbs):
         every: timedelta | float | None = None,
         progress: Progress | None = None,
     ) -> UpkeepReport:
-        """What was tidied, merged, summarised and put away, and why; all of this tenant unless a scope is named.
+        """What was tidied, merged and put away, and why; all of this tenant unless a scope is named.
 
         With `every` (a timedelta or seconds), it runs now and again after each such time, until `close()`.
         """

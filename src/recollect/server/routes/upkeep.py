@@ -18,7 +18,7 @@ routes = router("upkeep")
 
 @routes.post("/upkeep")
 async def upkeep(request: Upkeep, caller: Writer) -> UpkeepReport:
-    """Tidies, merges, summarises and puts away; with `dry_run`, says what would become of which memory and why."""
+    """Tidies, merges and puts away; with `dry_run`, says what would become of which memory and why."""
     settings = None if request.settings is None else settings_of(request.settings)
     given = request.given("settings")
     return await caller.memory.upkeep(**given, settings=settings, **caller.named(request))
