@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import Enum, StrEnum
@@ -116,8 +116,16 @@ class Memory(Record):
     version: int = 1
     pinned: bool = False
     """Never tidied away."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What was read from it: dates, names, claims, and what its importance is made of."""
 
-    _aliases = ("memory_type", "timestamp", "importance_score", "created_at")
+    _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence")
+
+    @property
+    def evidence(self) -> tuple[int, int] | None:
+        """Where in the text of its message it stands: from the first character up to, not including, the second."""
+        span = self.notes.get("evidence")
+        return None if span is None else (span[0], span[1])
 
     @property
     def memory_type(self) -> MemoryType:
@@ -308,7 +316,40 @@ class Outcome(Record):
 
     status: Status
     memory: Memory | None
+    """What is stored now; the one that is known already, for a duplicate."""
     reason: str = ""
+    message_id: str | None = None
+    """The message that was given, when it was one."""
+    rule: str = ""
+    """The rule that refused it, when one did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage(Record):
+    """What an operation asked of a language model."""
+
+    calls: int = 0
+    """How often the model was called, failed attempts included."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated: bool = False
+    """Whether a model did not say, and its tokens were counted as a quarter of the letters."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.estimated or other.estimated,
+        )
+
+
+class Outcomes(list[Outcome]):
+    """How the writes of one call ended, in the order given, and what a language model was asked for them."""
+
+    def __init__(self, ended: Iterable[Outcome] = (), usage: Usage = Usage()) -> None:  # noqa: B008 - it is frozen
+        super().__init__(ended)
+        self.usage = usage
 
 
 Operator: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"]

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from recollect.types import Usage
+
+__all__ = ["LLM", "Completion", "CountingLLM", "Usage"]
+
 
 class LLM(Protocol):
     """Completes a prompt. A model that cannot be reached raises `Unavailable`. Safe to call from several threads."""
@@ -34,23 +38,3 @@ class CountingLLM(Protocol):
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
         """As `complete`, with the tokens that were read and written."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What an operation asked of a model."""
-
-    calls: int = 0
-    """How often the model was called, failed attempts included."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    estimated: bool = False
-    """Whether a model did not say, and its tokens were counted as a quarter of the letters."""
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.estimated or other.estimated,
-        )

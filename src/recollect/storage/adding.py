@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
 
-from recollect.storage.base import Draft, StoredMessage
+from recollect.storage.base import Draft
+from recollect.storage.ledger import Ledger, Turn
 from recollect.storage.rows import (
     MEMORY_COLUMNS,
     memory_from_draft,
@@ -18,15 +18,15 @@ from recollect.storage.rows import (
     to_json,
     to_micros,
 )
-from recollect.storage.schema import changes, lineage, memories, memory_text, messages, vectors
+from recollect.storage.schema import changes, lineage, memories, memory_text, vectors
+from recollect.storage.tables import free_id, insert_rows
+from recollect.text import content_hash
 from recollect.types import Memory, Outcome
 
 _CHUNK = 500
 
-_LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
-
 Kind: TypeAlias = Literal["once", "message", "text"]
-Identity: TypeAlias = tuple[Kind, str, str, str, str, str | bytes]
+Identity: TypeAlias = tuple[Kind, str, str, str, str, str | bytes | tuple[str, bytes]]
 """How a memory may be known already: by what, tenant, agent, user, session, and the mark itself."""
 
 _REASONS: dict[Kind, str] = {
@@ -34,25 +34,36 @@ _REASONS: dict[Kind, str] = {
     "message": "this message is remembered already",
     "text": "this text is remembered already",
 }
+_SAID_OTHERWISE = "a message of this id was said already, in other words: what was said is never changed"
 
 
 def add_all(connection: Connection, drafts: Sequence[Draft], at: int) -> list[Outcome]:
     """Writes the drafts that are new, one outcome a draft, in order. A repeat inside the list counts as known."""
     marks = [identities(draft) for draft in drafts]
     known = _look_up(connection, [mark for each in marks for mark in each], at)
+    ledger = Ledger(connection, [turn for draft in drafts if (turn := _turn(draft))])
     next_id = free_id(connection, "memories")
     outcomes: list[Outcome] = []
     fresh: list[tuple[int, Draft]] = []
+    rows: list[dict[str, Any]] = []
     for draft, mine in zip(drafts, marks, strict=True):
+        message_id = draft.message.message_id if draft.message else None
         found = next((mark for mark in mine if mark in known), None)
         if found is not None:
-            outcomes.append(Outcome("duplicate", known[found], _REASONS[found[0]]))
+            outcomes.append(Outcome("duplicate", known[found], _REASONS[found[0]], message_id))
             continue
+        turn = _turn(draft)
+        if turn and ledger.said_otherwise(turn):
+            outcomes.append(Outcome("duplicate", None, _SAID_OTHERWISE, message_id))
+            continue
+        seq = ledger.number(turn, draft.recorded_at) if turn else None
         memory = memory_from_draft(draft, next_id + len(fresh))
         fresh.append((memory.id, draft))
-        outcomes.append(Outcome("stored", memory))
+        rows.append(_row(memory.id, draft, seq))
+        outcomes.append(Outcome("stored", memory, message_id=message_id))
         known.update(dict.fromkeys(mine, memory))
-    _insert(connection, fresh, at)
+    ledger.write()
+    _insert(connection, fresh, rows, at)
     return outcomes
 
 
@@ -65,7 +76,7 @@ def identities(draft: Draft) -> list[Identity]:
     if draft.idempotency_key is not None:
         marks.append(("once", *owner, "", draft.idempotency_key))
     if draft.message is not None:
-        marks.append(("message", *place, draft.message.message_id))
+        marks.append(("message", *place, (draft.message.message_id, draft.content_hash)))
     elif draft.deduplicate:
         marks.append(("text", *place, draft.content_hash))
     return marks
@@ -79,17 +90,26 @@ def _look_up(connection: Connection, marks: Sequence[Identity], at: int) -> dict
     }
     known: dict[Identity, Memory] = {}
     for kind, column in columns.items():
-        values = list({mark[5] for mark in marks if mark[0] == kind})
+        values = list({_looked_up(mark) for mark in marks if mark[0] == kind})
         for start in range(0, len(values), _CHUNK):
             found = select(*MEMORY_COLUMNS, column).where(column.in_(values[start : start + _CHUNK]))
             if kind == "text":
                 found = found.where(memories.c.message_id.is_(None), _still_true(at))
             for row in connection.execute(found):
                 memory = memory_from_row(row)
-                session = "" if kind == "once" else memory.session or ""
-                mark = (kind, memory.tenant, memory.agent or "", memory.user or "", session, row[-1])
-                known.setdefault(mark, memory)  # type: ignore[arg-type]
+                known.setdefault(_mark_of(kind, memory, row[-1]), memory)  # type: ignore[arg-type]
     return known
+
+
+def _looked_up(mark: Identity) -> str | bytes:
+    return mark[5][0] if isinstance(mark[5], tuple) else mark[5]
+
+
+def _mark_of(kind: Kind, memory: Memory, value: Any) -> Identity:
+    """By what a stored memory is known, where one of this kind was asked for."""
+    session = "" if kind == "once" else memory.session or ""
+    mark = (value, content_hash(memory.content)) if kind == "message" else value
+    return kind, memory.tenant, memory.agent or "", memory.user or "", session, mark
 
 
 def _still_true(at: int) -> ColumnElement[bool]:
@@ -101,14 +121,11 @@ def _still_true(at: int) -> ColumnElement[bool]:
     return or_(holds, exists().where(*same, other.c.archived_at.is_(None)))
 
 
-def _insert(connection: Connection, fresh: Sequence[tuple[int, Draft]], at: int) -> None:
+def _insert(
+    connection: Connection, fresh: Sequence[tuple[int, Draft]], rows: Sequence[Mapping[str, Any]], at: int
+) -> None:
     if not fresh:
         return
-    spoken = _insert_messages(connection, [draft for _, draft in fresh if draft.message is not None])
-    rows = []
-    for memory_id, draft in fresh:
-        seq = spoken.get(id(draft))
-        rows.append(_row(memory_id, draft, seq))
     insert_rows(connection, memories.name, rows)
     insert_rows(connection, memory_text.name, [{"rowid": key, "terms": draft.terms} for key, draft in fresh])
     insert_vectors(connection, fresh)
@@ -116,15 +133,8 @@ def _insert(connection: Connection, fresh: Sequence[tuple[int, Draft]], at: int)
     insert_changes(connection, "add", owners, at)
 
 
-def insert_rows(connection: Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows that all have the same columns in the same order, straight to the driver: half of a bulk write's time."""
-    connection.exec_driver_sql(_insert_statement(table, tuple(rows[0])), [tuple(row.values()) for row in rows])
-
-
-@cache
-def _insert_statement(table: str, columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{column}"' for column in columns)
-    return f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
+def _turn(draft: Draft) -> Turn | None:
+    return None if draft.message is None else (draft.scope, draft.message)
 
 
 def _row(memory_id: int, draft: Draft, message_seq: int | None) -> dict[str, Any]:
@@ -157,35 +167,7 @@ def edited_columns(draft: Draft) -> dict[str, Any]:
         "valid_from": to_micros(draft.valid_from),
         "expires_at": micros_or_none(draft.expires_at),
         "content_hash": draft.content_hash,
-    }
-
-
-def _insert_messages(connection: Connection, drafts: Sequence[Draft]) -> dict[int, int]:
-    """The turns behind these drafts, written; the sequence number for each draft (by its `id()`)."""
-    if not drafts:
-        return {}
-    first = free_id(connection, "messages")
-    numbered = {id(draft): first + n for n, draft in enumerate(drafts)}
-    rows = [_message_row(numbered[id(draft)], draft, draft.message) for draft in drafts if draft.message]
-    insert_rows(connection, messages.name, rows)
-    return numbered
-
-
-def _message_row(seq: int, draft: Draft, message: StoredMessage) -> dict[str, Any]:
-    scope = draft.scope
-    return {
-        "seq": seq,
-        "message_id": message.message_id,
-        "tenant": scope.tenant,
-        "agent": name(scope.agent),
-        "user": name(scope.user),
-        "session": name(scope.session),
-        "role": message.role,
-        "speaker": message.speaker,
-        "content": message.content,
-        "payload": to_json(message.payload),
-        "said_at": to_micros(message.said_at),
-        "recorded_at": to_micros(draft.recorded_at),
+        "notes": to_json(draft.notes),
     }
 
 
@@ -204,10 +186,3 @@ def insert_changes(connection: Connection, op: str, owners: Sequence[tuple[int, 
     rows = [{"op": op, "memory_id": key, "tenant": tenant, "user": user, "at": at} for key, tenant, user in owners]
     if rows:
         insert_rows(connection, changes.name, rows)
-
-
-def free_id(connection: Connection, table: str) -> int:
-    """The number that the next row takes."""
-    # Ids are never used again, so the counter of AUTOINCREMENT decides and not the largest id that is left.
-    last = connection.execute(_LAST_ID, {"table": table}).scalar()
-    return int(last or 0) + 1

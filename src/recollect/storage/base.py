@@ -62,13 +62,28 @@ class Draft:
     idempotency_key: str | None = None
     deduplicate: bool = False
     """Answer `duplicate` when the scope already holds this very text."""
+    notes: dict[str, JSON] = field(default_factory=dict)
+    """What was read from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Write a new memory (and its message). With a `key`, the row of that key is replaced."""
+    """Write a new memory (and its message). With a `key`, the row of that key is replaced.
+
+    Several memories may come of one message, each with words of its own; the words that a message was first said with
+    stay, and a memory from other words under its id is a `duplicate`.
+    """
 
     draft: Draft
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Write a message into the ledger that becomes no memory; one that is there stays as it is."""
+
+    scope: Scope
+    message: StoredMessage
+    recorded_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +157,7 @@ class Pin:
     pinned: bool = True
 
 
-Change: TypeAlias = Add | Edit | Remove | Link | Derive | Archive | Supersede | Pin
+Change: TypeAlias = Add | Say | Edit | Remove | Link | Derive | Archive | Supersede | Pin
 
 KEPT_REVISIONS: Final = 50
 """How many former versions of a memory are kept, the newest ones."""

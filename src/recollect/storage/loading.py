@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +13,11 @@ from sqlalchemy.schema import DefaultClause
 
 from recollect.storage import adding
 from recollect.storage.base import Draft
+from recollect.storage.claims import index_claims
 from recollect.storage.records import LINKS
 from recollect.storage.schema import memories, memory_text, messages
+from recollect.storage.tables import free_id, insert_rows
+from recollect.types import Scope
 
 _SCOPE = ("tenant", "agent", "user", "session")
 _M = memories.c
@@ -59,7 +63,7 @@ def load_memories(
 ) -> Loaded:
     """Rows, their full text and their vectors; `spoken` maps the numbers of the messages behind them."""
     done, fresh = Loaded(), list[tuple[int, Mapping[str, Any], Draft]]()
-    known, next_id = _loaded_before(connection, [row for row, _ in rows]), adding.free_id(connection, "memories")
+    known, next_id = _loaded_before(connection, [row for row, _ in rows]), free_id(connection, "memories")
     for row, draft in rows:
         number = known.get(_mark(row))
         if number is None and (number := _same_key(connection, row)) is not None:
@@ -116,12 +120,17 @@ def _insert_memories(
         | {"id": number, "superseded_by": None, "message_seq": spoken.get(row.get("message_seq") or 0)}
         for number, row, _ in fresh
     ]
-    adding.insert_rows(connection, memories.name, rows)
-    adding.insert_rows(
-        connection, memory_text.name, [{"rowid": number, "terms": draft.terms} for number, _, draft in fresh]
-    )
+    insert_rows(connection, memories.name, rows)
+    insert_rows(connection, memory_text.name, [{"rowid": number, "terms": draft.terms} for number, _, draft in fresh])
     adding.insert_vectors(connection, [(number, draft) for number, _, draft in fresh])
     adding.insert_changes(connection, "add", [(number, row["tenant"], row["user"]) for number, row, _ in fresh], at)
+    for number, row, _ in fresh:
+        if row.get("notes", "{}") != "{}":
+            index_claims(connection, number, _owner(row), json.loads(row["notes"]))
+
+
+def _owner(row: Mapping[str, Any]) -> Scope:
+    return Scope(row["tenant"], row["agent"] or None, row["user"] or None, row["session"] or None)
 
 
 def _insert_message(connection: Connection, row: Mapping[str, Any]) -> int:

@@ -24,7 +24,7 @@ _TIMES: Final = frozenset(
         *("accessed_at", "said_at", "changed_at"),
     )
 )
-_JSON: Final = frozenset(["metadata", "value", "payload"])
+_JSON: Final = frozenset(["metadata", "value", "payload", "notes"])
 _DERIVED: Final = frozenset(["tenant", "content_hash"])
 _REQUIRED: Final = {
     "memory": ("id", "content", "type", "importance", "recorded_at", "valid_from"),

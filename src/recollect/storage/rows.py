@@ -25,7 +25,7 @@ _M = memories.c
 MEMORY_COLUMNS = [
     _M.id, _M.content, _M.type, _M.importance, _M.recorded_at, _M.valid_from, _M.tenant, _M.agent, _M.user, _M.session,
     _M.source, _M.trust, _M.metadata, _M.key, _M.value, _M.message_id, _M.speaker, _M.valid_to, _M.expires_at,
-    _M.superseded_by, _M.archived_at, _M.quarantined_at, _M.version, _M.content_hash, _M.pinned,
+    _M.superseded_by, _M.archived_at, _M.quarantined_at, _M.version, _M.content_hash, _M.pinned, _M.notes,
 ]  # fmt: skip
 SELECT_MEMORY = select(*MEMORY_COLUMNS)
 
@@ -71,7 +71,7 @@ def _memory(row: Sequence[Any]) -> Memory:
         metadata=json.loads(row[12]), key=row[13], value=None if row[14] is None else json.loads(row[14]),
         message_id=row[15], speaker=row[16], valid_to=_moment(row[17]), expires_at=_moment(row[18]),
         superseded_by=row[19], archived_at=_moment(row[20]), quarantined_at=_moment(row[21]), version=row[22],
-        pinned=bool(row[24]),
+        pinned=bool(row[24]), notes={} if row[25] == "{}" else json.loads(row[25]),
     )  # fmt: skip
 
 
@@ -84,6 +84,7 @@ def memory_from_draft(draft: Draft, memory_id: int, version: int = 1, recorded_a
         source=draft.source, trust=draft.trust, metadata=_own(draft.metadata), key=draft.key,
         value=_own(draft.value), message_id=message.message_id if message else None,
         speaker=message.speaker if message else None, expires_at=draft.expires_at, version=version,
+        notes=_own(draft.notes),
     )  # fmt: skip
 
 

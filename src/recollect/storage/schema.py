@@ -84,6 +84,7 @@ memories = Table(
     Column("idempotency_key", TEXT),
     Column("version", Integer, nullable=False, server_default="1"),
     Column("pinned", Integer, nullable=False, server_default="0"),
+    Column("notes", TEXT, nullable=False, server_default="{}"),
     Index("memories_scope", "tenant", "user", "id"),
     Index("memories_hash", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
@@ -94,6 +95,27 @@ memories = Table(
     Index("memories_superseded", "superseded_by", sqlite_where=text("superseded_by IS NOT NULL")),
     Index("memories_once", "idempotency_key", sqlite_where=text("idempotency_key IS NOT NULL")),
     sqlite_autoincrement=True,
+)
+
+# Where to look when something new is said of somebody: the claims in the notes of memories that still hold.
+claims = Table(
+    "claims",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    # Its number among the claims of the memory.
+    Column("place", Integer, primary_key=True),
+    # Whose memory it is, whom and what it is about, as one hash.
+    Column("question", BLOB, nullable=False),
+    Index("claims_question", "question"),
+)
+
+# Messages that a model has still to read, because it failed.
+unread = Table(
+    "unread",
+    metadata,
+    Column("message_seq", Integer, ForeignKey("messages.seq", ondelete="CASCADE"), primary_key=True),
+    Column("reason", TEXT, nullable=False),
+    Column("failed_at", BigInteger, nullable=False),
 )
 
 generations = Table(

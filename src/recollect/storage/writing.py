@@ -11,8 +11,9 @@ from sqlalchemy import Connection, delete, exists, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.errors import Conflict, NotFound
-from recollect.storage import adding, lifecycle
-from recollect.storage.base import Add, Archive, Change, Derive, Edit, Link, Pin, Remove, Supersede
+from recollect.storage import adding, ledger, lifecycle
+from recollect.storage.base import Add, Archive, Change, Derive, Edit, Link, Pin, Remove, Say, Supersede
+from recollect.storage.claims import index_claims, owner_of
 from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by
 from recollect.storage.schema import associations, memories, memory_text, messages, vectors
 from recollect.types import Outcome, Scope
@@ -41,16 +42,21 @@ def _do_run(connection: Connection, works: Sequence[Work], at: int) -> list[Any]
 def apply_changes(connection: Connection, wanted: Sequence[Change], at: int) -> list[Outcome]:
     """One outcome a change, in order. Additions that stand together are written together."""
     outcomes: list[Outcome] = []
-    for bulk, run in groupby(wanted, key=_is_plain_add):
-        if bulk:
+    for kind, run in groupby(wanted, key=_in_bulk):
+        if kind is Add:
             outcomes += adding.add_all(connection, [change.draft for change in run if isinstance(change, Add)], at)
+        elif kind is Say:
+            outcomes += ledger.say_all(connection, [change for change in run if isinstance(change, Say)])
         else:
             outcomes += [_apply_one(connection, change, at) for change in run]
     return outcomes
 
 
-def _is_plain_add(change: Change) -> bool:
-    return isinstance(change, Add) and change.draft.key is None
+def _in_bulk(change: Change) -> type[Add | Say] | None:
+    """What is written together with its like; None for what is written alone."""
+    if isinstance(change, Say):
+        return Say
+    return Add if isinstance(change, Add) and change.draft.key is None else None
 
 
 def _apply_one(connection: Connection, change: Change, at: int) -> Outcome:
@@ -63,6 +69,8 @@ def _apply_one(connection: Connection, change: Change, at: int) -> Outcome:
             return _link(connection, change)
         case Add():
             return _save(connection, change, at)
+        case Say():
+            return ledger.say_all(connection, [change])[0]
         case Derive() | Archive() | Supersede() | Pin():
             return _tend(connection, change, at)
         case _:
@@ -110,6 +118,8 @@ def _edit(connection: Connection, change: Edit, at: int) -> Outcome:
     if draft.vector is not None or draft.content != known.content:
         connection.execute(delete(vectors).where(vectors.c.memory_id == change.id))
         adding.insert_vectors(connection, [(change.id, draft)])
+    if known.notes or draft.notes:
+        index_claims(connection, change.id, owner_of(known), draft.notes)
     adding.insert_changes(connection, "edit", [(change.id, known.tenant, known.user or "")], at)
     row = connection.execute(SELECT_MEMORY.where(memories.c.id == change.id)).one()
     return Outcome("stored", memory_from_row(row))

@@ -24,6 +24,8 @@ from recollect.storage.base import (
     Pin,
     Remove,
     Revision,
+    Say,
+    StoredMessage,
     Supersede,
 )
 from recollect.testing.visible import in_scope, matches
@@ -50,6 +52,8 @@ class _State:
     """Tenant, user and id of each change; its number is its place, from 1."""
     lineage: set[Derivation] = field(default_factory=set)
     revisions: dict[int, list[Revision]] = field(default_factory=dict)
+    said: dict[tuple[Scope, str], str | None] = field(default_factory=dict)
+    """The words of each message, by scope and message id."""
     last_id: int = 0
 
     def copy(self) -> _State:
@@ -60,6 +64,7 @@ class _State:
             list(self.log),
             set(self.lineage),
             {number: list(kept) for number, kept in self.revisions.items()},
+            dict(self.said),
             self.last_id,
         )
 
@@ -149,6 +154,9 @@ def _apply(state: _State, change: Change) -> Outcome:
     match change:
         case Add(draft):
             return _add(state, draft)
+        case Say(scope, message):
+            state.said.setdefault((scope, message.message_id), message.content)
+            return Outcome("stored", None)
         case Edit(number, version, draft):
             return _edit(state, number, version, draft)
         case Remove(scope, ids):
@@ -236,6 +244,8 @@ def _add(state: _State, draft: Draft) -> Outcome:
     known = _repeated(state, draft)
     if known is not None:
         return Outcome("duplicate", known, "already there")
+    if draft.message is not None and _said_otherwise(state, draft.scope, draft.message):
+        return Outcome("duplicate", None, "said in other words")
     state.last_id += 1
     return _put(state, _memory(state.last_id, draft), draft)
 
@@ -248,6 +258,10 @@ def _repeated(state: _State, draft: Draft) -> Memory | None:
     return None
 
 
+def _said_otherwise(state: _State, scope: Scope, message: StoredMessage) -> bool:
+    return state.said.setdefault((scope, message.message_id), message.content) != message.content
+
+
 def _same_call(draft: Draft, other: Draft) -> bool:
     # A retry may come from another session, so a session is no part of whose key it is.
     own_key = draft.idempotency_key is not None and draft.idempotency_key == other.idempotency_key
@@ -257,7 +271,7 @@ def _same_call(draft: Draft, other: Draft) -> bool:
 def _same_message(draft: Draft, other: Draft) -> bool:
     if draft.message is None or other.message is None or _owner(draft) != _owner(other):
         return False
-    return draft.message.message_id == other.message.message_id
+    return draft.message.message_id == other.message.message_id and draft.content == other.content
 
 
 def _same_text(draft: Draft, other: Draft) -> bool:
@@ -318,6 +332,7 @@ def _remove(state: _State, scope: Scope, ids: Sequence[int]) -> Outcome:
     gone = [state.memories[number] for number in dict.fromkeys(ids) if number in state.memories]
     gone = [memory for memory in gone if in_scope(memory, scope)]
     for memory in gone:
+        _unsay(state, state.drafts[memory.id])
         del state.memories[memory.id], state.drafts[memory.id]
         state.revisions.pop(memory.id, None)
         state.log.append((memory.tenant, memory.user, memory.id))
@@ -326,6 +341,13 @@ def _remove(state: _State, scope: Scope, ids: Sequence[int]) -> Outcome:
     state.lineage = {one for one in state.lineage if one.derived_id in left}
     _log_made_from(state, gone)
     return Outcome("stored", None, f"{len(gone)} removed")
+
+
+def _unsay(state: _State, draft: Draft) -> None:
+    """The last memory of a message takes the message with it."""
+    turns = [(each.scope, each.message.message_id) for each in state.drafts.values() if each.message is not None]
+    if draft.message is not None and turns.count((draft.scope, draft.message.message_id)) == 1:
+        del state.said[draft.scope, draft.message.message_id]
 
 
 def _owned(state: _State, scope: Scope, number: int) -> Memory:
@@ -371,6 +393,7 @@ def _memory(number: int, draft: Draft, *, version: int = 1) -> Memory:
         message_id=None if draft.message is None else draft.message.message_id,
         speaker=None if draft.message is None else draft.message.speaker,
         expires_at=draft.expires_at,
+        notes=draft.notes,
         version=version,
     )
 

@@ -159,6 +159,7 @@ class Samples:
             metadata=self.metadata(),
             expires_at=pick([None, EPOCH + timedelta(days=40_000)]),
             message=self.message(text, said_at) if self.random.random() < 0.4 else None,
+            notes=pick([{}, {"events": [], "features": {"words": 0.25}}]),
         )
 
     def message(self, text: str, said_at: datetime) -> StoredMessage:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recollect.errors import Conflict, NotFound
-from recollect.storage.base import Add, Change, Draft, Edit, Link, PartitionKey, Remove
+from recollect.storage.base import Add, Change, Draft, Edit, Link, PartitionKey, Remove, Say
 from recollect.testing.history import compare_answers, random_step
 from recollect.testing.lifecycle import LifecycleContract
 from recollect.testing.pair import Pair, Store
@@ -176,6 +176,30 @@ class StoreContract(LifecycleContract):
         assert (outcome.status, outcome.memory) == ("stored", None)
         assert "1" in outcome.reason
         pair.reference.apply([Remove(ADA, (mine.id, other.id))])
+        pair.everything([ADA, BOB])
+
+    # What was said
+
+    def test_several_memories_may_come_of_one_message_each_once(self, pair: Pair, samples: Samples) -> None:
+        message = samples.message("We moved. The lease runs until 2031.", samples.moment())
+        drafts = [replace(samples.draft(ADA, text), message=message) for text in ("We moved.", "The lease runs.")]
+        assert [end.status for end in pair.apply([Add(draft) for draft in drafts])] == ["stored", "stored"]
+        assert [end.status for end in pair.apply([Add(draft) for draft in drafts])] == ["duplicate", "duplicate"]
+        pair.everything([ADA, BOB])
+
+    def test_what_was_said_is_never_said_otherwise(self, pair: Pair, samples: Samples) -> None:
+        first = samples.message("We moved.", samples.moment())
+        pair.apply([Say(ADA, first, samples.moment()), Say(ADA, first, samples.moment())])
+        other = replace(first, content="We stayed.")
+        (end,) = pair.apply([Add(replace(samples.draft(ADA, "We stayed."), message=other))])
+        assert (end.status, end.memory) == ("duplicate", None)
+        (end,) = pair.apply([Add(replace(samples.draft(BOB, "We stayed."), message=other))])
+        assert end.status == "stored"
+        (end,) = pair.apply([Add(replace(samples.draft(ADA, "We moved."), message=first))])
+        assert end.memory is not None
+        pair.apply([Remove(ADA, (end.memory.id,))])
+        (end,) = pair.apply([Add(replace(samples.draft(ADA, "We stayed."), message=other))])
+        assert end.status == "stored"
         pair.everything([ADA, BOB])
 
     # Once only

@@ -171,6 +171,7 @@ def upgrade() -> None:
         sa.Column("idempotency_key", sa.TEXT(), nullable=True),
         sa.Column("version", sa.Integer(), server_default="1", nullable=False),
         sa.Column("pinned", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("notes", sa.TEXT(), server_default="{}", nullable=False),
         sa.ForeignKeyConstraint(
             ["message_seq"],
             ["messages.seq"],
@@ -252,6 +253,23 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["memory_id"], ["memories.id"], ondelete="CASCADE"),
     )
     op.create_index("vectors_once", "vectors", ["memory_id", "generation"], unique=True)
+    op.create_table(
+        "claims",
+        sa.Column("memory_id", sa.Integer(), nullable=False),
+        sa.Column("place", sa.Integer(), nullable=False),
+        sa.Column("question", sa.BLOB(), nullable=False),
+        sa.ForeignKeyConstraint(["memory_id"], ["memories.id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("memory_id", "place"),
+    )
+    op.create_index("claims_question", "claims", ["question"], unique=False)
+    op.create_table(
+        "unread",
+        sa.Column("message_seq", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.TEXT(), nullable=False),
+        sa.Column("failed_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["message_seq"], ["messages.seq"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("message_seq"),
+    )
     op.execute(
         """
 CREATE VIRTUAL TABLE memory_text USING fts5(
