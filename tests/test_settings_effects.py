@@ -87,6 +87,13 @@ def test_memory_durability(put: Set) -> None:
         assert manager.health().durability == "normal"
 
 
+@pytest.mark.parametrize(("extraction", "status"), [("true", "rejected"), ("false", "stored")])
+def test_memory_extraction(put: Set, extraction: str, status: str) -> None:
+    put("MEMORY_EXTRACTION", extraction)
+    with opened() as manager:
+        assert manager.remember({"role": "user", "content": "Hello there!"})[0].status == status
+
+
 @pytest.mark.parametrize(("size", "kept"), [(1, None), (2, 1)])
 def test_memory_max_cache_size(put: Set, size: int, kept: int | None) -> None:
     put("MEMORY_MAX_CACHE_SIZE", size)

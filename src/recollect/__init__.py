@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recollect.session.inmemory import InMemoryBackend
     from recollect.session.redis import RedisBackend
     from recollect.settings import MemoryConfig, get_settings
-    from recollect.types import ANY, Association, Hit, Memory, MemoryType, Outcome, Recall, Scope
+    from recollect.types import ANY, Association, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Scope
 
     MemoryAssociation = Association
     MemoryEntry = Memory
@@ -73,6 +73,7 @@ __all__ = [
     "MissingExtra",
     "NotFound",
     "Outcome",
+    "Outcomes",
     "PersistentMemory",
     "PersistentMemoryBase",
     "Recall",
@@ -154,6 +155,7 @@ _HOMES = {
         "Memory",
         "MemoryType",
         "Outcome",
+        "Outcomes",
         "Recall",
         "Scope",
     ),

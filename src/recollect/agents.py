@@ -9,7 +9,7 @@ from recollect.errors import InvalidInput
 from recollect.manager import MemoryManager
 from recollect.parts.drafts import Content
 from recollect.text import clean_text
-from recollect.types import JSON, MemoryType, Outcome, Recall
+from recollect.types import JSON, MemoryType, Outcomes, Recall
 
 
 class MemoryMixin:
@@ -39,7 +39,7 @@ class MemoryMixin:
         user: str | None = None,
         session: str | None = None,
         metadata: Mapping[str, JSON] | None = None,
-    ) -> list[Outcome]:
+    ) -> Outcomes:
         """One outcome per text or message that this agent is to remember."""
         return self._memory().remember(content, agent=self.agent_id, user=user, session=session, metadata=metadata)
 

@@ -15,6 +15,11 @@ RecollectError                     .status, for the server door
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class RecollectError(Exception):
     """Base of all errors of this package."""
@@ -66,13 +71,17 @@ class Unavailable(RecollectError):
 
 
 class ExtractionFailed(RecollectError):
-    """The model answered, but not with anything usable; its text is attached."""
+    """A model was to read something and did not give anything usable; what it answered is attached.
+
+    From `remember`, everything that needs no model is stored, as `outcomes` says, and the model is asked again later.
+    """
 
     status = 502
 
-    def __init__(self, message: str, *, text: str = "") -> None:
+    def __init__(self, message: str, *, text: str = "", outcomes: Sequence[object] = ()) -> None:
         super().__init__(message)
         self.text = text
+        self.outcomes = outcomes
 
 
 class Incompatible(RecollectError):

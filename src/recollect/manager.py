@@ -10,6 +10,7 @@ from typing import Self
 
 from recollect.embedding.base import Embedder
 from recollect.index.base import VectorEngine
+from recollect.llm.base import LLM
 from recollect.parts.foundation import Foundation
 from recollect.redaction import Redactor
 from recollect.session.base import ValueStore
@@ -40,6 +41,7 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
         faiss_index_path: str | None = None,
         embedder: Embedder | None = None,
         index: VectorEngine | None = None,
+        llm: LLM | None = None,
         short_term: ValueStore | None = None,
         clock: Clock | None = None,
         tenant: str = DEFAULT_TENANT,
@@ -60,6 +62,7 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
             self._tenant,
             embedder=embedder,
             index=index,
+            llm=llm,
             short_term=short_term,
             clock=clock,
             retention_policy=retention_policy,

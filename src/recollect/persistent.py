@@ -10,9 +10,10 @@ from typing import Self
 
 from recollect.arguments import check_limit, check_whole
 from recollect.errors import InvalidInput
+from recollect.llm.base import LLM
 from recollect.manager import MemoryManager
 from recollect.messages.message import Message
-from recollect.persistence.backends import EmbeddingBackend, as_embedder
+from recollect.persistence.backends import EmbeddingBackend, as_embedder, as_llm
 from recollect.persistence.base import (
     AnyMessage,
     Found,
@@ -24,9 +25,9 @@ from recollect.persistence.base import (
     Saved,
 )
 from recollect.persistence.stored import Stored
-from recollect.persistence.turns import asked, checked_texts, spoken
+from recollect.persistence.turns import asked, checked_texts, in_order, spoken
 from recollect.persistence.vector_stores import VectorStoreConfig, vector_store
-from recollect.types import Outcome
+from recollect.types import Outcomes
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,8 @@ class PersistentMemory(PersistentMemoryBase):
 
     With nothing but a name it runs on the embedded default, in the database that the settings name; `db_url` names
     another one, and a ready `manager` brings its own. With `on_disk=False` the memory is private and ends with this
-    object. `embedding_backend` is a model's name, an `Embedder`, or an object of another library that embeds;
+    object. `llm_backend`, an `LLM` or an object of another library that completes a prompt, reads what is recorded
+    once more. `embedding_backend` is a model's name, an `Embedder`, or an object of another library that embeds;
     `vector_store_config` is a name, or a dict or object with `provider` and `config`; with `mem0_config` everything
     runs on mem0.
     """
@@ -58,16 +60,17 @@ class PersistentMemory(PersistentMemoryBase):
         super().__init__(agent_name, user_name, session_name)
         self._keeper: Keeper
         self.llm_backend = llm_backend
+        llm = as_llm(llm_backend)
         ours = {"embedding_backend": embedding_backend, "vector_store_config": vector_store_config, "db_url": db_url}
         if mem0_config is not None:
-            _refuse("mem0_config", ours | {"manager": manager})
+            _refuse("mem0_config", ours | {"manager": manager, "llm_backend": llm_backend})
             self._keeper = _on_mem0(mem0_config, self._names)
         elif manager is not None:
-            _refuse("manager", ours | {"on_disk=False": None if on_disk else True})
+            _refuse("manager", ours | {"on_disk=False": None if on_disk else True, "llm_backend": llm_backend})
             self._keeper = Stored(manager, self._names)
         else:
             place, tidy = (db_url, _nothing) if on_disk else _private_place(self, db_url)
-            made = _manager(place, embedding_backend, vector_store_config)
+            made = _manager(place, embedding_backend, vector_store_config, llm)
             self._keeper = Stored(made, self._names, made.close, tidy)
 
     def __enter__(self) -> Self:
@@ -82,15 +85,14 @@ class PersistentMemory(PersistentMemoryBase):
         """Lets go of the store, but for a manager that was given; may be called twice."""
         self._keeper.close()
 
-    def record(self, messages: AnyMessage | Iterable[AnyMessage | None] | None) -> list[Outcome]:
-        """Remembers what users and assistants said; one outcome a message. What is known already is not stored again.
+    def record(self, messages: AnyMessage | Iterable[AnyMessage | None] | None) -> Outcomes:
+        """Remembers what users and assistants said, as far as it is worth keeping and not known already.
 
-        System and tool messages, and recalled text that comes back, are not kept: their outcome says so.
+        Greetings, secrets, system and tool messages, and recalled text that comes back, are not kept: their outcome
+        says so, and names its message.
         """
         judged = spoken(messages)
-        written = iter(self._keeper.record([each for each in judged if isinstance(each, Message)]))
-        ends = [next(written, None) if isinstance(each, Message) else each for each in judged]
-        return [end for end in (*ends, *written) if end is not None]
+        return in_order(judged, self._keeper.record([each for each in judged if isinstance(each, Message)]))
 
     def retrieve(self, query: Question, limit: int = 5, *, budget: int = 1500) -> str:
         """What is remembered on the query, as text for a prompt of at most `budget` tokens; "" when there is nothing.
@@ -119,10 +121,12 @@ class PersistentMemory(PersistentMemoryBase):
             return Recalled(success=False, memories=[], count=0, message=f"Memory could not be searched: {error}")
 
 
-def _manager(place: str | None, backend: EmbeddingBackend | None, vectors: VectorStoreConfig | None) -> MemoryManager:
+def _manager(
+    place: str | None, backend: EmbeddingBackend | None, vectors: VectorStoreConfig | None, llm: LLM | None
+) -> MemoryManager:
     store = vector_store(vectors)
     return MemoryManager(
-        db_url=place, embedder=as_embedder(backend), index=store.engine, faiss_index_path=store.faiss_path
+        db_url=place, embedder=as_embedder(backend), index=store.engine, faiss_index_path=store.faiss_path, llm=llm
     )
 
 

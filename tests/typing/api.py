@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from recollect import ConversationMemory, Hit, Memory, MemoryManager, MemoryType, Message, Outcome, Recall, aio
+from recollect import ConversationMemory, Hit, Memory, MemoryManager, MemoryType, Message, Outcomes, Recall, aio
 from recollect.aio.manager import MemoryManager as AsyncMemoryManager
 
 
 def sync(manager: MemoryManager) -> None:
     assert_type(manager.add_memory("tea", MemoryType.SEMANTIC), Memory)
     assert_type(manager.add_memory("tea", "semantic"), Memory)
-    assert_type(manager.remember(["tea", Message("user", "tea"), {"role": "user", "content": "tea"}]), list[Outcome])
+    assert_type(manager.remember(["tea", Message("user", "tea"), {"role": "user", "content": "tea"}]), Outcomes)
     assert_type(manager.recall("tea"), Recall)
     assert_type(manager.recall("tea")[0], Hit)
     assert_type([hit.score for hit in manager.recall("tea")], list[float])

@@ -162,9 +162,9 @@ class TestRemember:
         assert (hit.memory.valid_from, hit.memory.recorded_at) == (NOON - timedelta(days=3), NOON)
 
     def test_the_same_message_twice_is_a_duplicate(self, manager: MemoryManager) -> None:
-        turns = [Message("user", "Yes", message_id="1"), Message("user", "Yes", message_id="2")]
+        turns = [Message("user", "I grow tomatoes", message_id="1"), Message("user", "We keep bees", message_id="2")]
         assert [each.status for each in manager.remember(turns, session="s")] == ["stored", "stored"]
-        again = manager.remember([*turns, {"role": "user", "content": "No"}], session="s")
+        again = manager.remember([*turns, {"role": "user", "content": "The goats are gone"}], session="s")
         assert [each.status for each in again] == ["duplicate", "duplicate", "stored"]
         assert again[0].memory is not None
         assert again[0].memory.id == 1
@@ -191,9 +191,9 @@ class TestRemember:
         assert [each.memory for each in first] == [each.memory for each in again]
 
     def test_a_message_without_words_is_rejected_and_the_rest_is_kept(self, manager: MemoryManager) -> None:
-        outcomes = manager.remember([Message("assistant", None, message_id="m"), Message("user", "hello there")])
+        outcomes = manager.remember([Message("assistant", None, message_id="m"), Message("user", "We keep bees")])
         assert [(each.status, each.reason) for each in outcomes] == [
-            ("rejected", "the assistant message m has no text"),
+            ("rejected", "the assistant message has no text"),
             ("stored", ""),
         ]
 

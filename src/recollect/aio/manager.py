@@ -15,6 +15,7 @@ from recollect.aio.threads import Threads, in_thread, off_loop
 from recollect.conversation.memory import ConversationMemory as SyncConversation
 from recollect.embedding.base import Embedder
 from recollect.index.base import VectorEngine
+from recollect.llm.base import LLM
 from recollect.redaction import Redactor
 from recollect.session.base import ValueStore
 from recollect.settings import MemoryConfig
@@ -34,6 +35,7 @@ class MemoryManager:
         faiss_index_path: str | None = None,
         embedder: Embedder | None = None,
         index: VectorEngine | None = None,
+        llm: LLM | None = None,
         short_term: ValueStore | None = None,
         clock: Clock | None = None,
         tenant: str = DEFAULT_TENANT,
@@ -47,6 +49,7 @@ class MemoryManager:
             faiss_index_path=faiss_index_path,
             embedder=embedder,
             index=index,
+            llm=llm,
             short_term=short_term,
             clock=clock,
             tenant=tenant,

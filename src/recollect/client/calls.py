@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect.client.call import Call, answer_of, encode, field_of, listed, owner, which
 from recollect.client.call import query as query_of
+from recollect.client.rebuild import build
 from recollect.context.base import Context
 from recollect.messages.message import Message
 from recollect.parts.drafts import Content
@@ -20,11 +21,16 @@ from recollect.types import (
     Memory,
     MemoryType,
     Outcome,
+    Outcomes,
     Progress,
     Recall,
     Related,
     WhyNot,
 )
+
+
+def _outcomes(answer: Any) -> Outcomes:
+    return Outcomes(build(list[Outcome], answer))
 
 
 def remember(
@@ -40,12 +46,12 @@ def remember(
     at: datetime | str | None = None,
     idempotency_key: str | None = None,
     progress: Progress | None = None,
-) -> Call[list[Outcome]]:
-    """One outcome per text or message, all in one commit; what is known already is not stored again."""
+) -> Call[Outcomes]:
+    """What became of each text and message, all in one commit; what is known already is not stored again."""
     given = {"content": listed(content), "type": type, "source": source, "importance": importance}
     given |= {"metadata": metadata, "at": at, "idempotency_key": idempotency_key} | owner(agent, user, session)
     total = 1 if isinstance(content, str | Message | Mapping) else len(content)
-    return Call("POST", "/v1/remember", answer_of(list[Outcome]), encode(given), progress=progress, total=total)
+    return Call("POST", "/v1/remember", _outcomes, encode(given), progress=progress, total=total)
 
 
 def recall(

@@ -104,6 +104,15 @@ def _without_secrets(saying: Saying) -> Iterator[Saying | Verdict]:
     yield from _piece(saying, start, len(saying.text))
 
 
+def masked(text: str) -> str:
+    """The text with every sentence that holds a secret blotted out, letter by letter: what stands where stays so."""
+    if not holds_secret(text):
+        return text
+    for start, end in _secret_spans(text):
+        text = text[:start] + "█" * (end - start) + text[end:]
+    return text
+
+
 def holds_secret(text: str) -> bool:
     """Whether a text shows a password, a key, a token or a card number."""
     return _redactor().text(text) != text

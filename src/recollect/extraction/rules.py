@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from recollect.dates import Mention, find_mentions
@@ -25,14 +25,19 @@ def extract(
     and learns each candidate, so that a call recognises its own repetitions.
     """
     sayings = [saying_of(message) for message in messages]
+    return [each for found in extract_each(sayings, known, importance=importance) for each in found]
+
+
+def extract_each(
+    sayings: Sequence[Saying], known: Known | None = None, *, importance: float | None = None
+) -> Iterator[list[Candidate | Verdict]]:
+    """The same, one list a saying."""
     setting = setting_of((s.speaker for s in sayings), (s.text for s in sayings if s.role == "system"))
     memory = NothingKnown() if known is None else known
-    found: list[Candidate | Verdict] = []
     asked = False
     for saying in sayings:
-        found += extract_one(saying, replace(setting, answering=asked), memory, importance=importance)
+        yield extract_one(saying, replace(setting, answering=asked), memory, importance=importance)
         asked = saying.text.rstrip().endswith("?")
-    return found
 
 
 def extract_one(

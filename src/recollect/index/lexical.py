@@ -54,6 +54,10 @@ class Postings:
         """Words in a usual text; 0 when there is none."""
         return self._total / len(self) if len(self) else 0.0
 
+    def holds(self, term: str) -> bool:
+        """Whether any text has this word."""
+        return len(self._runs(term)[0]) > 0
+
     def add(self, id: int, terms: Sequence[str]) -> None:
         """Adds a text by its words; an id already there is replaced."""
         self.remove([id])

@@ -77,6 +77,12 @@ class Partitions:
                 self._make_room((key, generation), partition.nbytes)
         return partition
 
+    def words(self, key: PartitionKey, generation: int | None) -> Partition:
+        """The partition for what needs no vectors: the one with this generation's where it is in memory already."""
+        with self._lock:
+            loaded = (key, generation) in self._partitions
+        return self.get(key, generation if loaded else None)
+
     @contextmanager
     def reading(self, key: PartitionKey, generation: int | None = None) -> Iterator[Partition]:
         """The same, and it does not change until the block ends: keep the block short."""
@@ -125,6 +131,8 @@ class Partitions:
             partition = self._partitions.get(name)
             if partition is None:
                 partition = self._partitions[name] = self._new(key, generation)
+                if generation is not None:  # the same words are in both
+                    self._drop((key, None))
             self._partitions.move_to_end(name)
             return partition
 
@@ -174,8 +182,11 @@ class Partitions:
             self._total += size - self._sizes.get(name, 0)
             self._sizes[name] = size
             while self._total > self._capacity and len(self._partitions) > 1:
-                oldest, _ = self._partitions.popitem(last=False)
-                self._total -= self._sizes.pop(oldest, 0)
+                self._drop(next(iter(self._partitions)))
+
+    def _drop(self, name: _Name) -> None:
+        self._partitions.pop(name, None)
+        self._total -= self._sizes.pop(name, 0)
 
     def _report(self, problem: str) -> None:
         with self._lock:

@@ -10,8 +10,11 @@ from recollect.errors import InvalidInput
 from recollect.storage.base import DerivationKind
 from recollect.types import Memory, MemoryType, Record
 
-PolicyName: TypeAlias = Literal["expire", "merge", "summarize", "consolidate", "reflect", "window", "fade", "delete"]
+PolicyName: TypeAlias = Literal[
+    "extract", "expire", "merge", "summarize", "consolidate", "reflect", "window", "fade", "delete"
+]
 POLICIES: Final[tuple[PolicyName, ...]] = (
+    "extract",
     "expire",
     "merge",
     "summarize",
@@ -42,7 +45,7 @@ class UpkeepSettings:
     short_term_half_life: timedelta = timedelta(hours=6)
     floor: float = 0.3
     """The share of an importance that never fades."""
-    fade_below: float = 0.1
+    fade_below: float = 0.03
     """The faded importance below which a memory is archived."""
     keep_short_term: int = 200
     """How many short-term memories each agent, user and session keeps, the newest ones."""

@@ -9,16 +9,17 @@ from typing import Any, TypeAlias
 
 from recollect.arguments import check_moment, check_name, check_own_type, check_unit
 from recollect.errors import InvalidType
+from recollect.extraction.gate import masked
 from recollect.jsonvalue import copy_json_object
 from recollect.messages.message import Message, as_message
 from recollect.storage.base import Draft, StoredMessage
 from recollect.text import clean_text, content_hash, lexical_keys
-from recollect.types import JSON, MemoryType, Outcome, Scope
+from recollect.types import JSON, MemoryType, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any]
 DEFAULT_IMPORTANCE = 0.5
-_PASSING = (MemoryType.SHORT_TERM, MemoryType.WORKING)
-_TRUST = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
+"""Of a text that somebody handed in to be kept; what is found in it can only add to it."""
+PASSING = (MemoryType.SHORT_TERM, MemoryType.WORKING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,26 @@ def common(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One thing that a call hands in: a text, or a message."""
+
+    text: str | None
+    """Its words; None for a message that has none (only calls, only pictures)."""
+    message: Message | None = None
+    once: str | None = None
+    """The idempotency key."""
+
+
+def told(content: Content, once: str | None = None) -> Told:
+    """What was handed in, checked."""
+    if isinstance(content, str):
+        return Told(clean_text(content), None, once)
+    message = as_message(content)
+    text = spoken_text(message)
+    return Told(None if text is None else clean_text(text), message, once)
+
+
 def listed(content: Content | Sequence[Content]) -> list[Content]:
     """One content or several, as a list."""
     given: object = content
@@ -72,34 +93,17 @@ def listed(content: Content | Sequence[Content]) -> list[Content]:
     return list(content)
 
 
-def draft_or_rejection(content: Content, call: Common, once: str | None = None) -> Draft | Outcome:
-    """A draft; or the outcome for a message that says nothing in words."""
-    if isinstance(content, str):
-        return text_draft(content, call, once=once, deduplicate=True)
-    message = as_message(content)
-    text = spoken_text(message)
-    if text is None:
-        return Outcome("rejected", None, f"the {message.role} message {message.message_id} has no text")
-    return _message_draft(message, text, call, once)
-
-
 def text_draft(
-    text: object,
-    call: Common,
-    *,
-    once: str | None = None,
-    deduplicate: bool = False,
-    key: str | None = None,
-    value: JSON = None,
+    text: object, call: Common, *, key: str | None = None, value: JSON = None, importance: float | None = None
 ) -> Draft:
-    """A draft from a plain text."""
+    """A draft from a plain text, kept whatever is there already."""
     content = clean_text(text)
     kind = call.type or MemoryType.SEMANTIC
     return Draft(
         content=content,
         type=kind,
         scope=call.scope,
-        importance=DEFAULT_IMPORTANCE if call.importance is None else call.importance,
+        importance=_first_given(call.importance, importance, DEFAULT_IMPORTANCE),
         recorded_at=call.now,
         valid_from=call.at or call.now,
         content_hash=content_hash(content),
@@ -109,9 +113,59 @@ def text_draft(
         key=key,
         value=value,
         expires_at=_expiry(kind, call),
-        idempotency_key=once,
-        deduplicate=deduplicate,
     )
+
+
+def message_draft(text: str, message: Message, call: Common, type: MemoryType) -> Draft:
+    """A draft from words of a message, or of a model that read it."""
+    kind = call.type or type
+    return Draft(
+        content=text,
+        type=kind,
+        scope=call.scope,
+        importance=_first_given(call.importance, DEFAULT_IMPORTANCE),
+        recorded_at=call.now,
+        valid_from=message.timestamp,
+        content_hash=content_hash(text),
+        terms=lexical_keys(text),
+        source=call.source or "conversation",
+        trust=message.role,
+        metadata={**message.metadata, **call.metadata},
+        message=stored_message(message),
+        expires_at=_expiry(kind, call),
+    )
+
+
+def stored_message(message: Message) -> StoredMessage:
+    """A message as the ledger keeps it."""
+    return StoredMessage(
+        message.message_id,
+        message.role,
+        spoken_text(message),
+        message.timestamp,
+        message.name or message.role,
+        message.to_dict(),
+    )
+
+
+def without_secrets(message: Message) -> Message:
+    """The message with its secrets blotted out, everything else where it stood; itself when it has none."""
+    content = message.content
+    if isinstance(content, str):
+        return _with_content(message, masked(content))
+    if isinstance(content, list):
+        return _with_content(message, [_masked_part(part) for part in content])
+    return message
+
+
+def _masked_part(part: Any) -> Any:
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return {**part, "text": masked(part["text"])}
+    return part
+
+
+def _with_content(message: Message, content: Any) -> Message:
+    return message if content == message.content else Message.from_dict({**message.to_dict(), "content": content})
 
 
 def spoken_text(message: Message) -> str | None:
@@ -125,32 +179,9 @@ def spoken_text(message: Message) -> str | None:
     return None
 
 
-def _message_draft(message: Message, text: str, call: Common, once: str | None) -> Draft:
-    content, kind = clean_text(text), call.type or MemoryType.EPISODIC
-    return Draft(
-        content=content,
-        type=kind,
-        scope=call.scope,
-        importance=DEFAULT_IMPORTANCE if call.importance is None else call.importance,
-        recorded_at=call.now,
-        valid_from=message.timestamp,
-        content_hash=content_hash(content),
-        terms=lexical_keys(content),
-        source=call.source or "conversation",
-        trust=_TRUST[message.role],
-        metadata={**message.metadata, **call.metadata},
-        message=StoredMessage(
-            message.message_id,
-            message.role,
-            content,
-            message.timestamp,
-            message.name or message.role,
-            message.to_dict(),
-        ),
-        expires_at=_expiry(kind, call),
-        idempotency_key=once,
-    )
+def _first_given(*values: float | None) -> float:
+    return next(value for value in values if value is not None)
 
 
 def _expiry(kind: MemoryType, call: Common) -> datetime | None:
-    return call.now + call.short_term_ttl if kind in _PASSING else None
+    return call.now + call.short_term_ttl if kind in PASSING else None

@@ -9,10 +9,13 @@ from pathlib import Path
 from recollect.embedding.base import Embedder
 from recollect.index.base import VectorEngine
 from recollect.index.partitions import Partitions
+from recollect.llm.base import LLM
 from recollect.parts import checking, importing, transfer
 from recollect.parts.checking import CheckReport, RepairReport
 from recollect.parts.importing import ImportReport
+from recollect.parts.learning import Learning
 from recollect.parts.memories import Memories
+from recollect.parts.reading import Reader
 from recollect.parts.recaller import Recaller
 from recollect.parts.reembedding import reembed
 from recollect.parts.transfer import ExportReport
@@ -29,7 +32,12 @@ class Engine:
     """Everything that stands on one database file."""
 
     def __init__(
-        self, config: MemoryConfig, embedder: Embedder | None, clock: Clock, index: VectorEngine | None = None
+        self,
+        config: MemoryConfig,
+        embedder: Embedder | None,
+        clock: Clock,
+        index: VectorEngine | None = None,
+        llm: LLM | None = None,
     ) -> None:
         self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
         self.store = SQLiteStore.open(database_url(config), durability=config.durability, clock=clock)
@@ -46,6 +54,8 @@ class Engine:
         self.executions = ExecutionLog(self.store, config.audit_key)
         self.sessions = SessionLog(self.store)
         self.memories = Memories(self.store, self.vectors, clock)
+        reader = Reader(self.store, self.vectors, self.partitions, gate=config.extraction)
+        self.learning = Learning(self.store, self.vectors, reader, llm)
         self.recaller = Recaller(self.store, self.vectors, self.partitions, clock)
 
     def reembed(self, progress: Progress | None) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from recollect.embedding.base import Embedder
 from recollect.errors import Closed
 from recollect.index.base import VectorEngine
+from recollect.llm.base import LLM
 from recollect.parts.conversations import Conversations
 from recollect.parts.executions import Executions
 from recollect.parts.forgetting import Forgetting
@@ -29,6 +30,7 @@ from recollect.types import Clock
 
 if TYPE_CHECKING:
     from recollect.parts.engine import Engine
+    from recollect.parts.learning import Learning
     from recollect.parts.memories import Memories
     from recollect.parts.recaller import Recaller
 
@@ -47,6 +49,7 @@ class Foundation:
         *,
         embedder: Embedder | None = None,
         index: VectorEngine | None = None,
+        llm: LLM | None = None,
         short_term: ValueStore | None = None,
         clock: Clock | None = None,
         retention_policy: str = "session",
@@ -59,12 +62,14 @@ class Foundation:
         self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
         self._embedder = embedder
         self._index = index
+        self.llm = llm
         self._base = base
         self._for_tenant = partial(
             Foundation,
             config,
             embedder=embedder,
             index=index,
+            llm=llm,
             short_term=short_term,
             clock=clock,
             retention_policy=retention_policy,
@@ -104,6 +109,10 @@ class Foundation:
     @property
     def memories(self) -> Memories:
         return self.open().memories
+
+    @property
+    def learning(self) -> Learning:
+        return self.open().learning
 
     @property
     def recaller(self) -> Recaller:
@@ -154,7 +163,7 @@ class Foundation:
         # SQLAlchemy and numpy come with the engine; a program that only imports the package never waits for them.
         from recollect.parts.engine import Engine
 
-        return Engine(self.config, self._chosen_embedder(), self.now, self._index)
+        return Engine(self.config, self._chosen_embedder(), self.now, self._index, self.llm)
 
     def _chosen_embedder(self) -> Embedder | None:
         if not self.config.enable_vector_search:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from recollect.arguments import check_whole
 from recollect.errors import Conflict, InvalidInput, NotFound
-from recollect.parts.drafts import Common, Content, draft_or_rejection, listed, text_draft
+from recollect.parts.drafts import Common, text_draft
+from recollect.parts.reading import importance_of, notes_on
 from recollect.parts.vectors import Vectors
 from recollect.storage.base import Add, Draft, Edit, Link, Remove
 from recollect.text import clean_text, content_hash, lexical_keys
@@ -75,18 +76,8 @@ class Memories:
 
     def add(self, contents: Sequence[str], call: Common, progress: Progress | None = None) -> list[Memory]:
         """Each text as a memory of its own, whatever is there already."""
-        drafts = [text_draft(content, call) for content in contents]
+        drafts = [text_draft(content, call, importance=importance_of(content, call)) for content in contents]
         return [_stored(outcome) for outcome in self._write(drafts, progress)]
-
-    def remember(
-        self, content: Content | Sequence[Content], call: Common, once: str | None, progress: Progress | None = None
-    ) -> list[Outcome]:
-        """Texts and messages; what is known already is recognised."""
-        contents = listed(content)
-        keys = _numbered(once, len(contents))
-        judged = [draft_or_rejection(item, call, key) for item, key in zip(contents, keys, strict=True)]
-        written = iter(self._write([item for item in judged if isinstance(item, Draft)], progress))
-        return [next(written) if isinstance(item, Draft) else item for item in judged]
 
     def save(self, call: Common, key: str, value: JSON, text: str) -> Memory:
         """A value under a key of its agent; saving again replaces it."""
@@ -161,13 +152,6 @@ def _stored(outcome: Outcome) -> Memory:
     return outcome.memory
 
 
-def _numbered(once: str | None, count: int) -> list[str | None]:
-    if once is None:
-        return [None] * count
-    key = clean_text(once, "idempotency_key")
-    return [key] if count == 1 else [f"{key}#{n}" for n in range(count)]
-
-
 def _expired(memory: Memory, now: datetime) -> bool:
     return memory.expires_at is not None and memory.expires_at <= now
 
@@ -190,6 +174,7 @@ def _patched(known: Memory, patch: Patch) -> Draft:
         key=known.key,
         value=known.value,
         expires_at=known.expires_at,
+        notes=known.notes if content == known.content else notes_on(content, known),
     )
 
 

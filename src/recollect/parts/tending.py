@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from recollect.errors import ExtractionFailed, Unavailable
 from recollect.lifecycle import archive, consolidate, duplicates, prune, reflect, summaries
 from recollect.lifecycle.base import POLICIES, Decision, PolicyName, Subject, UpkeepSettings
 from recollect.lifecycle.summaries import Work
-from recollect.llm.base import LLM
+from recollect.llm.base import Usage
+from recollect.llm.metered import Metered
 from recollect.parts import deriving
 from recollect.parts.deriving import Derived, Recipe
+from recollect.parts.drafts import common
 from recollect.parts.keeping import Done, Keeper, Plan, left_after, plans_for
 from recollect.reconcile.duplicates import Fingerprint, fingerprint, says_the_same
 from recollect.types import JSON, Clock, FloatArray, Memory, Scope
 
 if TYPE_CHECKING:
+    from recollect.parts.learning import Learning
     from recollect.parts.vectors import Vectors
 
+_MOST_UNREAD: Final = 1000
 _RECIPES: Final[dict[PolicyName, Recipe]] = {
     "summarize": deriving.SUMMARY,
     "consolidate": deriving.CONSOLIDATION,
@@ -36,8 +40,10 @@ class Tools:
     vectors: Vectors
     settings: UpkeepSettings
     clock: Clock
-    llm: LLM | None
+    llm: Metered | None
     dry_run: bool
+    learning: Learning
+    short_term_ttl: timedelta
 
 
 class Tending:
@@ -50,6 +56,11 @@ class Tending:
         self._tools = tools
         self._subjects: list[Subject] = []
 
+    @property
+    def usage(self) -> Usage:
+        """What a model was asked so far."""
+        return Usage() if self._tools.llm is None else self._tools.llm.usage
+
     def tend(self, scope: Scope, policies: Sequence[PolicyName]) -> None:
         """Every policy over one user's memories, each on what the one before has left."""
         self._subjects = self._tools.keeper.subjects(scope)
@@ -57,11 +68,30 @@ class Tending:
         for name in POLICIES:
             if name not in policies:
                 continue
-            if name not in _RECIPES:
+            if name == "extract":
+                self._read_again(scope)
+            elif name not in _RECIPES:
                 self._settle(self._plans(name))
             elif name != "reflect" or scope.session is None:  # a period is more than one session
                 for plan in self._derivations(name, scope):
                     self._settle([plan])
+
+    def _read_again(self, scope: Scope) -> None:
+        """What a model failed to read when it was said."""
+        tools = self._tools
+        if tools.llm is None:
+            return
+        if tools.dry_run:
+            self.decisions += [
+                _to_be_read(turn[1].content or "") for turn in tools.learning.unread(scope, _MOST_UNREAD)
+            ]
+            return
+        call = common(scope, tools.clock(), tools.short_term_ttl)
+        try:
+            while (ended := tools.learning.catch_up(scope, call, tools.llm)) is not None:
+                self.decisions += [_read(end.memory) for end in ended if end.status == "stored" and end.memory]
+        except ExtractionFailed as error:
+            self.problems.append(f"extract: {error}")
 
     def _plans(self, name: PolicyName) -> list[Plan]:
         now, settings = self._tools.clock(), self._tools.settings
@@ -114,6 +144,14 @@ class Tending:
         done = [Done(plan) for plan in plans] if tools.dry_run else tools.keeper.carry_out(plans, tools.clock())
         self.decisions += [each.decision for each in done]
         self._subjects = left_after(self._subjects, done)
+
+
+def _to_be_read(content: str) -> Decision:
+    return Decision("extract", "derived", None, content, "a model failed to read it, and is to read it again")
+
+
+def _read(memory: Memory) -> Decision:
+    return Decision("extract", "derived", memory.id, memory.content, f"read by a model from {memory.message_id}")
 
 
 def _decided(name: PolicyName, subjects: Sequence[Subject], now: datetime, settings: UpkeepSettings) -> list[Decision]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from recollect.errors import InvalidInput, InvalidType
 from recollect.lifecycle.base import DEFAULT_POLICIES, POLICIES, Action, Decision, PolicyName, UpkeepSettings
-from recollect.llm.base import LLM
+from recollect.llm.base import LLM, Usage
+from recollect.llm.metered import Metered
 from recollect.parts.schedule import Schedule, check_interval
 from recollect.types import Progress, Record, Scope
 
@@ -29,6 +30,8 @@ class UpkeepReport(Record):
     """What could not be done this time, one sentence each; it is tried again at the next run."""
     skipped: str | None = None
     """Why nothing was looked at; None when it was."""
+    usage: Usage = field(default_factory=Usage)
+    """What a model was asked for it."""
 
     def count(self, action: Action) -> int:
         """How many memories were removed, archived, merged or derived."""
@@ -65,7 +68,7 @@ class Upkeep:
         """The arguments of a call, checked. Without settings, the manager's own session timeout holds."""
         timeout = timedelta(seconds=self._parts.config.session_timeout)
         chosen = settings or UpkeepSettings(session_timeout=timeout)
-        return UpkeepOrder(scope, _check_policies(policies), chosen, llm, dry_run)
+        return UpkeepOrder(scope, _check_policies(policies), chosen, llm or self._parts.llm, dry_run)
 
     def run(
         self, order: UpkeepOrder, every: timedelta | float | None = None, progress: Progress | None = None
@@ -92,7 +95,18 @@ class Upkeep:
 
         engine = self._parts.open()
         keeper = Keeper(engine.store, self._tenant, self._parts.now)
-        tending = Tending(Tools(keeper, engine.vectors, order.settings, self._parts.now, order.llm, order.dry_run))
+        meter = None if order.llm is None else Metered(order.llm)
+        tools = Tools(
+            keeper,
+            engine.vectors,
+            order.settings,
+            self._parts.now,
+            meter,
+            order.dry_run,
+            engine.learning,
+            self._parts.short_term_ttl,
+        )
+        tending = Tending(tools)
         if order.dry_run:
             return self._tended(tending, keeper.users(order.scope), order, progress)
         with keeper:
@@ -110,7 +124,9 @@ class Upkeep:
             tending.tend(replace(order.scope, user=user), order.policies)
             if progress is not None:
                 progress(done, len(users))
-        return UpkeepReport(tending.examined, tuple(tending.decisions), order.dry_run, tuple(tending.problems))
+        return UpkeepReport(
+            tending.examined, tuple(tending.decisions), order.dry_run, tuple(tending.problems), usage=tending.usage
+        )
 
 
 def _check_policies(names: object) -> tuple[PolicyName, ...]:

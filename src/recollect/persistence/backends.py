@@ -1,4 +1,4 @@
-"""Back ends as programs have them → an `Embedder`."""
+"""Back ends as programs have them → an `Embedder`, an `LLM`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from recollect.embedding.base import Embedder, EmbedderIdentity, Kind
 from recollect.errors import Incompatible, InvalidType, RecollectError, Unavailable
+from recollect.llm.base import LLM
 from recollect.types import FloatArray
 
 EmbeddingBackend: TypeAlias = object
@@ -30,6 +31,40 @@ def as_embedder(backend: EmbeddingBackend | None) -> Embedder | None:
     if isinstance(getattr(backend, "identity", None), EmbedderIdentity):
         return cast(Embedder, backend)
     return BackendEmbedder(backend)
+
+
+def as_llm(backend: object | None) -> LLM | None:
+    """The back end as a language model; None stays None, and means that nothing needs one."""
+    if backend is None or callable(getattr(backend, "complete", None)):
+        return cast("LLM | None", backend)
+    for name in ("invoke", "generate", "__call__"):
+        method = getattr(backend, name, None)
+        if callable(method) and not isinstance(backend, type):
+            return BackendLLM(method, type(backend).__name__)
+    raise InvalidType(
+        f"llm_backend is a {type(backend).__name__}: give an LLM (complete), an object with invoke or generate, or a "
+        "function that takes a prompt and gives the model's text"
+    )
+
+
+class BackendLLM:
+    """An `LLM` over a function of another library, which limits its answers by itself."""
+
+    def __init__(self, ask: Callable[[str], Any], name: str) -> None:
+        self._ask = ask
+        self._name = name
+
+    def complete(self, prompt: str, *, max_tokens: int) -> str:  # noqa: ARG002 - the library has settings of its own
+        try:
+            answer = _finished(self._ask(prompt))
+        except RecollectError:
+            raise
+        except Exception as error:  # any library may stand behind it; the caller is told
+            raise Unavailable(f"the language model {self._name} failed: {error}") from error
+        text = getattr(answer, "content", answer)
+        if not isinstance(text, str):
+            raise Unavailable(f"the language model {self._name} gave a {type(answer).__name__}, not a text")
+        return text
 
 
 class BackendEmbedder:

@@ -11,7 +11,7 @@ from recollect.arguments import check_name
 from recollect.conversation.memory import ConversationMemory
 from recollect.errors import InvalidInput
 from recollect.messages.message import Message
-from recollect.types import Outcome
+from recollect.types import Outcome, Outcomes
 
 if TYPE_CHECKING:
     from recollect.tools import MemoryTools
@@ -105,7 +105,7 @@ class PersistentMemoryBase(ABC):
 
     @abstractmethod
     def record(self, messages: AnyMessage | Iterable[AnyMessage | None] | None) -> list[Outcome]:
-        """Remembers what was said; one outcome a message."""
+        """Remembers what was said, and says what became of it."""
 
     @abstractmethod
     def retrieve(self, query: Question, limit: int = 5) -> str:
@@ -138,8 +138,8 @@ class Found:
 class Keeper(Protocol):
     """What `PersistentMemory` stands on: this package's own engine, or mem0."""
 
-    def record(self, messages: Sequence[Message]) -> list[Outcome]:
-        """Remembers messages of users and assistants; one outcome each."""
+    def record(self, messages: Sequence[Message]) -> Outcomes:
+        """Remembers messages of users and assistants; every outcome names its message."""
         ...
 
     def context(self, query: str, limit: int, budget: int) -> str:

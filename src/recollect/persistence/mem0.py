@@ -15,7 +15,7 @@ from recollect.messages.message import Message
 from recollect.messages.openai import format_for_openai
 from recollect.parts.prompting import prompt_context
 from recollect.persistence.base import Found, Names, Saved
-from recollect.types import Hit, Memory, MemoryType, Outcome, Recall
+from recollect.types import Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Status
 
 
 class Mem0:
@@ -30,15 +30,15 @@ class Mem0:
         given = {"agent_id": names.agent, "user_id": names.user, "run_id": names.session}
         self._scope = {key: name for key, name in given.items() if name is not None}
 
-    def record(self, messages: Sequence[Message]) -> list[Outcome]:
+    def record(self, messages: Sequence[Message]) -> Outcomes:
         if not messages:
-            return []
+            return Outcomes()
         with _translated():
             kept = _results(self._memory.add(format_for_openai(messages), **self._scope))
         # mem0 says what it kept, not of which message, and nothing when its model could not be reached.
-        if not kept:
-            return [Outcome("rejected", None, "mem0 kept nothing of these messages")] * len(messages)
-        return [Outcome("stored", None, f"mem0 keeps {len(kept)} memories of these messages")] * len(messages)
+        status: Status = "stored" if kept else "rejected"
+        reason = f"mem0 keeps {len(kept)} memories of these messages" if kept else "mem0 kept nothing of these messages"
+        return Outcomes(Outcome(status, None, reason, message.message_id) for message in messages)
 
     def context(self, query: str, limit: int, budget: int) -> str:
         rows = self._rows(query, limit)

@@ -8,7 +8,7 @@ from recollect.context.defuse import defused, defused_name
 from recollect.manager import MemoryManager
 from recollect.messages.message import Message
 from recollect.persistence.base import Found, Names, Saved
-from recollect.types import JSON, Hit, MemoryType, Outcome
+from recollect.types import JSON, Hit, MemoryType, Outcome, Outcomes
 
 _KEPT = ("stored", "duplicate", "superseded")
 
@@ -21,7 +21,7 @@ class Stored:
         self._names = names
         self._when_closed = when_closed
 
-    def record(self, messages: Sequence[Message]) -> list[Outcome]:
+    def record(self, messages: Sequence[Message]) -> Outcomes:
         names = self._names
         return self._manager.remember(list(messages), agent=names.agent, user=names.user, session=names.session)
 

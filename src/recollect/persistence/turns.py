@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from recollect.context.base import without_recalled
@@ -11,7 +12,7 @@ from recollect.messages.message import Message, as_message
 from recollect.parts.drafts import spoken_text
 from recollect.persistence.base import AnyMessage, Question
 from recollect.text import check_unicode, clean_text
-from recollect.types import JSON, Outcome
+from recollect.types import JSON, Outcome, Outcomes
 
 LONGEST_QUESTION = 2_000
 """Characters of a conversation's end that are looked up; what came before is not what is being asked."""
@@ -24,6 +25,16 @@ def spoken(messages: AnyMessage | Iterable[AnyMessage | None] | None) -> list[Me
     if isinstance(several, str) or not isinstance(several, Iterable):
         raise InvalidType(f"messages must be a message or a list of them, not {type(several).__name__}")
     return [_judged(message) for message in several if message is not None]
+
+
+def in_order(judged: Sequence[Message | Outcome], ended: Outcomes) -> Outcomes:
+    """The outcomes as the messages came, those that were never handed on among them; a model's own come last."""
+    of_message: dict[str | None, list[Outcome]] = defaultdict(list)
+    for end in ended:
+        of_message[end.message_id].append(end)
+    first = [[each] if isinstance(each, Outcome) else of_message.pop(each.message_id, []) for each in judged]
+    rest = [end for ends in of_message.values() for end in ends]
+    return Outcomes([*(end for ends in first for end in ends), *rest], ended.usage)
 
 
 def asked(query: Question) -> str:
@@ -42,10 +53,10 @@ def asked(query: Question) -> str:
 def _judged(given: AnyMessage) -> Message | Outcome:
     message = as_message(given)
     if message.role not in _REMEMBERED_ROLES:
-        return Outcome("rejected", None, f"a {message.role} message is not something said to remember")
+        return _refused(message, "system", f"a {message.role} message is not something said to remember")
     text = spoken_text(message)
     if text is None:
-        return Outcome("rejected", None, f"the {message.role} message {message.message_id} has no text")
+        return _refused(message, "empty", f"the {message.role} message has no text")
     named = isinstance(given, Message) or bool(given.get("message_id") or given.get("id"))
     return _news(message, text, None if named else str(given.get("timestamp") or ""))
 
@@ -54,13 +65,17 @@ def _news(message: Message, text: str, said_at: str | None) -> Message | Outcome
     """The message as it is remembered; `said_at` is given where it came without an id of its own."""
     fresh = without_recalled(text)
     if not fresh.strip():
-        return Outcome("rejected", None, "only what was recalled, coming back")
+        return _refused(message, "echo", "only what was recalled, coming back")
     changes: dict[str, JSON] = {}
     if fresh != text:
         changes["content"] = fresh
     if said_at is not None:
         changes["message_id"] = _own_id(message, fresh, said_at)
     return Message.from_dict({**message.to_dict(), **changes}) if changes else message
+
+
+def _refused(message: Message, rule: str, reason: str) -> Outcome:
+    return Outcome("rejected", None, reason, message.message_id, rule)
 
 
 def _own_id(message: Message, text: str, said_at: str) -> str:

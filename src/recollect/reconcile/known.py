@@ -25,11 +25,12 @@ class _Entry:
 class KnownTexts:
     """What a store holds, as far as the caller gives it, and what this call has learned.
 
-    Give the memories that could be twins: all of a small scope, or the best lexical hits for each text of the call.
-    For one thread.
+    Give the memories that could be twins: all of a small scope, or the best lexical hits for each text of the call,
+    and then also which of the call's `words` the scope holds at all. For one thread.
     """
 
-    def __init__(self, known: Iterable[tuple[int | str, Saying]] = ()) -> None:
+    def __init__(self, known: Iterable[tuple[int | str, Saying]] = (), words: Iterable[str] = ()) -> None:
+        self._words = set(words)
         self._entries: list[_Entry] = []
         self._by_term: dict[str, list[int]] = defaultdict(list)
         self._by_plain: dict[str, list[int]] = defaultdict(list)
@@ -50,7 +51,8 @@ class KnownTexts:
     def novelty(self, text: str) -> float:
         """The share of its telling words that nothing known holds, 0…1."""
         words = query_terms(text)
-        return sum(word not in self._by_term for word in words) / len(words) if words else 0.0
+        new = sum(word not in self._by_term and word not in self._words for word in words)
+        return new / len(words) if words else 0.0
 
     def learn(self, saying: Saying) -> None:
         """From now on this is known as well, under the message's id."""

@@ -11,7 +11,7 @@ from recollect.arguments import check_limit, check_moment, check_whole, make_fil
 from recollect.context.base import Context
 from recollect.parts.drafts import Content
 from recollect.parts.prompting import prompt_context
-from recollect.types import JSON, AnyUser, ArmScore, MemoryType, Outcome, Progress, Recall, WhyNot
+from recollect.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, WhyNot
 from recollect.verbs.base import Verbs
 
 
@@ -32,10 +32,14 @@ class RecallVerbs(Verbs):
         at: datetime | str | None = None,
         idempotency_key: str | None = None,
         progress: Progress | None = None,
-    ) -> list[Outcome]:
-        """One outcome per text or message, all in one commit; what is known already is not stored again."""
+    ) -> Outcomes:
+        """What became of each text and message, all in one commit; what is known already is not stored again.
+
+        A text is kept as it is. A message is read: greetings, secrets, repetitions and the like are refused with
+        their reason, and stay in the ledger of what was said.
+        """
         call = self._call(agent, user, session, type, source, metadata, importance=importance, at=at)
-        return self._parts.memories.remember(content, call, idempotency_key, progress)
+        return self._parts.learning.remember(content, call, idempotency_key, progress)
 
     def recall(
         self,

@@ -140,7 +140,7 @@ def test_a_file_that_is_no_database_is_damaged_data(recollect: Recollect, tmp_pa
 def test_a_claude_export_becomes_memories_once(recollect: Recollect, tmp_path: Path) -> None:
     turns = [
         {"uuid": "1", "sender": "human", "text": "I moved to Oslo", "created_at": "2026-01-01T10:00:00Z"},
-        {"uuid": "2", "sender": "assistant", "text": "How is it there?", "created_at": "2026-01-01T10:00:05Z"},
+        {"uuid": "2", "sender": "assistant", "text": "Oslo is cold in January", "created_at": "2026-01-01T10:00:05Z"},
     ]
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps([{"uuid": "c1", "name": "Moving", "chat_messages": turns}]))

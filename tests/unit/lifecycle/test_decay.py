@@ -42,9 +42,9 @@ def test_short_term_memory_is_recent_for_an_hour() -> None:
 
 
 def test_ordinary_importance_never_fades_away_and_little_importance_does() -> None:
-    old = [subject(number, days=3_650, importance=number / 10) for number in range(1, 10)]
-    assert [each.id for each in faded(old, NOW, SETTINGS)] == [1, 2, 3]
-    assert faded(old, NOW, SETTINGS)[0].reason == "importance 0.1 has faded to 0.03 in 3650.0 days without use"
+    old = [subject(number, days=3_650, importance=number / 30) for number in range(1, 10)]
+    assert [each.id for each in faded(old, NOW, SETTINGS)] == [1, 2]
+    assert faded(old, NOW, SETTINGS)[0].reason == "importance 0.0333333 has faded to 0.01 in 3650.0 days without use"
 
 
 def test_what_is_archived_or_has_ended_does_not_fade_again() -> None:

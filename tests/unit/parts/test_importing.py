@@ -21,7 +21,10 @@ def _fill(manager: MemoryManager) -> None:
     milk = manager.add_memory("Ann likes milk", importance=0.9, user="ann", at="2024-02-29T12:00:00+05:30")
     manager.add_memory_association(tea.id, milk.id, "goes_with", 0.4, user="ann")
     manager.remember(
-        [{"role": "user", "content": "hello there", "name": "Ann"}, {"role": "assistant", "content": "good day"}],
+        [
+            {"role": "user", "content": "I moved to Oslo", "name": "Ann"},
+            {"role": "assistant", "content": "Oslo has cold winters"},
+        ],
         user="ann",
         session="s1",
     )

@@ -58,7 +58,7 @@ def test_expired_memories_are_really_removed(manager: MemoryManager, clock: Manu
 def test_a_dry_run_says_the_same_and_changes_nothing(manager: MemoryManager, clock: ManualClock) -> None:
     say(manager, CATS, START)
     manager.add_memory("the kettle is on", "short_term")
-    manager.add_memory("a passing thought", importance=0.1)
+    manager.add_memory("a passing thought", importance=0.02)
     clock.advance(days=100)
     before = manager.list_memories(user=ANY)
     planned = manager.upkeep(policies=POLICIES, dry_run=True, settings=FEW)
@@ -81,7 +81,7 @@ def test_what_would_cost_recall_is_done_only_when_asked_for(manager: MemoryManag
 def test_a_second_run_changes_nothing(manager: MemoryManager, clock: ManualClock) -> None:
     for week in range(4):
         say(manager, CATS, START - timedelta(days=7 * week), session=f"s{week}")
-    manager.add_memories(["The bank is closed today.", "the bank is closed today", "note"], importance=0.1)
+    manager.add_memories(["The bank is closed today.", "the bank is closed today", "note"], importance=0.02)
     clock.advance(days=100)
     first = manager.upkeep(settings=FEW)
     assert {each.action for each in first.decisions} == {"merged", "derived", "archived"}
@@ -91,18 +91,18 @@ def test_a_second_run_changes_nothing(manager: MemoryManager, clock: ManualClock
 
 
 def test_nothing_pinned_recent_or_important_goes(manager: MemoryManager, clock: ManualClock) -> None:
-    fleeting = [manager.add_memory(f"fleeting {n}", importance=0.05) for n in range(3)]
+    fleeting = [manager.add_memory(f"fleeting {n}", importance=0.02) for n in range(3)]
     manager.pin(fleeting[0].id)
     manager.add_memory("important", importance=0.9)
     clock.advance(days=6.9)
     assert manager.upkeep().decisions == ()
     clock.advance(days=1)
-    manager.add_memory("young", importance=0.05)
+    manager.add_memory("young", importance=0.02)
     assert [each.id for each in manager.upkeep().decisions] == [fleeting[1].id, fleeting[2].id]
 
 
 def test_archived_memories_can_be_restored_until_they_are_deleted(manager: MemoryManager, clock: ManualClock) -> None:
-    first, second = manager.add_memories(["a red umbrella", "a blue umbrella"], importance=0.05)
+    first, second = manager.add_memories(["a red umbrella", "a blue umbrella"], importance=0.02)
     clock.advance(days=10)
     manager.upkeep()
     assert list(manager.recall("umbrella")) == []

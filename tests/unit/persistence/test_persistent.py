@@ -68,7 +68,7 @@ def test_a_history_recorded_after_every_turn_is_kept_once(memory: PersistentMemo
 
 
 def test_the_same_words_at_another_time_are_another_turn(memory: PersistentMemory, manager: MemoryManager) -> None:
-    said = {"role": "user", "content": "Yes, do it"}
+    said = {"role": "user", "content": "I ran ten miles today"}
     days = ["2024-05-04T10:00:00Z", "2024-05-05T10:00:00Z"]
     memory.record([{**said, "timestamp": day} for day in days])
     memory.record([{**said, "timestamp": day} for day in days])

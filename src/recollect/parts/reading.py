@@ -1,0 +1,127 @@
+"""What is told → candidates and verdicts: read by rules, against what the scope holds already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from recollect.extraction.base import Candidate, Known, NothingKnown, Saying, Verdict
+from recollect.extraction.gate import Setting
+from recollect.extraction.notes import notes_of
+from recollect.extraction.rules import candidate_of, extract_each
+from recollect.parts.drafts import DEFAULT_IMPORTANCE, PASSING, Common, Told
+from recollect.reconcile.known import KnownTexts
+from recollect.storage.base import PartitionKey
+from recollect.text import clean_text, query_terms
+from recollect.types import JSON, Memory, Scope
+
+if TYPE_CHECKING:
+    from recollect.index.partitions import Partitions
+    from recollect.parts.vectors import Vectors
+    from recollect.storage.sqlite import SQLiteStore
+
+Found: TypeAlias = list[Candidate | Verdict]
+_NEIGHBOURS: Final = 8
+"""Memories that share most words with a text: what says the same is among them."""
+_MOST_WORDS: Final = 64
+_NOBODY: Final = Setting()
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was found, one list for each thing told, and the memories that it was compared with."""
+
+    found: list[Found]
+    known: Known = field(default_factory=NothingKnown)
+    neighbours: dict[int, Memory] = field(default_factory=dict)
+
+
+class Reader:
+    """Reads what a call hands in. With `gate` off, every message is worth keeping."""
+
+    def __init__(self, store: SQLiteStore, vectors: Vectors, partitions: Partitions, *, gate: bool) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._partitions = partitions
+        self._gate = gate
+
+    def read(self, told: Sequence[Told], call: Common) -> Read:
+        """One list for each thing told, in order. A text is kept as it is; a message goes through the gate."""
+        sayings = [saying_of(each, call.scope, call) for each in told]
+        gated = [saying for each, saying in zip(told, sayings, strict=True) if self.judges(each, call)]
+        known, neighbours = self._known(gated, call.scope) if gated else (NothingKnown(), {})
+        judged = iter(extract_each(gated, known, importance=call.importance))
+        found = [
+            next(judged) if self.judges(each, call) else self._taken(each, saying, call)
+            for each, saying in zip(told, sayings, strict=True)
+        ]
+        return Read(found, known, neighbours)
+
+    def judges(self, told: Told, call: Common) -> bool:
+        """Whether it goes through the gate: what passes by itself, as short-term memory does, need not be worth it."""
+        return self._gate and told.message is not None and told.text is not None and call.type not in PASSING
+
+    def _taken(self, told: Told, saying: Saying, call: Common) -> Found:
+        if told.text is None:
+            return [Verdict(saying.message_id, "rejected", "empty", f"the {saying.role} message has no text", (0, 0))]
+        candidate = candidate_of(saying, _NOBODY, 1.0, call.importance)
+        if told.message is None:
+            return [replace(candidate, importance=max(DEFAULT_IMPORTANCE, candidate.importance))]
+        return [replace(candidate, claims=())]
+
+    def _known(self, sayings: Sequence[Saying], scope: Scope) -> tuple[Known, dict[int, Memory]]:
+        """What could say the same: the memories nearest by their words, as far as the scope itself has them."""
+        partition = self._partitions.words(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
+        words, ids = set[str](), set[int]()
+        with partition.lock:
+            postings = partition.postings
+            for saying in sayings:
+                held = [word for word in query_terms(saying.text)[:_MOST_WORDS] if postings.holds(word)]
+                words.update(held)
+                ids.update(postings.search(held, _NEIGHBOURS)[0].tolist() if held else ())
+        memories = [memory for memory in self._store.get(scope, sorted(ids)) if memory is not None]
+        return KnownTexts(_as_said(memories, scope), words), {memory.id: memory for memory in memories}
+
+
+def saying_of(told: Told, scope: Scope, call: Common) -> Saying:
+    """What was told as something said; the words of a text are those of the user."""
+    text, message = told.text or "", told.message
+    if message is None:
+        return Saying("", "user", _speaker(None, "user", scope), call.at or call.now, text, (0, len(text)))
+    speaker = _speaker(message.name, message.role, scope)
+    return Saying(message.message_id, message.role, speaker, message.timestamp, text, (0, len(text)))
+
+
+def importance_of(text: object, call: Common) -> float:
+    """How much a text that was handed in matters; the caller's own value wins."""
+    if call.importance is not None:
+        return call.importance
+    saying = saying_of(Told(clean_text(text)), call.scope, call)
+    return max(DEFAULT_IMPORTANCE, candidate_of(saying, _NOBODY, 1.0).importance)
+
+
+def notes_on(text: str, memory: Memory) -> dict[str, JSON]:
+    """What is read from the new words of a memory, which are no longer those of its message."""
+    ((_, saying),) = _as_said([replace(memory, content=text)], Scope(memory.tenant, user=memory.user))
+    return unspoken_notes(candidate_of(saying, _NOBODY, 1.0))
+
+
+def unspoken_notes(candidate: Candidate) -> dict[str, JSON]:
+    """The notes of something that is not the words of a message."""
+    return {name: note for name, note in notes_of(candidate).items() if name != "evidence"}
+
+
+def _as_said(memories: Sequence[Memory], scope: Scope) -> Iterator[tuple[int, Saying]]:
+    for memory in memories:
+        named = None if memory.speaker == memory.trust else memory.speaker
+        speaker = _speaker(named, memory.trust, scope)
+        span = (0, len(memory.content))
+        yield memory.id, Saying("", memory.trust, speaker, memory.valid_from, memory.content, span)
+
+
+def _speaker(name: str | None, role: str, scope: Scope) -> str:
+    """Who speaks: by name, else the user of the scope where a user speaks, else the role."""
+    if name:
+        return name
+    return scope.user if role == "user" and isinstance(scope.user, str) else role
