@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from recollect.embedding.base import Embedder
-from recollect.index.base import VectorEngine
-from recollect.llm.base import LLM
 from recollect.parts.foundation import Foundation
-from recollect.redaction import Redactor
-from recollect.session.base import ValueStore
-from recollect.session.context import SessionContext
 from recollect.settings import MemoryConfig, get_settings
 from recollect.text import clean_text
 from recollect.types import DEFAULT_TENANT, JSON, Clock
@@ -24,6 +16,17 @@ from recollect.verbs.memories import MemoryVerbs
 from recollect.verbs.upkeep import UpkeepVerbs
 from recollect.verbs.values import ValueVerbs
 from recollect.verbs.workflows import WorkflowVerbs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from recollect.embedding.base import Embedder
+    from recollect.index.base import VectorEngine
+    from recollect.llm.base import LLM
+    from recollect.redaction import Redactor
+    from recollect.session.base import ValueStore
+    from recollect.session.context import SessionContext
 
 
 class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, UpkeepVerbs, CopyVerbs):

@@ -35,8 +35,10 @@ class SentenceTransformersEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        dimension = self._loaded().get_sentence_embedding_dimension()
-        return EmbedderIdentity("sentence-transformers", self._name, int(dimension))
+        model = self._loaded()
+        # Older releases know only the longer name; newer ones warn of it.
+        ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+        return EmbedderIdentity("sentence-transformers", self._name, int(ask()))
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
         """One unit row per text, in order."""

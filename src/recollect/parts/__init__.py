@@ -1,0 +1,58 @@
+"""The parts of a manager. A module here is loaded when it is first named: `parts.knowledge` imports it.
+
+Whoever stands above (verbs, manager) says `from recollect import parts` and takes what it needs from there, so that
+importing the front door loads none of them. The parts themselves import each other as usual.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from recollect.parts import conversations as conversations
+    from recollect.parts import drafts as drafts
+    from recollect.parts import engine as engine
+    from recollect.parts import executions as executions
+    from recollect.parts import files as files
+    from recollect.parts import forgetting as forgetting
+    from recollect.parts import knowledge as knowledge
+    from recollect.parts import memories as memories
+    from recollect.parts import mirror as mirror
+    from recollect.parts import past as past
+    from recollect.parts import prompting as prompting
+    from recollect.parts import sessions as sessions
+    from recollect.parts import short_term as short_term
+    from recollect.parts import status as status
+    from recollect.parts import upkeep as upkeep
+    from recollect.parts import values as values
+
+_LOADED_WHEN_NAMED: Final = frozenset(
+    {
+        "conversations",
+        "drafts",
+        "engine",
+        "executions",
+        "files",
+        "forgetting",
+        "knowledge",
+        "memories",
+        "mirror",
+        "past",
+        "prompting",
+        "sessions",
+        "short_term",
+        "status",
+        "upkeep",
+        "values",
+    }
+)
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _LOADED_WHEN_NAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Python keeps it as an attribute of the package, and lets several threads load it only once.
+    return import_module(f"{__name__}.{name}")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from recollect.arguments import check_whole
 from recollect.conversation.base import MessageLog
 from recollect.conversation.log import ListLog
 from recollect.conversation.memory import ConversationMemory
@@ -26,11 +25,11 @@ _PERSISTENT = RetentionPolicy.PERSISTENT
 class Conversations:
     """One conversation for each scope, the same object while the manager lives."""
 
-    def __init__(self, tenant: str, parts: Foundation, policy: str, max_messages: int | None) -> None:
+    def __init__(self, tenant: str, parts: Foundation, policy: RetentionPolicy, max_messages: int | None) -> None:
         self._tenant = tenant
         self._parts = parts
-        self._default = retention_policy(policy)
-        self._max = None if max_messages is None else check_whole(max_messages, "max_messages_per_agent")
+        self._default = policy
+        self._max = max_messages
         self._policies: dict[str, RetentionPolicy] = {}
         self._live: dict[Scope, ConversationMemory] = {}
         self._runs: Counter[str] = Counter()
@@ -40,6 +39,7 @@ class Conversations:
     def get(self, scope: Scope) -> ConversationMemory:
         if scope == Scope(self._tenant):
             raise InvalidInput("whose conversation? Name an agent, a user or a session")
+        self._parts.ensure_open()
         with self._lock:
             if self._closed:
                 raise Closed("this MemoryManager is closed: make a new one")

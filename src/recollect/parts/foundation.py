@@ -7,40 +7,71 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from recollect.embedding.base import Embedder
+from recollect import parts
+from recollect.arguments import check_whole
+from recollect.conversation.retention import retention_policy as check_policy
 from recollect.errors import Closed
-from recollect.index.base import VectorEngine
-from recollect.llm.base import LLM
-from recollect.parts.conversations import Conversations
-from recollect.parts.executions import Executions
-from recollect.parts.forgetting import Forgetting
-from recollect.parts.knowledge import SharedKnowledge
-from recollect.parts.mirror import Mirror
-from recollect.parts.past import Past
-from recollect.parts.sessions import Sessions
-from recollect.parts.short_term import ShortTerm, open_short_term
-from recollect.parts.upkeep import Upkeep
-from recollect.parts.values import Values
-from recollect.redaction import Redactor
-from recollect.session.base import ValueStore
-from recollect.settings import MemoryConfig
-from recollect.types import Clock
 
 if TYPE_CHECKING:
+    from recollect.conversation.retention import RetentionPolicy
+    from recollect.embedding.base import Embedder
+    from recollect.index.base import VectorEngine
+    from recollect.llm.base import LLM
     from recollect.parts.engine import Engine
     from recollect.parts.learning import Learning
     from recollect.parts.memories import Memories
     from recollect.parts.recaller import Recaller
+    from recollect.parts.short_term import ShortTerm
+    from recollect.redaction import Redactor
+    from recollect.session.base import ValueStore
+    from recollect.settings import MemoryConfig
+    from recollect.types import Clock
+
+_Part = TypeVar("_Part")
 
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+class _MadeWhenAsked(Generic[_Part]):
+    """A part that is made, and its code loaded, when it is first asked for: once, whichever thread asks."""
+
+    def __init__(self, make: Callable[[Foundation], _Part]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type[Foundation], name: str) -> None:
+        self._name = name
+
+    def __get__(self, own: Foundation, owner: type[Foundation]) -> _Part:
+        # Kept in the object's own dict, which from then on answers before this is asked.
+        made: dict[str, _Part] = own.__dict__
+        with own._making:
+            if self._name not in made:
+                made[self._name] = self._make(own)
+            return made[self._name]
+
+
 class Foundation:
     """The parts of one manager."""
+
+    _tenant: str
+    _redactor: Redactor | None
+    _policy: RetentionPolicy
+    _max_messages: int | None
+
+    executions = _MadeWhenAsked(lambda own: parts.executions.Executions(own._tenant, own, own._redactor))
+    sessions = _MadeWhenAsked(lambda own: parts.sessions.Sessions(own._tenant, own))
+    knowledge = _MadeWhenAsked(lambda own: parts.knowledge.SharedKnowledge(own._tenant, own))
+    values = _MadeWhenAsked(lambda own: parts.values.Values(own._tenant, own))
+    conversations = _MadeWhenAsked(
+        lambda own: parts.conversations.Conversations(own._tenant, own, own._policy, own._max_messages)
+    )
+    upkeep = _MadeWhenAsked(lambda own: parts.upkeep.Upkeep(own._tenant, own))
+    forgetting = _MadeWhenAsked(lambda own: parts.forgetting.Forgetting(own._tenant, own))
+    past = _MadeWhenAsked(lambda own: parts.past.Past(own))
 
     def __init__(
         self,
@@ -60,9 +91,13 @@ class Foundation:
         self.config = config
         self.now = clock or utc_now
         self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
+        self._tenant = tenant
         self._embedder = embedder
         self._index = index
         self.llm = llm
+        self._redactor = redactor
+        self._policy = check_policy(retention_policy)
+        self._max_messages = None if max_messages is None else check_whole(max_messages, "max_messages_per_agent")
         self._base = base
         self._for_tenant = partial(
             Foundation,
@@ -78,21 +113,17 @@ class Foundation:
             base=self,
         )
         self._lock = threading.Lock()
+        self._making = threading.RLock()  # one part may ask for another while it is made
         self._before_close: list[Callable[[], None]] = []
         self._engine: Engine | None = None
         self._closed = False
         self.stores: ShortTerm = (
-            base.stores.for_tenant(config, self.now) if base else open_short_term(config, self.now, short_term)
+            base.stores.for_tenant(config, self.now)
+            if base
+            else parts.short_term.open_short_term(config, self.now, short_term)
         )
-        self.mirror = Mirror(Path(config.execution_records_dir)) if config.execution_records_dir else None
-        self.executions = Executions(tenant, self, redactor)
-        self.sessions = Sessions(tenant, self)
-        self.knowledge = SharedKnowledge(tenant, self)
-        self.values = Values(tenant, self)
-        self.conversations = Conversations(tenant, self, retention_policy, max_messages)
-        self.upkeep = Upkeep(tenant, self)
-        self.forgetting = Forgetting(tenant, self)
-        self.past = Past(self)
+        records = config.execution_records_dir
+        self.mirror = parts.mirror.Mirror(Path(records)) if records else None
 
     @property
     def short_term(self) -> ValueStore:
@@ -145,10 +176,12 @@ class Foundation:
         (self._base or self)._before_close.append(work)
 
     def close(self) -> None:
-        self.upkeep.stop()
+        if self._has("upkeep"):
+            self.upkeep.stop()
         for work in self._before_close:
             work()
-        self.conversations.close()
+        if self._has("conversations"):
+            self.conversations.close()
         with self._lock:
             if self._closed:
                 return
@@ -157,13 +190,14 @@ class Foundation:
             if self._engine is not None and self._base is None:
                 self._engine.close()
 
+    def _has(self, part: str) -> bool:
+        """Whether a part has been made."""
+        return part in self.__dict__
+
     def _make_engine(self) -> Engine:
         if self._base is not None:
             return self._base.open()
-        # SQLAlchemy and numpy come with the engine; a program that only imports the package never waits for them.
-        from recollect.parts.engine import Engine
-
-        return Engine(self.config, self._chosen_embedder(), self.now, self._index, self.llm)
+        return parts.engine.Engine(self.config, self._chosen_embedder(), self.now, self._index, self.llm)
 
     def _chosen_embedder(self) -> Embedder | None:
         if not self.config.enable_vector_search:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from recollect import parts
 from recollect.arguments import make_scope
-from recollect.parts.drafts import Common, common
-from recollect.parts.foundation import Foundation
 from recollect.types import JSON, MemoryType
+
+if TYPE_CHECKING:
+    from recollect.parts.drafts import Common
+    from recollect.parts.foundation import Foundation
 
 
 class Verbs:
@@ -29,7 +33,7 @@ class Verbs:
         importance: float | None,
         at: datetime | str | None,
     ) -> Common:
-        return common(
+        return parts.drafts.common(
             make_scope(self._tenant, agent, user, session),
             self._parts.now(),
             self._parts.short_term_ttl,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from recollect.arguments import make_scope
-from recollect.conversation.memory import ConversationMemory
 from recollect.text import clean_text
 from recollect.verbs.base import Verbs
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from recollect.conversation.memory import ConversationMemory
 
 
 class ConversationVerbs(Verbs):

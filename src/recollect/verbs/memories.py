@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from recollect import parts
 from recollect.arguments import (
     check_id,
     check_ids,
@@ -18,10 +19,12 @@ from recollect.arguments import (
     make_scope,
 )
 from recollect.jsonvalue import copy_json_object
-from recollect.parts.memories import CleanupReport, Patch
 from recollect.text import clean_text
 from recollect.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
 from recollect.verbs.recalling import RecallVerbs
+
+if TYPE_CHECKING:
+    from recollect.parts.memories import CleanupReport
 
 
 class MemoryVerbs(RecallVerbs):
@@ -87,7 +90,7 @@ class MemoryVerbs(RecallVerbs):
         session: str | None = None,
     ) -> Memory:
         """The memory as it is now. What is not given stays; metadata is replaced as a whole."""
-        patch = Patch(
+        patch = parts.memories.Patch(
             content=None if content is None else clean_text(content),
             type=None if memory_type is None else check_own_type(memory_type),
             source=check_name(source, "source"),

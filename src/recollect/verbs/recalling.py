@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from recollect import parts
 from recollect.arguments import check_limit, check_moment, check_whole, make_filter, make_scope
-from recollect.context.base import Context
-from recollect.parts.drafts import Content
-from recollect.parts.prompting import prompt_context
 from recollect.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, WhyNot
 from recollect.verbs.base import Verbs
+
+if TYPE_CHECKING:
+    from recollect.context.base import Context
+    from recollect.parts.drafts import Content
 
 
 class RecallVerbs(Verbs):
@@ -110,4 +112,4 @@ class RecallVerbs(Verbs):
         found = self.recall(
             query, agent=agent, user=user, session=session, types=types, where=where, limit=limit, now=moment, mode=mode
         )
-        return prompt_context(found, room, moment)
+        return parts.prompting.prompt_context(found, room, moment)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from recollect import parts
 from recollect.arguments import check_id, check_ids, make_filter, make_scope
-from recollect.lifecycle.base import PolicyName, UpkeepSettings
-from recollect.llm.base import LLM
-from recollect.parts.forgetting import ForgetReceipt
-from recollect.parts.past import History
-from recollect.parts.status import Health, Stats, health, stats
-from recollect.parts.upkeep import UpkeepReport
 from recollect.text import clean_text
 from recollect.types import ANY, AnyUser, Memory, MemoryType, Progress
 from recollect.verbs.base import Verbs
+
+if TYPE_CHECKING:
+    from recollect.lifecycle.base import PolicyName, UpkeepSettings
+    from recollect.llm.base import LLM
+    from recollect.parts.forgetting import ForgetReceipt
+    from recollect.parts.past import History
+    from recollect.parts.status import Health, Stats
+    from recollect.parts.upkeep import UpkeepReport
 
 
 class UpkeepVerbs(Verbs):
@@ -128,8 +131,8 @@ class UpkeepVerbs(Verbs):
 
     def get_stats(self) -> Stats:
         """Counts of what this tenant has."""
-        return stats(self._parts, self._tenant)
+        return parts.status.stats(self._parts, self._tenant)
 
     def health(self) -> Health:
         """Whether everything works, and on what it runs."""
-        return health(self._parts)
+        return parts.status.health(self._parts)

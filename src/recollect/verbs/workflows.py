@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from os import PathLike
+from typing import TYPE_CHECKING
 
-from recollect.parts.executions import ExecutionFilter, ExecutionPage, ExecutionStats, VerificationReport
-from recollect.parts.files import FileReport, export_files, import_files
-from recollect.parts.knowledge import Knowledge, KnowledgeReport, KnowledgeSource, documents_of
-from recollect.session.history import SessionMessage, SessionSummary
+from recollect import parts
 from recollect.types import JSON, Progress
 from recollect.verbs.base import Verbs
+
+if TYPE_CHECKING:
+    from recollect.parts.executions import ExecutionPage, ExecutionStats, VerificationReport
+    from recollect.parts.files import FileReport
+    from recollect.parts.knowledge import Knowledge, KnowledgeReport, KnowledgeSource
+    from recollect.session.history import SessionMessage, SessionSummary
 
 
 class WorkflowVerbs(Verbs):
@@ -46,7 +50,7 @@ class WorkflowVerbs(Verbs):
         cursor: str | None = None,
     ) -> ExecutionPage:
         """Records that fit, newest first, and the cursor of the next page."""
-        which = ExecutionFilter.of(
+        which = parts.executions.ExecutionFilter.of(
             agent_id, status_filter, workflow=workflow, session=session, after=after, before=before
         )
         return self._parts.executions.find(which, limit, cursor)
@@ -61,7 +65,9 @@ class WorkflowVerbs(Verbs):
         before: datetime | str | None = None,
     ) -> ExecutionStats:
         """How many executions there were, how they ended, and how long they took."""
-        which = ExecutionFilter.of(agent_id, workflow=workflow, session=session, after=after, before=before)
+        which = parts.executions.ExecutionFilter.of(
+            agent_id, workflow=workflow, session=session, after=after, before=before
+        )
         return self._parts.executions.stats(which)
 
     def verify_executions(self, head: str | None = None) -> VerificationReport:
@@ -70,11 +76,11 @@ class WorkflowVerbs(Verbs):
 
     def export_files(self, folder: str | PathLike[str]) -> FileReport:
         """Writes saved long-term values and execution records as plain files."""
-        return export_files(self._parts, self._tenant, folder)
+        return parts.files.export_files(self._parts, self._tenant, folder)
 
     def import_files(self, folder: str | PathLike[str]) -> FileReport:
         """Takes such files in; what is there already is replaced (values) or left (records)."""
-        return import_files(self._parts, self._tenant, folder)
+        return parts.files.import_files(self._parts, self._tenant, folder)
 
     def add_knowledge(
         self,
@@ -86,7 +92,7 @@ class WorkflowVerbs(Verbs):
         progress: Progress | None = None,
     ) -> list[KnowledgeReport]:
         """Shares a text, a file or folder (as a `Path`) or documents; a source given again is replaced."""
-        return self._parts.knowledge.add(documents_of(documents, source, version, metadata), progress)
+        return self._parts.knowledge.add(parts.knowledge.documents_of(documents, source, version, metadata), progress)
 
     def remove_knowledge(self, source: str) -> int:
         """Takes a document out of the shared knowledge; how many pieces it had."""

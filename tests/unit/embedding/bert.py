@@ -50,6 +50,8 @@ def write_folder(
         "num_hidden_layers": LAYERS,
         "num_attention_heads": HEADS,
         "hidden_size": HIDDEN,
+        "intermediate_size": INNER,
+        "vocab_size": len(WORDS),
         "max_position_embeddings": PLACES,
         "layer_norm_eps": 1e-12,
     }

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -12,7 +12,9 @@ pytest.importorskip("openai")
 
 from recollect.embedding.model import EmbeddingModel
 from recollect.embedding.remote import OpenAIEmbedder
+from recollect.embedding.static import StaticEmbedder
 from recollect.errors import Incompatible, InvalidInput, Unavailable
+from recollect.testing.embedder import EmbedderContract
 
 
 def vector(text: str, size: int = 8) -> list[float]:
@@ -26,6 +28,7 @@ class Endpoint(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.vector: Callable[[str], list[float]] = vector
         self.requests: list[list[str]] = []
         self.keys: set[str | None] = set()
         self.broken: tuple[int, dict[str, str]] | None = None
@@ -46,7 +49,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, headers = self.server.broken
             return self._answer(status, {"error": {"message": "not today"}}, headers)
         self.server.requests.append(asked["input"])
-        data = [{"object": "embedding", "index": n, "embedding": vector(t)} for n, t in enumerate(asked["input"])]
+        vectors = map(self.server.vector, asked["input"])
+        data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(vectors)]
         # Backwards, since the order of an answer is told by its index.
         data = data[::-1][: 1 if self.server.short else None]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
@@ -79,6 +83,16 @@ def embedder(endpoint: Endpoint) -> Iterator[OpenAIEmbedder]:
     made = OpenAIEmbedder("some-model", base_url=endpoint.url, api_key="secret", batch_size=3, max_retries=0)
     yield made
     made.close()
+
+
+class TestARealModelBehindTheEndpoint(EmbedderContract):
+    @pytest.fixture
+    def embedder(self, endpoint: Endpoint) -> Iterator[OpenAIEmbedder]:
+        model = StaticEmbedder()
+        endpoint.vector = lambda text: model.embed([text], kind="passage")[0].tolist()
+        made = OpenAIEmbedder("static", base_url=endpoint.url, api_key="secret", batch_size=4, max_retries=0)
+        yield made
+        made.close()
 
 
 def test_rows_are_the_endpoints_vectors_at_length_one_in_order(endpoint: Endpoint, embedder: OpenAIEmbedder) -> None:

@@ -1,13 +1,39 @@
 from __future__ import annotations
 
+import json
 from importlib.util import find_spec
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from recollect.embedding.model import EmbeddingModel
-from recollect.errors import InvalidInput, MissingExtra
+from recollect.errors import InvalidInput, MissingExtra, Unavailable
+from recollect.neural.wordpiece import WordPiece
+from tests.unit.embedding.bert import HIDDEN, forward, make_weights, write_folder
 
 INSTALLED = find_spec("sentence_transformers") is not None
+PROMPTS = {"query": "the cat ? ", "document": "a dog . "}
+needs_library = pytest.mark.skipif(not INSTALLED, reason="sentence-transformers is not installed")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A small model as the library keeps one: an encoder, mean pooling, prompts of its own."""
+    made = write_folder(tmp_path / "model", make_weights())
+    (made / "1_Pooling").mkdir()
+    files = {
+        "tokenizer_config.json": {"tokenizer_class": "BertTokenizer", "do_lower_case": True},
+        "modules.json": [
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+        ],
+        "1_Pooling/config.json": {"word_embedding_dimension": HIDDEN, "pooling_mode_mean_tokens": True},
+        "config_sentence_transformers.json": {"prompts": PROMPTS},
+    }
+    for name, content in files.items():
+        (made / name).write_text(json.dumps(content))
+    return made
 
 
 @pytest.mark.skipif(INSTALLED, reason="sentence-transformers is installed")
@@ -16,7 +42,35 @@ def test_without_the_library_the_extra_is_named() -> None:
         EmbeddingModel("sentence-transformers:all-mpnet-base-v2")
 
 
-@pytest.mark.skipif(not INSTALLED, reason="sentence-transformers is not installed")
+@needs_library
 def test_a_model_must_be_named() -> None:
     with pytest.raises(InvalidInput, match="which model"):
         EmbeddingModel("sentence-transformers")
+
+
+@needs_library
+@pytest.mark.parametrize(("kind", "prompt"), [("query", PROMPTS["query"]), ("passage", PROMPTS["document"])])
+def test_vectors_are_the_models_own_with_its_own_prompts(folder: Path, kind: str, prompt: str) -> None:
+    model = EmbeddingModel(f"sentence-transformers:{folder}")
+    texts = ["the cat sat on the mat", "dogs ran"]
+    for text, row in zip(texts, model.embed(texts, kind=kind), strict=True):  # type: ignore[arg-type]
+        ids = WordPiece(folder / "vocab.txt").encode(prompt + text, 24)
+        expected = forward(make_weights(), ids).mean(axis=0)
+        np.testing.assert_allclose(row, expected / np.linalg.norm(expected), atol=1e-5)
+
+
+@needs_library
+def test_the_same_text_gives_the_same_bytes_alone_or_among_others(folder: Path) -> None:
+    model = EmbeddingModel(f"sentence-transformers:{folder}", cache_size=0)
+    texts = ["the cat sat", "a dog ran on the mat , the cat sat on the dog", "mat"]
+    together = model.embed(texts, kind="passage")
+    assert together.shape == (3, model.dimension) == (3, HIDDEN)
+    for text, row in zip(texts, together, strict=True):
+        assert model.embed([text], kind="passage")[0].tobytes() == row.tobytes()
+
+
+@needs_library
+def test_a_model_that_is_not_there_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(Unavailable, match="could not load"):
+        EmbeddingModel(f"sentence-transformers:{tmp_path / 'nothing'}").encode("text")
