@@ -30,7 +30,7 @@ Resolve: TypeAlias = Callable[[Match, Reading], Interval | None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern, and what it means. `needs` names the kinds of words without which it cannot match."""
+    """A pattern over text in lower case, and what it means. `needs` names the kinds without which it cannot match."""
 
     pattern: str
     resolve: Resolve
@@ -43,7 +43,7 @@ class Rule:
 
 @cache  # made when first needed: importing this module costs nothing
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.I)
+    return re.compile(pattern)
 
 
 def rule(needs: str, pattern: str, resolve: Resolve) -> Rule:
