@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -14,13 +14,21 @@ from recollect.extraction.sentences import sentence_spans
 
 MAX_TEXT: Final = 4_000
 """A longer text is a document somebody pasted: its "I" is not the speaker."""
-_FIRST_PERSON: Final = re.compile(r"\b(?:i|i['’]m|im|my|we|let['’]s|call\s+me|remind\s+me)\b", re.I)
+_WORD: Final = re.compile(r"\w+")
+_ME: Final = frozenset(("i", "im", "my", "we"))
+_ASKED: Final = frozenset(("let", "call", "remind"))
+_ASKING: Final = re.compile(r"\b(?:let['’]s|call\s+me|remind\s+me)\b", re.I)
 # Asked, imagined, reported or quoted: not said of oneself.
 _NOT_MEANT: Final = re.compile(
-    r"^(?!.*\bremind\s+me\s+to\b).*\?\s*$|^\s*(?:if|what\s+if|would|could|should|imagine|suppose|pretend|let's\s+say|say|assume|unless)\b"
-    r"|\bi\s+wish\b|\bif\s+i\b|\bact\s+as\b|\bas\s+if\b|^\s*[>\"“]|\b(?:he|she|they|someone|people)\s+(?:said|says|told|asked)\b",
+    r"(?!.*\bremind\s+me\s+to\b).*\?\s*$|\s*(?:[>\"“]"
+    r"|(?:if|what\s+if|would|could|should|imagine|suppose|pretend|let's\s+say|say|assume|unless)\b)",
     re.I | re.S,
 )
+_NOT_MEANT_INSIDE: Final = re.compile(
+    r"\bi\s+wish\b|\bif\s+i\b|\bact\s+as\b|\bas\s+if\b|\b(?:he|she|they|someone|people)\s+(?:said|says|told|asked)\b",
+    re.I,
+)
+_INSIDE: Final = frozenset(("wish", "if", "act", "said", "says", "told", "asked"))
 _CUT: Final = re.compile(
     r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
     r"|as|right|too|especially|thanks|then|while|where|when)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
@@ -44,14 +52,28 @@ MAX_VALUE: Final = 160
 
 def find_claims(saying: Saying, events: Sequence[Mention]) -> tuple[Claim, ...]:
     """The claims of a user's words, each with the words that make it; none of an assistant's."""
-    if len(saying.text) > MAX_TEXT or not _speaks_for_itself(saying) or not _FIRST_PERSON.search(saying.text):
+    if len(saying.text) > MAX_TEXT or not _speaks_for_itself(saying):
         return ()
     claims: list[Claim] = []
     for start, end in sentence_spans(saying.text):
         sentence = saying.text[start:end]
-        if _FIRST_PERSON.search(sentence) and not _NOT_MEANT.search(sentence):
-            claims += _in_sentence(saying, start, sentence, events)
+        words = frozenset(_WORD.findall(sentence.lower()))
+        patterns = patterns_for(words) if _is_first_person(words, sentence) else ()
+        if patterns and _is_meant(words, sentence):
+            claims += _in_sentence(saying, start, sentence, events, patterns)
     return tuple(claims)
+
+
+def _is_first_person(words: frozenset[str], sentence: str) -> bool:
+    if not words.isdisjoint(_ME):
+        return True
+    return not words.isdisjoint(_ASKED) and _ASKING.search(sentence) is not None
+
+
+def _is_meant(words: frozenset[str], sentence: str) -> bool:
+    if _NOT_MEANT.match(sentence):
+        return False
+    return words.isdisjoint(_INSIDE) or not _NOT_MEANT_INSIDE.search(sentence)
 
 
 def _speaks_for_itself(saying: Saying) -> bool:
@@ -59,9 +81,11 @@ def _speaks_for_itself(saying: Saying) -> bool:
     return saying.role == "user" or (saying.role == "assistant" and saying.speaker != "assistant")
 
 
-def _in_sentence(saying: Saying, start: int, sentence: str, events: Sequence[Mention]) -> Iterator[Claim]:
+def _in_sentence(
+    saying: Saying, start: int, sentence: str, events: Sequence[Mention], patterns: Iterable[Pattern]
+) -> Iterator[Claim]:
     seen: list[Span] = []
-    for pattern in patterns_for(sentence):
+    for pattern in patterns:
         for match in pattern.regex.finditer(sentence):
             span = _value_span(match)
             offset = saying.span[0] + start
