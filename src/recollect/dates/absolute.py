@@ -215,7 +215,7 @@ def _holiday(match: Match, reading: Reading) -> Interval | None:
     if which == 0:
         return day_of(start_of(reading.now.year))
     tense = reading.tense if which is None else "past" if which < 0 else "future"
-    start = by_tense(Reading(reading.now, tense), start_of)
+    start = by_tense(Reading(reading.now, lambda: tense), start_of)
     return day_of(start) if start else None
 
 

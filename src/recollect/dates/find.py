@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
 from recollect.dates import absolute, relative
@@ -86,7 +86,7 @@ def _points(text: str, lowered: str, rules: Iterable[Rule], said_at: datetime, p
         for match in regex.finditer(rest):
             start, end = match.span("core") if "core" in regex.groupindex else match.span()
             end -= text[end - 1] == "."  # an abbreviation's, or the sentence's: nobody can tell
-            reading = Reading(said_at, tense_around(text, start, end) or prefer)
+            reading = Reading(said_at, partial(_tense, text, start, end, prefer))
             try:
                 interval = rule.resolve(match, reading)
             except (ValueError, OverflowError):  # the 31st of June, a thousand years ago: no such time
@@ -94,3 +94,7 @@ def _points(text: str, lowered: str, rules: Iterable[Rule], said_at: datetime, p
             yield Point(start, end, interval)
             # Read once, sure or not: no later rule may take a part of it.
             rest = rest[:start] + "\0" * (end - start) + rest[end:]
+
+
+def _tense(text: str, start: int, end: int, prefer: Tense | None) -> Tense | None:
+    return tense_around(text, start, end) or prefer

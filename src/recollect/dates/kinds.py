@@ -13,6 +13,7 @@ from typing import Final
 from recollect.dates.words import COUNTS, MONTHS, ORDINALS
 
 _WORD: Final = re.compile(r"\w+")
+_DIGIT: Final = re.compile(r"\d")
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _UNITS = "minute hour day night fortnight weekend week month quarter year decade"
 _WORDS_OF: Final = {
@@ -58,6 +59,9 @@ def _kinds_by_word() -> dict[str, tuple[str, ...]]:
 
 
 _BY_WORD: Final = _kinds_by_word()
+_HELPING: Final = ("ago", "half", "few", "which", "past", "time")
+"""Kinds that name no time by themselves."""
+_NAMING: Final = frozenset(word for word, kinds in _BY_WORD.items() if not set(kinds) <= set(_HELPING))
 _WHICH: Final = frozenset(_WORDS_OF["which"].split())
 _FEW: Final = frozenset(_WORDS_OF["few"].split())
 
@@ -65,6 +69,8 @@ _FEW: Final = frozenset(_WORDS_OF["few"].split())
 def kinds_in(lowered: str) -> frozenset[str]:
     """The kinds of words that a text in lower case holds, and of pairs of them such as `which-month`: "last May"."""
     words = _WORD.findall(lowered)
+    if _NAMING.isdisjoint(words) and not _DIGIT.search(lowered):
+        return frozenset()
     found: set[str] = set()
     for place in [place for place, word in enumerate(words) if word in _BY_WORD or word[0].isdecimal()]:
         found.update(_of_word(words, place) if words[place] in _BY_WORD else _of_digits(words, place))

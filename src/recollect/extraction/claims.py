@@ -11,13 +11,16 @@ from recollect.dates import Mention
 from recollect.extraction.base import Claim, Saying, Span
 from recollect.extraction.patterns import Pattern, patterns_for
 from recollect.extraction.sentences import sentence_spans
+from recollect.text import lower_case
 
 MAX_TEXT: Final = 4_000
 """A longer text is a document somebody pasted: its "I" is not the speaker."""
 _WORD: Final = re.compile(r"\w+")
-_ME: Final = frozenset(("i", "im", "my", "we"))
-_ASKED: Final = frozenset(("let", "call", "remind"))
-_ASKING: Final = re.compile(r"\b(?:let['’]s|call\s+me|remind\s+me)\b", re.I)
+# "I", "my", "we", "let's", "call me", "remind me", in lower case: the first letter comes first, so that the search can
+# skip to it.
+_FIRST_PERSON: Final = re.compile(
+    r"[imwlcr](?<!\w.)(?:(?<=i)m?|(?<=m)y|(?<=w)e|(?<=l)et['’]s|(?<=c)all\s+me|(?<=r)emind\s+me)\b"
+)
 # Asked, imagined, reported or quoted: not said of oneself.
 _NOT_MEANT: Final = re.compile(
     r"(?!.*\bremind\s+me\s+to\b).*\?\s*$|\s*(?:[>\"“]"
@@ -55,19 +58,18 @@ def find_claims(saying: Saying, events: Sequence[Mention]) -> tuple[Claim, ...]:
     if len(saying.text) > MAX_TEXT or not _speaks_for_itself(saying):
         return ()
     claims: list[Claim] = []
-    for start, end in sentence_spans(saying.text):
+    for start, end in _in_first_person(saying.text):
         sentence = saying.text[start:end]
         words = frozenset(_WORD.findall(sentence.lower()))
-        patterns = patterns_for(words) if _is_first_person(words, sentence) else ()
+        patterns = patterns_for(words)
         if patterns and _is_meant(words, sentence):
             claims += _in_sentence(saying, start, sentence, events, patterns)
     return tuple(claims)
 
 
-def _is_first_person(words: frozenset[str], sentence: str) -> bool:
-    if not words.isdisjoint(_ME):
-        return True
-    return not words.isdisjoint(_ASKED) and _ASKING.search(sentence) is not None
+def _in_first_person(text: str) -> list[Span]:
+    places = [found.start() for found in _FIRST_PERSON.finditer(lower_case(text))]
+    return [span for span in sentence_spans(text) if any(span[0] <= at < span[1] for at in places)] if places else []
 
 
 def _is_meant(words: frozenset[str], sentence: str) -> bool:

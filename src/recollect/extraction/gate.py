@@ -116,9 +116,9 @@ def holds_secret(text: str) -> bool:
 def _may_hold_secret(text: str) -> bool:
     """A look at what every secret has, before the patterns are tried one by one."""
     lowered = text.lower()
-    if may_hold_secret(lowered) or _NUMBERS.search(text):
+    if any(mark in lowered for mark in _SPOKEN_MARKS) and _SPOKEN.search(lowered):
         return True
-    return any(mark in lowered for mark in _SPOKEN_MARKS) and _SPOKEN.search(lowered) is not None
+    return may_hold_secret(lowered) or _NUMBERS.search(text) is not None
 
 
 @cache  # its patterns are compiled when first needed
