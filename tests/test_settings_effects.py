@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import fields
@@ -85,6 +86,15 @@ def test_memory_durability(put: Set) -> None:
     put("MEMORY_DURABILITY", "normal")
     with opened() as manager:
         assert manager.health().durability == "normal"
+
+
+def test_memory_llm(put: Set, tmp_path: Path) -> None:
+    answer = [{"message": 1, "quote": "bees in Porto", "fact": "Somebody keeps bees in Porto."}]
+    (tmp_path / "answers.json").write_text(json.dumps([json.dumps(answer)]))
+    put("MEMORY_LLM", f"scripted:{tmp_path / 'answers.json'}")
+    with opened() as manager:
+        said, read = manager.remember({"role": "user", "content": "I keep bees in Porto."})
+        assert (said.status, read.memory and read.memory.content) == ("stored", "Somebody keeps bees in Porto.")
 
 
 @pytest.mark.parametrize(("extraction", "status"), [("true", "rejected"), ("false", "stored")])

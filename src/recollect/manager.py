@@ -44,7 +44,7 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
         faiss_index_path: str | None = None,
         embedder: Embedder | None = None,
         index: VectorEngine | None = None,
-        llm: LLM | None = None,
+        llm: LLM | str | None = None,
         short_term: ValueStore | None = None,
         clock: Clock | None = None,
         tenant: str = DEFAULT_TENANT,

@@ -41,6 +41,12 @@ _TABLE: Final[dict[str, dict[str, Entry]]] = {
         ),
         "static": Entry("recollect.embedding.static:StaticEmbedder"),
     },
+    "llm": {
+        "anthropic": Entry("recollect.llm.anthropic:AnthropicLLM", extra="anthropic"),
+        "gguf": Entry("recollect.llm.gguf:GGUFLLM", extra="gguf"),
+        "openai": Entry("recollect.llm.openai:OpenAILLM", extra="openai"),
+        "scripted": Entry("recollect.llm.scripted:open_script"),
+    },
     "vector_store": {
         "chroma": Entry("recollect.index.chroma:ChromaEngine", extra="chroma"),
         "faiss": Entry("recollect.index.faiss:FAISSIndex"),

@@ -45,6 +45,8 @@ class MemoryConfig:
     max_conversation_history: int = _setting("MEMORY_MAX_CONVERSATION_HISTORY", 100)
     cache_enabled: bool = _setting("MEMORY_CACHE_ENABLED", True)
     max_cache_size: int = _setting("MEMORY_MAX_CACHE_SIZE", 1000)
+    llm: str | None = _setting("MEMORY_LLM", None)
+    """The language model that reads what is said once more, such as `openai:gpt-4o-mini`; none when not set."""
     extraction: bool = _setting("MEMORY_EXTRACTION", True)
     """Whether only what is worth keeping of a conversation becomes a memory; off, every message does."""
     durability: Literal["full", "normal"] = _setting("MEMORY_DURABILITY", "full")

@@ -16,6 +16,8 @@ MAX_TEXT = 1_000_000
 """Characters in one text; longer ones belong into several memories."""
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?", re.UNICODE)
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)?")
+"""The same in lower case ASCII, which is quicker to look through."""
 # Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Burmese. Pairs of letters stand in for words.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _SYMBOL = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
@@ -65,15 +67,15 @@ def content_hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
 
 
+def lower_case(text: str) -> str:
+    """The text in lower case, every letter where it stood."""
+    return text.replace("\u0130", "i").lower()  # the one letter whose lower case is two
+
+
 def terms(text: str) -> list[str]:
     """The words of a text as the lexical index keeps them: folded, stemmed, stop words included."""
-    folded = _fold(text)
-    if folded.isascii():
-        return [_stem(word) for word in _WORD.findall(folded)]
-    found = [_stem(word) for word in _WORD.findall(_UNSPACED.sub(" ", folded))]
-    for run in _UNSPACED.findall(folded):
-        found += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
-    return found + _SYMBOL.findall(folded)
+    words, signs = _split(text)
+    return [_stem(word) for word in words] + signs
 
 
 def lexical_keys(text: str) -> str:
@@ -85,9 +87,26 @@ def lexical_keys(text: str) -> str:
 
 def query_terms(text: str) -> list[str]:
     """The words of a question worth looking up, each once; all of them when all are stop words."""
-    words = dict.fromkeys(terms(text))
-    telling = [word for word in words if word not in _STOP_STEMS]
-    return telling or list(words)
+    return list(_query_terms(text))
+
+
+@lru_cache(maxsize=64)  # what is about to be written is looked at by several steps, one after the other
+def _query_terms(text: str) -> tuple[str, ...]:
+    written, signs = _split(text)
+    # A word that comes often is stemmed once.
+    words = dict.fromkeys([*map(_stem, dict.fromkeys(written)), *signs])
+    return tuple(word for word in words if word not in _STOP_STEMS) or tuple(words)
+
+
+def _split(text: str) -> tuple[list[str], list[str]]:
+    """The folded words, and what stands for a word without being stemmed: pairs of letters, symbols."""
+    folded = _fold(text)
+    if folded.isascii():
+        return _ASCII_WORD.findall(folded), []
+    signs: list[str] = []
+    for run in _UNSPACED.findall(folded):
+        signs += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
+    return _WORD.findall(_UNSPACED.sub(" ", folded)), signs + _SYMBOL.findall(folded)
 
 
 def _fold(text: str) -> str:

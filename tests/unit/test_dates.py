@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.dates import Mention, Precision, find_mentions
+from recollect.dates import Mention, Precision, absolute, find_mentions, relative
+from recollect.dates.kinds import kinds_in
+from recollect.text import lower_case
 
 LABELS = Path(__file__).parent.parent / "data" / "dates.tsv"
 WEDNESDAY = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)
@@ -16,6 +18,13 @@ _ROW = (
     "2023 June ago yesterday evening at pm summer of end a couple weeks between and Christmas every 31 February , . ?"
 )
 WORDS = _ROW.split()
+_OTHER_ROW = (
+    "Monday weekend half few several night back time now today earlier later coming upcoming 1990s '80s 15th q1 "
+    "2021 – - quarter / 12 05 2023-05-06 03/04/21 new year's mid early late mother's Thanksgiving days months "
+    "years some all once each twice more than about exactly fall spring first second start beginning İ tonight "
+    "Sun. Sept."
+)
+MORE_WORDS = [*WORDS, *_OTHER_ROW.split()]
 
 
 def labelled() -> list[list[str]]:
@@ -97,3 +106,21 @@ def test_any_row_of_such_words_is_read_or_left_out_but_never_fails(words: list[s
     for mention in find_mentions(text, moment.replace(tzinfo=UTC)):
         assert mention.start <= mention.end
         assert mention.text == text[slice(*mention.span)]
+
+
+def assert_tried(text: str) -> None:
+    lowered = lower_case(text)
+    kinds = kinds_in(lowered)
+    for rule in (*absolute.RULES, *relative.RULES):
+        if rule.regex.search(lowered):
+            assert rule.needs <= kinds, (rule.pattern, rule.needs - kinds)
+
+
+@pytest.mark.parametrize("row", labelled(), ids=lambda row: row[1])
+def test_a_rule_that_matches_a_labelled_text_is_tried_on_it(row: list[str]) -> None:
+    assert_tried(row[1])
+
+
+@given(st.lists(st.sampled_from(MORE_WORDS), max_size=12))
+def test_a_rule_that_matches_any_text_is_tried_on_it(words: list[str]) -> None:
+    assert_tried(" ".join(words))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import InvalidInput
-from recollect.redaction import DEFAULT_PATTERNS, Redactor
+from recollect.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
 from recollect.types import JSON
 
 # Put together here, so that no line of this file looks like a secret to a scanner.
@@ -26,6 +26,15 @@ SECRETS = [
     "eyJ" + "h" * 20 + ".eyJ" + "i" * 20 + "." + "j" * 20,
     "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----",
 ]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
+def test_the_quick_look_misses_no_secret(secret: str) -> None:
+    assert may_hold_secret(f"before {secret} after".lower())
+
+
+def test_the_quick_look_passes_plain_words_by() -> None:
+    assert not may_hold_secret("we met at the well-known café on 3 may: it was lovely, and the menu_card was long.")
 
 
 @pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))

@@ -35,7 +35,7 @@ class MemoryManager:
         faiss_index_path: str | None = None,
         embedder: Embedder | None = None,
         index: VectorEngine | None = None,
-        llm: LLM | None = None,
+        llm: LLM | str | None = None,
         short_term: ValueStore | None = None,
         clock: Clock | None = None,
         tenant: str = DEFAULT_TENANT,

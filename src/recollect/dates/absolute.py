@@ -215,7 +215,7 @@ def _holiday(match: Match, reading: Reading) -> Interval | None:
     if which == 0:
         return day_of(start_of(reading.now.year))
     tense = reading.tense if which is None else "past" if which < 0 else "future"
-    start = by_tense(Reading(reading.now, tense), start_of)
+    start = by_tense(Reading(reading.now, lambda: tense), start_of)
     return day_of(start) if start else None
 
 
@@ -244,18 +244,22 @@ _BEFORE = (
     r"|(?:end|start|beginning|middle|half|part|rest|class)\s+of)\s*\b"
 )
 RULES: Final[tuple[Rule, ...]] = (
-    rule("digit", r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?", _iso_moment),
-    rule("digit", r"\b(?P<year>(?:19|20)\d\d)[-/.](?P<m>\d\d?)[-/.](?P<day>\d\d?)\b", _numeric_day),
-    rule("digit", r"\b(?P<a>\d{1,2})[/.-](?P<b>\d{1,2})[/.-](?P<year>(?:19|20)\d\d)\b", _slashed),
-    rule("digit", r"\b\d{1,2}[/.]\d{1,2}[/.]\d{2}\b", unsure),
     rule(
-        "month digit", rf"\b(?:the\s+)?week\s+of\s+(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH}(?:,?\s*{YEAR})?", _week_of
+        "year three-numbers", r"\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:z|[+-]\d\d:\d\d)?", _iso_moment
     ),
-    rule("month digit", rf"\b(?:the\s+)?week\s+of\s+{MONTH}\s+{DATE_DAY}(?:,?\s*{YEAR})?", _week_of),
-    rule("month digit", rf"\b{DATE_DAY}{DASH}{DATE_DAY2}\s+(?:of\s+)?{MONTH}(?:,?\s*{YEAR})?", _day_range),
-    rule("month digit", rf"\b{MONTH}\s+{DATE_DAY}{DASH}{DATE_DAY2}\b(?:,?\s*{YEAR})?", _day_range),
-    rule("month digit", rf"{_LEAD}\b(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH},?\s*{YEAR}", _dated_day),
-    rule("month digit", rf"{_LEAD}\b{MONTH}\s+(?:the\s+)?{DATE_DAY}(?:\s*,\s*|\s+){YEAR}", _dated_day),
+    rule("year three-numbers", r"\b(?P<year>(?:19|20)\d\d)[-/.](?P<m>\d\d?)[-/.](?P<day>\d\d?)\b", _numeric_day),
+    rule("year three-numbers", r"\b(?P<a>\d{1,2})[/.-](?P<b>\d{1,2})[/.-](?P<year>(?:19|20)\d\d)\b", _slashed),
+    rule("three-numbers", r"\b\d{1,2}[/.]\d{1,2}[/.]\d{2}\b", unsure),
+    rule(
+        "dated-month unit",
+        rf"\b(?:the\s+)?week\s+of\s+(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH}(?:,?\s*{YEAR})?",
+        _week_of,
+    ),
+    rule("dated-month unit", rf"\b(?:the\s+)?week\s+of\s+{MONTH}\s+{DATE_DAY}(?:,?\s*{YEAR})?", _week_of),
+    rule("dated-month", rf"\b{DATE_DAY}{DASH}{DATE_DAY2}\s+(?:of\s+)?{MONTH}(?:,?\s*{YEAR})?", _day_range),
+    rule("dated-month", rf"\b{MONTH}\s+{DATE_DAY}{DASH}{DATE_DAY2}\b(?:,?\s*{YEAR})?", _day_range),
+    rule("dated-month year", rf"{_LEAD}\b(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH},?\s*{YEAR}", _dated_day),
+    rule("dated-month year", rf"{_LEAD}\b{MONTH}\s+(?:the\s+)?{DATE_DAY}(?:\s*,\s*|\s+){YEAR}", _dated_day),
     rule(
         "order",
         r"\b(?:the\s+|on\s+the\s+)?(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th)\s+"
@@ -263,40 +267,40 @@ RULES: Final[tuple[Rule, ...]] = (
         rf"(?:(?:{WHICH}|the)\s+(?P<unit>month)\b|{MONTH}(?:,?\s+(?:of\s+)?{YEAR})?)",
         _ordinal,
     ),
-    rule("month digit", rf"\b(?:(?:from|between)\s+)?{MONTH}{DASH}{MONTH2}(?:,?\s+{YEAR})", _month_range),
-    rule("month", rf"\b(?:from|between)\s+{MONTH}{DASH}{MONTH2}(?:,?\s+{YEAR})?", _month_range),
-    rule("month digit", rf"\b{MONTH},?\s+(?:of\s+)?{YEAR}", _month),
-    rule("digit", r"\b(?P<year>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])\b(?!-)", _iso_month),
-    rule("month digit", rf"{_LEAD}\b(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH}(?!\w)", _undated_day),
-    rule("month digit", rf"{_LEAD}\b{MONTH}\s+(?:the\s+)?{DATE_DAY}\b(?!\s*(?:%|[:.]\d|am\b|pm\b))", _undated_day),
+    rule("dated-month year", rf"\b(?:(?:from|between)\s+)?{MONTH}{DASH}{MONTH2}(?:,?\s+{YEAR})", _month_range),
+    rule("led-month", rf"\b(?:from|between)\s+{MONTH}{DASH}{MONTH2}(?:,?\s+{YEAR})?", _month_range),
+    rule("dated-month year", rf"\b{MONTH},?\s+(?:of\s+)?{YEAR}", _month),
+    rule("year", r"\b(?P<year>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])\b(?!-)", _iso_month),
+    rule("dated-month", rf"{_LEAD}\b(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH}(?!\w)", _undated_day),
+    rule("dated-month", rf"{_LEAD}\b{MONTH}\s+(?:the\s+)?{DATE_DAY}\b(?!\s*(?:%|[:.]\d|am\b|pm\b))", _undated_day),
     rule(
         "holiday",
         rf"\b(?:{WHICH}\s+)?(?P<holiday>{_NAMES})(?!\w)(?:,?\s+(?:of\s+|in\s+)?{YEAR}|\s+(?P<of>last|this|next)\s+year\b)?",
         _holiday,
     ),
-    rule("season digit", rf"\b(?:the\s+)?{SEASON}\s+(?:of\s+|in\s+)?{YEAR}", _season),
-    rule("season", rf"\b{WHICH}\s+{SEASON}(?!\s+(?:down|asleep|break))", _season),
-    rule("season", rf"\b(?:in|over|during|since|until|by|early|late|mid)\s+(?P<core>(?:the\s+)?{SEASON})", _season),
-    rule("digit", r"\bq(?P<nth>[1-4])\s+(?:of\s+)?(?P<year>(?:19|20)\d\d)\b", _quarter),
+    rule("season year", rf"\b(?:the\s+)?{SEASON}\s+(?:of\s+|in\s+)?{YEAR}", _season),
+    rule("which-season", rf"\b{WHICH}\s+{SEASON}(?!\s+(?:down|asleep|break))", _season),
+    rule("led-season", rf"\b(?:in|over|during|since|until|by|early|late|mid)\s+(?P<core>(?:the\s+)?{SEASON})", _season),
+    rule("quarter year", r"\bq(?P<nth>[1-4])\s+(?:of\s+)?(?P<year>(?:19|20)\d\d)\b", _quarter),
     rule(
-        "digit",
+        "quarter year",
         r"\b(?:the\s+)?(?P<nth>first|second|third|fourth|last)\s+quarter\s+of\s+(?P<year>(?:19|20)\d\d)\b",
         _quarter,
     ),
-    rule("month", rf"\b{WHICH}\s+{MONTH}(?!\w)", _month),
-    rule("month", rf"{_BEFORE}(?P<core>{MONTH})(?!\w)", _month),
+    rule("which-month", rf"\b{WHICH}\s+{MONTH}(?!\w)", _month),
+    rule("led-month", rf"{_BEFORE}(?P<core>{MONTH})(?!\w)", _month),
     rule(
-        "digit",
+        "led-year",
         r"\b(?:from\s+|between\s+)(?P<year>(?:19|20)\d\d)(?:\s*[-–]\s*|\s+(?:to|and|until|through)\s+)"
         r"(?P<year2>(?:19|20)\d\d)\b",
         _year_range,
     ),
-    rule("digit", r"\b(?P<year>(?:19|20)\d\d)\s*[–-]\s*(?P<year2>(?:19|20)\d\d)\b", _year_range),
-    rule("digit", rf"{_BEFORE}(?:the\s+)?(?:year\s+)?(?P<core>{YEAR})(?!\s*%|,\d|-)", _year),
-    rule("digit", rf"\b(?:back\s+in\s+|year\s+)(?P<core>{YEAR})(?!\s*%|,\d)", _year),
-    rule("digit", r"\bthe\s+['’]?(?P<decade>(?:19|20)?\d0)['’]?s\b", _decade),
+    rule("year", r"\b(?P<year>(?:19|20)\d\d)\s*[–-]\s*(?P<year2>(?:19|20)\d\d)\b", _year_range),
+    rule("led-year", rf"{_BEFORE}(?:the\s+)?(?:year\s+)?(?P<core>{YEAR})(?!\s*%|,\d|-)", _year),
+    rule("led-year", rf"\b(?:back\s+in\s+|year\s+)(?P<core>{YEAR})(?!\s*%|,\d)", _year),
+    rule("the-tens", r"\bthe\s+['’]?(?P<decade>(?:19|20)?\d0)['’]?s\b", _decade),
     rule(
-        "digit",
+        "the-nth",
         r"\bon\s+(?P<core>the\s+(?P<day>\d{1,2})(?:st|nd|rd|th))\b(?!\s+(?:floor|of|street|time|grade))",
         _on_the_nth,
     ),

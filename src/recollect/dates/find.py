@@ -7,38 +7,25 @@ First every simple expression is found ("last Friday", "9 June 2023"); then what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
 from recollect.dates import absolute, relative
 from recollect.dates.compound import Joined, joined
 from recollect.dates.intervals import Interval, Precision
+from recollect.dates.kinds import kinds_in
 from recollect.dates.rules import Reading, Rule
 from recollect.dates.tense import Tense, tense_around
+from recollect.text import lower_case
 
 Kind: TypeAlias = Literal["at", "since", "until"]
 MAX_TEXT: Final = 20_000
 """Characters that are looked through; a longer text is a document, and its dates are not the speaker's."""
 _RULES: Final[tuple[Rule, ...]] = (*absolute.RULES, *relative.RULES)
-# The kinds of words that rules need: most texts hold few, and few rules are tried on them.
-_KINDS: Final = re.compile(
-    r"(?P<digit>\d)|(?P<unit>\b(?:minute|hour|day|fortnight|weekend|week|month|quarter|year|decade)s?\b)"
-    r"|(?P<month>\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))"
-    r"|(?P<named>\b(?:today|tonight|yesterday|tomorrow|morning|afternoon|evening|nights?)\b)"
-    r"|(?P<season>\b(?:spring|summer|autumn|fall|winter)\b)"
-    r"|(?P<weekday>(?:mon|tues|wednes|thurs|fri|satur|sun)day|\b(?:mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b)"
-    r"|(?P<holiday>\b(?:christmas|xmas|boxing|new\s+year|halloween|valentine|st\.?\s+patrick|independence|thanksgiving"
-    r"|labor\s+day|mother['’]s|father['’]s|easter))"
-    r"|(?P<order>\b(?:first|second|third|fourth|last)\b)|(?P<recurring>\b(?:every|each|most|any|some|per|twice|once|times"
-    r"|these|all)\b)",
-    re.I,
-)
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d")
-_BESIDE: Final = {"named": ("unit",), "digit": ("order",), "holiday": ("unit",)}
-"""Kinds that share words: "night" is a unit as well, "1st" an ordinal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +60,11 @@ class Point:
 @lru_cache(maxsize=256)  # several steps read the same text, one after the other
 def find_mentions(text: str, said_at: datetime, *, prefer: Tense | None = None) -> tuple[Mention, ...]:
     """The times a text names, in the order they stand; `prefer` decides where no tense does ("in May")."""
-    kinds = _kinds(text) if len(text) <= MAX_TEXT else frozenset[str]()
-    if not kinds - {"recurring", "order"}:
+    lowered = lower_case(text)
+    rules = _rules_for(kinds_in(lowered)) if len(text) <= MAX_TEXT else ()
+    if not rules:
         return ()
-    points = sorted(_points(text, kinds, said_at, prefer), key=lambda point: point.start)
+    points = sorted(_points(text, lowered, rules, said_at, prefer), key=lambda point: point.start)
     return tuple(_mention(text, each) for each in joined(text, said_at, [p for p in points if p.interval], prefer))
 
 
@@ -86,20 +74,19 @@ def _mention(text: str, found: Joined) -> Mention:
     return Mention((found.start, found.end), words, interval.start, interval.end, interval.precision, found.kind)
 
 
-def _kinds(text: str) -> frozenset[str]:
-    found = {match.lastgroup for match in _KINDS.finditer(text) if match.lastgroup}
-    return frozenset(found.union(*(_BESIDE.get(kind, ()) for kind in found)))
+@lru_cache(maxsize=1_024)
+def _rules_for(kinds: frozenset[str]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in _RULES if rule.needs <= kinds)
 
 
-def _points(text: str, kinds: frozenset[str], said_at: datetime, prefer: Tense | None) -> Iterator[Point]:
-    rest = text
-    for rule in _RULES:
-        if not rule.needs <= kinds:
-            continue
-        for match in rule.regex.finditer(rest):
-            start, end = match.span("core") if "core" in rule.regex.groupindex else match.span()
+def _points(text: str, lowered: str, rules: Iterable[Rule], said_at: datetime, prefer: Tense | None) -> Iterator[Point]:
+    rest = lowered
+    for rule in rules:
+        regex = rule.regex
+        for match in regex.finditer(rest):
+            start, end = match.span("core") if "core" in regex.groupindex else match.span()
             end -= text[end - 1] == "."  # an abbreviation's, or the sentence's: nobody can tell
-            reading = Reading(said_at, tense_around(text, start, end) or prefer)
+            reading = Reading(said_at, partial(_tense, text, start, end, prefer))
             try:
                 interval = rule.resolve(match, reading)
             except (ValueError, OverflowError):  # the 31st of June, a thousand years ago: no such time
@@ -107,3 +94,7 @@ def _points(text: str, kinds: frozenset[str], said_at: datetime, prefer: Tense |
             yield Point(start, end, interval)
             # Read once, sure or not: no later rule may take a part of it.
             rest = rest[:start] + "\0" * (end - start) + rest[end:]
+
+
+def _tense(text: str, start: int, end: int, prefer: Tense | None) -> Tense | None:
+    return tense_around(text, start, end) or prefer

@@ -20,8 +20,13 @@ class Reading:
 
     now: datetime
     """When it was said."""
-    tense: Tense | None
-    """Of the sentence around it."""
+    find_tense: Callable[[], Tense | None]
+    """Asked only where it matters: a sentence is dear to read."""
+
+    @property
+    def tense(self) -> Tense | None:
+        """Of the sentence around it."""
+        return self.find_tense()
 
 
 Resolve: TypeAlias = Callable[[Match, Reading], Interval | None]
@@ -30,7 +35,7 @@ Resolve: TypeAlias = Callable[[Match, Reading], Interval | None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern, and what it means. `needs` names the kinds of words without which it cannot match."""
+    """A pattern over text in lower case, and what it means. `needs` names the kinds without which it cannot match."""
 
     pattern: str
     resolve: Resolve
@@ -43,7 +48,7 @@ class Rule:
 
 @cache  # made when first needed: importing this module costs nothing
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.I)
+    return re.compile(pattern)
 
 
 def rule(needs: str, pattern: str, resolve: Resolve) -> Rule:
@@ -57,11 +62,12 @@ def unsure(match: Match, reading: Reading) -> None:  # noqa: ARG001
 
 def by_tense(reading: Reading, start_of: Callable[[int], datetime]) -> datetime | None:
     """Of what comes back each year: the last one that has begun, or the next; None when the sentence does not say."""
-    if reading.tense is None:
+    tense = reading.tense
+    if tense is None:
         return None
-    step = -1 if reading.tense == "past" else 1
+    step = -1 if tense == "past" else 1
     years = (reading.now.year, reading.now.year + step)
     for start in map(start_of, years):
-        if (start <= reading.now) == (reading.tense == "past"):
+        if (start <= reading.now) == (tense == "past"):
             return start
     return None

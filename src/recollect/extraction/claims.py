@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -11,16 +11,27 @@ from recollect.dates import Mention
 from recollect.extraction.base import Claim, Saying, Span
 from recollect.extraction.patterns import Pattern, patterns_for
 from recollect.extraction.sentences import sentence_spans
+from recollect.text import lower_case
 
 MAX_TEXT: Final = 4_000
 """A longer text is a document somebody pasted: its "I" is not the speaker."""
-_FIRST_PERSON: Final = re.compile(r"\b(?:i|i['’]m|im|my|we|let['’]s|call\s+me|remind\s+me)\b", re.I)
+_WORD: Final = re.compile(r"\w+")
+# "I", "my", "we", "let's", "call me", "remind me", in lower case: the first letter comes first, so that the search can
+# skip to it.
+_FIRST_PERSON: Final = re.compile(
+    r"[imwlcr](?<!\w.)(?:(?<=i)m?|(?<=m)y|(?<=w)e|(?<=l)et['’]s|(?<=c)all\s+me|(?<=r)emind\s+me)\b"
+)
 # Asked, imagined, reported or quoted: not said of oneself.
 _NOT_MEANT: Final = re.compile(
-    r"^(?!.*\bremind\s+me\s+to\b).*\?\s*$|^\s*(?:if|what\s+if|would|could|should|imagine|suppose|pretend|let's\s+say|say|assume|unless)\b"
-    r"|\bi\s+wish\b|\bif\s+i\b|\bact\s+as\b|\bas\s+if\b|^\s*[>\"“]|\b(?:he|she|they|someone|people)\s+(?:said|says|told|asked)\b",
+    r"(?!.*\bremind\s+me\s+to\b).*\?\s*$|\s*(?:[>\"“]"
+    r"|(?:if|what\s+if|would|could|should|imagine|suppose|pretend|let's\s+say|say|assume|unless)\b)",
     re.I | re.S,
 )
+_NOT_MEANT_INSIDE: Final = re.compile(
+    r"\bi\s+wish\b|\bif\s+i\b|\bact\s+as\b|\bas\s+if\b|\b(?:he|she|they|someone|people)\s+(?:said|says|told|asked)\b",
+    re.I,
+)
+_INSIDE: Final = frozenset(("wish", "if", "act", "said", "says", "told", "asked"))
 _CUT: Final = re.compile(
     r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
     r"|as|right|too|especially|thanks|then|while|where|when)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
@@ -44,14 +55,27 @@ MAX_VALUE: Final = 160
 
 def find_claims(saying: Saying, events: Sequence[Mention]) -> tuple[Claim, ...]:
     """The claims of a user's words, each with the words that make it; none of an assistant's."""
-    if len(saying.text) > MAX_TEXT or not _speaks_for_itself(saying) or not _FIRST_PERSON.search(saying.text):
+    if len(saying.text) > MAX_TEXT or not _speaks_for_itself(saying):
         return ()
     claims: list[Claim] = []
-    for start, end in sentence_spans(saying.text):
+    for start, end in _in_first_person(saying.text):
         sentence = saying.text[start:end]
-        if _FIRST_PERSON.search(sentence) and not _NOT_MEANT.search(sentence):
-            claims += _in_sentence(saying, start, sentence, events)
+        words = frozenset(_WORD.findall(sentence.lower()))
+        patterns = patterns_for(words)
+        if patterns and _is_meant(words, sentence):
+            claims += _in_sentence(saying, start, sentence, events, patterns)
     return tuple(claims)
+
+
+def _in_first_person(text: str) -> list[Span]:
+    places = [found.start() for found in _FIRST_PERSON.finditer(lower_case(text))]
+    return [span for span in sentence_spans(text) if any(span[0] <= at < span[1] for at in places)] if places else []
+
+
+def _is_meant(words: frozenset[str], sentence: str) -> bool:
+    if _NOT_MEANT.match(sentence):
+        return False
+    return words.isdisjoint(_INSIDE) or not _NOT_MEANT_INSIDE.search(sentence)
 
 
 def _speaks_for_itself(saying: Saying) -> bool:
@@ -59,9 +83,11 @@ def _speaks_for_itself(saying: Saying) -> bool:
     return saying.role == "user" or (saying.role == "assistant" and saying.speaker != "assistant")
 
 
-def _in_sentence(saying: Saying, start: int, sentence: str, events: Sequence[Mention]) -> Iterator[Claim]:
+def _in_sentence(
+    saying: Saying, start: int, sentence: str, events: Sequence[Mention], patterns: Iterable[Pattern]
+) -> Iterator[Claim]:
     seen: list[Span] = []
-    for pattern in patterns_for(sentence):
+    for pattern in patterns:
         for match in pattern.regex.finditer(sentence):
             span = _value_span(match)
             offset = saying.span[0] + start

@@ -23,8 +23,12 @@ _CALENDAR_WORDS = """
     thanksgiving halloween spring summer autumn fall winter mr mrs ms dr prof sir
 """
 _NOT_NAMES: Final = SOCIAL | frozenset(_CALENDAR_WORDS.split())
-_CAPITAL = r"[A-Z\u00c0-\u00de][\w\u00c0-\u024f'’&-]*"
-_NAME: Final = re.compile(rf"\b{_CAPITAL}(?:\s+(?:(?:of|of\s+the|the|de|van|von|la|le|del|da|di)\s+)?{_CAPITAL})*")
+_UPPER = r"[A-Z\u00c0-\u00de]"
+_CAPITAL = rf"{_UPPER}[\w\u00c0-\u024f'’&-]*"
+# The capital comes first, and that it begins a word after that: so the search can skip to the capitals.
+_NAME: Final = re.compile(
+    rf"{_UPPER}(?<!\w{_UPPER})[\w\u00c0-\u024f'’&-]*(?:\s+(?:(?:of|of\s+the|the|de|van|von|la|le|del|da|di)\s+)?{_CAPITAL})*"
+)
 _TITLE_BEFORE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|Professor|Uncle|Aunt|Sir|President|Captain|Coach)\.?\s+$")
 _KIN = (
     r"(?:sister|brother|mother|father|mom|mum|dad|wife|husband|son|daughter|friend|girlfriend|boyfriend|partner|fianc[eé]e?"
@@ -40,30 +44,50 @@ _PLACE_BEFORE: Final = re.compile(
     r"|travel(?:l?ed|l?ing)?\s+to|vacation\s+in|holiday\s+in|near|visit(?:ed|ing)?|been\s+to|in)\s+(?:the\s+)?$",
     re.I,
 )
-_PLACE_WORD: Final = re.compile(
-    r"\b(?:City|Island|Islands|Beach|Park|Lake|River|Mountains?|Mount|Street|Avenue|Road|Square|County|Valley|Bay|Forest"
-    r"|Museum|Airport|Station|Bridge|Canyon|Castle|Cathedral|Falls)\b"
-)
+_PLACES = """
+    City Island Islands Beach Park Lake River Mountain Mountains Mount Street Avenue Road Square County Valley Bay
+    Forest Museum Airport Station Bridge Canyon Castle Cathedral Falls
+"""
+_PLACE_WORDS: Final = frozenset(_PLACES.split())
 _ORGANISATION_BEFORE: Final = re.compile(
     r"\b(?:work(?:s|ed|ing)?\s+(?:at|for|with)|job\s+(?:at|with)|interview\s+(?:at|with)|hired\s+by|joined|employed\s+by"
     r"|intern(?:ed|ing|ship)?\s+at|stud(?:y|ied|ying)\s+at|graduated\s+from|volunteer(?:s|ed|ing)?\s+(?:at|for|with))\s+(?:the\s+)?$",
     re.I,
 )
-_ORGANISATION_WORD: Final = re.compile(
-    r"\b(?:Inc|Ltd|LLC|GmbH|Corp|Corporation|Company|University|College|School|Hospital|Bank|Institute|Foundation|Group"
-    r"|Agency|Association|Club|Church|Clinic|Center|Centre|Academy|Studio|Labs?|Airlines?|Ministry|Department)\b"
-)
+_ORGANISATIONS = """
+    Inc Ltd LLC GmbH Corp Corporation Company University College School Hospital Bank Institute Foundation Group Agency
+    Association Club Church Clinic Center Centre Academy Studio Lab Labs Airline Airlines Ministry Department
+"""
+_ORGANISATION_WORDS: Final = frozenset(_ORGANISATIONS.split())
+# The last word before a name, "the" aside, without which none of the patterns above can match.
+_PERSONS = """
+    mr mrs ms dr prof professor uncle aunt sir president captain coach is called named sister brother mother father mom
+    mum dad wife husband son daughter friend girlfriend boyfriend partner fiance fiancee fiancé fiancée cousin grandma
+    grandpa grandmother grandfather nephew niece boss manager colleague coworker neighbor neighbour roommate flatmate
+    therapist doctor teacher dog cat puppy kitten pup horse parrot hamster
+"""
+_PERSON_LEADS: Final = frozenset(_PERSONS.split())
+_PLACE_LEADS: Final = frozenset(("in", "to", "near", "visit", "visited", "visiting"))
+_ORGANISATION_LEADS: Final = frozenset(("at", "for", "with", "by", "joined", "from"))
+_WORD: Final = re.compile(r"\w+")
+_NO_BLANKS: Final = re.compile(r"\S+")
 _QUOTED: Final = re.compile(r"[\"“]([^\"“”\n]{2,80})[\"”]")
-_PLAIN: Final[tuple[tuple[EntityKind, re.Pattern[str]], ...]] = (
-    ("email", re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,4}\b")),
-    ("url", re.compile(r"\bhttps?://[^\s<>\"')\]]+|\bwww\.[^\s<>\"')\]]+")),
-    ("handle", re.compile(r"(?<![\w@.])@[A-Za-z_]\w{1,30}\b")),
-    ("phone", re.compile(r"(?<![\w.])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,4}\)[ .-]?)?\d{3}[ .-]\d{3,4}[ .-]?\d{2,4}\b")),
+# A kind, what a text must hold for it, and how it looks.
+_PLAIN: Final[tuple[tuple[EntityKind, re.Pattern[str], re.Pattern[str]], ...]] = (
+    ("email", re.compile("@"), re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,4}\b")),
+    ("url", re.compile(r"://|www\."), re.compile(r"\bhttps?://[^\s<>\"')\]]+|\bwww\.[^\s<>\"')\]]+")),
+    ("handle", re.compile("@"), re.compile(r"(?<![\w@.])@[A-Za-z_]\w{1,30}\b")),
+    (
+        "phone",
+        re.compile(r"\d{3}[ .-]\d{3}"),
+        re.compile(r"(?<![\w.])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,4}\)[ .-]?)?\d{3}[ .-]\d{3,4}[ .-]?\d{2,4}\b"),
+    ),
     (
         "quantity",
+        re.compile(r"\d"),
         re.compile(
-            r"(?:[$€£¥]\s?\d[\d,]*(?:\.\d+)?\s?(?:k|m|million|billion|thousand)?\b"
-            r"|\b\d[\d,]*(?:\.\d+)?\s?(?:%|percent\b|dollars?\b|euros?\b|pounds?\b|bucks\b|km\b|kilomet(?:er|re)s?\b|miles?\b|m\b"
+            r"[$€£¥\d](?:(?<=[$€£¥])\s?\d[\d,]*(?:\.\d+)?\s?(?:k|m|million|billion|thousand)?\b"
+            r"|(?<=\d)(?<!\w\d)[\d,]*(?:\.\d+)?\s?(?:%|percent\b|dollars?\b|euros?\b|pounds?\b|bucks\b|km\b|kilomet(?:er|re)s?\b|miles?\b|m\b"
             r"|met(?:er|re)s?\b|cm\b|feet\b|ft\b|inch(?:es)?\b|kg\b|kilos?\b|g\b|grams?\b|lbs?\b|oz\b|litres?\b|liters?\b|ml\b"
             r"|hours?\b|minutes?\b|mins?\b|seconds?\b|days?\b|weeks?\b|months?\b|years?\b|calories\b|pages?\b|people\b|times\b"
             r"|GB\b|MB\b|TB\b|°[CF]?))",
@@ -77,16 +101,17 @@ def find_entities(text: str, people: Collection[str] = ()) -> tuple[Entity, ...]
     """What a text names, in the order it stands; `people` are the names of those who speak."""
     if len(text) > MAX_TEXT:
         return ()
-    found: list[Entity] = []
-    for entity in (*_addresses(text), *_quotes(text), *_names(text, frozenset(people))):
-        if not any(_overlap(entity.span, other.span) for other in found):
-            found.append(entity)
-    return tuple(sorted(found, key=lambda entity: entity.span))
+    marked: list[Entity] = []
+    for entity in (*_addresses(text), *_quotes(text)):
+        if _is_apart(entity, marked):
+            marked.append(entity)
+    names = [entity for entity in _names(text, frozenset(people)) if _is_apart(entity, marked)]
+    return tuple(sorted([*marked, *names], key=lambda entity: entity.span))
 
 
 def _addresses(text: str) -> Iterator[Entity]:
-    for kind, pattern in _PLAIN:
-        for match in pattern.finditer(text):
+    for kind, hint, pattern in _PLAIN:
+        for match in pattern.finditer(text) if hint.search(text) else ():
             words = match.group().rstrip(" .,;:!?")
             yield Entity(kind, words, (match.start(), match.start() + len(words)))
 
@@ -109,7 +134,9 @@ def _names(text: str, people: frozenset[str]) -> Iterator[Entity]:
 
 def _trimmed(match: re.Match[str], sentence: int) -> Span | None:
     """The name without the words that are capital for another reason; None when nothing is left."""
-    words = [(word.group(), match.start() + word.start()) for word in re.finditer(r"\S+", match.group())]
+    if match.start() == sentence and len(match.group().split()) == 1:
+        return None
+    words = [(word.group(), match.start() + word.start()) for word in _NO_BLANKS.finditer(match.group())]
     while words and _is_common(words[-1][0]):
         words.pop()
     while words and (_is_common(words[0][0]) or (words[0][1] == sentence and len(words) == 1)):
@@ -128,13 +155,27 @@ def _is_common(word: str) -> bool:
 
 def _kind(text: str, span: Span, people: frozenset[str]) -> EntityKind:
     words, before = text[slice(*span)], text[max(0, span[0] - 40) : span[0]]
-    if _is_person(words, people) or _TITLE_BEFORE.search(before) or _KIN_BEFORE.search(before):
+    parts, lead = _WORD.findall(words), _lead(before)
+    if _is_person(words, people) or (lead in _PERSON_LEADS and _follows(before, _TITLE_BEFORE, _KIN_BEFORE)):
         return "person"
-    if _ORGANISATION_WORD.search(words) or _ORGANISATION_BEFORE.search(before):
+    if not _ORGANISATION_WORDS.isdisjoint(parts):
         return "organisation"
-    if _PLACE_WORD.search(words) or _PLACE_BEFORE.search(before):
+    if lead in _ORGANISATION_LEADS and _follows(before, _ORGANISATION_BEFORE):
+        return "organisation"
+    if not _PLACE_WORDS.isdisjoint(parts) or (lead in _PLACE_LEADS and _follows(before, _PLACE_BEFORE)):
         return "place"
     return "name"
+
+
+def _lead(before: str) -> str:
+    words = _WORD.findall(before.lower())
+    if words[-1:] == ["the"]:
+        words.pop()
+    return words[-1] if words else ""
+
+
+def _follows(before: str, *patterns: re.Pattern[str]) -> bool:
+    return any(pattern.search(before) for pattern in patterns)
 
 
 def _is_person(name: str, people: frozenset[str]) -> bool:
@@ -142,5 +183,6 @@ def _is_person(name: str, people: frozenset[str]) -> bool:
     return name in people or (len(name) >= 2 and any(person.startswith(name) for person in people))
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def _is_apart(entity: Entity, others: Collection[Entity]) -> bool:
+    start, end = entity.span
+    return not any(other.span[0] < end and start < other.span[1] for other in others)

@@ -6,7 +6,7 @@ The verbatim turn stays in the ledger of messages whatever the gate says; it dec
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -14,9 +14,9 @@ from typing import Final
 from recollect.context.base import close_mark, open_mark
 from recollect.dates import find_mentions
 from recollect.extraction.base import Known, Rule, Saying, Span, Twin, Verdict
-from recollect.extraction.lexicon import telling_words, words_of
+from recollect.extraction.lexicon import first_telling, first_words, is_named, tells, words_of
 from recollect.extraction.sentences import sentence_spans
-from recollect.redaction import DEFAULT_PATTERNS, Redactor
+from recollect.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
 from recollect.types import Status
 
 SPOKEN_SECRETS: Final = (
@@ -26,6 +26,10 @@ SPOKEN_SECRETS: Final = (
     r"\b\d{3}-\d{2}-\d{4}\b",  # a US social security number
     r"\b(?:\d{4}[ -]){3}\d{4}\b",  # a payment card
 )
+# Every spoken secret holds one of these, in lower case, or such a number.
+_SPOKEN_MARKS: Final = ("passcode", "passphrase", "pin", "api", "token", "security", "cvv")
+_SPOKEN: Final = re.compile(r"\b(?:pass|pin\s+(?:is|was|code|=|:)|api\s+key|access\s+token|security\s+code|cvv)")
+_NUMBERS: Final = re.compile(r"\d{3}-\d\d-\d|\d{4}[ -]\d{4}")
 _RECALLED: Final = re.compile(open_mark(r"(?P<marker>[0-9a-f]+)") + r".*?" + close_mark(r"(?P=marker)"), re.DOTALL)
 _SYSTEM_VOICE: Final = re.compile(
     r"\s*(?:#+\s*)?(?:system(?:\s+(?:prompt|message|instructions?))?\s*:\s*)?you\s+are\s+(?:chatgpt|claude|gemini|an?\s+"
@@ -52,7 +56,7 @@ class Setting:
 
 def setting_of(names: Iterable[str], system_prompts: Iterable[str]) -> Setting:
     """The setting of a conversation."""
-    people = {word.lower() for name in names for word in words_of(name)}
+    people = {word.lower() for name in set(names) for word in words_of(name)}
     runs = {run for prompt in system_prompts for run in _runs(prompt)}
     return Setting(frozenset(people - {"user", "assistant", "tool"}), frozenset(runs))
 
@@ -115,7 +119,15 @@ def masked(text: str) -> str:
 
 def holds_secret(text: str) -> bool:
     """Whether a text shows a password, a key, a token or a card number."""
-    return _redactor().text(text) != text
+    return _may_hold_secret(text) and _redactor().text(text) != text
+
+
+def _may_hold_secret(text: str) -> bool:
+    """A look at what every secret has, before the patterns are tried one by one."""
+    lowered = text.lower()
+    if any(mark in lowered for mark in _SPOKEN_MARKS) and _SPOKEN.search(lowered):
+        return True
+    return may_hold_secret(lowered) or _NUMBERS.search(text) is not None
 
 
 @cache  # its patterns are compiled when first needed
@@ -146,17 +158,17 @@ def _runs(text: str) -> set[tuple[str, ...]]:
 
 
 def _says_nothing(saying: Saying, setting: Setting) -> Verdict | None:
-    words = words_of(saying.text)
-    telling = telling_words(saying.text, setting.names)
-    if not telling and not find_mentions(saying.text, saying.said_at):
+    words = first_words(saying.text, 3)
+    if not tells(saying.text, setting.names) and not find_mentions(saying.text, saying.said_at):
         return _refused(saying, "greeting", "only pleasantries: nothing is told")
-    if len(words) <= 2 and not _stands_alone(words, telling, setting):
+    if len(words) <= 2 and not _stands_alone(saying.text, words, setting):
         return _refused(saying, "fragment", f"{len(words)} words that tell nothing by themselves")
     return None
 
 
-def _stands_alone(words: Sequence[str], telling: Collection[str], setting: Setting) -> bool:
+def _stands_alone(text: str, words: Sequence[str], setting: Setting) -> bool:
     """Whether a word or two can be understood: an answer, "I'm vegetarian", two telling words, another script."""
+    telling = [word for word in first_telling(text) if not is_named(word, setting.names)]
     if setting.answering or len(telling) >= 2 or (telling and _FIRST_PERSON.match(words[0])):
         return True
     return any(not word.isascii() and len(word) > 3 for word in telling)
@@ -186,6 +198,8 @@ def _piece(saying: Saying, start: int, end: int) -> Iterator[Saying]:
 
 
 def _part(saying: Saying, start: int, end: int) -> Saying:
+    if start == 0 and end == len(saying.text):
+        return saying
     offset = saying.span[0]
     return replace(saying, text=saying.text[start:end], span=(offset + start, offset + end))
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from recollect.dates import Mention
 from recollect.extraction.base import Claim, Entity, Feature, Saying
-from recollect.extraction.lexicon import telling_words
+from recollect.extraction.lexicon import first_telling
 
 _EXPLICIT: Final = re.compile(
     r"\b(?:(?:please|you\s+should|must|to)\s+remember\b|remember\s+this\b|please\s+(?:remember|note|keep\s+in\s+mind)|don['’]t\s+forget|never\s+forget"
@@ -30,10 +30,18 @@ _SAFETY: Final = re.compile(
     r"|chest\s+pain|blood\s+pressure|penicillin|intoleran\w+|pacemaker)\b",
     re.I,
 )
+_EXPLICIT_HINTS: Final = ("remember", "note", "mind", "forget", "record", "important")
+_SAFETY_HINTS: Final = (
+    "allerg", "anaphyla", "epipen", "asthma", "diabet", "insulin", "seizure", "epilep", "pregnan", "medication",
+    "prescri", "surgery", "hospital", "emergency", "diagnos", "cancer", "stroke", "heart", "suicid", "self-harm",
+    "overdos", "chest", "blood", "penicillin", "intoleran", "pacemaker",
+)  # fmt: skip
+"""A text without one of these needs no look at the pattern."""
 _QUESTION_ONLY: Final = re.compile(r"^[^.!]*\?\s*$", re.S)
 _PERSONAL: Final = frozenset(("likes", "hobby", "plays", "owns", "visited", "studies", "speaks"))
 _INTENT: Final = frozenset(("decided", "will"))
 _HEALTH: Final = frozenset(("allergic to", "condition", "diet", "takes"))
+_NO_FACTS: Final = _PERSONAL | _INTENT | _HEALTH
 _ASSISTANT_SHARE: Final = 0.6
 _KNOWN_SHARE: Final = 0.5
 
@@ -58,11 +66,11 @@ def weigh(
 def _features(
     saying: Saying, entities: Sequence[Entity], events: Sequence[Mention], claims: Sequence[Claim]
 ) -> Iterable[Feature]:
-    telling = len(telling_words(saying.text))
-    yield Feature("words", 0.05 if _QUESTION_ONLY.match(saying.text) else min(0.35, 0.06 * telling))
-    if _EXPLICIT.search(saying.text) and saying.role == "user":
+    yield Feature("words", 0.05 if _QUESTION_ONLY.match(saying.text) else _of_words(saying.text))
+    lowered = saying.text.lower()
+    if saying.role == "user" and _holds(lowered, _EXPLICIT_HINTS, _EXPLICIT):
         yield Feature("explicit", 0.85)
-    if _SAFETY.search(saying.text) or any(claim.attribute in _HEALTH for claim in claims):
+    if _holds(lowered, _SAFETY_HINTS, _SAFETY) or any(claim.attribute in _HEALTH for claim in claims):
         yield Feature("safety", 0.85 if claims else 0.4)
     if any(_is_fact(claim) for claim in claims):
         yield Feature("personal fact", 0.5)
@@ -71,6 +79,15 @@ def _features(
     if any(claim.attribute in _INTENT for claim in claims):
         yield Feature("commitment", 0.4)
     yield from _details(entities, events)
+
+
+def _holds(lowered: str, hints: Iterable[str], pattern: re.Pattern[str]) -> bool:
+    return any(hint in lowered for hint in hints) and pattern.search(lowered) is not None
+
+
+def _of_words(text: str) -> float:
+    """A little for every telling word; `ENOUGH` of them reach the most."""
+    return min(0.35, 0.06 * len(first_telling(text)))
 
 
 def _details(entities: Sequence[Entity], events: Sequence[Mention]) -> Iterable[Feature]:
@@ -84,4 +101,4 @@ def _details(entities: Sequence[Entity], events: Sequence[Mention]) -> Iterable[
 
 
 def _is_fact(claim: Claim) -> bool:
-    return claim.attribute not in _PERSONAL | _INTENT | _HEALTH
+    return claim.attribute not in _NO_FACTS

@@ -1,12 +1,13 @@
 """The sentences from which a claim is read: one row a pattern, and only where a pattern is sure.
 
-In a row, a blank stands for any blanks, ' for either apostrophe, and ~word for the part of that name.
+In a row, a blank stands for any blanks, ' for either apostrophe, and ~word for the part of that name. ~(some|words) are
+those that tell a row: whatever it matches holds one of them, so it is tried only on sentences that do.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -47,15 +48,15 @@ _PARTS: Final = {
         r"(?:~pet|kid|son|daughter|sister|brother|sibling|car|bike|house|apartment|motorcycle|boat)s?"
         r"|puppies|children"
     ),
-    "status": r"(?P<value>married|single|engaged|divorced|widowed|separated)",
+    "status": r"(?P<value>~(married|single|engaged|divorced|widowed|separated))",
     "diet": (
-        r"(?P<value>vegan|vegetarian|pescatarian|lactose[\s-]intolerant|gluten[\s-]intolerant|diabetic|coeliac|celiac"
-        r"|teetotal)"
+        r"(?P<value>~(vegan|vegetarian|pescatarian|diabetic|coeliac|celiac|teetotal)"
+        r"|(?:lactose|gluten)[\s-]~(intolerant))"
     ),
     "occupation": (
-        r"(?:engineer|developer|teacher|nurse|doctor|lawyer|designer|student|manager|accountant|chef|writer|artist"
+        r"~(engineer|developer|teacher|nurse|doctor|lawyer|designer|student|manager|accountant|chef|writer|artist"
         r"|musician|scientist|researcher|consultant|analyst|architect|electrician|plumber|pilot|journalist"
-        r"|photographer|therapist|counsell?or|pharmacist|dentist|veterinarian|professor|librarian|mechanic|carpenter"
+        r"|photographer|therapist|counsellor|counselor|pharmacist|dentist|veterinarian|professor|librarian|mechanic|carpenter"
         r"|farmer|paramedic|firefighter|banker)"
     ),
     "game": (
@@ -71,16 +72,16 @@ _PARTS: Final = {
         r"(?:metformin|insulin|ibuprofen|aspirin|antibiotics|antidepressants|medication for [\w\s]+)"
     ),
     "new_job": (
-        r"(?:joined|(?:started|got|took|accepted|landed) (?:a|the|my) (?:new )?"
-        r"(?:job|position|role|internship) (?:at|with))"
+        r"(?:~(joined)|(?:started|got|took|accepted|landed) (?:a|the|my) (?:new )?"
+        r"~(job|position|role|internship) (?:at|with))"
     ),
     "article": r"(?:an?|the|two|three|\d+|my (?:first|own)|some)",
-    "no_job": r"(?:(?:no longer|don't) work (?:at|for)|(?:quit|left) my job at|got (?:fired|laid off) from)",
+    "no_job": r"(?:(?:no longer|don't) ~(work) (?:at|for)|(?:quit|left) my ~(job) at|got ~(fired|laid off) from)",
     "month_day": r"(?:[A-Z]\w+ \d{1,2}(?:st|nd|rd|th)?|(?:the )?\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z]\w+)",
     "very": r"(?:all[\s-]time |absolute |new |current )?",
     # "I'll keep going" is no commitment; these are things that get done or do not.
     "deed": (
-        r"(?P<value>(?:send|bring|call|phone|email|text|pay|buy|book|finish|submit|deliver|write|prepare|fix|pick up"
+        r"(?P<value>~(send|bring|call|phone|email|text|pay|buy|book|finish|submit|deliver|write|prepare|fix|pick up"
         r"|drop off|meet|visit|return|schedule|cancel|order|review|share|renew|apply|sign|attend|fly|move|host|teach"
         r"|lend|donate) [^.!?;\n]+)"
     ),
@@ -88,6 +89,9 @@ _PARTS: Final = {
 }
 
 _PART: Final = re.compile("~(" + "|".join(sorted(_PARTS, key=len, reverse=True)) + ")")
+_TELLING: Final = re.compile(r"~\(([^()]*)\)")
+_NUMBER: Final = r"\d{1,3}"
+"""Told by any number: as good as a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +113,15 @@ class Pattern:
 
 
 def _expanded(template: str) -> str:
-    while "~" in template:
+    while _PART.search(template):
         template = _PART.sub(lambda part: _PARTS[part[1]], template)
     return template
 
 
 @cache  # made when first needed: importing this module costs nothing
 def _regex(template: str) -> re.Pattern[str]:
-    both_apostrophes = re.sub(r"'(?!’)", "['’]", _expanded(template))
+    plain = _expanded(template).replace("~(", "(?:")
+    both_apostrophes = re.sub(r"'(?!’)", "['’]", plain)
     return re.compile(both_apostrophes.replace(" ", r"[ \t]+"), re.I)
 
 
@@ -129,124 +134,114 @@ def _many(attribute: str, template: str, *, holds: bool = True) -> Pattern:
 
 
 _WHO = (
-    _one("name", r"\bmy (?:full |first )?name is ~proper"),
-    _one("name", r"\b(?:please )?call me ~proper"),
-    _one("name", r"\bmy ~kin(?:'s name is| is (?:called|named)| (?:called|named)) ~proper"),
-    _one("age", r"~am(?P<value>\d{1,3})(?: years? old\b|(?=\s*(?:[.,!;]|and\b|$)))"),
-    _one("age", r"~i (?:just |recently )?turned (?P<value>\d{1,3})\b"),
-    _one("age", r"~whose is (?P<value>\d{1,3})(?: years? old\b|(?=\s*[.,!;]|$))"),
-    _one("birthday", r"\bmy birthday is (?:on )?(?P<value>(?-i:~month_day))"),
-    _one("birthday", r"~i was born on ~value"),
-    _one("birth year", r"~i was born in (?P<value>(?:19|20)\d\d)\b"),
-    _one("birthplace", r"~i was born (?:and raised )?in ~proper"),
-    _one("home town", r"~am(?:originally )?from ~proper"),
-    _one("home town", r"~i grew up in ~proper"),
-    _one("phone", r"\bmy (?:phone|cell|mobile)(?: number)? is (?P<value>\+?\d[\d\s().-]{5,18}\d)"),
-    _one("email", r"\bmy e-?mail(?: address)? is (?P<value>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"),
-    _one("address", r"\bmy (?:home )?address is ~value"),
-    _one("pronouns", r"\bmy pronouns are (?P<value>\w+/\w+(?:/\w+)?)"),
+    _one("name", r"\bmy (?:full |first )?~(name) is ~proper"),
+    _one("name", r"\b(?:please )?~(call) me ~proper"),
+    _one("name", r"\bmy ~kin(?:'s ~(name) is| is ~(called|named)| ~(called|named)) ~proper"),
+    _one("age", r"~am(?P<value>~(\d{1,3}))(?: years? old\b|(?=\s*(?:[.,!;]|and\b|$)))"),
+    _one("age", r"~i (?:just |recently )?~(turned) (?P<value>\d{1,3})\b"),
+    _one("age", r"~whose is (?P<value>~(\d{1,3}))(?: years? old\b|(?=\s*[.,!;]|$))"),
+    _one("birthday", r"\bmy ~(birthday) is (?:on )?(?P<value>(?-i:~month_day))"),
+    _one("birthday", r"~i was ~(born) on ~value"),
+    _one("birth year", r"~i was ~(born) in (?P<value>(?:19|20)\d\d)\b"),
+    _one("birthplace", r"~i was ~(born) (?:and raised )?in ~proper"),
+    _one("home town", r"~am(?:originally )?~(from) ~proper"),
+    _one("home town", r"~i ~(grew) up in ~proper"),
+    _one("phone", r"\bmy ~(phone|cell|mobile)(?: number)? is (?P<value>\+?\d[\d\s().-]{5,18}\d)"),
+    _one("email", r"\bmy ~(email|e-mail)(?: address)? is (?P<value>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"),
+    _one("address", r"\bmy (?:home )?~(address) is ~value"),
+    _one("pronouns", r"\bmy ~(pronouns) are (?P<value>\w+/\w+(?:/\w+)?)"),
     _one("relationship status", r"~am(?:happily |recently |newly )?~status\b"),
     _one("relationship status", r"~we~have~adv(?:got|gotten) ~status\b"),
 )
 _WHERE = (
-    _one("city", r"~i~have~adv(?:live|lived|reside) in ~proper"),
-    _one("city", r"~i(?:'ve been| have been) living in ~proper"),
-    _one("city", r"~am(?:living|based|settled) in ~proper"),
-    _one("city", r"~we~have~adv(?:moved|relocated) (?:back |here )?(?:from [\w\s]+? )?to ~proper"),
-    _one("city", r"~whose (?:now )?(?:lives|is living) in ~proper"),
-    _one("city", r"~i used to live in ~proper", ended=True),
-    _one("city", r"~i (?:no longer|don't) live in ~proper", holds=False),
-    _one("employer", r"~i~have~adv(?:work|worked|been working) (?:at|for) ~proper"),
-    _one("employer", r"~am(?:working|employed) (?:at|for|by) ~proper"),
+    _one("city", r"~i~have~adv~(live|lived|reside) in ~proper"),
+    _one("city", r"~i(?:'ve been| have been) ~(living) in ~proper"),
+    _one("city", r"~am~(living|based|settled) in ~proper"),
+    _one("city", r"~we~have~adv~(moved|relocated) (?:back |here )?(?:from [\w\s]+? )?to ~proper"),
+    _one("city", r"~whose (?:now )?(?:~(lives)|is ~(living)) in ~proper"),
+    _one("city", r"~i used to ~(live) in ~proper", ended=True),
+    _one("city", r"~i (?:no longer|don't) ~(live) in ~proper", holds=False),
+    _one("employer", r"~i~have~adv(?:~(work|worked)|been ~(working)) (?:at|for) ~proper"),
+    _one("employer", r"~am~(working|employed) (?:at|for|by) ~proper"),
     _one("employer", r"~i~have~adv~new_job ~proper"),
-    _one("employer", r"~whose (?:now )?works (?:at|for) ~proper"),
-    _one("employer", r"~i used to work (?:at|for) ~proper", ended=True),
+    _one("employer", r"~whose (?:now )?~(works) (?:at|for) ~proper"),
+    _one("employer", r"~i used to ~(work) (?:at|for) ~proper", ended=True),
     _one("employer", r"~i ~no_job ~proper", holds=False),
-    _one("occupation", r"~i~have~advwork(?:ed|ing)? as (?:an? |the )?~value"),
+    _one("occupation", r"~i~have~adv~(work|worked|working) as (?:an? |the )?~value"),
     _one("occupation", r"~am(?:working as )?an? (?P<value>(?:[\w-]+ ){0,2}~occupation)\b"),
-    _many("studies", r"~amstudying ~value"),
-    _many("studies", r"~i (?:majored in|graduated (?:from|in)|have a degree in) ~value"),
-    _many("visited", r"~we~have~adv(?:visited|been to|travell?ed to|flew to|went to) ~proper"),
+    _many("studies", r"~am~(studying) ~value"),
+    _many("studies", r"~i (?:~(majored) in|~(graduated) (?:from|in)|have a ~(degree) in) ~value"),
+    _many("visited", r"~we~have~adv(?:~(visited)|~(been|travelled|traveled|flew|went) to) ~proper"),
 )
 _TASTE = (
     _one(
         "favourite {what}",
-        r"\bmy ~veryfavou?rite (?P<what>[\w-]+(?: [\w-]+){0,2}?) (?:is|are|has to be|would be) ~value",
+        r"\bmy ~very~(favourite|favorite) (?P<what>[\w-]+(?: [\w-]+){0,2}?) (?:is|are|has to be|would be) ~value",
     ),
     _one(
         "favourite {what}",
-        r"^(?P<value>[^,.!?;]{2,50}?) is my ~veryfavou?rite (?P<what>[\w-]+(?: [\w-]+)?)(?=[.,!;]|$)",
+        r"^(?P<value>[^,.!?;]{2,50}?) is my ~very~(favourite|favorite) (?P<what>[\w-]+(?: [\w-]+)?)(?=[.,!;]|$)",
     ),
-    _many("likes", r"~i ~adv(?:love|like|enjoy|adore|prefer) ~liked"),
-    _many("likes", r"~am(?:a )?(?:big |huge )?(?:fan of|into|fond of|obsessed with|passionate about) ~liked"),
+    _many("likes", r"~i ~adv~(love|like|enjoy|adore|prefer) ~liked"),
+    _many("likes", r"~am(?:a )?(?:big |huge )?(?:~(fan|fond) of|~(into)|~(obsessed) with|~(passionate) about) ~liked"),
     _many(
         "likes",
-        r"~i (?:hate|dislike|loathe|can'?t stand|(?:really )?(?:don'?t|do not) (?:really )?(?:like|enjoy)) ~liked",
+        r"~i (?:~(hate|dislike|loathe)|can'?t ~(stand)|(?:really )?(?:don'?t|do not) (?:really )?~(like|enjoy)) ~liked",
         holds=False,
     ),
-    _many("hobby", r"\bmy (?:main |new |favou?rite )?(?:hobby|hobbies|pastimes?) (?:is|are|include) ~value"),
-    _many("plays", r"~i ~advplay (?:the )?(?P<value>~game)\b"),
+    _many("hobby", r"\bmy (?:main |new |favou?rite )?~(hobby|hobbies|pastime|pastimes) (?:is|are|include) ~value"),
+    _many("plays", r"~i ~adv~(play) (?:the )?(?P<value>~game)\b"),
     _many(
-        "speaks", r"~i ~advspeak (?:a little |some |fluent )?(?P<value>(?-i:[A-Z]\w+(?:(?:,| and|, and) [A-Z]\w+)*))"
+        "speaks", r"~i ~adv~(speak) (?:a little |some |fluent )?(?P<value>(?-i:[A-Z]\w+(?:(?:,| and|, and) [A-Z]\w+)*))"
     ),
 )
 _HEALTH = (
-    _many("allergic to", r"~am(?:very |severely |deathly |also )?allergic to ~value"),
-    _many("allergic to", r"~i have (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
-    _many("allergic to", r"~amnot (?:actually |really )?allergic to ~value", holds=False),
+    _many("allergic to", r"~am(?:very |severely |deathly |also )?~(allergic) to ~value"),
+    _many("allergic to", r"~i ~(have) (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
+    _many("allergic to", r"~amnot (?:actually |really )?~(allergic) to ~value", holds=False),
     _many("diet", r"~am(?:an? |a strict )?~diet\b"),
     _many("diet", r"~am(?:not|no longer) (?:an? )?~diet\b", holds=False),
-    _many("condition", r"\b(?P<i>i)(?: was| got|'ve been| have been) (?:just |recently )?diagnosed with ~value"),
-    _many("condition", r"~i (?:have|suffer from) (?P<value>~illness)\b"),
-    _many("takes", r"~i (?:take|am taking|was prescribed) (?P<value>~drug)"),
+    _many("condition", r"\b(?P<i>i)(?: was| got|'ve been| have been) (?:just |recently )?~(diagnosed) with ~value"),
+    _many("condition", r"~i (?:~(have)|~(suffer) from) (?P<value>~illness)\b"),
+    _many("takes", r"~i (?:~(take)|am ~(taking)|was ~(prescribed)) (?P<value>~drug)"),
 )
 _HAS = (
     _many(
         "owns",
-        r"~i~have~adv(?:own|owned|bought|purchased|adopted|ordered) (?P<value>~article [^.!?;:\n]+)",
+        r"~i~have~adv~(own|owned|bought|purchased|adopted|ordered) (?P<value>~article [^.!?;:\n]+)",
     ),
-    _many("owns", r"~i have (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){0,2}(?:~thing))\b"),
+    _many("owns", r"~i ~(have) (?P<value>(?:an?|two|three|four|five|\d+) (?:[\w-]+ ){0,2}(?:~thing))\b"),
 )
 _INTENDS = (
     _many(
         "decided",
-        r"~we~have~adv(?:decided|chose|chosen|agreed|settled) (?P<value>(?:to|on|not to|that|against) [^.!?;\n]+)",
+        r"~we~have~adv~(decided|chose|chosen|agreed|settled) (?P<value>(?:to|on|not to|that|against) [^.!?;\n]+)",
     ),
-    _many("decided", r"\b(?:let's|we'?(?:ll| will)|i'?(?:ll| will)) go with ~value"),
-    _many("will", r"~i promised? (?:(?:you|to|that) )+~value"),
-    _many("will", r"~requestremind me to ~value"),
-    _many("will", r"\b(?:don't let me forget|i (?:must|have to|need to) remember) (?:to )?~value"),
+    _many("decided", r"\b(?:let's|we'?(?:ll| will)|i'?(?:ll| will)) ~(go) with ~value"),
+    _many("will", r"~i ~(promise|promised) (?:(?:you|to|that) )+~value"),
+    _many("will", r"~request~(remind) me to ~value"),
+    _many("will", r"\b(?:don't let me ~(forget)|i (?:must|have to|need to) ~(remember)) (?:to )?~value"),
     _many("will", r"~start(?P<i>i)(?:'ll| will|'m going to| am going to|'m gonna) ~deed"),
 )
-_GROUPS: Final = (
-    (
-        r"name|call me|turned|old\b|\bi'?m|am\b|\bis \d|birth|born|from|grew|phone|cell|mobile|mail|address|pronoun"
-        r"|got",
-        _WHO,
-    ),
-    (
-        r"live|living|reside|based|settled|moved|relocat|work|employ|join|job|position|role|intern|fired|laid",
-        _WHERE,
-    ),
-    (r"\b(?:i'?m|am) |stud|major|graduat|degree|visit|been to|travel|flew|went", _WHERE),
-    (
-        r"love|like|enjoy|adore|prefer|fan of|into|fond|obsess|passion|favou?rite|hate|loathe|stand|hobb|pastime"
-        r"|play|speak",
-        _TASTE,
-    ),
-    (
-        r"allerg|vegan|vegetar|pescat|intoleran|diabet|c(?:o)?eliac|teetotal|diagnos|have|suffer|take|taking|prescri",
-        _HEALTH,
-    ),
-    (r"have|own|bought|purchas|adopt|order", _HAS),
-    (r"decid|chose|agreed|settled|go with|promise|remind|forget|remember|'ll|will|going to|gonna", _INTENDS),
-)
+PATTERNS: Final = (*_WHO, *_WHERE, *_TASTE, *_HEALTH, *_HAS, *_INTENDS)
 
 
-def patterns_for(sentence: str) -> Iterator[Pattern]:
-    """The patterns whose words a sentence holds at all: most sentences have few."""
-    seen: set[int] = set()
-    for hint, patterns in _GROUPS:
-        if id(patterns) not in seen and _regex(hint).search(sentence):
-            seen.add(id(patterns))
-            yield from patterns
+def patterns_for(words: Set[str]) -> list[Pattern]:
+    """The patterns that can match a sentence of these words, in lower case: most sentences have few."""
+    by_word = _by_word()
+    places = {place for word in words & by_word.keys() for place in by_word[word]}
+    if any(word[0].isdecimal() for word in words):
+        places.update(by_word[_NUMBER])
+    return [PATTERNS[place] for place in sorted(places)]
+
+
+@cache
+def _by_word() -> dict[str, list[int]]:
+    """Where the patterns stand that a word tells."""
+    found: dict[str, list[int]] = {}
+    for place, pattern in enumerate(PATTERNS):
+        for words in _TELLING.findall(_expanded(pattern.template)):
+            for word in words.split("|"):
+                first = word if word == _NUMBER else re.split(r"\W", word)[0]
+                found.setdefault(first, []).append(place)
+    return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from recollect.dates import Mention, find_mentions
-from recollect.extraction.base import Candidate, Entity, Known, NothingKnown, Saying, Span, Verdict
+from recollect.extraction.base import Candidate, Entity, Feature, Known, NothingKnown, Saying, Span, Verdict
 from recollect.extraction.claims import find_claims
 from recollect.extraction.entities import find_entities
 from recollect.extraction.gate import Setting, judge, setting_of
@@ -34,9 +35,10 @@ def extract_each(
     """The same, one list a saying."""
     setting = setting_of((s.speaker for s in sayings), (s.text for s in sayings if s.role == "system"))
     memory = NothingKnown() if known is None else known
+    answering = replace(setting, answering=True)
     asked = False
     for saying in sayings:
-        yield extract_one(saying, replace(setting, answering=asked), memory, importance=importance)
+        yield extract_one(saying, answering if asked else setting, memory, importance=importance)
         asked = saying.text.rstrip().endswith("?")
 
 
@@ -80,6 +82,13 @@ def candidate_of(saying: Saying, setting: Setting, novelty: float, importance: f
         events=moved,
         claims=claims,
     )
+
+
+def importance_of(text: str, said_at: datetime) -> tuple[float, tuple[Feature, ...]]:
+    """How much a text is worth remembering, and why, when it is no part of a conversation: the user's own words."""
+    saying = Saying("", "user", "user", said_at, text, (0, len(text)))
+    events = find_mentions(text, said_at)
+    return weigh(saying, find_entities(text), events, find_claims(saying, events))
 
 
 def candidates(found: Sequence[Candidate | Verdict]) -> list[Candidate]:

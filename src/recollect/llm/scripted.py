@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterable
+from pathlib import Path
 
-from recollect.errors import Unavailable
+from recollect.errors import InvalidInput, NotFound, Unavailable
 
 
 class ScriptedLLM:
@@ -25,3 +27,17 @@ class ScriptedLLM:
             raise Unavailable("the scripted model has no answers left")
         words = answer.split(" ")
         return " ".join(words[:max_tokens])
+
+
+def open_script(path: str | Path) -> ScriptedLLM:
+    """The model that gives the answers of a file: a JSON list of texts."""
+    file = Path(path)
+    if not file.is_file():
+        raise NotFound(f"no script {file}: give the path of a JSON list of answers")
+    try:
+        answers = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidInput(f"{file} is no JSON: {error}") from error
+    if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
+        raise InvalidInput(f"{file} must hold a JSON list of texts")
+    return ScriptedLLM(answers)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from recollect.extraction.base import Span
-from recollect.extraction.lexicon import telling_words
+from recollect.extraction.lexicon import tells
 from recollect.extraction.notes import claims_in
 from recollect.reconcile.supersede import Decision, KnownClaim, decide
 from recollect.storage import lifecycle
@@ -107,7 +107,7 @@ def _tells_no_more(memory: Memory) -> bool:
     if len(memory.content) != end - start:  # a model's own words for its evidence, which is all that it tells
         return True
     said = [(claim.span[0] - start, claim.span[1] - start) for claim in claims]
-    return not telling_words(_without(memory.content, said), {word.lower() for word in (memory.speaker or "").split()})
+    return not tells(_without(memory.content, said), {word.lower() for word in (memory.speaker or "").split()})
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:

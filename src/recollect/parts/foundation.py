@@ -80,7 +80,7 @@ class Foundation:
         *,
         embedder: Embedder | None = None,
         index: VectorEngine | None = None,
-        llm: LLM | None = None,
+        llm: LLM | str | None = None,
         short_term: ValueStore | None = None,
         clock: Clock | None = None,
         retention_policy: str = "session",
@@ -94,7 +94,7 @@ class Foundation:
         self._tenant = tenant
         self._embedder = embedder
         self._index = index
-        self.llm = llm
+        self._llm = llm
         self._redactor = redactor
         self._policy = check_policy(retention_policy)
         self._max_messages = None if max_messages is None else check_whole(max_messages, "max_messages_per_agent")
@@ -148,6 +148,16 @@ class Foundation:
     @property
     def recaller(self) -> Recaller:
         return self.open().recaller
+
+    @property
+    def llm(self) -> LLM | None:
+        """The language model, where one is given or set; one named by text is opened when it is first needed."""
+        chosen = self._llm or self.config.llm
+        if isinstance(chosen, str):
+            from recollect.llm.named import open_llm
+
+            self._llm = chosen = open_llm(chosen)
+        return chosen
 
     @property
     def engine(self) -> Engine | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from recollect.extraction import rules
 from recollect.extraction.base import Candidate, Known, NothingKnown, Saying, Verdict
 from recollect.extraction.gate import Setting
 from recollect.extraction.notes import notes_of
@@ -97,8 +98,7 @@ def importance_of(text: object, call: Common) -> float:
     """How much a text that was handed in matters; the caller's own value wins."""
     if call.importance is not None:
         return call.importance
-    saying = saying_of(Told(clean_text(text)), call.scope, call)
-    return max(DEFAULT_IMPORTANCE, candidate_of(saying, _NOBODY, 1.0).importance)
+    return max(DEFAULT_IMPORTANCE, rules.importance_of(clean_text(text), call.at or call.now)[0])
 
 
 def notes_on(text: str, memory: Memory) -> dict[str, JSON]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 from recollect.embedding.base import Embedder, EmbedderIdentity, Kind
 from recollect.errors import Incompatible, InvalidType, RecollectError, Unavailable
 from recollect.llm.base import LLM
+from recollect.llm.named import open_llm
 from recollect.types import FloatArray
 
 EmbeddingBackend: TypeAlias = object
@@ -35,6 +36,8 @@ def as_embedder(backend: EmbeddingBackend | None) -> Embedder | None:
 
 def as_llm(backend: object | None) -> LLM | None:
     """The back end as a language model; None stays None, and means that nothing needs one."""
+    if isinstance(backend, str):
+        return open_llm(backend)
     if backend is None or callable(getattr(backend, "complete", None)):
         return cast("LLM | None", backend)
     for name in ("invoke", "generate", "__call__"):
@@ -42,8 +45,8 @@ def as_llm(backend: object | None) -> LLM | None:
         if callable(method) and not isinstance(backend, type):
             return BackendLLM(method, type(backend).__name__)
     raise InvalidType(
-        f"llm_backend is a {type(backend).__name__}: give an LLM (complete), an object with invoke or generate, or a "
-        "function that takes a prompt and gives the model's text"
+        f"llm_backend is a {type(backend).__name__}: give a model's name, an LLM (complete), an object with invoke or "
+        "generate, or a function that takes a prompt and gives the model's text"
     )
 
 

@@ -23,18 +23,22 @@ CLOSE: Final = 0.96
 ECHOED: Final = 0.9
 """The share of an answer's words that one known text holds when the answer only repeats it."""
 _ECHO_WORDS: Final = 4
-_NEGATED: Final = re.compile(
-    r"n['’]t\b|\b(?:not|no|never|nobody|none|nothing|without|hardly|stopped|quit|former)\b", re.I
+_NEGATIONS: Final = frozenset(
+    ("not", "no", "never", "nobody", "none", "nothing", "without", "hardly", "stopped", "quit", "former")
 )
-_NUMBER: Final = re.compile(
-    r"\d+(?:[.,]\d+)*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundred|thousand)\b",
-    re.I,
-)
+_NOT: Final = re.compile(r"n['’]t\b")
+_DIGITS: Final = re.compile(r"\d+(?:[.,]\d+)*")
+_NUMBERS: Final = frozenset((
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
+    "hundred", "thousand",
+))  # fmt: skip
+_COUNTED: Final = _NEGATIONS | _NUMBERS
 _FILLERS: Final = frozenset(
     query_terms("really just also very quite actually totally definitely still already much honestly")
 )
-_NAME: Final = re.compile(r"(?<=[^\s.!?\"'“(])\s+([A-Z][\w'’-]+)")
-_BLANKS: Final = re.compile(r"\W+")
+# The capital comes first and what must stand before it after that: so the search can skip to the capitals.
+_NAME: Final = re.compile(r"[A-Z](?<=[^.!?\"'“(] [A-Z])[\w'’-]+")
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,14 @@ class Fingerprint:
 
 def fingerprint(text: str, said_at: datetime) -> Fingerprint:
     """What a text is compared by."""
+    plain = " ".join(_WORD.findall(text)).casefold()
+    counted = [word for word in plain.split() if word in _COUNTED]
     return Fingerprint(
-        plain=_BLANKS.sub(" ", text).strip().casefold(),
+        plain=plain,
         terms=frozenset(query_terms(text)) - _FILLERS,
-        numbers=tuple(sorted(number.lower() for number in _NUMBER.findall(text))),
-        names=frozenset(_NAME.findall(text)),
-        negations=len(_NEGATED.findall(text)),
+        numbers=tuple(sorted([*_DIGITS.findall(text), *(word for word in counted if word in _NUMBERS)])),
+        names=frozenset(_NAME.findall(" ".join(text.split()))),
+        negations=sum(word in _NEGATIONS for word in counted) + len(_NOT.findall(text.lower())),
         times=tuple((mention.start, mention.end) for mention in find_mentions(text, said_at) if mention.kind == "at"),
     )
 

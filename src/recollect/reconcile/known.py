@@ -76,8 +76,10 @@ class KnownTexts:
         # What adds nothing has at most 15 % other words, so one of its rarest 16 % is known: the cheapest to look up.
         rarest = sorted(mine.terms, key=lambda term: len(self._by_term.get(term, ())))
         probes = rarest[: max(1, int(len(rarest) * (1 - SAME)) + 1)]
-        shared = Counter(place for term in probes for place in self._by_term.get(term, ()))
-        return [self._entries[place] for place in (*same, *(place for place, _ in shared.most_common(MAX_SHARED)))]
+        found = [place for term in probes for place in self._by_term.get(term, ())]
+        if found:
+            same = [*same, *(place for place, _ in Counter(found).most_common(MAX_SHARED))]
+        return [self._entries[place] for place in same]
 
 
 def _compared(saying: Saying, mine: Fingerprint, entry: _Entry) -> Twin | None:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from recollect.extraction.base import Candidate
-from recollect.extraction.rules import candidates, extract
+from recollect.extraction.rules import candidates, extract, importance_of
 from recollect.reconcile.known import KnownTexts
-from tests.unit.extraction.sayings import one, said
+from tests.unit.extraction.sayings import WEDNESDAY, one, said
 
 
 def importance(text: str, *, role: str = "user", name: str | None = "Ana") -> float:
@@ -57,3 +57,23 @@ def test_the_callers_own_value_wins() -> None:
     (found,) = candidates(extract([said("I'm allergic to penicillin.")], importance=0.1))
     assert found.importance == 0.1
     assert "safety" in {feature.name for feature in found.features}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm allergic to penicillin.",
+        "We saw a play at the Globe last Friday.",
+        "Please remember: the gate code changes on Monday.",
+        "The budget is $40,000, ask bob@example.org.",
+        "What do you think of that painting?",
+    ],
+)
+def test_a_text_alone_weighs_as_much_as_one_that_is_said(text: str) -> None:
+    found = one(text, name=None)
+    assert isinstance(found, Candidate)
+    assert importance_of(text, WEDNESDAY) == (found.importance, found.features)
+
+
+def test_a_text_alone_passes_no_gate() -> None:
+    assert importance_of("ok", WEDNESDAY)[0] == 0.0
