@@ -22,14 +22,17 @@ import gzip
 import json
 import random
 import re
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from recollect import MemoryConfig, MemoryManager
 from recollect.dates import find_mentions
 from recollect.extraction.base import Candidate, Verdict
 from recollect.extraction.rules import extract
@@ -62,6 +65,7 @@ def main() -> None:
         results["locomo"] = _gate(_locomo(options.data / "locomo-dev"))
         results["locomo dates"] = _answers(options.data / "locomo-dev")
         results["longmemeval"] = _gate(_longmemeval(options.data / "longmemeval-s-dev", options.sessions))
+        results["locomo, ingest"] = _ingest(_locomo(options.data / "locomo-dev"))
     for part, figures in results.items():
         print(part)
         for name, value in figures.items():  # type: ignore[attr-defined]
@@ -148,6 +152,36 @@ def _replayed(turns: Sequence[Turn], known: dict[str, KnownTexts]) -> int:
     first = turns[0].scope
     messages = [turn.message for turn in turns if turn.scope == first][:500]
     return sum(isinstance(each, Candidate) for _ in range(20) for each in extract(messages, known[first]))
+
+
+def _ingest(turns: Sequence[Turn]) -> dict[str, object]:
+    """Messages a second of `remember`, everything on disk: 20 messages a call, the whole way from words to rows."""
+    figures: dict[str, object] = {}
+    for name, on in (("without embedding", False), ("with embedding", True)):
+        with tempfile.TemporaryDirectory() as folder, _opened(folder, on) as manager:
+            _remember(manager, turns[:20])  # loads what is loaded once
+            started = time.perf_counter()
+            _remember(manager, turns[20:])
+            figures[f"messages a second, {name}"] = round((len(turns) - 20) / (time.perf_counter() - started))
+            if on:
+                continue
+            before = manager.get_stats().long_term_entries
+            first = [turn for turn in turns if turn.scope == turns[0].scope]
+            for _ in range(20):
+                _remember(manager, first)
+            figures["added by 20 replays of a conversation"] = manager.get_stats().long_term_entries - before
+    return figures
+
+
+def _opened(folder: str, vectors: bool) -> MemoryManager:
+    return MemoryManager(MemoryConfig(db_url=f"sqlite:///{folder}/memories.db", enable_vector_search=vectors))
+
+
+def _remember(manager: MemoryManager, turns: Sequence[Turn]) -> None:
+    for scope, group in groupby(turns, key=lambda turn: turn.scope):
+        said = [turn.message for turn in group]
+        for start in range(0, len(said), 20):
+            manager.remember(said[start : start + 20], user=scope)
 
 
 def _junk(kept: Sequence[tuple[str, Candidate]]) -> list[str]:

@@ -56,7 +56,9 @@ class Postings:
 
     def holds(self, term: str) -> bool:
         """Whether any text has this word."""
-        return len(self._runs(term)[0]) > 0
+        if term not in self._occurrences:
+            return False
+        return len(self) == self._size or len(self._runs(term)[0]) > 0
 
     def add(self, id: int, terms: Sequence[str]) -> None:
         """Adds a text by its words; an id already there is replaced."""

@@ -12,6 +12,7 @@ from recollect.extraction.gate import Setting
 from recollect.extraction.notes import notes_of
 from recollect.extraction.rules import candidate_of, extract_each
 from recollect.parts.drafts import DEFAULT_IMPORTANCE, PASSING, Common, Told
+from recollect.reconcile.duplicates import SAME
 from recollect.reconcile.known import KnownTexts
 from recollect.storage.base import PartitionKey
 from recollect.text import clean_text, query_terms
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.storage.sqlite import SQLiteStore
 
 Found: TypeAlias = list[Candidate | Verdict]
-_NEIGHBOURS: Final = 8
+_NEIGHBOURS: Final = 3
 """Memories that share most words with a text: what says the same is among them."""
 _MOST_WORDS: Final = 64
 _NOBODY: Final = Setting()
@@ -78,9 +79,11 @@ class Reader:
         with partition.lock:
             postings = partition.postings
             for saying in sayings:
-                held = [word for word in query_terms(saying.text)[:_MOST_WORDS] if postings.holds(word)]
+                asked = query_terms(saying.text)
+                held = [word for word in asked if postings.holds(word)]
                 words.update(held)
-                ids.update(postings.search(held, _NEIGHBOURS)[0].tolist() if held else ())
+                if len(held) >= SAME * len(asked):  # else no memory holds enough of its words
+                    ids.update(postings.search(held[:_MOST_WORDS], _NEIGHBOURS)[0].tolist())
         memories = [memory for memory in self._store.get(scope, sorted(ids)) if memory is not None]
         return KnownTexts(_as_said(memories, scope), words), {memory.id: memory for memory in memories}
 
