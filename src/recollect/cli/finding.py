@@ -43,13 +43,14 @@ def recall(
     limit: Limit = 10,
     kinds: Kinds = None,
     now: Now = None,
+    as_of: Annotated[str | None, typer.Option(help="Answer from what was known and true at this time.")] = None,
     mode: Mode = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how the question was read.")] = False,
 ) -> None:
     """Answer a question from memory, with how sure it is."""
     with call.manager() as manager:
         found = manager.recall(
-            query, types=kinds or None, limit=limit, now=now, mode=mode, explain=explain, **call.read_scope
+            query, types=kinds or None, limit=limit, now=now, as_of=as_of, mode=mode, explain=explain, **call.read_scope
         )
     show(found, call.as_json, lambda: _recall_view(found))
 

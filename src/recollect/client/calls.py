@@ -64,12 +64,13 @@ def recall(
     where: Mapping[str, Any] | None = None,
     limit: int = 10,
     now: datetime | str | None = None,
+    as_of: datetime | str | None = None,
     mode: str | None = None,
     explain: bool = False,
     shared: bool = False,
 ) -> Call[Recall]:
     """The memories that fit a question, best first, and why each was found."""
-    given: dict[str, object] = {"query": query, "limit": limit, "now": now, "mode": mode}
+    given: dict[str, object] = {"query": query, "limit": limit, "now": now, "as_of": as_of, "mode": mode}
     given |= which(where, types) | {"explain": explain, "shared": shared} | owner(agent, user, session)
     return Call("POST", "/v1/recall", answer_of(Recall), encode(given))
 

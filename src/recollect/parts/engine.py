@@ -11,6 +11,7 @@ from recollect.index.base import VectorEngine
 from recollect.index.partitions import Partitions
 from recollect.llm.base import LLM
 from recollect.parts import checking, importing, transfer
+from recollect.parts.accesses import Accesses
 from recollect.parts.checking import CheckReport, RepairReport
 from recollect.parts.importing import ImportReport
 from recollect.parts.learning import Learning
@@ -56,7 +57,8 @@ class Engine:
         self.memories = Memories(self.store, self.vectors, clock)
         reader = Reader(self.store, self.vectors, self.partitions, gate=config.extraction)
         self.learning = Learning(self.store, self.vectors, reader, llm)
-        self.recaller = Recaller(self.store, self.vectors, self.partitions, clock)
+        self.accesses = Accesses(self.store, clock)
+        self.recaller = Recaller(self.store, self.vectors, self.partitions, clock, self.accesses)
 
     def reembed(self, progress: Progress | None) -> int:
         if self.vectors.embedder is None:
@@ -86,6 +88,7 @@ class Engine:
         return self.store.compact()
 
     def close(self) -> None:
+        self.accesses.write()
         try:
             self.partitions.close()
         finally:

@@ -11,6 +11,7 @@ from recollect.arguments import check_moment
 from recollect.errors import InvalidInput, Unavailable
 from recollect.index.partition import Partition
 from recollect.index.partitions import Partitions
+from recollect.parts.accesses import Accesses
 from recollect.parts.fields import Meaning, ranked, speakers_of
 from recollect.parts.rereading import Rereading
 from recollect.parts.vectors import Vectors
@@ -35,11 +36,14 @@ _STATIC = "static"
 class Recaller:
     """Reads the question, lets the arms search inside the scope, and ranks what they found."""
 
-    def __init__(self, store: SQLiteStore, vectors: Vectors, partitions: Partitions, clock: Clock) -> None:
+    def __init__(
+        self, store: SQLiteStore, vectors: Vectors, partitions: Partitions, clock: Clock, accesses: Accesses
+    ) -> None:
         self._store = store
         self._vectors = vectors
         self._partitions = partitions
         self._clock = clock
+        self._accesses = accesses
         self._rereading = Rereading(store)
 
     def recall(
@@ -50,17 +54,19 @@ class Recaller:
         limit: int,
         *,
         now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
         mode: str | None = None,
         explain: bool = False,
     ) -> Recall:
         started = time.perf_counter()
-        query = self._query(text, scope, where, limit, now, mode)
+        query = self._query(text, scope, where, limit, now, mode, as_of)
         degraded: list[str] = []
         partition = self._partition(query)
         reading, meaning = self._read(query, partition, degraded)
         ranking = self._ranking(query, partition, reading, meaning, degraded)
         allowed = self._allowed(query, ranking)
         hits = self._best(query, ranking, allowed, degraded)
+        self._accesses.note(hit.id for hit in hits)
         found = signals(ranking, reading.speakers, allowed)
         return Recall(
             hits=hits,
@@ -92,10 +98,18 @@ class Recaller:
         return standing(ranking, memory_id, limit, self._allowed(query, ranking))
 
     def _query(
-        self, text: str, scope: Scope, where: Filter, limit: int, now: datetime | str | None, mode: str | None
+        self,
+        text: str,
+        scope: Scope,
+        where: Filter,
+        limit: int,
+        now: datetime | str | None,
+        mode: str | None,
+        as_of: datetime | str | None = None,
     ) -> Query:
         moment = self._clock() if now is None else check_moment(now, "now")
-        return Query(clean_text(text, "query"), scope, where, limit, moment, _checked_mode(mode))
+        then = None if as_of is None else check_moment(as_of, "as_of")
+        return Query(clean_text(text, "query"), scope, where, limit, moment, _checked_mode(mode), then)
 
     def _partition(self, query: Query) -> Partition:
         """All that the question is asked of, as of the latest commit."""

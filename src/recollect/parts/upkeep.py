@@ -94,6 +94,7 @@ class Upkeep:
         from recollect.parts.tending import Tending, Tools
 
         engine = self._parts.open()
+        engine.accesses.write()
         keeper = Keeper(engine.store, self._tenant, self._parts.now)
         meter = None if order.llm is None else Metered(order.llm)
         tools = Tools(

@@ -126,6 +126,8 @@ class Question(Owner):
 
 class RecallRequest(Question):
     limit: Limit = 10
+    as_of: Moment | None = None
+    """Answer from what was known and true then."""
     explain: bool = False
     shared: bool = False
     """With the shared knowledge."""

@@ -54,6 +54,7 @@ class RecallVerbs(Verbs):
         where: Mapping[str, Any] | None = None,
         limit: int = 10,
         now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
         mode: str | None = None,
         explain: bool = False,
         shared: bool = False,
@@ -61,11 +62,12 @@ class RecallVerbs(Verbs):
         """The memories that fit a question, best first, and why each was found.
 
         With `shared`, what the shared knowledge says comes among them, its source named in each hit. `now` is the
-        asker's clock for words like "last week". Mode `fast` runs no neural model, `best` reads the best hits once
+        asker's clock for words like "last week"; with `as_of`, what was known and true at that time answers. Mode `fast` runs no neural model, `best` reads the best hits once
         more with a reranker.
         """
         scope, kept = make_scope(self._tenant, agent, user, session), make_filter(where, types)
-        ask = partial(self._parts.recaller.recall, query, limit=check_limit(limit), now=now, mode=mode, explain=explain)
+        recall = self._parts.recaller.recall
+        ask = partial(recall, query, limit=check_limit(limit), now=now, as_of=as_of, mode=mode, explain=explain)
         wanted = shared or MemoryType.SHARED in kept.types
         return self._parts.knowledge.recall(ask, scope, kept, limit) if wanted else ask(scope, kept)
 

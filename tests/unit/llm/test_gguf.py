@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from recollect import MemoryManager, Outcomes
 from recollect.errors import ExtractionFailed, NotFound
 from recollect.extraction.llm import refine
 from recollect.extraction.rules import extract
 from recollect.llm.base import CountingLLM
 from recollect.llm.gguf import GGUFLLM
 from recollect.messages.message import Message
+from recollect.testing.hash_embedder import HashEmbedder
 
 MODEL = Path(sys.prefix) / "share" / "recollect-tests" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -40,6 +43,24 @@ def test_an_answer_that_is_cut_off_fails_with_its_text(llm: GGUFLLM, monkeypatch
     with pytest.raises(ExtractionFailed) as failure:
         refine(extract([Message("user", text, name="Ana")]), llm)
     assert failure.value.text.strip()  # kept for another try
+
+
+def test_remembering_with_it_keeps_what_was_said_and_only_facts_with_evidence(
+    llm: GGUFLLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.extraction.llm.MAX_TOKENS", 96)
+    text = "I moved to Lisbon in May 2023 with my sister Anna."
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16), llm=llm) as manager:
+        try:
+            ended = manager.remember(Message("user", text, "m1", name="Ana"), user="ana")
+        except ExtractionFailed as failure:  # a model this small seldom writes JSON
+            ended = cast(Outcomes, failure.outcomes)
+        assert (ended[0].status, ended[0].message_id) == ("stored", "m1")
+        assert ended.usage.calls >= 1
+        assert ended.usage.output_tokens > 0
+        stored = manager.list_memories(user="ana")
+        assert stored[0].content == text
+        assert all(memory.message_id == "m1" and memory.evidence for memory in stored)
 
 
 def test_a_missing_file_is_said_to_be() -> None:

@@ -201,6 +201,8 @@ class TestTruth:
         assert new.memory is not None
         assert (new.status, new.reason) == ("stored", f"takes the place of what {old.memory.id} said")
         assert [hit.id for hit in manager.recall("Where do I live?", user="ana")] == [new.memory.id]
+        then = manager.recall("Where do I live?", user="ana", as_of=SAID + timedelta(days=1))
+        assert [hit.id for hit in then] == [old.memory.id]
         kept = manager.history(old.memory.id, user="ana")
         assert kept.memory.valid_to == SAID + timedelta(days=30)
         assert kept.superseded_by is not None

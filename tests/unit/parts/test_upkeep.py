@@ -101,6 +101,16 @@ def test_nothing_pinned_recent_or_important_goes(manager: MemoryManager, clock: 
     assert [each.id for each in manager.upkeep().decisions] == [fleeting[1].id, fleeting[2].id]
 
 
+def test_what_was_recalled_lately_does_not_fade(manager: MemoryManager, clock: ManualClock) -> None:
+    used, unused = manager.add_memories(["a red umbrella", "a blue kettle"], importance=0.02)
+    clock.advance(days=20)
+    assert manager.recall("umbrella", limit=1)[0].id == used.id
+    clock.advance(days=6)
+    assert [each.id for each in manager.upkeep().decisions] == [unused.id]
+    clock.advance(days=30)
+    assert used.id in [each.id for each in manager.upkeep(policies=["fade"]).decisions]
+
+
 def test_archived_memories_can_be_restored_until_they_are_deleted(manager: MemoryManager, clock: ManualClock) -> None:
     first, second = manager.add_memories(["a red umbrella", "a blue umbrella"], importance=0.02)
     clock.advance(days=10)

@@ -1,0 +1,67 @@
+"""Which memories recall has given out: counted in this process, written now and then, so that reading stays reading."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import bindparam, func, update
+
+from recollect.errors import RecollectError
+from recollect.storage.rows import to_micros
+from recollect.storage.schema import memories
+from recollect.types import Clock
+
+if TYPE_CHECKING:
+    from recollect.storage.sqlite import SQLiteStore
+
+_log = logging.getLogger(__name__)
+_EVERY: Final = timedelta(minutes=1)
+_MOST: Final = 10_000
+_M = memories.c
+_COUNT = (
+    update(memories)
+    .where(_M.id == bindparam("memory_id"))
+    .values(
+        access_count=_M.access_count + bindparam("times"),
+        accessed_at=func.max(func.coalesce(_M.accessed_at, 0), bindparam("last")),
+    )
+)
+
+
+class Accesses:
+    """Counts what was given out. A crash loses the last minute of it, and no memory."""
+
+    def __init__(self, store: SQLiteStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._times: Counter[int] = Counter()
+        self._since: datetime | None = None
+
+    def note(self, ids: Iterable[int]) -> None:
+        """These were found just now."""
+        now = self._clock()
+        with self._lock:
+            self._times.update(ids)
+            self._since = self._since or now
+            due = now - self._since >= _EVERY or len(self._times) >= _MOST
+        if due:
+            self.write()
+
+    def write(self) -> None:
+        """Brings the counts to the store; where it cannot be written to, they are dropped and the log says so."""
+        with self._lock:
+            times, self._times, self._since = self._times, Counter(), None
+        if not times:
+            return
+        last = to_micros(self._clock())
+        rows = [{"memory_id": key, "times": count, "last": last} for key, count in sorted(times.items())]
+        try:
+            self._store.write(lambda connection, _: connection.execute(_COUNT, rows) and None)
+        except RecollectError as error:
+            _log.warning("what was recalled could not be counted: %s", error)
