@@ -13,7 +13,7 @@ from recollect.conversation.base import MessageLog
 from recollect.conversation.memory import AnyMessage
 from recollect.conversation.tokens import TokenCounter
 from recollect.conversation.view import MessageView
-from recollect.llm.base import LLM
+from recollect.llm.base import LLM, Usage
 from recollect.messages.message import Message
 from recollect.types import JSON
 
@@ -192,6 +192,11 @@ class SummarizingMemory(_Conversation[summarizing.SummarizingMemory]):
     def degraded(self) -> str | None:
         """Why the last summary had to do without the model; None when it did not."""
         return self._core.degraded
+
+    @property
+    def usage(self) -> Usage:
+        """What the model was asked for all summaries so far."""
+        return self._core.usage
 
     async def summary_message(self) -> Message | None:
         """The summaries as a message to put in front; None while there are none."""

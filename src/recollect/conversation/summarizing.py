@@ -15,7 +15,8 @@ from recollect.conversation.summary import MIN_CHARACTERS, condense, summarize
 from recollect.conversation.tokens import TokenCounter, message_tokens
 from recollect.conversation.window import newest_that_fit, whole_turns
 from recollect.errors import ExtractionFailed, InvalidInput, Unavailable
-from recollect.llm.base import LLM
+from recollect.llm.base import LLM, Usage
+from recollect.llm.metered import Metered
 from recollect.messages.message import Message
 from recollect.types import JSON
 
@@ -52,12 +53,17 @@ class SummarizingMemory(ConversationMemory):
         self.summaries: list[str] = []
         self.degraded: str | None = None
         """Why the last summary had to do without the model; None when it did not."""
-        self._llm = llm
+        self._llm = None if llm is None else Metered(llm)
         self._ratio = ratio
         self._archive: MessageLog = ListLog() if archive is None else archive
         self._spans: list[int] = []
         # Summaries are made outside the conversation's own lock: a slow model must not hold up the talk.
         self._folding = threading.Lock()
+
+    @property
+    def usage(self) -> Usage:
+        """What the model was asked for all summaries so far."""
+        return Usage() if self._llm is None else self._llm.usage
 
     @property
     def in_memory(self) -> bool:

@@ -62,8 +62,8 @@ class RecallVerbs(Verbs):
         """The memories that fit a question, best first, and why each was found.
 
         With `shared`, what the shared knowledge says comes among them, its source named in each hit. `now` is the
-        asker's clock for words like "last week"; with `as_of`, what was known and true at that time answers. Mode `fast` runs no neural model, `best` reads the best hits once
-        more with a reranker.
+        asker's clock for words like "last week"; with `as_of`, what was known and true at that time answers. Mode
+        `fast` runs no neural model, `best` reads the best hits once more with a reranker.
         """
         scope, kept = make_scope(self._tenant, agent, user, session), make_filter(where, types)
         recall = self._parts.recaller.recall

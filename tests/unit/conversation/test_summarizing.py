@@ -115,6 +115,7 @@ def test_with_a_model_the_summaries_are_its_words() -> None:
     memory = filled(30, max_messages=20, llm=llm)
     assert memory.summaries == ["They met many people.", "They met more."]
     assert "Person3 " in llm.prompts[0]
+    assert (memory.usage.calls, memory.usage.estimated) == (2, True)
     assert memory.degraded is None
 
 
