@@ -16,6 +16,7 @@ MAX_TEXT = 1_000_000
 """Characters in one text; longer ones belong into several memories."""
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?", re.UNICODE)
+_ONLY_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
 # Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Burmese. Pairs of letters stand in for words.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _SYMBOL = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
@@ -69,7 +70,9 @@ def terms(text: str) -> list[str]:
     """The words of a text as the lexical index keeps them: folded, stemmed, stop words included."""
     folded = _fold(text)
     if folded.isascii():
-        return [_stem(word) for word in _WORD.findall(folded)]
+        # Most texts: what `_WORD` finds, in a third of its time.
+        words = folded.translate(_ONLY_WORDS).split() if "'" not in folded else _WORD.findall(folded)
+        return [_stem(word) for word in words]
     found = [_stem(word) for word in _WORD.findall(_UNSPACED.sub(" ", folded))]
     for run in _UNSPACED.findall(folded):
         found += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
