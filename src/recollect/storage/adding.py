@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
 
+from recollect.storage import tallies
 from recollect.storage.base import Draft, StoredMessage
+from recollect.storage.connections import driver_connection
 from recollect.storage.rows import (
     MEMORY_COLUMNS,
     memory_from_draft,
@@ -23,7 +26,7 @@ from recollect.types import Memory, Outcome
 
 _CHUNK = 500
 
-_LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
+_LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 
 Kind: TypeAlias = Literal["once", "message", "text"]
 Identity: TypeAlias = tuple[Kind, str, str, str, str, str | bytes]
@@ -105,20 +108,28 @@ def _insert(connection: Connection, fresh: Sequence[tuple[int, Draft]], at: int)
     if not fresh:
         return
     spoken = _insert_messages(connection, [draft for _, draft in fresh if draft.message is not None])
-    rows = []
-    for memory_id, draft in fresh:
-        seq = spoken.get(id(draft))
-        rows.append(_row(memory_id, draft, seq))
-    insert_rows(connection, memories.name, rows)
-    insert_rows(connection, memory_text.name, [{"rowid": key, "terms": draft.terms} for key, draft in fresh])
+    insert_memories(connection, _COLUMNS, [_values(key, draft, spoken.get(id(draft))) for key, draft in fresh])
+    insert_rows(connection, memory_text.name, ("rowid", "terms"), [(key, draft.terms) for key, draft in fresh])
     insert_vectors(connection, fresh)
-    owners = [(key, draft.scope.tenant, name(draft.scope.user)) for key, draft in fresh]
-    insert_changes(connection, "add", owners, at)
+    insert_changes(connection, "add", [(key, draft.scope.tenant, name(draft.scope.user)) for key, draft in fresh], at)
 
 
-def insert_rows(connection: Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows that all have the same columns in the same order, straight to the driver: half of a bulk write's time."""
-    connection.exec_driver_sql(_insert_statement(table, tuple(rows[0])), [tuple(row.values()) for row in rows])
+def insert_memories(connection: Connection, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Rows of `memories`, counted in the transaction that writes them."""
+    insert_rows(connection, memories.name, columns, rows)
+    tallies.count_added(connection, columns, rows)
+
+
+def insert_rows(connection: Connection, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Rows of one table, straight to the driver: SQLAlchemy would take longer than SQLite.
+
+    For the driver a NULL is the dearest value of all to bind: a column that is NULL in every row is left out.
+    """
+    given = [n for n, values in enumerate(zip(*rows, strict=True)) if values.count(None) < len(values)]
+    if len(given) < len(columns):
+        chosen = itemgetter(*given)
+        columns, rows = chosen(columns), [chosen(row) for row in rows]
+    driver_connection(connection).executemany(_insert_statement(table, columns), rows)
 
 
 @cache
@@ -127,37 +138,36 @@ def _insert_statement(table: str, columns: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
 
 
-def _row(memory_id: int, draft: Draft, message_seq: int | None) -> dict[str, Any]:
+_EDITED = (
+    "content", "type", "value", "metadata", "source", "trust", "importance", "valid_from", "expires_at", "content_hash"
+)  # fmt: skip
+_COLUMNS = (
+    "id", "tenant", "agent", "user", "session", "key", "message_seq", "message_id", "speaker", "recorded_at",
+    "idempotency_key", *_EDITED,
+)  # fmt: skip
+
+
+def _values(memory_id: int, draft: Draft, message_seq: int | None) -> tuple[Any, ...]:
+    """The values of `_COLUMNS`."""
     scope, message = draft.scope, draft.message
-    return edited_columns(draft) | {
-        "id": memory_id,
-        "tenant": scope.tenant,
-        "agent": name(scope.agent),
-        "user": name(scope.user),
-        "session": name(scope.session),
-        "key": draft.key,
-        "message_seq": message_seq,
-        "message_id": message.message_id if message else None,
-        "speaker": message.speaker if message else None,
-        "recorded_at": to_micros(draft.recorded_at),
-        "idempotency_key": draft.idempotency_key,
-    }
+    return (
+        memory_id, scope.tenant, name(scope.agent), name(scope.user), name(scope.session), draft.key, message_seq,
+        message.message_id if message else None, message.speaker if message else None, to_micros(draft.recorded_at),
+        draft.idempotency_key, *_edited_values(draft),
+    )  # fmt: skip
+
+
+def _edited_values(draft: Draft) -> tuple[Any, ...]:
+    value = None if draft.key is None else to_json(draft.value)
+    return (
+        draft.content, draft.type.value, value, to_json(draft.metadata), draft.source, draft.trust, draft.importance,
+        to_micros(draft.valid_from), micros_or_none(draft.expires_at), bytearray(draft.content_hash),
+    )  # fmt: skip
 
 
 def edited_columns(draft: Draft) -> dict[str, Any]:
     """The columns that an edit may change."""
-    return {
-        "content": draft.content,
-        "type": draft.type.value,
-        "value": None if draft.key is None else to_json(draft.value),
-        "metadata": to_json(draft.metadata),
-        "source": draft.source,
-        "trust": draft.trust,
-        "importance": draft.importance,
-        "valid_from": to_micros(draft.valid_from),
-        "expires_at": micros_or_none(draft.expires_at),
-        "content_hash": draft.content_hash,
-    }
+    return dict(zip(_EDITED, _edited_values(draft), strict=True))
 
 
 def _insert_messages(connection: Connection, drafts: Sequence[Draft]) -> dict[int, int]:
@@ -166,48 +176,46 @@ def _insert_messages(connection: Connection, drafts: Sequence[Draft]) -> dict[in
         return {}
     first = free_id(connection, "messages")
     numbered = {id(draft): first + n for n, draft in enumerate(drafts)}
-    rows = [_message_row(numbered[id(draft)], draft, draft.message) for draft in drafts if draft.message]
-    insert_rows(connection, messages.name, rows)
+    rows = [_message_values(numbered[id(draft)], draft, draft.message) for draft in drafts if draft.message]
+    insert_rows(connection, messages.name, _MESSAGE_COLUMNS, rows)
     return numbered
 
 
-def _message_row(seq: int, draft: Draft, message: StoredMessage) -> dict[str, Any]:
+_MESSAGE_COLUMNS = (
+    "seq", "message_id", "tenant", "agent", "user", "session", "role", "speaker", "content", "payload", "said_at",
+    "recorded_at",
+)  # fmt: skip
+
+
+def _message_values(seq: int, draft: Draft, message: StoredMessage) -> tuple[Any, ...]:
     scope = draft.scope
-    return {
-        "seq": seq,
-        "message_id": message.message_id,
-        "tenant": scope.tenant,
-        "agent": name(scope.agent),
-        "user": name(scope.user),
-        "session": name(scope.session),
-        "role": message.role,
-        "speaker": message.speaker,
-        "content": message.content,
-        "payload": to_json(message.payload),
-        "said_at": to_micros(message.said_at),
-        "recorded_at": to_micros(draft.recorded_at),
-    }
+    return (
+        seq, message.message_id, scope.tenant, name(scope.agent), name(scope.user), name(scope.session), message.role,
+        message.speaker, message.content, to_json(message.payload), to_micros(message.said_at),
+        to_micros(draft.recorded_at),
+    )  # fmt: skip
 
 
 def insert_vectors(connection: Connection, fresh: Iterable[tuple[int, Draft]]) -> None:
+    # A bytearray, since the driver puts `bytes` through its slow way of adapting values.
     rows = [
-        {"memory_id": key, "generation": draft.generation, "data": draft.vector.astype("<f4").tobytes()}
+        (key, draft.generation, bytearray(draft.vector.astype("<f4", copy=False).data))
         for key, draft in fresh
         if draft.vector is not None
     ]
     if rows:
-        insert_rows(connection, vectors.name, rows)
+        insert_rows(connection, vectors.name, ("memory_id", "generation", "data"), rows)
 
 
 def insert_changes(connection: Connection, op: str, owners: Sequence[tuple[int, str, str]], at: int) -> None:
     """The change log's rows: (memory id, tenant, user) each."""
-    rows = [{"op": op, "memory_id": key, "tenant": tenant, "user": user, "at": at} for key, tenant, user in owners]
-    if rows:
-        insert_rows(connection, changes.name, rows)
+    if owners:
+        rows = [(op, *owner, at) for owner in owners]
+        insert_rows(connection, changes.name, ("op", "memory_id", "tenant", "user", "at"), rows)
 
 
 def free_id(connection: Connection, table: str) -> int:
     """The number that the next row takes."""
     # Ids are never used again, so the counter of AUTOINCREMENT decides and not the largest id that is left.
-    last = connection.execute(_LAST_ID, {"table": table}).scalar()
-    return int(last or 0) + 1
+    last = driver_connection(connection).execute(_LAST_ID, (table,)).fetchone()
+    return 1 if last is None else int(last[0]) + 1

@@ -27,6 +27,11 @@ _BUSY_MS = 30_000
 _inherited: list[Engine] = []
 
 
+def driver_connection(connection: Connection) -> Any:
+    """The driver's own connection: for what every write does, where SQLAlchemy would take longer than SQLite."""
+    return connection.connection.driver_connection
+
+
 class Connections:
     """The open handles on one database file."""
 
@@ -92,13 +97,16 @@ class Connections:
         self._ensure_open()
         with self._one_writer, translated(str(self.path)), self._lock():
             connection = self._writer_connection()
+            raw = driver_connection(connection)
             try:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                raw.execute("BEGIN IMMEDIATE")
                 yield connection
-                connection.exec_driver_sql("COMMIT")
-            except BaseException:
+                raw.execute("COMMIT")
+            except BaseException as error:
                 # After a failed write or sync nobody knows what the handle holds: the next write opens a new one.
                 self._drop_writer()
+                if isinstance(error, self._module.Error):
+                    raise DBAPIError(None, None, error) from error
                 raise
 
     @contextmanager
