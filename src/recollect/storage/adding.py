@@ -61,6 +61,8 @@ def add_all(connection: Connection, drafts: Sequence[Draft], at: int) -> list[Ou
 
 def identities(draft: Draft) -> list[Identity]:
     """The marks by which this draft may already be there."""
+    if draft.idempotency_key is None and draft.message is None and not draft.deduplicate:
+        return []
     scope = draft.scope
     owner = (scope.tenant, name(scope.agent), name(scope.user))
     place = (*owner, name(scope.session))
@@ -75,6 +77,8 @@ def identities(draft: Draft) -> list[Identity]:
 
 
 def _look_up(connection: Connection, marks: Sequence[Identity], at: int) -> dict[Identity, Memory]:
+    if not marks:
+        return {}
     columns = {
         "once": memories.c.idempotency_key,
         "message": memories.c.message_id,
@@ -116,19 +120,15 @@ def _insert(connection: Connection, fresh: Sequence[tuple[int, Draft]], at: int)
 
 def insert_memories(connection: Connection, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
     """Rows of `memories`, counted in the transaction that writes them."""
-    insert_rows(connection, memories.name, columns, rows)
     tallies.count_added(connection, columns, rows)
+    # For the driver a NULL is the dearest value of all to bind: a column that is NULL in every row is left out.
+    given = [n for n, values in enumerate(zip(*rows, strict=True)) if values.count(None) < len(values)]
+    chosen = itemgetter(*given)
+    insert_rows(connection, memories.name, chosen(columns), [chosen(row) for row in rows])
 
 
 def insert_rows(connection: Connection, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Rows of one table, straight to the driver: SQLAlchemy would take longer than SQLite.
-
-    For the driver a NULL is the dearest value of all to bind: a column that is NULL in every row is left out.
-    """
-    given = [n for n, values in enumerate(zip(*rows, strict=True)) if values.count(None) < len(values)]
-    if len(given) < len(columns):
-        chosen = itemgetter(*given)
-        columns, rows = chosen(columns), [chosen(row) for row in rows]
+    """Rows of one table, straight to the driver: SQLAlchemy would take longer than SQLite."""
     driver_connection(connection).executemany(_insert_statement(table, columns), rows)
 
 
