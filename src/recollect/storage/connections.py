@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,6 +19,8 @@ from recollect.storage.faults import translated
 from recollect.storage.lock import FileLock
 
 Durability: TypeAlias = Literal["full", "normal"]
+Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+"""The rows of a statement and its parameters."""
 
 # The writer checkpoints by itself after a commit, while it still holds the lock; readers never checkpoint.
 _CHECKPOINT_PAGES = 2000
@@ -30,6 +32,12 @@ _inherited: list[Engine] = []
 def driver_connection(connection: Connection) -> Any:
     """The driver's own connection: for what every write does, where SQLAlchemy would take longer than SQLite."""
     return connection.connection.driver_connection
+
+
+def fetch_on(connection: Connection) -> Fetch:
+    """Reads of this connection, past SQLAlchemy."""
+    raw = driver_connection(connection)
+    return lambda statement, parameters: list(raw.execute(statement, parameters))
 
 
 class Connections:
@@ -77,7 +85,10 @@ class Connections:
         """A connection that sees the latest commit of any process; never waits for a writer."""
         self._ensure_open()
         with translated(str(self.path)), self._engine.connect() as connection:
-            yield connection
+            try:
+                yield connection
+            except self._module.Error as error:
+                raise DBAPIError(None, None, error) from error
 
     def fetch(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """The rows of one read of the latest commit, past SQLAlchemy: for the few reads that every call makes."""
