@@ -128,7 +128,8 @@ def _taking_part() -> str:
 
 def _index_row(row: Sequence[Any]) -> IndexRow:
     key, agent, session, speaker, start, end, expiry, words, data = row
-    if not (isinstance(start, int) and isinstance(words, str | None) and isinstance(data, bytes | None)):
+    texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, words))
+    if not (texts and isinstance(start, int) and isinstance(data, bytes | None)):
         raise Incompatible(f"memory {key} is damaged: restore a backup")
     return IndexRow(
         key, agent or None, session or None, speaker, start / _MICROS,
