@@ -47,14 +47,15 @@ def add_all(connection: Connection, drafts: Sequence[Draft], at: int) -> list[Ou
     outcomes: list[Outcome] = []
     fresh: list[tuple[int, Draft]] = []
     for draft, mine in zip(drafts, marks, strict=True):
-        found = next((mark for mark in mine if mark in known), None)
+        found = next((mark for mark in mine if mark in known), None) if mine else None
         if found is not None:
             outcomes.append(Outcome("duplicate", known[found], _REASONS[found[0]]))
             continue
         memory = memory_from_draft(draft, next_id + len(fresh))
         fresh.append((memory.id, draft))
         outcomes.append(Outcome("stored", memory))
-        known.update(dict.fromkeys(mine, memory))
+        for mark in mine:
+            known[mark] = memory
     _insert(connection, fresh, at)
     return outcomes
 
