@@ -11,6 +11,9 @@ import numpy as np
 
 from peers.base import DIMENSION, LIMIT, FloatArray, Item, Lookup, Query
 
+_IMPORTANCE = 0.5
+"""Given, as no peer scores what it stores: reading a text is no part of the engine's cost."""
+
 
 class Ours:
     """Recollect on its default store, one SQLite file."""
@@ -24,12 +27,14 @@ class Ours:
         self._manager = MemoryManager(db_url=f"sqlite:///{folder / 'memories.db'}", embedder=LookupEmbedder(lookup))
 
     def add(self, item: Item) -> None:
-        self._manager.add_memory(item.text, "semantic", source="bench", metadata={}, user=item.user)
+        self._manager.add_memory(
+            item.text, "semantic", source="bench", metadata={}, user=item.user, importance=_IMPORTANCE
+        )
 
     def add_many(self, items: Sequence[Item]) -> None:
         for user, group in groupby(items, key=lambda item: item.user):
             texts = [item.text for item in group]
-            self._manager.add_memories(texts, memory_type="semantic", source="bench", user=user)
+            self._manager.add_memories(texts, memory_type="semantic", source="bench", user=user, importance=_IMPORTANCE)
 
     def search(self, query: Query) -> list[str]:
         return [hit.content for hit in self._manager.recall(query.text, user=query.user, limit=LIMIT)]
@@ -40,6 +45,9 @@ class Ours:
 
 class LookupEmbedder:
     """Answers with precomputed vectors, so that only the engine is measured."""
+
+    instant = True
+    """As with every peer, the store is not searched for a vector that is there for the asking."""
 
     def __init__(self, lookup: Lookup) -> None:
         from recollect.embedding.base import EmbedderIdentity

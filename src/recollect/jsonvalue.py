@@ -58,6 +58,8 @@ def copy_json_object(value: object, name: str) -> dict[str, JSON]:
         return {}
     if not isinstance(value, dict):
         raise InvalidType(f"{name} must be a dict, not {type(value).__name__}")
+    if not value:
+        return {}
     return cast("dict[str, JSON]", copy_json(value, name))
 
 

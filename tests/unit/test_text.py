@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from recollect.text import ASKING, lexical_keys, query_terms, terms
@@ -24,3 +26,10 @@ def test_the_keys_are_the_words_of_the_text() -> None:
 
 def test_no_question_looks_up_the_mark() -> None:
     assert ASKING not in query_terms("Did it arrive?")
+
+
+def test_plain_text_is_split_into_the_words_that_any_other_text_is() -> None:
+    rng = random.Random(5)
+    for _ in range(2000):
+        text = "".join(rng.choices([chr(code) for code in range(1, 128)], k=rng.randint(1, 30)))
+        assert [*terms(text), "\u00fe"] == terms(f"{text} \u00fe"), text

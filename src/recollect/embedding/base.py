@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from recollect.types import FloatArray
 
@@ -43,3 +43,18 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
         """One unit row per text, in order; shape (len(texts), dimension)."""
         ...
+
+
+@runtime_checkable
+class Instant(Protocol):
+    """An ability of an embedder whose vectors cost next to nothing: made beforehand, or hashed.
+
+    For any other one the store is asked first for a vector of the same text; here that would cost more than it saves.
+    """
+
+    @property
+    def instant(self) -> bool: ...
+
+
+def is_instant(embedder: Embedder) -> bool:
+    return isinstance(embedder, Instant) and embedder.instant

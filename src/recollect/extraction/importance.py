@@ -44,6 +44,8 @@ _HEALTH: Final = frozenset(("allergic to", "condition", "diet", "takes"))
 _NO_FACTS: Final = _PERSONAL | _INTENT | _HEALTH
 _ASSISTANT_SHARE: Final = 0.6
 _KNOWN_SHARE: Final = 0.5
+_LEAST: Final = 0.05
+"""What passed the gate tells something."""
 
 
 def weigh(
@@ -60,7 +62,7 @@ def weigh(
     # Somebody who asks for it to be remembered means it, however often it was said.
     if not any(feature.name == "explicit" for feature in features):
         score *= 1 - _KNOWN_SHARE * (1 - novelty)
-    return round(score, 3), features
+    return max(_LEAST, round(score, 3)), features
 
 
 def _features(

@@ -173,7 +173,8 @@ class Partitions:
             return
         rows = list(self._source.rows(partition.key, changed, partition.generation))
         partition.upsert(rows)
-        partition.remove(np.setdiff1d(changed, _ids_of(rows)))
+        if len(rows) < len(changed):
+            partition.remove(np.setdiff1d(changed, _ids_of(rows)))
 
     def _make_room(self, name: _Name, size: int) -> None:
         with self._lock:

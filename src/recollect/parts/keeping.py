@@ -17,6 +17,7 @@ from recollect.lifecycle.base import Decision, Subject
 from recollect.parts.deriving import Derived
 from recollect.storage import leases, lifecycle
 from recollect.storage.base import Archive, Change, DerivationKind, Derive, PartitionKey, Remove, Supersede
+from recollect.storage.connections import fetch_on
 from recollect.storage.leases import LASTS, Lease
 from recollect.storage.reading import get_memories
 from recollect.storage.rows import from_micros
@@ -113,7 +114,7 @@ class Keeper:
     def _commit(self, plans: Sequence[Plan], now: datetime, connection: Connection, at: int) -> list[Done]:
         leases.keep(connection, self._lease, at)
         needed = sorted({memory.id for plan in plans for memory in plan.needs})
-        current = dict(zip(needed, get_memories(connection, self._everyone, needed), strict=True))
+        current = dict(zip(needed, get_memories(fetch_on(connection), self._everyone, needed), strict=True))
         ready = [plan for plan in plans if all(current[memory.id] == memory for memory in plan.needs)]
         apply_changes(connection, list(self._changes(ready, now)), at)
         made = {id(plan): self._derive(connection, plan, now, at) for plan in ready if plan.made is not None}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recollect.embedding.base import Embedder
+from recollect.embedding.base import Embedder, is_instant
 from recollect.storage.base import Draft
 from recollect.types import FloatArray, Progress
 
@@ -22,6 +21,7 @@ class Vectors:
     def __init__(self, store: SQLiteStore, embedder: Embedder | None) -> None:
         self._store = store
         self.embedder = embedder
+        self._instant = embedder is not None and is_instant(embedder)
         self._generation: int | None = None
 
     def generation(self) -> int | None:
@@ -31,19 +31,18 @@ class Vectors:
         known = self._store.generation(self.embedder.identity)
         return known.id if known else None
 
-    def attach(self, drafts: Sequence[Draft], progress: Progress | None = None) -> list[Draft]:
-        """The drafts with their vectors; unchanged when vector search is off."""
+    def attach(self, drafts: Sequence[Draft], progress: Progress | None = None) -> Sequence[Draft]:
+        """The same drafts, now with their vectors; unchanged when vector search is off."""
         if self.embedder is None or not drafts:
-            return list(drafts)
+            return drafts
         generation = self._writable()
-        ready: list[Draft] = []
         for start in range(0, len(drafts), _BATCH):
             part = drafts[start : start + _BATCH]
-            rows = self._embed(part, generation)
-            ready += [replace(d, vector=row, generation=generation) for d, row in zip(part, rows, strict=True)]
+            for draft, row in zip(part, self._embed(part, generation), strict=True):
+                draft.vector, draft.generation = row, generation
             if progress is not None:
-                progress(len(ready), len(drafts))
-        return ready
+                progress(start + len(part), len(drafts))
+        return drafts
 
     def query(self, text: str) -> FloatArray | None:
         """The vector of a question; None when vector search is off."""
@@ -63,9 +62,11 @@ class Vectors:
         return self._generation
 
     def _embed(self, drafts: Sequence[Draft], generation: int) -> list[FloatArray]:
+        assert self.embedder is not None
+        if self._instant:
+            return list(self.embedder.embed([draft.content for draft in drafts], kind="passage"))
         import numpy as np
 
-        assert self.embedder is not None
         made = self._store.known_vectors(generation, list({draft.content_hash for draft in drafts}))
         known = {key: np.frombuffer(data, "<f4") for key, data in made.items()}
         missing = {d.content_hash: d.content for d in drafts if d.content_hash not in known}

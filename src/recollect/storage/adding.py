@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
 
+from recollect.storage import tallies
 from recollect.storage.base import Draft
 from recollect.storage.ledger import Ledger, Turn
 from recollect.storage.rows import (
@@ -45,10 +47,10 @@ def add_all(connection: Connection, drafts: Sequence[Draft], at: int) -> list[Ou
     next_id = free_id(connection, "memories")
     outcomes: list[Outcome] = []
     fresh: list[tuple[int, Draft]] = []
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for draft, mine in zip(drafts, marks, strict=True):
         message_id = draft.message.message_id if draft.message else None
-        found = next((mark for mark in mine if mark in known), None)
+        found = next((mark for mark in mine if mark in known), None) if mine else None
         if found is not None:
             outcomes.append(Outcome("duplicate", known[found], _REASONS[found[0]], message_id))
             continue
@@ -59,9 +61,10 @@ def add_all(connection: Connection, drafts: Sequence[Draft], at: int) -> list[Ou
         seq = ledger.number(turn, draft.recorded_at) if turn else None
         memory = memory_from_draft(draft, next_id + len(fresh))
         fresh.append((memory.id, draft))
-        rows.append(_row(memory.id, draft, seq))
+        rows.append(_values(memory.id, draft, seq))
         outcomes.append(Outcome("stored", memory, message_id=message_id))
-        known.update(dict.fromkeys(mine, memory))
+        for mark in mine:
+            known[mark] = memory
     ledger.write()
     _insert(connection, fresh, rows, at)
     return outcomes
@@ -69,6 +72,8 @@ def add_all(connection: Connection, drafts: Sequence[Draft], at: int) -> list[Ou
 
 def identities(draft: Draft) -> list[Identity]:
     """The marks by which this draft may already be there."""
+    if draft.idempotency_key is None and draft.message is None and not draft.deduplicate:
+        return []
     scope = draft.scope
     owner = (scope.tenant, name(scope.agent), name(scope.user))
     place = (*owner, name(scope.session))
@@ -83,6 +88,8 @@ def identities(draft: Draft) -> list[Identity]:
 
 
 def _look_up(connection: Connection, marks: Sequence[Identity], at: int) -> dict[Identity, Memory]:
+    if not marks:
+        return {}
     columns = {
         "once": memories.c.idempotency_key,
         "message": memories.c.message_id,
@@ -122,67 +129,76 @@ def _still_true(at: int) -> ColumnElement[bool]:
 
 
 def _insert(
-    connection: Connection, fresh: Sequence[tuple[int, Draft]], rows: Sequence[Mapping[str, Any]], at: int
+    connection: Connection, fresh: Sequence[tuple[int, Draft]], rows: Sequence[tuple[Any, ...]], at: int
 ) -> None:
     if not fresh:
         return
-    insert_rows(connection, memories.name, rows)
-    insert_rows(connection, memory_text.name, [{"rowid": key, "terms": draft.terms} for key, draft in fresh])
+    insert_memories(connection, _COLUMNS, rows)
+    insert_rows(connection, memory_text.name, ("rowid", "terms"), [(key, draft.terms) for key, draft in fresh])
     insert_vectors(connection, fresh)
-    owners = [(key, draft.scope.tenant, name(draft.scope.user)) for key, draft in fresh]
-    insert_changes(connection, "add", owners, at)
+    insert_changes(connection, "add", [(key, draft.scope.tenant, name(draft.scope.user)) for key, draft in fresh], at)
 
 
 def _turn(draft: Draft) -> Turn | None:
     return None if draft.message is None else (draft.scope, draft.message)
 
 
-def _row(memory_id: int, draft: Draft, message_seq: int | None) -> dict[str, Any]:
+def insert_memories(connection: Connection, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Rows of `memories`, counted in the transaction that writes them."""
+    tallies.count_added(connection, columns, rows)
+    # For the driver a NULL is the dearest value of all to bind: a column that is NULL in every row is left out.
+    given = [n for n, values in enumerate(zip(*rows, strict=True)) if values.count(None) < len(values)]
+    chosen = itemgetter(*given)
+    insert_rows(connection, memories.name, chosen(columns), [chosen(row) for row in rows])
+
+
+_EDITED = (
+    "content", "type", "value", "metadata", "source", "trust", "importance", "valid_from", "expires_at",
+    "content_hash", "notes",
+)  # fmt: skip
+_COLUMNS = (
+    "id", "tenant", "agent", "user", "session", "key", "message_seq", "message_id", "speaker", "recorded_at",
+    "idempotency_key", *_EDITED,
+)  # fmt: skip
+
+
+def _values(memory_id: int, draft: Draft, message_seq: int | None) -> tuple[Any, ...]:
+    """The values of `_COLUMNS`."""
     scope, message = draft.scope, draft.message
-    return edited_columns(draft) | {
-        "id": memory_id,
-        "tenant": scope.tenant,
-        "agent": name(scope.agent),
-        "user": name(scope.user),
-        "session": name(scope.session),
-        "key": draft.key,
-        "message_seq": message_seq,
-        "message_id": message.message_id if message else None,
-        "speaker": message.speaker if message else None,
-        "recorded_at": to_micros(draft.recorded_at),
-        "idempotency_key": draft.idempotency_key,
-    }
+    return (
+        memory_id, scope.tenant, name(scope.agent), name(scope.user), name(scope.session), draft.key, message_seq,
+        message.message_id if message else None, message.speaker if message else None, to_micros(draft.recorded_at),
+        draft.idempotency_key, *_edited_values(draft),
+    )  # fmt: skip
+
+
+def _edited_values(draft: Draft) -> tuple[Any, ...]:
+    value = None if draft.key is None else to_json(draft.value)
+    return (
+        draft.content, draft.type.value, value, to_json(draft.metadata), draft.source, draft.trust, draft.importance,
+        to_micros(draft.valid_from), micros_or_none(draft.expires_at), bytearray(draft.content_hash),
+        to_json(draft.notes),
+    )  # fmt: skip
 
 
 def edited_columns(draft: Draft) -> dict[str, Any]:
     """The columns that an edit may change."""
-    return {
-        "content": draft.content,
-        "type": draft.type.value,
-        "value": None if draft.key is None else to_json(draft.value),
-        "metadata": to_json(draft.metadata),
-        "source": draft.source,
-        "trust": draft.trust,
-        "importance": draft.importance,
-        "valid_from": to_micros(draft.valid_from),
-        "expires_at": micros_or_none(draft.expires_at),
-        "content_hash": draft.content_hash,
-        "notes": to_json(draft.notes),
-    }
+    return dict(zip(_EDITED, _edited_values(draft), strict=True))
 
 
 def insert_vectors(connection: Connection, fresh: Iterable[tuple[int, Draft]]) -> None:
+    # A bytearray, since the driver puts `bytes` through its slow way of adapting values.
     rows = [
-        {"memory_id": key, "generation": draft.generation, "data": draft.vector.astype("<f4").tobytes()}
+        (key, draft.generation, bytearray(draft.vector.astype("<f4", copy=False).data))
         for key, draft in fresh
         if draft.vector is not None
     ]
     if rows:
-        insert_rows(connection, vectors.name, rows)
+        insert_rows(connection, vectors.name, ("memory_id", "generation", "data"), rows)
 
 
 def insert_changes(connection: Connection, op: str, owners: Sequence[tuple[int, str, str]], at: int) -> None:
     """The change log's rows: (memory id, tenant, user) each."""
-    rows = [{"op": op, "memory_id": key, "tenant": tenant, "user": user, "at": at} for key, tenant, user in owners]
-    if rows:
-        insert_rows(connection, changes.name, rows)
+    if owners:
+        rows = [(op, *owner, at) for owner in owners]
+        insert_rows(connection, changes.name, ("op", "memory_id", "tenant", "user", "at"), rows)

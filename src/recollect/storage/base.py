@@ -37,9 +37,9 @@ class StoredMessage:
     """The whole message as JSON, so that nothing it carried is lost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
-    """A memory about to be written, everything computed beforehand."""
+    """A memory about to be written, everything computed beforehand; its vector comes last (`parts.vectors`)."""
 
     content: str
     type: MemoryType

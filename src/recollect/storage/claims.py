@@ -35,9 +35,9 @@ def index_claims(connection: Connection, memory_id: int, owner: Scope, notes: Ma
     """From now on the claims of this memory that have not ended are found, and no other ones of it."""
     connection.execute(delete(claims).where(_C.memory_id == memory_id))
     held = [(place, claim) for place, claim in enumerate(notes.get(CLAIMS, ())) if not claim.get("valid_to")]
-    rows = [{"memory_id": memory_id, "place": place, "question": question(owner, claim)} for place, claim in held]
+    rows = [(memory_id, place, question(owner, claim)) for place, claim in held]
     if rows:
-        insert_rows(connection, claims.name, rows)
+        insert_rows(connection, claims.name, ("memory_id", "place", "question"), rows)
 
 
 def held_on(connection: Connection, owner: Scope, about: Mapping[str, Any], *, but: int) -> list[HeldClaim]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Generic, TypeVar
 
 from recollect.errors import Unavailable
@@ -22,11 +23,16 @@ class _Ticket(Generic[Work, Result]):
         self.error: BaseException | None = None
 
 
+_LONGEST_WAIT = 0.001
+
+
 class GroupCommit(Generic[Work, Result]):
     """Calls `commit(works) -> results` with everything that is waiting, one call at a time.
 
-    No thread of its own: the first writer to arrive commits for all who wait. When a shared commit
-    fails, each work is committed alone, so that an error reaches only the caller that caused it.
+    No thread of its own: the first writer to arrive commits for all who wait. Where several wrote a moment ago, it
+    waits for them to come back, as long as they keep coming: one commit of eight is cheaper than two of four. A lone
+    writer never waits. When a shared commit fails, each work is committed alone, so that an error reaches only the
+    caller that caused it.
     """
 
     def __init__(self, commit: Callable[[Sequence[Work]], list[Result]], max_group: int = 256) -> None:
@@ -34,13 +40,19 @@ class GroupCommit(Generic[Work, Result]):
         self._max_group = max_group
         self._waiting: list[_Ticket[Work, Result]] = []
         self._leading = False
-        self._turn = threading.Condition()
+        lock = threading.Lock()
+        self._turn = threading.Condition(lock)
+        self._gathered = threading.Condition(lock)
+        self._expected = 1
+        self._patience = 0.0
 
     def submit(self, work: Work) -> Result:
         """Returns the work's own result once it is committed, or raises its own error."""
         ticket: _Ticket[Work, Result] = _Ticket(work)
         with self._turn:
             self._waiting.append(ticket)
+            if len(self._waiting) == self._expected:
+                self._gathered.notify()
         while True:
             with self._turn:
                 while self._leading and not ticket.finished:
@@ -55,10 +67,24 @@ class GroupCommit(Generic[Work, Result]):
 
     def _take_lead(self) -> list[_Ticket[Work, Result]]:
         self._leading = True
+        try:
+            self._gather()
+        except BaseException:
+            self._leading = False
+            self._turn.notify_all()
+            raise
         group, self._waiting = self._waiting[: self._max_group], self._waiting[self._max_group :]
         return group
 
+    def _gather(self) -> None:
+        """Waits for the writers of a moment ago, until none has come for a while."""
+        here = 0
+        while here < len(self._waiting) < self._expected:
+            here = len(self._waiting)
+            self._gathered.wait(self._patience)
+
     def _lead(self, group: list[_Ticket[Work, Result]]) -> None:
+        started = perf_counter()
         try:
             self._commit_group(group)
         finally:
@@ -70,6 +96,8 @@ class GroupCommit(Generic[Work, Result]):
                         )
                         ticket.finished = True
                 self._leading = False
+                self._expected = min(len(group) + len(self._waiting), self._max_group)
+                self._patience = min((perf_counter() - started) / 2, _LONGEST_WAIT)
                 self._turn.notify_all()
 
     def _commit_group(self, group: list[_Ticket[Work, Result]]) -> None:

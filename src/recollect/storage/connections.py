@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,12 +19,25 @@ from recollect.storage.faults import translated
 from recollect.storage.lock import FileLock
 
 Durability: TypeAlias = Literal["full", "normal"]
+Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+"""The rows of a statement and its parameters."""
 
 # The writer checkpoints by itself after a commit, while it still holds the lock; readers never checkpoint.
 _CHECKPOINT_PAGES = 2000
 _BUSY_MS = 30_000
 
 _inherited: list[Engine] = []
+
+
+def driver_connection(connection: Connection) -> Any:
+    """The driver's own connection: for what every write does, where SQLAlchemy would take longer than SQLite."""
+    return connection.connection.driver_connection
+
+
+def fetch_on(connection: Connection) -> Fetch:
+    """Reads of this connection, past SQLAlchemy."""
+    raw = driver_connection(connection)
+    return lambda statement, parameters: list(raw.execute(statement, parameters))
 
 
 class Connections:
@@ -72,7 +85,10 @@ class Connections:
         """A connection that sees the latest commit of any process; never waits for a writer."""
         self._ensure_open()
         with translated(str(self.path)), self._engine.connect() as connection:
-            yield connection
+            try:
+                yield connection
+            except self._module.Error as error:
+                raise DBAPIError(None, None, error) from error
 
     def fetch(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """The rows of one read of the latest commit, past SQLAlchemy: for the few reads that every call makes."""
@@ -92,13 +108,16 @@ class Connections:
         self._ensure_open()
         with self._one_writer, translated(str(self.path)), self._lock():
             connection = self._writer_connection()
+            raw = driver_connection(connection)
             try:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                raw.execute("BEGIN IMMEDIATE")
                 yield connection
-                connection.exec_driver_sql("COMMIT")
-            except BaseException:
+                raw.execute("COMMIT")
+            except BaseException as error:
                 # After a failed write or sync nobody knows what the handle holds: the next write opens a new one.
                 self._drop_writer()
+                if isinstance(error, self._module.Error):
+                    raise DBAPIError(None, None, error) from error
                 raise
 
     @contextmanager

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from recollect.arguments import SHARED_USER
 from recollect.storage import conversations
 from recollect.storage.adding import insert_changes
+from recollect.storage.connections import Fetch
 from recollect.storage.filters import passing
 from recollect.storage.lifecycle import chunked
 from recollect.storage.rows import in_scope, name
@@ -127,9 +128,10 @@ def pending(connection: Connection) -> bool:
     return connection.execute(select(meta.c.value).where(meta.c.key == PENDING)).scalar() is not None
 
 
-def last_erasure(connection: Connection) -> int:
+def last_erasure(fetch: Fetch) -> int:
     """The number of the newest change that an erasure made; 0 when there was none."""
-    return int(connection.execute(select(meta.c.value).where(meta.c.key == LAST)).scalar() or 0)
+    rows = fetch("SELECT value FROM meta WHERE key = ?", (LAST,))
+    return int(rows[0][0]) if rows else 0
 
 
 def compact(connection: Connection) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
@@ -12,13 +12,13 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from recollect.embedding.base import EmbedderIdentity
 from recollect.errors import Incompatible
 from recollect.storage.base import Generation
+from recollect.storage.connections import Fetch
 from recollect.storage.schema import generations, memories, vectors
 from recollect.types import FloatArray
 
 _CHUNK = 500
 _ACTIVE = select(generations).where(generations.c.active == 1)
 ACTIVE_ROW = "SELECT id, provider, model, dimension, fingerprint, active FROM generations WHERE active = 1"
-Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 
 def active(connection: Connection) -> Generation | None:

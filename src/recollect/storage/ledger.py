@@ -32,7 +32,7 @@ class Ledger:
         self._connection = connection
         self._numbers: dict[Place, int] = {}
         self._words: dict[Place, str | None] = {}
-        self._fresh: list[dict[str, Any]] = []
+        self._fresh: list[tuple[Any, ...]] = []
         self._next = 0
         self._read({_place(*turn) for turn in turns})
 
@@ -47,7 +47,7 @@ class Ledger:
         if place not in self._numbers:
             self._next = self._next or free_id(self._connection, messages.name)
             self._numbers[place], self._words[place] = self._next + len(self._fresh), turn[1].content
-            self._fresh.append(_row(self._numbers[place], *turn, recorded_at))
+            self._fresh.append(_values(self._numbers[place], *turn, recorded_at))
         return self._numbers[place]
 
     def numbers_of(self, turns: Sequence[Turn]) -> list[int]:
@@ -58,7 +58,7 @@ class Ledger:
     def write(self) -> None:
         """Call it once, before the memories that name the turns."""
         if self._fresh:
-            insert_rows(self._connection, messages.name, self._fresh)
+            insert_rows(self._connection, messages.name, _COLUMNS, self._fresh)
 
     def _read(self, places: set[Place]) -> None:
         ids = list({place[4] for place in places})
@@ -114,18 +114,15 @@ def _place(scope: Scope, message: StoredMessage) -> Place:
     return scope.tenant, name(scope.agent), name(scope.user), name(scope.session), message.message_id
 
 
-def _row(seq: int, scope: Scope, message: StoredMessage, recorded_at: datetime) -> dict[str, Any]:
-    return {
-        "seq": seq,
-        "message_id": message.message_id,
-        "tenant": scope.tenant,
-        "agent": name(scope.agent),
-        "user": name(scope.user),
-        "session": name(scope.session),
-        "role": message.role,
-        "speaker": message.speaker,
-        "content": message.content,
-        "payload": to_json(message.payload),
-        "said_at": to_micros(message.said_at),
-        "recorded_at": to_micros(recorded_at),
-    }
+_COLUMNS = (
+    "seq", "message_id", "tenant", "agent", "user", "session", "role", "speaker", "content", "payload", "said_at",
+    "recorded_at",
+)  # fmt: skip
+
+
+def _values(seq: int, scope: Scope, message: StoredMessage, recorded_at: datetime) -> tuple[Any, ...]:
+    """The values of `_COLUMNS`."""
+    return (
+        seq, message.message_id, scope.tenant, name(scope.agent), name(scope.user), name(scope.session), message.role,
+        message.speaker, message.content, to_json(message.payload), to_micros(message.said_at), to_micros(recorded_at),
+    )  # fmt: skip

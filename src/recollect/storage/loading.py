@@ -120,8 +120,9 @@ def _insert_memories(
         | {"id": number, "superseded_by": None, "message_seq": spoken.get(row.get("message_seq") or 0)}
         for number, row, _ in fresh
     ]
-    insert_rows(connection, memories.name, rows)
-    insert_rows(connection, memory_text.name, [{"rowid": number, "terms": draft.terms} for number, _, draft in fresh])
+    adding.insert_memories(connection, tuple(rows[0]), [tuple(row.values()) for row in rows])
+    words = [(number, draft.terms) for number, _, draft in fresh]
+    insert_rows(connection, memory_text.name, ("rowid", "terms"), words)
     adding.insert_vectors(connection, [(number, draft) for number, _, draft in fresh])
     adding.insert_changes(connection, "add", [(number, row["tenant"], row["user"]) for number, row, _ in fresh], at)
     for number, row, _ in fresh:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, or_, select
+from sqlalchemy.dialects import sqlite
 
 from recollect.errors import Incompatible, NotFound
 from recollect.storage.base import IndexRow, PartitionKey
+from recollect.storage.connections import Fetch, driver_connection, fetch_on
 from recollect.storage.filters import passing
 from recollect.storage.lifecycle import only_repeats
-from recollect.storage.rows import SELECT_MEMORY, in_partition, in_scope, memory_from_row, name, owned_by, select_by_ids
-from recollect.storage.schema import associations, changes, memories, memory_text, vectors
+from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, name, owned_by, select_by_ids, to_json
+from recollect.storage.schema import associations, memories
 from recollect.types import ANY, Association, Filter, IntArray, Memory, Related, Scope
 
 if TYPE_CHECKING:
@@ -24,12 +27,8 @@ _NEVER = float("inf")
 HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
 
 
-def get_memories(connection: Connection, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
-    found: dict[int, Memory] = {}
-    wanted, parameters = select_by_ids(scope)
-    for start in range(0, len(ids), _CHUNK):
-        rows = connection.execute(wanted, {"ids": ids[start : start + _CHUNK], **parameters})
-        found.update((row[0], memory_from_row(row)) for row in rows)
+def get_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
+    found = {row[0]: memory_from_row(row) for row in fetch(*select_by_ids(scope, ids))}
     return [found.get(memory_id) for memory_id in ids]
 
 
@@ -52,7 +51,8 @@ def related_memories(
     connection: Connection, scope: Scope, memory_id: int, kind: str | None, depth: int
 ) -> list[Related]:
     """Breadth first: each memory once, at its smallest depth and by its strongest way there."""
-    if get_memories(connection, scope, [memory_id]) == [None]:
+    fetch = fetch_on(connection)
+    if get_memories(fetch, scope, [memory_id]) == [None]:
         raise NotFound(f"no memory {memory_id} in {scope}")
     ways: dict[int, tuple[float, str, int]] = {memory_id: (1.0, "", 0)}
     frontier = [memory_id]
@@ -64,11 +64,11 @@ def related_memories(
                     way = (ways[here][0] * link.strength, link.relationship_type, level)
                     reached[there] = max(reached.get(there, way), way)
         # A way must not lead through a memory that the scope cannot see.
-        visible = [memory.id for memory in get_memories(connection, scope, sorted(reached)) if memory]
+        visible = [memory.id for memory in get_memories(fetch, scope, sorted(reached)) if memory]
         ways |= {there: reached[there] for there in visible}
         frontier = visible
     del ways[memory_id]
-    found = [memory for memory in get_memories(connection, scope, sorted(ways)) if memory]
+    found = [memory for memory in get_memories(fetch, scope, sorted(ways)) if memory]
     related = [Related(memory, ways[memory.id][1], ways[memory.id][0], ways[memory.id][2]) for memory in found]
     return sorted(related, key=lambda each: (each.depth, -each.strength, each.memory.id))
 
@@ -84,37 +84,52 @@ def _links(connection: Connection, ids: Sequence[int], kind: str | None) -> Iter
 
 
 def changed_ids(connection: Connection, key: PartitionKey, since: int) -> IntArray:
-    c = changes.c
-    wanted = select(c.memory_id).distinct().where(c.tenant == key.tenant, c.seq > since).order_by(c.memory_id)
-    return _ids(connection, wanted if key.user is ANY else wanted.where(c.user == name(key.user)))
+    import numpy as np
+
+    statement, values = _within(_CHANGED, key)
+    rows = driver_connection(connection).execute(f"{statement} ORDER BY memory_id", {"since": since, **values})
+    return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
 
 def index_rows(
     connection: Connection, key: PartitionKey, ids: IntArray | None, generation: int | None
 ) -> Iterator[IndexRow]:
-    m = memories.c
-    wanted = (
-        select(
-            m.id, m.agent, m.session, m.speaker, m.valid_from, m.valid_to, m.expires_at, memory_text.c.terms,
-            vectors.c.data,
-        )
-        .select_from(memories)
-        .outerjoin(memory_text, memory_text.c.rowid == m.id)
-        .outerjoin(vectors, (vectors.c.memory_id == m.id) & (vectors.c.generation == generation))
-        .where(*in_partition(key), m.archived_at.is_(None), m.quarantined_at.is_(None), ~only_repeats())
-        .order_by(m.id)
-    )  # fmt: skip
-    if ids is None:
-        yield from map(_index_row, connection.execute(wanted))
-        return
-    for start in range(0, len(ids), _CHUNK):
-        part = wanted.where(m.id.in_(ids[start : start + _CHUNK].tolist()))
-        yield from map(_index_row, connection.execute(part))
+    statement, values = _within(_INDEXED + _taking_part(), key)
+    values["generation"] = generation
+    if ids is not None:
+        statement, values["ids"] = f"{statement} AND {_AMONG}", to_json(ids.tolist())
+    yield from map(_index_row, driver_connection(connection).execute(f"{statement} ORDER BY memories.id", values))
+
+
+_CHANGED = "SELECT DISTINCT memory_id FROM changes WHERE seq > :since AND tenant = :tenant"
+_INDEXED = """
+SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, terms, data FROM memories
+LEFT JOIN memory_text ON memory_text.rowid = memories.id
+LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = :generation
+WHERE memories.tenant = :tenant AND """
+_AMONG = "memories.id IN (SELECT value FROM json_each(:ids))"
+
+
+def _within(statement: str, key: PartitionKey) -> tuple[str, dict[str, Any]]:
+    """The statement with a partition's user inside, and the values that it takes."""
+    if key.user is ANY:
+        return statement, {"tenant": key.tenant}
+    return f'{statement} AND "user" = :user', {"tenant": key.tenant, "user": name(key.user)}
+
+
+@cache
+def _taking_part() -> str:
+    """What the index holds, put into words once: SQLAlchemy would take longer over it than SQLite over the rows."""
+    held = memories.c.archived_at.is_(None), memories.c.quarantined_at.is_(None), ~only_repeats()
+    wanted = select(memories.c.id).where(*held)
+    compiled = wanted.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
+    return str(compiled).partition("WHERE ")[2]
 
 
 def _index_row(row: Sequence[Any]) -> IndexRow:
     key, agent, session, speaker, start, end, expiry, words, data = row
-    if not (isinstance(start, int) and isinstance(words, str | None) and isinstance(data, bytes | None)):
+    texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, words))
+    if not (texts and isinstance(start, int) and isinstance(data, bytes | None)):
         raise Incompatible(f"memory {key} is damaged: restore a backup")
     return IndexRow(
         key, agent or None, session or None, speaker, start / _MICROS,

@@ -215,8 +215,8 @@ execution_heads = Table(
     Column("seal", BLOB, nullable=False),
 )
 
-# How many there are of what, and the newest: memories by type and by agent, executions by agent. Triggers of the
-# first migration keep it, in the transaction that changes the rows.
+# How many there are of what, and the newest: memories by type and by agent, executions by agent. `tallies.count_added`
+# counts new memories, triggers of the first migration all else, in the transaction that changes the rows.
 tallies = Table(
     "tallies",
     metadata,

@@ -104,8 +104,7 @@ class SQLiteStore:
             return do_all(connection, works, at)
 
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
-        with self._connections.reading() as connection:
-            return reading.get_memories(connection, scope, ids)
+        return reading.get_memories(self._connections.fetch, scope, ids)
 
     def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]:
         with self._connections.reading() as connection:
@@ -192,7 +191,7 @@ class SQLiteStore:
 
     def last_erasure(self) -> int:
         """The number of the newest change that an erasure made."""
-        return self.read(erasure.last_erasure)
+        return erasure.last_erasure(self._connections.fetch)
 
     def check(self) -> list[str]:
         """What is wrong with the file, one sentence each; empty when rows, text and vectors agree."""

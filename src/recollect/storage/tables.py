@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
-_LAST_ID = text("SELECT seq FROM sqlite_sequence WHERE name = :table")
+from recollect.storage.connections import driver_connection
+
+_LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 
 
-def insert_rows(connection: Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows that all have the same columns in the same order, straight to the driver: half of a bulk write's time."""
-    connection.exec_driver_sql(_insert_statement(table, tuple(rows[0])), [tuple(row.values()) for row in rows])
+def insert_rows(connection: Connection, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Rows of one table, straight to the driver: SQLAlchemy would take longer than SQLite."""
+    driver_connection(connection).executemany(_insert_statement(table, columns), rows)
 
 
 @cache
@@ -25,5 +27,5 @@ def _insert_statement(table: str, columns: tuple[str, ...]) -> str:
 def free_id(connection: Connection, table: str) -> int:
     """The number that the next row takes."""
     # Ids are never used again, so the counter of AUTOINCREMENT decides and not the largest id that is left.
-    last = connection.execute(_LAST_ID, {"table": table}).scalar()
-    return int(last or 0) + 1
+    last = driver_connection(connection).execute(_LAST_ID, (table,)).fetchone()
+    return 1 if last is None else int(last[0]) + 1

@@ -1,15 +1,23 @@
-"""Counts that cost the same however much is stored: rows of a small table that triggers keep."""
+"""Counts that cost the same however much is stored: rows of a small table, kept beside every write."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from recollect.storage.connections import driver_connection
 from recollect.storage.schema import tallies
 
 _T = tallies.c
 _BY_TYPE = select(_T.name, _T.entries).where(_T.kind == "type", _T.entries > 0)
+
+_ADD = """
+INSERT INTO tallies VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, last_at = max(last_at, excluded.last_at)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,17 @@ class Activity:
     executions: int
     agents: dict[str, AgentTally]
     """Those active last, newest first."""
+
+
+def count_added(connection: Connection, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Counts new rows of `memories`: once a type and an agent, where a trigger would count each row twice over."""
+    tenant, agent, kind, at = (columns.index(name) for name in ("tenant", "agent", "type", "recorded_at"))
+    found: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for row in rows:
+        for key in ((row[tenant], "type", row[kind]), (row[tenant], "agent", row[agent])):
+            entries, last = found.get(key, (0, row[at]))
+            found[key] = entries + 1, max(last, row[at])
+    driver_connection(connection).executemany(_ADD, [(*key, *counted) for key, counted in found.items()])
 
 
 def by_type(connection: Connection, tenant: str) -> dict[str, int]:

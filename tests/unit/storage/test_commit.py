@@ -65,6 +65,36 @@ def test_an_interrupted_commit_leaves_nobody_waiting() -> None:
         group.submit(2)
 
 
+def test_writers_of_a_moment_ago_are_waited_for_but_not_for_ever() -> None:
+    sizes: list[int] = []
+
+    def commit(works: Sequence[int]) -> list[int]:
+        sizes.append(len(works))
+        time.sleep(0.05 if len(sizes) == 1 else 0)
+        return list(works)
+
+    group = GroupCommit[int, int](commit)
+    assert sorted(_in_threads(group, range(8))) == list(range(8))
+    # The others have gone; the one that is left gets its answer all the same.
+    assert [group.submit(8), group.submit(9)] == [8, 9]
+    assert sizes[-2:] == [1, 1]
+
+
+def test_a_writer_interrupted_while_it_waits_for_others_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = GroupCommit[int, int](lambda works: list(works))
+    _in_threads(group, range(8))
+    group._expected = 2
+
+    def interrupt(_: float) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(group._gathered, "wait", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            group.submit(1)
+    assert group.submit(2) == 2
+
+
 def _in_threads(group: GroupCommit[int, int], works: Sequence[int]) -> list[int | Exception]:
     results: list[int | Exception] = []
 

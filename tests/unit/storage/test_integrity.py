@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from recollect import MemoryManager
+from recollect.errors import Incompatible
 from recollect.storage.base import Add
 from recollect.storage.sqlite import SQLiteStore
 from recollect.testing.hash_embedder import HashEmbedder
@@ -54,3 +56,16 @@ def test_each_kind_of_disagreement_is_told(store: SQLiteStore, finding: str) -> 
         connection.execute(DAMAGE[finding])
     problems = store.check()
     assert any(finding in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize("column", ["agent", "session", "speaker"])
+def test_a_name_that_is_no_text_is_told_and_not_searched(tmp_path: Path, column: str) -> None:
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as manager:
+        manager.add_memory("tea at five")
+    with closing(sqlite3.connect(tmp_path / "m.db")) as raw, raw:
+        raw.execute(f"UPDATE memories SET {column} = x'00ff'")
+    with (
+        MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as manager,
+        pytest.raises(Incompatible, match="damaged"),
+    ):
+        manager.recall("tea")

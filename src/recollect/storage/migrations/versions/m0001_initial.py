@@ -279,16 +279,6 @@ CREATE VIRTUAL TABLE memory_text USING fts5(
     )
     op.execute(
         """
-CREATE TRIGGER memories_added AFTER INSERT ON memories BEGIN
-  INSERT INTO tallies VALUES (NEW.tenant, 'type', NEW.type, 1, NEW.recorded_at)
-  ON CONFLICT DO UPDATE SET entries = entries + 1, last_at = max(last_at, excluded.last_at);
-  INSERT INTO tallies VALUES (NEW.tenant, 'agent', NEW.agent, 1, NEW.recorded_at)
-  ON CONFLICT DO UPDATE SET entries = entries + 1, last_at = max(last_at, excluded.last_at);
-END
-"""
-    )
-    op.execute(
-        """
 CREATE TRIGGER memories_removed AFTER DELETE ON memories BEGIN
   UPDATE tallies SET entries = entries - 1 WHERE tenant = OLD.tenant AND kind = 'type' AND name = OLD.type;
   UPDATE tallies SET entries = entries - 1 WHERE tenant = OLD.tenant AND kind = 'agent' AND name = OLD.agent;
