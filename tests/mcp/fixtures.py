@@ -24,8 +24,11 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from recollect.aio import MemoryManager
-from recollect.mcp import create_server
-from recollect.mcp.run import serve_http
+from recollect.mcp import Whose, create_server
+from recollect.mcp.http import build_http
+from recollect.server.config import ServerConfig
+from recollect.server.run import listen
+from recollect.settings import MemoryConfig
 from recollect.testing.hash_embedder import HashEmbedder
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
@@ -145,14 +148,19 @@ def add_texts(server: MCPServer) -> None:
         return Completion(values=["paris", "park", "party"], total=3, has_more=False)
 
 
-async def main(port: int) -> None:
-    async with MemoryManager("sqlite://", embedder=HashEmbedder(32)) as memory:
-        server = create_server(memory)
-        add_tools(server)
-        add_questions(server)
-        add_texts(server)
-        await serve_http(server, port)
+def with_fixtures(memory: MemoryManager, whose: Whose) -> MCPServer:
+    server = create_server(memory, whose)
+    add_tools(server)
+    add_questions(server)
+    add_texts(server)
+    return server
+
+
+def main(port: int) -> None:
+    config, memory = ServerConfig(port=port), MemoryConfig(db_url="sqlite://")
+    app = build_http(config, memory, Whose(), embedder=HashEmbedder(32), make=with_fixtures)
+    listen(app, config, log_level="error")
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1])))
+    main(int(sys.argv[1]))
