@@ -11,6 +11,7 @@ from recollect.index.base import VectorEngine
 from recollect.index.partitions import Partitions
 from recollect.parts import checking, importing, transfer
 from recollect.parts.checking import CheckReport, RepairReport
+from recollect.parts.executions import Executions
 from recollect.parts.importing import ImportReport
 from recollect.parts.memories import Memories
 from recollect.parts.recaller import Recaller
@@ -67,8 +68,10 @@ class Engine:
     def export(self, scope: Scope, target: str | PathLike[str], progress: Progress | None) -> ExportReport:
         return transfer.export_file(self, scope, target, progress)
 
-    def load(self, tenant: str, source: str | PathLike[str], progress: Progress | None) -> ImportReport:
-        return importing.import_file(self, tenant, source, progress)
+    def load(
+        self, tenant: str, source: str | PathLike[str], executions: Executions, progress: Progress | None
+    ) -> ImportReport:
+        return importing.import_file(self, tenant, source, executions, progress)
 
     def clean(self) -> bool:
         """Takes what was erased out of the index file and the database file; False while a reader holds on to it."""
