@@ -56,5 +56,5 @@ def open_mcp(folder: Path, whose: Whose | None = None, **config: Any) -> Iterato
     port, db_url = free_port(), f"sqlite:///{folder}/mcp.db"
     settings = ServerConfig(port=port, key_cache_seconds=0.01, **config)
     app = create_http_app(settings, MemoryConfig(db_url=db_url), whose, embedder=HashEmbedder(64))
-    with listening(app, port) as url:
+    with listening(app, settings) as url:
         yield McpDoor(f"{url}/mcp", db_url)

@@ -17,6 +17,7 @@ import httpx2
 import uvicorn
 
 from recollect.server import ServerConfig, create_app
+from recollect.server.run import uvicorn_config
 from recollect.testing.hash_embedder import HashEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,16 +37,16 @@ def free_port() -> int:
 @contextmanager
 def serving(folder: Path, **config: Any) -> Iterator[str]:
     """The address of a server in a thread, with an embedder that costs nothing."""
-    port = free_port()
-    app = create_app(ServerConfig(port=port, **config), f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64))
-    with listening(app, port) as url:
+    settings = ServerConfig(port=free_port(), **config)
+    app = create_app(settings, f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64))
+    with listening(app, settings) as url:
         yield url
 
 
 @contextmanager
-def listening(app: Any, port: int) -> Iterator[str]:
-    """The address of an application that a thread of this process serves."""
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical", access_log=False))
+def listening(app: Any, config: ServerConfig) -> Iterator[str]:
+    """The address of an application that a thread of this process serves, as `run` would."""
+    port, server = config.port, uvicorn.Server(uvicorn_config(app, config))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import signal
 import socket
 import time
@@ -86,6 +87,40 @@ def test_slow_and_broken_clients_hold_nobody_up(tmp_path: Path) -> None:
         for connection in stuck:
             connection.close()
         assert httpx2.get(f"{url}/v1/stats").json()["long_term_entries"] == 1
+
+
+def _connected(url: str) -> socket.socket:
+    connection = socket.create_connection((urlsplit(url).hostname or "", urlsplit(url).port or 0))
+    connection.settimeout(15)
+    return connection
+
+
+def test_a_head_that_drips_in_is_let_go_and_one_that_is_quick_is_not(tmp_path: Path) -> None:
+    with serving(tmp_path, body_timeout=0.3) as url, _connected(url) as slow, httpx2.Client() as quick:
+        for letter in b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 1000:
+            slow.sendall(bytes([letter]))
+            assert quick.get(f"{url}/healthz").status_code == 200
+            if select.select([slow], [], [], 0.02)[0]:
+                break
+        assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_a_second_request_on_a_connection_is_held_to_the_same(tmp_path: Path) -> None:
+    with serving(tmp_path, body_timeout=0.3) as url, _connected(url) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(10_000).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"GET /hea")
+        assert connection.recv(10_000).startswith(b"HTTP/1.1 408")
+
+
+def test_a_length_that_is_too_great_is_answered_without_waiting_for_the_body(tmp_path: Path) -> None:
+    # With twenty seconds for each piece of a body, the answer in time shows that none was waited for.
+    with serving(tmp_path) as url, _connected(url) as connection:
+        lines = ["POST /v1/memories HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+        connection.sendall("\r\n".join([*lines, "Content-Length: 9000000", "", ""]).encode())
+        answer = connection.recv(10_000)
+        assert answer.startswith(b"HTTP/1.1 413")
+        assert b"connection: close" in answer.lower()
 
 
 @pytest.mark.parametrize(

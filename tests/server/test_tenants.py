@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from recollect.storage.connections import Connections
 from tests.server.doors import Door, open_door
 
 NAMES = ("writer", "ann", "campaign", "tea", "draft", None)
@@ -200,6 +201,33 @@ def test_an_id_of_the_other_tenant_reads_like_one_that_never_was(tenants: tuple[
         if "memories/" in path or path in ("/v1/associations", "/v1/why-not"):
             assert asked.status_code == missing.status_code, path
             assert _without_numbers(asked.text) == _without_numbers(missing.text), path
+
+
+def test_an_id_of_the_other_tenant_costs_the_reads_of_one_that_never_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time cannot be tested without tests that fail on a busy day; what takes the time can."""
+    ran: list[str] = []
+    connect = Connections._connect
+
+    def traced(self: Connections) -> Any:
+        raw = connect(self)
+        raw.set_trace_callback(ran.append)
+        return raw
+
+    monkeypatch.setattr(Connections, "_connect", traced)
+    with open_door(tmp_path, key_cache_seconds=600.0) as door:
+        mine, other = Tenant(door, "red"), Tenant(door, "blue")
+        mine.fill()
+        other.fill()
+        foreign, never = str(other.ids[0]), "987654321"
+        for verb in ("", "/related", "/history"):
+            reads: list[list[str]] = []
+            for number in (never, foreign, never, foreign):
+                ran.clear()
+                assert mine.send("GET", f"/v1/memories/{number}{verb}").status_code == 404
+                reads.append([_without_numbers(statement) for statement in ran])
+            assert reads[2] == reads[3] != [], verb
 
 
 def test_writing_at_the_other_tenant_changes_nothing_there(tenants: tuple[Tenant, Tenant]) -> None:

@@ -14,6 +14,7 @@ from recollect.settings import MemoryConfig, get_settings
 from recollect.types import Clock
 
 if TYPE_CHECKING:
+    import uvicorn
     from fastapi import FastAPI
     from starlette.types import ASGIApp
 
@@ -57,18 +58,28 @@ def listen(app: ASGIApp, config: ServerConfig, *, log_level: str = "info") -> No
 
     logs.configure(log_level)
     with _surviving_signals():
-        uvicorn.run(
-            app,
-            host=config.host,
-            port=config.port,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=config.shutdown_timeout,
-            h11_max_incomplete_event_size=64_000,
-        )
+        uvicorn.Server(uvicorn_config(app, config)).run()
+
+
+def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
+    """How uvicorn serves an application of ours."""
+    import uvicorn
+
+    from recollect.server.punctual import punctual
+
+    return uvicorn.Config(
+        app,
+        host=config.host,
+        port=config.port,
+        http=punctual(config.body_timeout),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=config.shutdown_timeout,
+        h11_max_incomplete_event_size=64_000,
+    )
 
 
 @contextmanager
