@@ -12,11 +12,16 @@ from typing import Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.prompts.base import UserMessage
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     AudioContent,
+    ClientCapabilities,
     Completion,
     EmbeddedResource,
     ImageContent,
+    MissingRequiredClientCapabilityErrorData,
+    SamplingCapability,
     SamplingMessage,
     TextContent,
     TextResourceContents,
@@ -75,6 +80,27 @@ def add_tools(server: MCPServer) -> None:
         for step in (0, 50, 100):
             await ctx.report_progress(step, 100)
             await asyncio.sleep(0.05)
+        return "done"
+
+
+def add_stateless(server: MCPServer) -> None:
+    @server.tool(description="A fixture.", structured_output=False)
+    async def test_missing_capability(ctx: Context) -> str:
+        needed = ClientCapabilities(sampling=SamplingCapability())
+        if not ctx.session.check_client_capability(needed):
+            data = MissingRequiredClientCapabilityErrorData(required_capabilities=needed)
+            told = data.model_dump(mode="json", by_alias=True, exclude_none=True)
+            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "this tool asks the client's model", told)
+        return "the client has it"
+
+    @server.tool(description="A fixture.", structured_output=False)
+    async def test_trigger_tool_change(ctx: Context) -> str:
+        await ctx.notify_tools_changed()
+        return "done"
+
+    @server.tool(description="A fixture.", structured_output=False)
+    async def test_trigger_prompt_change(ctx: Context) -> str:
+        await ctx.notify_prompts_changed()
         return "done"
 
 
@@ -153,6 +179,7 @@ def with_fixtures(memory: MemoryManager, whose: Whose) -> MCPServer:
     add_tools(server)
     add_questions(server)
     add_texts(server)
+    add_stateless(server)
     return server
 
 
