@@ -13,7 +13,6 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -291,29 +290,26 @@ async def _sample(into: list[tuple[float, float]]) -> None:
 
 
 def serve(embedder: str, folder: str, port: str) -> None:
-    """Our server, in the process that is measured."""
-    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops at it, and then sends it once more
-    asyncio.run(_serve(embedder, Path(folder), int(port)))
-
-
-async def _serve(embedder: str, folder: Path, port: int) -> None:
-    import uvicorn
-
+    """Our server as `recollect serve` runs it, with a probe beside its requests."""
     from recollect.server import ServerConfig, create_app
+    from recollect.server.run import listen
     from recollect.testing.hash_embedder import HashEmbedder
 
-    app = create_app(
-        ServerConfig(port=port),
-        f"sqlite:///{folder}/server.db",
-        embedder=HashEmbedder(DIMENSION) if embedder == "hash" else None,
-    )
-    samples: list[tuple[float, float]] = []
-    probe = asyncio.create_task(_sample(samples))
-    try:
-        await uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical", access_log=False)).serve()
-    finally:
+    config = ServerConfig(port=int(port))
+    made = HashEmbedder(DIMENSION) if embedder == "hash" else None
+    app = create_app(config, f"sqlite:///{folder}/server.db", embedder=made)
+
+    async def probed(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        samples: list[tuple[float, float]] = []
+        probe = asyncio.create_task(_sample(samples))
+        await app(scope, receive, send)
         probe.cancel()
-        (folder / _SAMPLES).write_text(json.dumps(samples))
+        (Path(folder) / _SAMPLES).write_text(json.dumps(samples))
+
+    listen(probed, config, log_level="critical")
 
 
 def table(results: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,6 +58,8 @@ def listen(app: ASGIApp, config: ServerConfig, *, log_level: str = "info") -> No
     from recollect.server import logs
 
     logs.configure(log_level)
+    # What was imported stays: the collector need not walk through it again, which would hold up all requests.
+    gc.freeze()
     with _surviving_signals():
         uvicorn.Server(uvicorn_config(app, config)).run()
 
