@@ -12,11 +12,16 @@ from typing import Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.prompts.base import UserMessage
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     AudioContent,
+    ClientCapabilities,
     Completion,
     EmbeddedResource,
     ImageContent,
+    MissingRequiredClientCapabilityErrorData,
+    SamplingCapability,
     SamplingMessage,
     TextContent,
     TextResourceContents,
@@ -24,8 +29,11 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from recollect.aio import MemoryManager
-from recollect.mcp import create_server
-from recollect.mcp.run import serve_http
+from recollect.mcp import Whose, create_server
+from recollect.mcp.http import build_http
+from recollect.server.config import ServerConfig
+from recollect.server.run import listen
+from recollect.settings import MemoryConfig
 from recollect.testing.hash_embedder import HashEmbedder
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
@@ -72,6 +80,27 @@ def add_tools(server: MCPServer) -> None:
         for step in (0, 50, 100):
             await ctx.report_progress(step, 100)
             await asyncio.sleep(0.05)
+        return "done"
+
+
+def add_stateless(server: MCPServer) -> None:
+    @server.tool(description="A fixture.", structured_output=False)
+    async def test_missing_capability(ctx: Context) -> str:
+        needed = ClientCapabilities(sampling=SamplingCapability())
+        if not ctx.session.check_client_capability(needed):
+            data = MissingRequiredClientCapabilityErrorData(required_capabilities=needed)
+            told = data.model_dump(mode="json", by_alias=True, exclude_none=True)
+            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "this tool asks the client's model", told)
+        return "the client has it"
+
+    @server.tool(description="A fixture.", structured_output=False)
+    async def test_trigger_tool_change(ctx: Context) -> str:
+        await ctx.notify_tools_changed()
+        return "done"
+
+    @server.tool(description="A fixture.", structured_output=False)
+    async def test_trigger_prompt_change(ctx: Context) -> str:
+        await ctx.notify_prompts_changed()
         return "done"
 
 
@@ -145,14 +174,20 @@ def add_texts(server: MCPServer) -> None:
         return Completion(values=["paris", "park", "party"], total=3, has_more=False)
 
 
-async def main(port: int) -> None:
-    async with MemoryManager("sqlite://", embedder=HashEmbedder(32)) as memory:
-        server = create_server(memory)
-        add_tools(server)
-        add_questions(server)
-        add_texts(server)
-        await serve_http(server, port)
+def with_fixtures(memory: MemoryManager, whose: Whose) -> MCPServer:
+    server = create_server(memory, whose)
+    add_tools(server)
+    add_questions(server)
+    add_texts(server)
+    add_stateless(server)
+    return server
+
+
+def main(port: int) -> None:
+    config, memory = ServerConfig(port=port), MemoryConfig(db_url="sqlite://")
+    app = build_http(config, memory, Whose(), embedder=HashEmbedder(32), make=with_fixtures)
+    listen(app, config, log_level="error")
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1])))
+    main(int(sys.argv[1]))

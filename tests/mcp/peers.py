@@ -35,6 +35,18 @@ def conformance(programs: Path, url: str) -> bool:
     return bool(counted) and failed == set(EXPECTED)
 
 
+def newest(programs: Path, url: str) -> bool:
+    """Whether nothing fails of what the next runner asks of a server that speaks the newest protocol."""
+    runner = ["node", str(programs / "conformance-next" / "dist" / "index.js"), "server", "--url", url]
+    passed = []
+    for which in (["--spec-version", "2026-07-28"], ["--scenario", "server-stateless"]):
+        done = subprocess.run([*runner, *which], capture_output=True, text=True, check=False, cwd=programs.parent)
+        counted = re.findall(r"(?:Total: |Passed: ).*", done.stdout)
+        print(f"next conformance runner, {which[1]}: {counted[-1] if counted else 'FAILED'}")
+        passed.append(done.returncode == 0 and bool(counted))
+    return all(passed)
+
+
 def inspector(programs: Path, url: str) -> bool:
     """Whether the inspector's command line can list the tools and use two of them."""
     tools = _inspect(programs, url, "--method", "tools/list")["tools"]
@@ -58,7 +70,7 @@ def _inspect(programs: Path, url: str, *arguments: str) -> Any:
 def main(programs: Path) -> int:
     server = programs / "@modelcontextprotocol" / "server-memory"
     with with_fixtures() as url:
-        passed = [conformance(programs, url)]
+        passed = [conformance(programs, url), newest(programs, url)]
     with tempfile.TemporaryDirectory() as folder, over_http(Path(folder) / "m.db") as url:
         passed.append(inspector(programs, url))
     same = asyncio.run(differential.compare(server, seeds=5, calls=100)) == 0

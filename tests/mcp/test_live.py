@@ -54,6 +54,14 @@ def test_http_refuses_foreign_names_and_pages(tmp_path: Path) -> None:
         assert _status(url, {"Origin": f"http://{urlsplit(url).netloc}"}) not in (403, 421)
 
 
+def test_names_and_pages_are_allowed_on_the_command_line(tmp_path: Path) -> None:
+    options = ["--allowed-host", "memory.example", "--allowed-origin", "https://app.example"]
+    with over_http(tmp_path / "m.db", *options) as url:
+        assert _status(url, {"Host": "memory.example"}) not in (403, 421)
+        assert _status(url, {"Origin": "https://app.example"}) not in (403, 421)
+        assert _status(url, {"Host": "evil.example"}) == 421
+
+
 @pytest.mark.parametrize("option", [["--transport", "carrier-pigeon"], ["--port", "x", "--transport", "http"]])
 def test_a_wrong_option_is_a_usage_error(option: list[str]) -> None:
     from typer.testing import CliRunner

@@ -17,6 +17,7 @@ import httpx2
 import uvicorn
 
 from recollect.server import ServerConfig, create_app
+from recollect.server.run import uvicorn_config
 from recollect.testing.hash_embedder import HashEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,9 +37,16 @@ def free_port() -> int:
 @contextmanager
 def serving(folder: Path, **config: Any) -> Iterator[str]:
     """The address of a server in a thread, with an embedder that costs nothing."""
-    port = free_port()
-    app = create_app(ServerConfig(port=port, **config), f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64))
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical", access_log=False))
+    settings = ServerConfig(port=free_port(), **config)
+    app = create_app(settings, f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64))
+    with listening(app, settings) as url:
+        yield url
+
+
+@contextmanager
+def listening(app: Any, config: ServerConfig) -> Iterator[str]:
+    """The address of an application that a thread of this process serves, as `run` would."""
+    port, server = config.port, uvicorn.Server(uvicorn_config(app, config))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -53,8 +61,26 @@ def serving(folder: Path, **config: Any) -> Iterator[str]:
 def process(folder: Path, host: str = "127.0.0.1", **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server as an operator starts it, and its address."""
     port = free_port()
+    command = ["-c", _SCRIPT, f"sqlite:///{folder}/server.db", host, str(port)]
+    with _started(folder, port, command, environment) as server:
+        yield server
+
+
+@contextmanager
+def command_line(folder: Path, *options: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The same by `recollect serve`."""
+    port = free_port()
+    command = ["-m", "recollect.cli.main", "serve", "--db", f"{folder}/server.db", "--port", str(port), *options]
+    with _started(folder, port, command, environment) as server:
+        yield server
+
+
+@contextmanager
+def _started(
+    folder: Path, port: int, arguments: list[str], environment: dict[str, str]
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     variables = os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment
-    command = [sys.executable, "-c", _SCRIPT, f"sqlite:///{folder}/server.db", host, str(port)]
+    command = [sys.executable, *arguments]
     with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True, cwd=folder) as server:
         try:
             yield server, f"http://127.0.0.1:{port}"

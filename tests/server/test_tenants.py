@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from recollect.storage.connections import Connections
 from tests.server.doors import Door, open_door
 
 NAMES = ("writer", "ann", "campaign", "tea", "draft", None)
@@ -25,6 +26,7 @@ class Tenant:
         self.key = door.key(name)
         self.session = ""
         self.ids: list[int] = []
+        self.export = b""
 
     def send(self, method: str, path: str, **options: Any) -> Any:
         return self.door.send(method, path, self.key, **options)
@@ -51,6 +53,7 @@ class Tenant:
         line = {"agent_id": "writer", "role": "user", "content": self.word}
         self.send("POST", f"/v1/sessions/{self.session}/messages", json=line)
         self.send("PUT", f"/v1/sessions/{self.session}/values", json=value)
+        self.export = self.send("GET", "/v1/export", params={"all_users": "true"}).content
 
 
 @pytest.fixture
@@ -106,6 +109,9 @@ def reading(rng: random.Random, other: Tenant) -> list[Call]:
         ("GET", f"/v1/sessions/{session}/values", {"params": agent}),
         ("GET", "/v1/knowledge", {}),
         ("GET", "/v1/stats", {}),
+        ("GET", "/v1/health", {}),
+        ("GET", "/v1/metrics", {}),
+        ("GET", "/healthz", {}),
         ("GET", "/v1/export", {"params": {"all_users": "true"}}),
         ("POST", "/v1/upkeep/cleanup", {"json": {"max_age_days": 0, "min_importance": 1, "dry_run": True, **whose}}),
     ]
@@ -116,7 +122,17 @@ def writing(other: Tenant) -> list[Call]:
     foreign, session = other.ids[0], other.session
     everybody = {"all_users": True}
     line = {"agent_id": "writer", "role": "user", "content": "hi"}
+    said = {"role": "user", "content": "hi", "message_id": "m1"}
     return [
+        ("POST", "/v1/memories", {"json": {"content": "mine", "user": "ann"}}),
+        ("POST", "/v1/memories/batch", {"json": {"contents": ["mine too"]}}),
+        ("POST", "/v1/remember", {"json": {"content": [said], "idempotency_key": "same"}}),
+        ("POST", "/v1/executions", {"json": {"agent_id": "writer", "record": {"status": "ok"}}}),
+        ("POST", "/v1/knowledge", {"json": {"documents": [{"text": "milk", "source": "tea.md"}]}}),
+        ("POST", "/v1/sessions", {"json": {"workflow_id": "campaign"}}),
+        ("POST", "/v1/conversation/messages", {"json": {"agent": "writer", "messages": [said]}}),
+        ("PUT", "/v1/values", {"json": {"agent_id": "writer", "key": "draft", "value": 1}}),
+        ("POST", "/v1/import", {"content": other.export, "headers": {"Content-Type": "application/x-ndjson"}}),
         ("PATCH", f"/v1/memories/{foreign}", {"json": {"content": "taken", **everybody}}),
         ("DELETE", f"/v1/memories/{foreign}", {"params": {"all_users": "true"}}),
         ("POST", "/v1/memories/delete", {"json": {"memory_ids": other.ids[:3], **everybody}}),
@@ -158,6 +174,13 @@ def test_whatever_is_asked_nothing_of_the_other_tenant_comes_back(tenants: tuple
     assert answered > 300
 
 
+def test_what_is_told_of_the_whole_server_is_for_its_operator(door: Door, tenants: tuple[Tenant, Tenant]) -> None:
+    for path in ("/v1/health", "/v1/metrics"):
+        assert tenants[0].send("GET", path).status_code == 403
+        assert door.send("GET", path, door.key(scopes=("read", "write"))).status_code == 403
+        assert door.send("GET", path, door.key()).status_code == 200
+
+
 def test_counts_are_of_the_own_tenant_alone(tenants: tuple[Tenant, Tenant]) -> None:
     red, blue = tenants
     before = red.send("GET", "/v1/stats").json()
@@ -180,6 +203,33 @@ def test_an_id_of_the_other_tenant_reads_like_one_that_never_was(tenants: tuple[
             assert _without_numbers(asked.text) == _without_numbers(missing.text), path
 
 
+def test_an_id_of_the_other_tenant_costs_the_reads_of_one_that_never_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time cannot be tested without tests that fail on a busy day; what takes the time can."""
+    ran: list[str] = []
+    connect = Connections._connect
+
+    def traced(self: Connections) -> Any:
+        raw = connect(self)
+        raw.set_trace_callback(ran.append)
+        return raw
+
+    monkeypatch.setattr(Connections, "_connect", traced)
+    with open_door(tmp_path, key_cache_seconds=600.0) as door:
+        mine, other = Tenant(door, "red"), Tenant(door, "blue")
+        mine.fill()
+        other.fill()
+        foreign, never = str(other.ids[0]), "987654321"
+        for verb in ("", "/related", "/history"):
+            reads: list[list[str]] = []
+            for number in (never, foreign, never, foreign):
+                ran.clear()
+                assert mine.send("GET", f"/v1/memories/{number}{verb}").status_code == 404
+                reads.append([_without_numbers(statement) for statement in ran])
+            assert reads[2] == reads[3] != [], verb
+
+
 def test_writing_at_the_other_tenant_changes_nothing_there(tenants: tuple[Tenant, Tenant]) -> None:
     mine, other = tenants
     looked_at = [
@@ -194,12 +244,16 @@ def test_writing_at_the_other_tenant_changes_nothing_there(tenants: tuple[Tenant
 
 def test_every_route_is_tried(door: Door, tenants: tuple[Tenant, Tenant]) -> None:
     rng, other = random.Random(0), tenants[1]
-    filled = {"/v1/memories", "/v1/memories/batch", "/v1/remember", "/v1/knowledge", "/v1/sessions", "/v1/executions"}
-    tried = {path.replace(other.session, "{}") for _, path, _ in [*reading(rng, other), *writing(other)]} | filled
-    tried = {"/".join("{}" if part.isdigit() else part for part in path.split("/")) for path in tried}
+    tried = {(method, _pattern(path, other.session)) for method, path, _ in [*reading(rng, other), *writing(other)]}
     document = door.send("GET", "/openapi.json").json()
-    known = {"/".join("{}" if part.startswith("{") else part for part in path.split("/")) for path in document["paths"]}
-    assert known - tried == {"/healthz", "/v1/metrics", "/v1/health", "/v1/import"}
+    known = {(verb.upper(), _pattern(path)) for path, verbs in document["paths"].items() for verb in verbs}
+    assert known == tried
+
+
+def _pattern(path: str, session: str = "") -> str:
+    """The path with `{}` for whatever stands for something."""
+    parts = path.replace(session, "{}") if session else path
+    return "/".join("{}" if part.isdigit() or part.startswith("{") else part for part in parts.split("/"))
 
 
 def _with(options: dict[str, Any], ids: list[int], number: int) -> dict[str, Any]:

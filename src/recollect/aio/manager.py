@@ -8,6 +8,7 @@ from copy import copy
 from functools import partial
 from types import TracebackType
 from typing import Self
+from weakref import WeakValueDictionary
 
 from recollect import manager
 from recollect.aio.conversation import ConversationMemory
@@ -59,7 +60,8 @@ class MemoryManager:
         )
         self._threads = Threads()
         self._shares_threads = False
-        self._twins: dict[SyncConversation, ConversationMemory] = {}
+        # A twin lives as long as somebody uses it: it knows nothing that the conversation behind it does not.
+        self._twins: WeakValueDictionary[SyncConversation, ConversationMemory] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
         await self._threads.run(self._inner.__enter__, model=False)
@@ -73,7 +75,7 @@ class MemoryManager:
     async def for_tenant(self, tenant: str) -> MemoryManager:
         """A manager of another tenant over the same store and models; it ends when this one is closed."""
         other = copy(self)
-        other._inner, other._twins = self._inner.for_tenant(tenant), {}
+        other._inner, other._twins = self._inner.for_tenant(tenant), WeakValueDictionary()
         other._shares_threads = True
         return other
 
@@ -162,4 +164,7 @@ class MemoryManager:
     health = off_loop(_Sync.health)
 
     def _twin(self, conversation: SyncConversation) -> ConversationMemory:
-        return self._twins.setdefault(conversation, ConversationMemory.over(conversation))
+        known = self._twins.get(conversation)
+        if known is None:
+            known = self._twins[conversation] = ConversationMemory.over(conversation)
+        return known

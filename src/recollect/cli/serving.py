@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recollect.cli.calls import WRITE, Call, command
 from recollect.cli.output import progress_bar, show, table
 
+if TYPE_CHECKING:
+    from recollect.server import ServerConfig
+
 _PORT = 8700
 _MCP_PORT = 8701
+
+Host = Annotated[str, typer.Option(help="The address to listen on; anything but loopback needs an API key.")]
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        help="A name it may be called by, beside its own; may be repeated. MEMORY_SERVER_ALLOWED_HOSTS by default.",
+    ),
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-origin",
+        help="A web page that may call it, as https://app.example; may be repeated. "
+        "MEMORY_SERVER_ALLOWED_ORIGINS by default.",
+    ),
+]
 
 
 class Transport(StrEnum):
@@ -30,15 +50,15 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     call: Call,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; anything but loopback needs an API key.")
-    ] = "127.0.0.1",
+    host: Host = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on.")] = _PORT,
+    allowed_hosts: Hosts = None,
+    allowed_origins: Origins = None,
 ) -> None:
     """Serve this memory over REST until stopped."""
-    from recollect.server import ServerConfig, run
+    from recollect.server import run
 
-    run(ServerConfig(host=host, port=port), call.config)
+    run(_server_config(host, port, allowed_hosts, allowed_origins), call.config)
 
 
 def mcp(
@@ -46,13 +66,23 @@ def mcp(
     transport: Annotated[
         Transport, typer.Option(help="stdio for a host that starts this program, or http.")
     ] = Transport.STDIO,
-    port: Annotated[int, typer.Option(help="The port for http, on loopback.")] = _MCP_PORT,
+    host: Host = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port for http.")] = _MCP_PORT,
+    allowed_hosts: Hosts = None,
+    allowed_origins: Origins = None,
 ) -> None:
-    """Serve this memory over MCP until stopped."""
+    """Serve this memory over MCP until stopped. Over http, a key says whose tenant; stdio has --tenant."""
     from recollect.mcp import Whose, run
 
     whose = Whose(tenant=call.tenant, user=call.user, agent=call.agent, session=call.session)
-    run(call.config, whose, http_port=port if transport is Transport.HTTP else None)
+    http = _server_config(host, port, allowed_hosts, allowed_origins) if transport is Transport.HTTP else None
+    run(call.config, whose, http=http)
+
+
+def _server_config(host: str, port: int, hosts: list[str] | None, origins: list[str] | None) -> ServerConfig:
+    from recollect.server import ServerConfig
+
+    return ServerConfig(host=host, port=port, allowed_hosts=tuple(hosts or ()), allowed_origins=tuple(origins or ()))
 
 
 def bench(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
@@ -51,16 +52,30 @@ class OnnxEmbedder:
         prefix = self._spec.prefixes.get(kind, "")
         asked = [prefix + text for text in checked_texts(texts)]
         rows = np.empty((len(asked), self._spec.dimension), np.float32)
-        if len(asked) > 1 and self._threads > 1:
-            # A pool for this call only: nothing is left running, and a fork later finds no dead threads.
-            with ThreadPoolExecutor(min(self._threads, len(asked)), "recollect-embed") as pool:
-                found = pool.map(self._embed_one, asked)
-                for number, row in enumerate(found):
-                    rows[number] = row
-        else:
-            for number, text in enumerate(asked):
-                rows[number] = self._embed_one(text)
+        left = deque(enumerate(asked))
+        threads = min(self._threads, len(asked))
+        if threads < 2:
+            self._embed_into(rows, left)
+            return rows
+        # A pool for this call only: nothing is left running, and a fork later finds no dead threads.
+        with ThreadPoolExecutor(threads, "recollect-embed") as pool:
+            for work in [pool.submit(self._embed_into, rows, left) for _ in range(threads)]:
+                work.result()
         return rows
+
+    def _embed_into(self, rows: FloatArray, left: deque[tuple[int, str]]) -> None:
+        """Takes one text after the other until none is left; a thread that hands over each result alone would take the
+        interpreter from others several times a text."""
+        while True:
+            try:
+                number, text = left.popleft()
+            except IndexError:
+                return
+            try:
+                rows[number] = self._embed_one(text)
+            except BaseException:
+                left.clear()  # the call fails, so nobody needs the rest
+                raise
 
     def _embed_one(self, text: str) -> FloatArray:
         encoder = self._loaded()

@@ -2,72 +2,82 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from recollect.embedding.base import Embedder
 from recollect.errors import MissingExtra
 from recollect.mcp.whose import Whose
+from recollect.server.config import ServerConfig
+from recollect.server.run import PARTS as SERVER_PARTS
+from recollect.server.run import listen, refuse_without_keys
 from recollect.settings import MemoryConfig
+from recollect.types import Clock
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
+    from starlette.applications import Starlette
 
     from recollect.aio.manager import MemoryManager
 
-__all__ = ["Whose", "create_server", "run"]
+__all__ = ["Whose", "create_http_app", "create_server", "run"]
 
-_PARTS = ("mcp", "mcp_types", "pydantic", "pydantic_core", "starlette", "uvicorn")
+_PARTS = ("mcp", "mcp_types", "pydantic", "pydantic_core")
 
 
 def create_server(memory: MemoryManager, whose: Whose | None = None) -> MCPServer:
     """The tools and resources over a manager, as a server of the official SDK."""
-    try:
+    with _named():
         from recollect.mcp.server import build_server
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _PARTS:
-            raise
-        raise MissingExtra("the MCP server", "mcp") from error
     return build_server(memory, whose or Whose())
 
 
-def run(config: MemoryConfig, whose: Whose | None = None, *, http_port: int | None = None) -> None:
-    """Serves until the host hangs up: on stdin and stdout, or on a loopback port."""
-    import asyncio
+def create_http_app(
+    config: ServerConfig,
+    memory: MemoryConfig,
+    whose: Whose | None = None,
+    *,
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
+) -> Starlette:
+    """The door as an ASGI application at `/mcp`: the tenant comes from the key; user, agent and session from `whose`.
 
-    asyncio.run(serve(config, whose or Whose(), http_port))
+    It checks keys on every address; that a server open to others has any is checked by `run` alone.
+    """
+    with _named():
+        from recollect.mcp.http import build_http
+    return build_http(config, memory, whose or Whose(), embedder=embedder, clock=clock)
 
 
-async def serve(config: MemoryConfig, whose: Whose, http_port: int | None) -> None:
-    """The same inside a running event loop."""
+def run(config: MemoryConfig, whose: Whose | None = None, *, http: ServerConfig | None = None) -> None:
+    """Serves until the host hangs up or a signal ends it: on stdin and stdout, or over HTTP."""
+    if http is None:
+        import asyncio
+
+        asyncio.run(_serve_stdio(config, whose or Whose()))
+        return
+    http = http.with_environment()
+    refuse_without_keys(http, config)
+    listen(create_http_app(http, config, whose), http)
+
+
+async def _serve_stdio(config: MemoryConfig, whose: Whose) -> None:
     from recollect.aio.manager import MemoryManager
 
     async with MemoryManager(config, tenant=whose.tenant) as memory:
-        server = create_server(memory, whose)
-        if http_port is None:
-            await server.run_stdio_async()
-        else:
-            await serve_http(server, http_port)
-
-
-async def serve_http(server: MCPServer, port: int) -> None:
-    """Serves on a loopback port until a signal ends it."""
-    import uvicorn
-
-    from recollect.mcp.server import http_app
-
-    settings = uvicorn.Config(http_app(server), host="127.0.0.1", port=port, log_level="warning", lifespan="on")
-    with _surviving_signals():
-        await uvicorn.Server(settings).serve()
+        await create_server(memory, whose).run_stdio_async()
 
 
 @contextmanager
-def _surviving_signals() -> Iterator[None]:
-    """uvicorn stops at a signal and then sends it once more, which would end the program before the store is closed."""
-    known = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+def _named() -> Iterator[None]:
+    """What is missing, by the extra that brings it."""
     try:
         yield
-    finally:
-        for number, handler in known.items():
-            signal.signal(number, handler)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in _PARTS:
+            raise MissingExtra("the MCP server", "mcp") from error
+        if missing in SERVER_PARTS:
+            raise MissingExtra("MCP over HTTP", "server") from error
+        raise

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from mcp.server.mcpserver import MCPServer
 from pydantic import BaseModel, Field
@@ -13,6 +14,9 @@ from recollect.aio.session import SessionContext, create_session
 from recollect.errors import Closed
 from recollect.mcp.tooling import ADDS, READS, REMOVES, told
 from recollect.server.requests import Limit, Metadata, Name, Text
+
+_MOST: Final = 10_000
+"""Sessions open at once; beyond it the one that was not spoken in for longest ends."""
 
 Workflow = Annotated[Name, Field(description="The workflow's id: all who name the same one share the session.")]
 
@@ -45,7 +49,7 @@ class SessionTools:
 
     def __init__(self, memory: MemoryManager) -> None:
         self._memory = memory
-        self._open: dict[str, SessionContext] = {}
+        self._open: OrderedDict[str, SessionContext] = OrderedDict()
 
     def register(self, server: MCPServer) -> None:
         """Adds the tools to a server."""
@@ -63,10 +67,10 @@ class SessionTools:
     ) -> Talk:
         """Add a message to a workflow's session, which is opened if need be; gives what was said last."""
         try:
-            await self._session(workflow).add_conversation_message(agent, role, content, metadata)
+            await (await self._session(workflow)).add_conversation_message(agent, role, content, metadata)
         except Closed:  # idle for too long, so it has ended: this message opens the next one
-            del self._open[workflow]
-            await self._session(workflow).add_conversation_message(agent, role, content, metadata)
+            self._open.pop(workflow, None)
+            await (await self._session(workflow)).add_conversation_message(agent, role, content, metadata)
         return await self.session_history(workflow)
 
     async def session_history(self, workflow: Workflow, limit: Limit = 20) -> Talk:
@@ -82,7 +86,12 @@ class SessionTools:
             await session.end_session()
         return Ended(workflow=workflow, cleared=await self._memory.clear_session(workflow))
 
-    def _session(self, workflow: str) -> SessionContext:
+    async def _session(self, workflow: str) -> SessionContext:
         if workflow not in self._open:
             self._open[workflow] = create_session(workflow, self._memory, auto_cleanup=False)
-        return self._open[workflow]
+        self._open.move_to_end(workflow)
+        session = self._open[workflow]
+        if len(self._open) > _MOST:
+            _, quietest = self._open.popitem(last=False)
+            await quietest.end_session()
+        return session

@@ -13,6 +13,7 @@ from recollect.llm.base import LLM
 from recollect.parts import checking, importing, transfer
 from recollect.parts.accesses import Accesses
 from recollect.parts.checking import CheckReport, RepairReport
+from recollect.parts.executions import Executions
 from recollect.parts.importing import ImportReport
 from recollect.parts.learning import Learning
 from recollect.parts.memories import Memories
@@ -79,8 +80,10 @@ class Engine:
     def export(self, scope: Scope, target: str | PathLike[str], progress: Progress | None) -> ExportReport:
         return transfer.export_file(self, scope, target, progress)
 
-    def load(self, tenant: str, source: str | PathLike[str], progress: Progress | None) -> ImportReport:
-        return importing.import_file(self, tenant, source, progress)
+    def load(
+        self, tenant: str, source: str | PathLike[str], executions: Executions, progress: Progress | None
+    ) -> ImportReport:
+        return importing.import_file(self, tenant, source, executions, progress)
 
     def clean(self) -> bool:
         """Takes what was erased out of the index file and the database file; False while a reader holds on to it."""

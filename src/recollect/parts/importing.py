@@ -12,17 +12,19 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from recollect.arguments import check_id
 from recollect.errors import Incompatible, InvalidInput, NotFound
+from recollect.parts.executions import ExecutionRecord
 from recollect.storage import loading
 from recollect.storage.base import Draft
 from recollect.storage.export import FORMAT, VERSION
 from recollect.storage.faults import translated
-from recollect.storage.records import LINKS, TABLES, to_link, to_row
+from recollect.storage.records import LINKS, LOGS, TABLES, to_entry, to_link, to_row
 from recollect.storage.rows import from_micros
 from recollect.text import lexical_keys
 from recollect.types import JSON, MemoryType, Progress, Record, Scope
 
 if TYPE_CHECKING:
     from recollect.parts.engine import Engine
+    from recollect.parts.executions import Executions
 
 _BATCH = 500
 _Record: TypeAlias = dict[str, JSON]
@@ -36,10 +38,16 @@ class ImportReport(Record):
     known: int = 0
     messages: int = 0
     associations: int = 0
+    sessions: int = 0
+    executions: int = 0
 
 
 def import_file(
-    engine: Engine, tenant: str, source: str | PathLike[str], progress: Progress | None = None
+    engine: Engine,
+    tenant: str,
+    source: str | PathLike[str],
+    executions: Executions,
+    progress: Progress | None = None,
 ) -> ImportReport:
     """Loads an export into a tenant. Run again, it goes on where it stopped and adds nothing twice."""
     path = Path(source)
@@ -48,15 +56,16 @@ def import_file(
     with translated(str(path)), path.open("rb") as file:
         checked = _check(file, path, tenant)
         file.seek(0)
-        loader = _Import(engine, tenant, checked.store)
+        loader = _Import(engine, tenant, checked.store, executions)
         return loader.run(_records(file, path), checked.counts["memory"], progress)
 
 
 class _Import:
     """One import: the numbers of the export on their way to the numbers of this store."""
 
-    def __init__(self, engine: Engine, tenant: str, origin: str) -> None:
+    def __init__(self, engine: Engine, tenant: str, origin: str, executions: Executions) -> None:
         self._engine = engine
+        self._executions = executions
         self._tenant = tenant
         self._origin = origin
         self._spoken: dict[int, int] = {}
@@ -66,7 +75,12 @@ class _Import:
         self._done = ImportReport()
 
     def run(self, records: Iterable[_Record], total: int, progress: Progress | None) -> ImportReport:
-        steps = {"message": self._messages, "memory": self._memories}
+        steps = {
+            "message": self._messages,
+            "memory": self._memories,
+            "session": self._sessions,
+            "execution": self._execution_records,
+        }
         for kind, batch in _batches(records):
             if kind in steps:
                 steps[kind](batch)
@@ -110,13 +124,35 @@ class _Import:
         if kind == "association":
             self._done = replace(self._done, associations=self._done.associations + fresh)
 
+    def _sessions(self, batch: list[_Record]) -> None:
+        rows = [to_entry("session", record) for record in batch]
+        fresh = self._engine.store.write(lambda connection, _: loading.load_sessions(connection, self._tenant, rows))
+        self._done = replace(self._done, sessions=self._done.sessions + fresh)
+
+    def _execution_records(self, batch: list[_Record]) -> None:
+        # They are appended to this store's own chain: the digests of another one mean nothing under its key.
+        fresh = self._executions.append([self._execution(to_entry("execution", record)) for record in batch])
+        self._done = replace(self._done, executions=self._done.executions + len(fresh))
+
+    def _execution(self, row: Mapping[str, Any]) -> ExecutionRecord:
+        return ExecutionRecord(
+            id=row["id"],
+            agent_id=row["agent"],
+            workflow_id=row.get("workflow"),
+            session_id=row.get("session"),
+            status=row.get("status"),
+            duration_ms=row.get("duration_ms"),
+            recorded_at=from_micros(row["recorded_at"]),
+            record=self._executions.redacted(json.loads(row["record"])),
+        )
+
 
 @dataclass(slots=True)
 class _Checked:
     """What was seen of an export so far."""
 
     store: str = ""
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys([*TABLES, *LINKS], 0))
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys([*TABLES, *LINKS, *LOGS], 0))
     ids: dict[int, int] = field(default_factory=dict)
     end: _Record | None = None
 
@@ -137,6 +173,8 @@ class _Checked:
                 self.ids[number] = number
         elif kind in LINKS:
             to_link(kind, record, self.ids)
+        elif kind in LOGS:
+            to_entry(kind, record)
         elif kind == "end":
             self.end = record
 

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 
 from recollect.aio.manager import MemoryManager
-from recollect.errors import InvalidInput
+from recollect.errors import Denied, InvalidInput
 from recollect.server.auth import Principal
 from recollect.server.requests import Owner
 from recollect.server.schemas import AnswerRoute
 from recollect.server.services import Services
-from recollect.types import ANY, AnyUser
+from recollect.types import ANY, DEFAULT_TENANT, AnyUser
 
 
 class Named(TypedDict):
@@ -73,9 +73,18 @@ def _caller(scope: str) -> Callable[[Request], Awaitable[Caller]]:
     return caller
 
 
+async def _operator(request: Request) -> Caller:
+    """Whoever runs the server: what is told of the whole of it is no other tenant's business."""
+    caller = await _caller("admin")(request)
+    if caller.principal.tenant != DEFAULT_TENANT:
+        raise Denied(f"this tells of the whole server: use an admin key of the tenant {DEFAULT_TENANT!r}")
+    return caller
+
+
 Reader = Annotated[Caller, Depends(_caller("read"))]
 Writer = Annotated[Caller, Depends(_caller("write"))]
 Admin = Annotated[Caller, Depends(_caller("admin"))]
+Operator = Annotated[Caller, Depends(_operator)]
 
 
 def router(tag: str) -> APIRouter:

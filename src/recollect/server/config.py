@@ -33,7 +33,7 @@ class ServerConfig:
     max_values: int = 100_000
     """How many values one JSON body may hold."""
     body_timeout: float = 20.0
-    """Seconds that a client may take between two pieces of its request."""
+    """Seconds that a client may take between two pieces of its request, and for its head twice that in all."""
     shutdown_timeout: int = 30
     """Seconds that requests under way are given when the server stops."""
     key_cache_seconds: float = 1.0

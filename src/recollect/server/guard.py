@@ -25,7 +25,8 @@ PUBLIC: Final = frozenset({"/healthz", "/openapi.json"})
 STREAMED: Final = frozenset({"/v1/import"})
 _PREFLIGHT: Final = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, X-Request-Id",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, X-Request-Id, "
+    "Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id",
     "Access-Control-Max-Age": "600",
 }
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -43,13 +44,20 @@ class Guard:
     """ASGI middleware: the checks in their order, before anything of a request is parsed."""
 
     def __init__(
-        self, app: ASGIApp, config: ServerConfig, services: Services, metrics: Metrics, log: RequestLog
+        self,
+        app: ASGIApp,
+        config: ServerConfig,
+        services: Services,
+        metrics: Metrics,
+        log: RequestLog,
+        idempotency: bool = True,
     ) -> None:
         self._app = app
         self._config = config
         self._services = services
         self._metrics = metrics
         self._log = log
+        self._idempotency = idempotency
         self._replays = Replays()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,7 +107,7 @@ class Guard:
         if body:
             _check_content_type(headers)
             scope["state"]["json"] = await limits.parse(body, self._config)
-        key = headers.get("idempotency-key")
+        key = headers.get("idempotency-key") if self._idempotency else None
         await self._replays.run(self._app, scope, body, receive, reply.send, key)
 
     def _check_addresses(self, headers: Headers) -> None:
@@ -135,6 +143,7 @@ class _Reply:
                 headers["Connection"] = "close"
             if self._origin is not None:
                 headers["Access-Control-Allow-Origin"] = self._origin
+                headers["Access-Control-Expose-Headers"] = "Mcp-Session-Id, X-Request-Id"
                 headers.add_vary_header("Origin")
         await self._send(message)
 

@@ -17,6 +17,8 @@ from recollect.server.auth import Principal
 
 _KEPT_SECONDS: Final = 600.0
 _KEPT_BYTES: Final = 64_000_000
+_OVERHEAD: Final = 2_000
+"""What an answer takes beside its body: many short ones fill the memory just as well."""
 _LONGEST_KEY: Final = 200
 _Name = tuple[str, str, str, str]
 
@@ -31,7 +33,7 @@ class _Replay:
 
     @property
     def size(self) -> int:
-        return sum(len(message.get("body", b"")) for message in self.answer)
+        return _OVERHEAD + sum(len(message.get("body", b"")) for message in self.answer)
 
     @property
     def status(self) -> int:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from recollect.embedding.base import Embedder
@@ -11,9 +15,11 @@ from recollect.settings import MemoryConfig, get_settings
 from recollect.types import Clock
 
 if TYPE_CHECKING:
+    import uvicorn
     from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
-_PARTS = ("fastapi", "starlette", "uvicorn", "prometheus_client", "pydantic", "pydantic_core")
+PARTS = ("fastapi", "starlette", "uvicorn", "prometheus_client", "pydantic", "pydantic_core")
 
 
 def create_app(
@@ -30,7 +36,7 @@ def create_app(
     try:
         from recollect.server.app import build_app
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _PARTS:
+        if error.name is None or error.name.partition(".")[0] not in PARTS:
             raise
         raise MissingExtra("the server", "server") from error
     return build_app(config or ServerConfig(), memory_config(memory), embedder=embedder, clock=clock)
@@ -42,16 +48,33 @@ def run(
     """Serves until it is told to stop (SIGINT, SIGTERM); requests under way are answered first."""
     config, memory = (config or ServerConfig()).with_environment(), memory_config(memory)
     refuse_without_keys(config, memory)
-    app = create_app(config, memory)
+    listen(create_app(config, memory), config, log_level=log_level)
+
+
+def listen(app: ASGIApp, config: ServerConfig, *, log_level: str = "info") -> None:
+    """Serves an application of ours until a signal ends it."""
     import uvicorn
 
     from recollect.server import logs
 
     logs.configure(log_level)
-    uvicorn.run(
+    # What was imported stays: the collector need not walk through it again, which would hold up all requests.
+    gc.freeze()
+    with _surviving_signals():
+        uvicorn.Server(uvicorn_config(app, config)).run()
+
+
+def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
+    """How uvicorn serves an application of ours."""
+    import uvicorn
+
+    from recollect.server.punctual import punctual
+
+    return uvicorn.Config(
         app,
         host=config.host,
         port=config.port,
+        http=punctual(config.body_timeout),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -60,6 +83,17 @@ def run(
         timeout_graceful_shutdown=config.shutdown_timeout,
         h11_max_incomplete_event_size=64_000,
     )
+
+
+@contextmanager
+def _surviving_signals() -> Iterator[None]:
+    """uvicorn stops at a signal and then sends it once more: a server that stopped as it was told has not failed."""
+    known = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in known.items():
+            signal.signal(number, handler)
 
 
 def refuse_without_keys(config: ServerConfig, memory: MemoryConfig) -> None:

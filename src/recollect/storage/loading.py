@@ -15,8 +15,9 @@ from recollect.storage import adding
 from recollect.storage.base import Draft
 from recollect.storage.claims import index_claims
 from recollect.storage.records import LINKS
-from recollect.storage.schema import memories, memory_text, messages
+from recollect.storage.schema import memories, memory_text, messages, sessions
 from recollect.storage.tables import free_id, insert_rows
+from recollect.text import content_hash
 from recollect.types import Scope
 
 _SCOPE = ("tenant", "agent", "user", "session")
@@ -34,6 +35,7 @@ _TURN = select(_T.seq).where(*_SAME, _T.place.is_(None))
 _PLACED_TURN = select(_T.seq).where(*_SAME, _T.place.is_not(None))
 _NEWEST = select(func.max(_T.place)).where(*_TURNS, _T.place.is_not(None))
 _INSERT_MESSAGE = insert(messages)
+_SESSION_OF = select(sessions.c.tenant).where(sessions.c.id == bindparam("in_id"))
 
 
 @dataclass(slots=True)
@@ -82,6 +84,18 @@ def load_links(connection: Connection, kind: str, rows: Sequence[Mapping[str, An
     table, _ = LINKS[kind]
     statement = upsert(table).on_conflict_do_nothing()
     return sum(connection.execute(statement, _complete(table, row)).rowcount for row in rows)
+
+
+def load_sessions(connection: Connection, tenant: str, rows: Sequence[Mapping[str, Any]]) -> int:
+    """How many were new."""
+    statement = upsert(sessions).on_conflict_do_nothing()
+    fresh = 0
+    for row in rows:
+        held = connection.execute(_SESSION_OF, {"in_id": row["id"]}).scalar()
+        # Taken by another tenant of this store, it goes by a name made from both: the same one each time.
+        name = row["id"] if held in (None, tenant) else content_hash(f"{tenant}:{row['id']}").hex()[:32]
+        fresh += connection.execute(statement, _complete(sessions, row) | {"id": name, "tenant": tenant}).rowcount
+    return fresh
 
 
 def supersede(connection: Connection, pairs: Mapping[int, int]) -> None:

@@ -14,21 +14,23 @@ from recollect.errors import InvalidInput
 from recollect.jsonvalue import copy_json, copy_json_object
 from recollect.messages.message import Message
 from recollect.storage.rows import from_micros, to_json, to_micros
-from recollect.storage.schema import associations, lineage, memories, messages, revisions
+from recollect.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
 from recollect.text import check_unicode, clean_text, content_hash
 from recollect.types import JSON
 
 _TIMES: Final = frozenset(
     (
         *("recorded_at", "valid_from", "valid_to", "expires_at", "archived_at", "quarantined_at"),
-        *("accessed_at", "said_at", "changed_at"),
+        *("accessed_at", "said_at", "changed_at", "opened_at", "ended_at"),
     )
 )
-_JSON: Final = frozenset(["metadata", "value", "payload", "notes"])
-_DERIVED: Final = frozenset(["tenant", "content_hash"])
+_JSON: Final = frozenset(["metadata", "value", "payload", "notes", "record", "agents"])
+_DERIVED: Final = frozenset(["tenant", "content_hash", "digest"])
 _REQUIRED: Final = {
     "memory": ("id", "content", "type", "importance", "recorded_at", "valid_from"),
     "message": ("seq", "message_id", "role", "payload", "said_at", "recorded_at"),
+    "session": ("id", "workflow", "opened_at", "ended_at"),
+    "execution": ("id", "agent", "record", "recorded_at"),
 }
 TABLES: Final[dict[str, Table]] = {"message": messages, "memory": memories}
 LINKS: Final[dict[str, tuple[Table, tuple[str, ...]]]] = {
@@ -37,6 +39,8 @@ LINKS: Final[dict[str, tuple[Table, tuple[str, ...]]]] = {
     "revision": (revisions, ("memory_id",)),
 }
 """What hangs on memories, and the columns with their numbers."""
+LOGS: Final[dict[str, Table]] = {"session": sessions, "execution": executions}
+"""What took place, which belongs to no user."""
 _MAY_BE_GONE: Final = "source_id"
 _RENAMED: Final = {"kind": "how"}
 
@@ -53,17 +57,28 @@ def to_record(kind: str, row: Mapping[str, Any]) -> dict[str, JSON]:
 
 def to_row(kind: str, record: Mapping[str, JSON], tenant: str) -> dict[str, Any]:
     """A row of this tenant; `InvalidInput` when the record is not one of ours."""
-    missing = [name for name in _REQUIRED[kind] if name not in record]
-    if missing:
-        raise InvalidInput(f"the {kind} has no {', '.join(missing)}")
-    columns = TABLES[kind].columns
-    known = [name for name in record if name in columns and name not in _DERIVED]
-    row = {name: _inward(columns[name], record[name]) for name in known}
+    row = _row(kind, TABLES[kind], record)
     for name in ("agent", "user", "session"):
         row.setdefault(name, "")
     if kind == "message" and not Message.is_valid_role(row["role"]):
         raise InvalidInput(f"unknown role {row['role']!r}")
     return row | {"tenant": tenant} | (_memory_columns(row) if kind == "memory" else {})
+
+
+def to_entry(kind: str, record: Mapping[str, JSON]) -> dict[str, Any]:
+    """A row of a log; its number, where it has one, is the store's to give."""
+    row = _row(kind, LOGS[kind], record)
+    return {
+        name: clean_text(value, name) if name in ("id", "agent", "workflow") else value for name, value in row.items()
+    }
+
+
+def _row(kind: str, table: Table, record: Mapping[str, JSON]) -> dict[str, Any]:
+    missing = [name for name in _REQUIRED[kind] if name not in record]
+    if missing:
+        raise InvalidInput(f"the {kind} has no {', '.join(missing)}")
+    known = [name for name in record if name in table.columns and name not in _DERIVED]
+    return {name: _inward(table.columns[name], record[name]) for name in known}
 
 
 def to_link(kind: str, record: Mapping[str, JSON], numbers: Mapping[int, int]) -> dict[str, Any] | None:

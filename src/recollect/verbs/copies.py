@@ -42,9 +42,12 @@ class CopyVerbs(Verbs):
         session: str | None = None,
         progress: Progress | None = None,
     ) -> ExportReport:
-        """Messages, memories and associations as a file of JSON lines; all of this tenant unless a scope is named."""
+        """Conversations, memories and their links, ended sessions and execution records as a file of JSON lines.
+
+        All of this tenant unless a scope is named. Sessions and executions are of no user: with one, they stay out.
+        """
         return self._parts.open().export(make_scope(self._tenant, agent, user, session), target, progress)
 
     def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
         """Loads an export; what is there already stays, and running it again adds nothing."""
-        return self._parts.open().load(self._tenant, source, progress)
+        return self._parts.open().load(self._tenant, source, self._parts.executions, progress)

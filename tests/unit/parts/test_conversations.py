@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -49,6 +51,29 @@ def test_an_agent_has_one_conversation_while_the_manager_lives(opened: Open) -> 
     assert manager.get_memory("Analyzer", user="ann") is not memory
     assert manager.get_memory("Analyzer", user="ann") is manager.get_memory("Analyzer", user="ann")
     assert (said(memory), memory.max_messages, memory.retention_policy) == (["hello"], 1000, "session")
+
+
+def test_stored_conversations_are_let_go_beyond_the_latest_and_lose_nothing(opened: Open) -> None:
+    manager = opened("persistent")
+    held = manager.get_memory("Analyzer", user="held")
+    seen = weakref.ref(say(manager, "hello"))
+    for number in range(1000):
+        manager.get_memory("Analyzer", user=f"user {number}")
+    gc.collect()
+    assert seen() is None
+    assert said(manager.get_memory("Analyzer")) == ["hello"]
+    assert manager.get_memory("Analyzer", user="held") is held
+
+
+def test_a_conversation_of_this_process_stays_however_many_there_are(opened: Open) -> None:
+    manager = opened("session")
+    say(manager, "hello")
+    for number in range(1000):
+        manager.get_memory("Analyzer", user=f"user {number}")
+    gc.collect()
+    assert said(manager.get_memory("Analyzer")) == ["hello"]
+    manager.set_retention_policy("Analyzer", "persistent")
+    assert said(manager.get_memory("Analyzer")) == ["hello"]
 
 
 @pytest.mark.parametrize("policy", ["single_run", "session"])

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import configparser
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from recollect.server.config import DEFAULT_PORT, ServerConfig
 
@@ -17,6 +22,30 @@ def unit() -> configparser.ConfigParser:
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(DEPLOY / "recollect.service")
     return parser
+
+
+def run(*command: str) -> str:
+    """What a checker says of a file; nothing when it is content."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).strip() or f"exit code {done.returncode}" * bool(done.returncode)
+
+
+def test_hadolint_has_nothing_to_say_of_the_image() -> None:
+    hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
+    if hadolint is None:
+        pytest.skip("hadolint comes as a package for Linux on x86-64 alone")
+    assert run(hadolint, "--failure-threshold", "style", str(DEPLOY / "Dockerfile")) == ""
+
+
+def test_systemd_has_nothing_to_say_of_the_unit(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd is not on this machine")
+    # It also looks for the program, which is not installed where tests run: another one stands in its place.
+    text = (DEPLOY / "recollect.service").read_text().replace("/opt/recollect/bin/recollect", sys.executable)
+    copy = tmp_path / "recollect.service"
+    copy.write_text(text)
+    assert run(analyze, "verify", str(copy)) == ""
 
 
 def test_the_unit_starts_the_server_as_nobody_special_on_this_machine_alone() -> None:

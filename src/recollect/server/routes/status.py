@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from recollect.parts.status import Health, Stats
-from recollect.server.access import Admin, Reader, router
+from recollect.server.access import Operator, Reader, router
 from recollect.server.answers import Alive
 from recollect.server.metrics import CONTENT_TYPE, Metrics
 from recollect.server.schemas import AnswerRoute
@@ -29,13 +29,13 @@ async def stats(caller: Reader) -> Stats:
 
 
 @routes.get("/health")
-async def health(caller: Admin) -> Health:
+async def health(caller: Operator) -> Health:
     """Whether everything works, and on what it runs."""
     return await caller.memory.health()
 
 
 @routes.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(_: Admin, request: Request) -> Response:
+async def metrics(_: Operator, request: Request) -> Response:
     """Figures for Prometheus."""
     figures: Metrics = request.app.state.metrics
     return Response(figures.text(), media_type=CONTENT_TYPE)

@@ -28,7 +28,7 @@ _IMPORT_BODY = {"required": True, "content": {MEDIA_TYPE: {"schema": {"type": "s
 
 @routes.get("/export", response_class=FileResponse, responses={200: {"content": {MEDIA_TYPE: {}}}})
 async def export(owner: Annotated[OwnerQuery, Query()], caller: Reader) -> FileResponse:
-    """Messages, memories and associations, all as of one moment."""
+    """Conversations, memories and their links, and with all users sessions and executions: as of one moment."""
     folder = await in_thread(lambda: tempfile.TemporaryDirectory(prefix="recollect-export-"))
     path = Path(folder.name) / "export.jsonl"
     try:
