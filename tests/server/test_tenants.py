@@ -271,7 +271,10 @@ def _without_numbers(text: str) -> str:
 
 
 def _stable(text: str) -> str:
-    """Without what differs from one asking to the next: times and the marks of a fence."""
+    """Without what differs from one asking to the next: times, the marks of a fence, how often it was recalled."""
     import re
 
-    return re.sub(r'"(duration_seconds|elapsed_ms)":[0-9.e-]+|recollect-memory [0-9a-f]+|"recall_id":"\w+"', "", text)
+    counted = r'"access_count":\d+|,"accessed_at":"[^"]+"'
+    return re.sub(
+        rf'"(duration_seconds|elapsed_ms)":[0-9.e-]+|recollect-memory [0-9a-f]+|"recall_id":"\w+"|{counted}', "", text
+    )

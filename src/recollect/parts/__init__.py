@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recollect.parts import executions as executions
     from recollect.parts import files as files
     from recollect.parts import forgetting as forgetting
+    from recollect.parts import importing as importing
     from recollect.parts import knowledge as knowledge
     from recollect.parts import memories as memories
     from recollect.parts import mirror as mirror
@@ -37,6 +38,7 @@ _LOADED_WHEN_NAMED: Final = frozenset(
         "executions",
         "files",
         "forgetting",
+        "importing",
         "knowledge",
         "memories",
         "mirror",

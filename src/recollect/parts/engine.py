@@ -5,16 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from recollect import parts
 from recollect.embedding.base import Embedder
 from recollect.index.base import VectorEngine
 from recollect.index.partitions import Partitions
 from recollect.llm.base import LLM
-from recollect.parts import checking, importing, transfer
+from recollect.parts import checking, transfer
 from recollect.parts.accesses import Accesses
 from recollect.parts.checking import CheckReport, RepairReport
-from recollect.parts.executions import Executions
-from recollect.parts.importing import ImportReport
 from recollect.parts.learning import Learning
 from recollect.parts.memories import Memories
 from recollect.parts.reading import Reader
@@ -28,6 +28,10 @@ from recollect.storage.executions import ExecutionLog
 from recollect.storage.sessions import SessionLog
 from recollect.storage.sqlite import SQLiteStore
 from recollect.types import Clock, Progress, Scope
+
+if TYPE_CHECKING:
+    from recollect.parts.executions import Executions
+    from recollect.parts.importing import ImportReport
 
 
 class Engine:
@@ -83,7 +87,7 @@ class Engine:
     def load(
         self, tenant: str, source: str | PathLike[str], executions: Executions, progress: Progress | None
     ) -> ImportReport:
-        return importing.import_file(self, tenant, source, executions, progress)
+        return parts.importing.import_file(self, tenant, source, executions, progress)
 
     def clean(self) -> bool:
         """Takes what was erased out of the index file and the database file; False while a reader holds on to it."""
