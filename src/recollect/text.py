@@ -18,7 +18,8 @@ MAX_TEXT = 1_000_000
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?", re.UNICODE)
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)?")
 """The same in lower case ASCII, which is quicker to look through."""
-_ONLY_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()}
+_ONLY_WORDS = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
+_MOST_STEMS = 65_536
 # Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Burmese. Pairs of letters stand in for words.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _SYMBOL = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
@@ -56,6 +57,8 @@ def clean_text(text: object, name: str = "content") -> str:
 
 def check_unicode(text: str, name: str) -> str:
     """The text, if it can leave this process at all: a lone surrogate cannot."""
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -76,13 +79,14 @@ def lower_case(text: str) -> str:
 def terms(text: str) -> list[str]:
     """The words of a text as the lexical index keeps them: folded, stemmed, stop words included."""
     words, signs = _split(text)
-    return [_stem(word) for word in words] + signs
+    return [*map(_stem, words), *signs]
 
 
 def lexical_keys(text: str) -> str:
     """What the lexical index keeps of a text: its words, and `ASKING` when it ends with a question."""
     # Only the end is looked at, so that the cost does not grow with the text.
-    asks = _ENDS_ASKING.search(text[-_TAIL:])
+    end = text[-_TAIL:]
+    asks = "?" in end and _ENDS_ASKING.search(end)
     return " ".join([*terms(text), ASKING] if asks else terms(text))
 
 
@@ -104,7 +108,8 @@ def _split(text: str) -> tuple[list[str], list[str]]:
     folded = _fold(text)
     if folded.isascii():
         # Most texts: what the expression finds, in a third of its time.
-        return folded.translate(_ONLY_WORDS).split() if "'" not in folded else _ASCII_WORD.findall(folded), []
+        plain = "'" not in folded
+        return folded.encode().translate(_ONLY_WORDS).decode().split() if plain else _ASCII_WORD.findall(folded), []
     signs: list[str] = []
     for run in _UNSPACED.findall(folded):
         signs += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
@@ -120,12 +125,18 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", lowered)))
 
 
-@lru_cache(maxsize=65_536)
-def _stem(word: str) -> str:
-    stemmer = getattr(_local, "stemmer", None)
-    if stemmer is None:
-        stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
-    return str(stemmer.stemWord(word))
+class _Stems(dict[str, str]):
+    """Word → stem, made when first asked for; emptied when there are too many."""
+
+    def __missing__(self, word: str) -> str:
+        stemmer = getattr(_local, "stemmer", None)
+        if stemmer is None:
+            stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
+        if len(self) >= _MOST_STEMS:
+            self.clear()
+        stem = self[word] = str(stemmer.stemWord(word))
+        return stem
 
 
-_STOP_STEMS = frozenset(_stem(word) for word in _STOP_WORDS.split())
+_stem = _Stems().__getitem__
+_STOP_STEMS = frozenset(map(_stem, _STOP_WORDS.split()))

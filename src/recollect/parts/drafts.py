@@ -103,7 +103,7 @@ def text_draft(
         content=content,
         type=kind,
         scope=call.scope,
-        importance=_first_given(call.importance, importance, DEFAULT_IMPORTANCE),
+        importance=call.importance if call.importance is not None else importance or DEFAULT_IMPORTANCE,
         recorded_at=call.now,
         valid_from=call.at or call.now,
         content_hash=content_hash(content),
@@ -123,7 +123,7 @@ def message_draft(text: str, message: Message, call: Common, type: MemoryType) -
         content=text,
         type=kind,
         scope=call.scope,
-        importance=_first_given(call.importance, DEFAULT_IMPORTANCE),
+        importance=DEFAULT_IMPORTANCE if call.importance is None else call.importance,
         recorded_at=call.now,
         valid_from=message.timestamp,
         content_hash=content_hash(text),
@@ -177,10 +177,6 @@ def spoken_text(message: Message) -> str | None:
         parts = [part.get("text") for part in content if isinstance(part, Mapping)]
         return "\n".join(part for part in parts if isinstance(part, str)).strip() or None
     return None
-
-
-def _first_given(*values: float | None) -> float:
-    return next(value for value in values if value is not None)
 
 
 def _expiry(kind: MemoryType, call: Common) -> datetime | None:

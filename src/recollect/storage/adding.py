@@ -166,7 +166,7 @@ def _values(memory_id: int, draft: Draft, message_seq: int | None) -> tuple[Any,
     """The values of `_COLUMNS`."""
     scope, message = draft.scope, draft.message
     return (
-        memory_id, scope.tenant, name(scope.agent), name(scope.user), name(scope.session), draft.key, message_seq,
+        memory_id, scope.tenant, scope.agent or "", name(scope.user), scope.session or "", draft.key, message_seq,
         message.message_id if message else None, message.speaker if message else None, to_micros(draft.recorded_at),
         draft.idempotency_key, *_edited_values(draft),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, select
@@ -30,6 +30,7 @@ MEMORY_COLUMNS = [
 SELECT_MEMORY = select(*MEMORY_COLUMNS)
 
 
+@lru_cache(maxsize=256)  # what is written together has most of its times in common
 def to_micros(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
@@ -81,10 +82,10 @@ def memory_from_draft(draft: Draft, memory_id: int, version: int = 1, recorded_a
     return Memory(
         memory_id, draft.content, draft.type, draft.importance, recorded_at or draft.recorded_at, draft.valid_from,
         tenant=scope.tenant, agent=scope.agent, user=name(scope.user) or None, session=scope.session,
-        source=draft.source, trust=draft.trust, metadata=_own(draft.metadata), key=draft.key,
-        value=_own(draft.value), message_id=message.message_id if message else None,
+        source=draft.source, trust=draft.trust, metadata=_own(draft.metadata) if draft.metadata else {}, key=draft.key,
+        value=None if draft.key is None else _own(draft.value), message_id=message.message_id if message else None,
         speaker=message.speaker if message else None, expires_at=draft.expires_at, version=version,
-        notes=_own(draft.notes),
+        notes=_own(draft.notes) if draft.notes else {},
     )  # fmt: skip
 
 

@@ -273,10 +273,11 @@ def upgrade() -> None:
     op.execute(
         """
 CREATE VIRTUAL TABLE memory_text USING fts5(
-  terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'"
+  terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'", detail = none, columnsize = 0
 )
 """
     )
+    op.execute("INSERT INTO memory_text(memory_text, rank) VALUES ('automerge', 16)")
     op.execute(
         """
 CREATE TRIGGER memories_removed AFTER DELETE ON memories BEGIN
