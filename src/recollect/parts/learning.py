@@ -82,7 +82,7 @@ class Learning:
             for each, message, pieces in zip(given, kept, read.found, strict=True)
         ]
         plan.append(self._told_by(model, call))
-        ended = self._written(self._with_vectors(plan, progress), kept, call, model)
+        ended = self._written(plan, kept, call, model, progress)
         return _answer(_in_words(plan, ended, read), model)
 
     def unread(self, scope: Scope, limit: int = _CATCH_UP) -> list[Turn]:
@@ -96,7 +96,7 @@ class Learning:
             return None
         model = _read_by(llm, [], turns, Read([]), call)
         plan = [self._told_by(model, call)]
-        ended = self._written(self._with_vectors(plan, None), [], call, model)
+        ended = self._written(plan, [], call, model)
         return _answer(_in_words(plan, ended, Read([])), model)
 
     def _kept(self, each: Told, call: Common) -> Message | None:
@@ -116,22 +116,23 @@ class Learning:
             if message is not None and worth and self._reader.judges(each, call):
                 passed += worth
                 turns.append((call.scope, stored_message(message)))
-        before = self.unread(Scope(call.scope.tenant, call.scope.agent, call.scope.user)) if passed else []
-        return _read_by(self._llm, passed, before, read, call, turns) if passed else _Model()
+        before = self.unread(Scope(call.scope.tenant, call.scope.agent, call.scope.user))
+        return _read_by(self._llm, passed, before, read, call, turns) if passed or before else _Model()
 
     def _told_by(self, model: _Model, call: Common) -> list[_Planned]:
         turns = {turn[1].message_id: turn for turn in model.asked}
         return [_fact(each, turns, call) if isinstance(each, Candidate) else each for each in model.found]
 
-    def _with_vectors(self, plan: Sequence[Sequence[_Planned]], progress: Progress | None) -> list[list[_Planned]]:
-        drafts = [piece for pieces in plan for piece in pieces if isinstance(piece, Draft)]
-        ready = iter(self._vectors.attach(drafts, progress))
-        return [[next(ready) if isinstance(piece, Draft) else piece for piece in pieces] for pieces in plan]
-
     def _written(
-        self, plan: Sequence[Sequence[_Planned]], kept: Sequence[Message | None], call: Common, model: _Model
+        self,
+        plan: Sequence[Sequence[_Planned]],
+        kept: Sequence[Message | None],
+        call: Common,
+        model: _Model,
+        progress: Progress | None = None,
     ) -> Iterator[Outcome]:
         """The outcomes of the drafts, in order, once everything is on disk."""
+        self._vectors.attach([piece for pieces in plan for piece in pieces if isinstance(piece, Draft)], progress)
         changes = _changes(plan, kept, call)
         drafts = [isinstance(change, Add) for change in changes]
         if model.asked or any(isinstance(each, Add) and "claims" in each.draft.notes for each in changes):
@@ -154,9 +155,9 @@ def _read_by(
     llm: LLM, passed: Sequence[Candidate], before: Sequence[Turn], read: Read, call: Common, turns: Sequence[Turn] = ()
 ) -> _Model:
     meter = Metered(llm)
-    again = [_said(turn) for turn in before]
+    asked = tuple({turn[1].message_id: turn for turn in (*before, *turns)}.values())  # one of an id; the rest waits
+    again = [_said(turn) for turn in before if turn in asked]
     passed = [*passed, *candidates([piece for pieces in extract_each(again) for piece in pieces])]
-    asked = (*turns, *before)
     try:
         refined = refine(passed, meter, read.known, importance=call.importance)
     except (Unavailable, ExtractionFailed) as error:

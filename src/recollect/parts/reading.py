@@ -69,8 +69,10 @@ class Reader:
             return [Verdict(saying.message_id, "rejected", "empty", f"the {saying.role} message has no text", (0, 0))]
         candidate = candidate_of(saying, _NOBODY, 1.0, call.importance)
         if told.message is None:
-            return [replace(candidate, importance=max(DEFAULT_IMPORTANCE, candidate.importance))]
-        return [replace(candidate, claims=())]
+            candidate = replace(candidate, importance=max(DEFAULT_IMPORTANCE, candidate.importance))
+        # What passes soon ends nothing, and neither does what nobody judged.
+        believed = told.message is None and call.type not in PASSING
+        return [candidate if believed else replace(candidate, claims=())]
 
     def _known(self, sayings: Sequence[Saying], scope: Scope) -> tuple[Known, dict[int, Memory]]:
         """What could say the same: the memories nearest by their words, as far as the scope itself has them."""

@@ -311,6 +311,25 @@ class TestWithAModel:
             assert [(end.message_id, end.memory and end.memory.session) for end in ends] == [("m2", "s2"), ("m1", "s1")]
             assert manager.upkeep(policies=["extract"], user="ana").decisions == ()
 
+    def test_the_same_call_again_is_the_other_try(self, path: Path, clock: ManualClock) -> None:
+        message = said("I moved to Lisbon last month.", 1)
+        with opened(path, clock, _Down()) as manager, pytest.raises(ExtractionFailed):
+            remember(manager, message)
+        with opened(path, clock, ScriptedLLM([FACT])) as manager:
+            again = remember(manager, message)
+            assert [end.status for end in again] == ["duplicate", "stored"]
+            assert [end.status for end in remember(manager, message)] == ["duplicate"]
+
+    def test_two_messages_of_one_id_keep_their_own_facts(self, path: Path, clock: ManualClock) -> None:
+        with opened(path, clock, _Down()) as manager, pytest.raises(ExtractionFailed):
+            manager.remember(said("I moved to Lisbon last month.", 1), user="ana", session="one")
+        bees = _fact("keep bees", "Ana keeps bees.")
+        with opened(path, clock, ScriptedLLM([bees, FACT])) as manager:
+            ends = manager.remember(said("I keep bees.", 1), user="ana", session="two")
+            assert [end.memory and end.memory.session for end in ends] == ["two", "two"]
+            done = manager.upkeep(policies=["extract"])
+            assert [each.content for each in done.decisions] == ["Ana moved to Lisbon in February 2026."]
+
     def test_upkeep_has_it_read_too(self, path: Path, clock: ManualClock) -> None:
         with opened(path, clock, _Down()) as manager, pytest.raises(ExtractionFailed):
             remember(manager, said("I moved to Lisbon last month.", 1))
