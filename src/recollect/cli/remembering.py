@@ -57,7 +57,8 @@ def add(
             at=at,
             progress=report,
         )
-    show(outcomes, call.as_json, lambda: table(("status", "id", "content"), map(_outcome, outcomes), wide="content"))
+    columns = ("status", "id", "content", "reason")
+    show(outcomes, call.as_json, lambda: table(columns, map(_outcome, outcomes), wide="content"))
 
 
 def edit(
@@ -125,7 +126,7 @@ def _texts(given: Sequence[str]) -> list[str]:
 
 def _outcome(outcome: Outcome) -> tuple[object, ...]:
     memory = outcome.memory
-    return (outcome.status, "", outcome.reason) if memory is None else (outcome.status, memory.id, memory.content)
+    return (outcome.status, memory.id if memory else "", memory.content if memory else "", outcome.reason)
 
 
 def _confirm(count: int, yes: bool) -> None:
