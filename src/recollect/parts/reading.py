@@ -52,7 +52,7 @@ class Reader:
         """One list for each thing told, in order. A text is kept as it is; a message goes through the gate."""
         sayings = [saying_of(each, call.scope, call) for each in told]
         gated = [saying for each, saying in zip(told, sayings, strict=True) if self.judges(each, call)]
-        known, neighbours = self._known(gated, call.scope) if gated else (NothingKnown(), {})
+        known, neighbours = self._known(gated, call) if gated else (NothingKnown(), {})
         judged = iter(extract_each(gated, known, importance=call.importance))
         found = [
             next(judged) if self.judges(each, call) else self._taken(each, saying, call)
@@ -74,18 +74,20 @@ class Reader:
         believed = told.message is None and call.type not in PASSING
         return [candidate if believed else replace(candidate, claims=())]
 
-    def _known(self, sayings: Sequence[Saying], scope: Scope) -> tuple[Known, dict[int, Memory]]:
-        """What could say the same: the memories nearest by their words, as far as the scope itself has them."""
+    def _known(self, sayings: Sequence[Saying], call: Common) -> tuple[Known, dict[int, Memory]]:
+        """What could say the same: of what the scope has and still holds, the memories nearest by their words."""
+        scope = call.scope
         partition = self._partitions.words(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
         words, ids = set[str](), set[int]()
         with partition.lock:
             postings = partition.postings
+            among = partition.eligible(scope.agent, scope.session, call.now.timestamp())
             for saying in sayings:
                 asked = query_terms(saying.text)
                 held = [word for word in asked if postings.holds(word)]
                 words.update(held)
                 if len(held) >= SAME * len(asked):  # else no memory holds enough of its words
-                    ids.update(postings.search(held[:_MOST_WORDS], _NEIGHBOURS)[0].tolist())
+                    ids.update(postings.search(held[:_MOST_WORDS], _NEIGHBOURS, among=among)[0].tolist())
         memories = [memory for memory in self._store.get(scope, sorted(ids)) if memory is not None]
         return KnownTexts(_as_said(memories, scope), words), {memory.id: memory for memory in memories}
 

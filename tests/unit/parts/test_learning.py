@@ -89,6 +89,13 @@ class TestTheGate:
         first, again = remember(manager, said("I keep bees in Porto.", 1), said("I keep bees in Porto!", 2))
         assert (again.status, again.memory) == ("duplicate", first.memory)
 
+    def test_a_twin_is_found_among_many_of_other_sessions(self, manager: MemoryManager) -> None:
+        for number in range(8):
+            message = said("I keep bees in Porto.", number)
+            assert manager.remember(message, user="ana", session=f"s{number}")[0].status == "stored"
+        (again,) = manager.remember(said("I keep bees in Porto.", 9), user="ana", session="s6")
+        assert (again.status, again.memory and again.memory.session) == ("duplicate", "s6")
+
     def test_another_number_or_another_user_is_news(self, manager: MemoryManager) -> None:
         remember(manager, said("I keep 12 hives in Porto.", 1))
         assert remember(manager, said("I keep 14 hives in Porto.", 2))[0].status == "stored"
@@ -225,6 +232,14 @@ class TestTruth:
         assert old.memory is not None
         assert (old.status, old.memory.superseded_by) == ("superseded", new.memory.id)
         assert [hit.id for hit in manager.recall("Where do I live?", user="ana")] == [new.memory.id]
+
+    def test_what_was_true_once_is_news_when_it_is_true_again(self, manager: MemoryManager) -> None:
+        remember(manager, said("I live in Berlin.", 1))
+        (away,) = remember(manager, said("I live in Lisbon now.", 2, days=30))
+        (back,) = remember(manager, said("I live in Berlin.", 3, days=60))
+        assert away.memory is not None
+        assert back.reason == f"takes the place of what {away.memory.id} said"
+        assert [hit.content for hit in manager.recall("Where do I live?", user="ana")] == ["I live in Berlin."]
 
     def test_several_values_live_beside_each_other(self, manager: MemoryManager) -> None:
         remember(manager, said("I love hiking.", 1), said("I love chess.", 2, days=1))
