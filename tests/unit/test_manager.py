@@ -161,6 +161,23 @@ class TestRemember:
         assert (hit.message_id, hit.session, hit.memory.speaker) == ("m1", "s1", "Ann")
         assert (hit.memory.valid_from, hit.memory.recorded_at) == (NOON - timedelta(days=3), NOON)
 
+    def test_a_newer_fact_ends_an_older_one_which_answers_as_of_its_time(self, manager: MemoryManager) -> None:
+        turns = [
+            Message("user", "Hello!", "m1", name="Ann", timestamp=NOON - timedelta(days=91)),
+            Message("user", "I live in Hamburg.", "m2", name="Ann", timestamp=NOON - timedelta(days=90)),
+            Message("user", "I live in Ghent now.", "m3", name="Ann", timestamp=NOON - timedelta(days=3)),
+        ]
+        greeting, old, new = manager.remember(turns, user="ann")
+        assert (greeting.status, greeting.rule, greeting.message_id) == ("rejected", "greeting", "m1")
+        assert old.memory is not None
+        assert new.memory is not None
+        assert new.reason == f"takes the place of what {old.memory.id} said"
+        assert new.memory.evidence == (0, 20)
+        assert new.memory.notes["claims"][0]["value"] == "Ghent"
+        assert [hit.id for hit in manager.recall("Where do I live?", user="ann")] == [new.memory.id]
+        then = manager.recall("Where do I live?", user="ann", as_of=NOON - timedelta(days=30))
+        assert [hit.id for hit in then] == [old.memory.id]
+
     def test_the_same_message_twice_is_a_duplicate(self, manager: MemoryManager) -> None:
         turns = [Message("user", "I grow tomatoes", message_id="1"), Message("user", "We keep bees", message_id="2")]
         assert [each.status for each in manager.remember(turns, session="s")] == ["stored", "stored"]
