@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
 from recollect.context.base import close_mark, open_mark
 from recollect.context.defuse import defused, defused_name
@@ -50,9 +51,21 @@ def _by_day(hits: Sequence[Hit]) -> list[tuple[str, list[Hit]]]:
 
 
 def _ended(memory: Memory, now: datetime) -> str:
-    if memory.valid_to is None or memory.valid_to > now:
-        return ""
-    return f" (no longer true since {memory.valid_to.date()})"
+    """What of a memory is over: all of it, or something that it says of somebody."""
+    if memory.valid_to is not None and memory.valid_to <= now:
+        return f" (no longer true since {memory.valid_to.date()})"
+    over = [_told(claim) for claim in memory.notes.get("claims", ()) if _is_over(claim, now)]
+    return f" (no longer true: {'; '.join(over)})" if over else ""
+
+
+def _is_over(claim: Mapping[str, Any], now: datetime) -> bool:
+    # What somebody will do is dated by when it is due: afterwards it may well be done.
+    until = claim["valid_to"]
+    return until is not None and claim["attribute"] != "will" and datetime.fromisoformat(until) <= now
+
+
+def _told(claim: Mapping[str, Any]) -> str:
+    return f"{claim['attribute']} {defused_name(claim['value'])}, until {claim['valid_to'][:10]}"
 
 
 def _origin(memory: Memory) -> str:

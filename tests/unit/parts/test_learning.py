@@ -224,6 +224,8 @@ class TestTruth:
         kept = manager.get(old.memory.id, user="ana")
         assert kept.superseded_by is None
         assert [claim["valid_to"] is not None for claim in kept.notes["claims"]] == [True]
+        shown = manager.context("Berlin, the cat and the Spree", user="ana")
+        assert "fell into the Spree on Sunday. (no longer true: city Berlin, until 2026-04-03)" in shown
 
     def test_what_comes_late_and_is_older_is_superseded_at_once(self, manager: MemoryManager) -> None:
         (new,) = remember(manager, said("I live in Lisbon.", 1, days=30))
