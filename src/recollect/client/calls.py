@@ -45,11 +45,13 @@ def remember(
     metadata: Mapping[str, JSON] | None = None,
     at: datetime | str | None = None,
     idempotency_key: str | None = None,
+    keep_all: bool = False,
     progress: Progress | None = None,
 ) -> Call[Outcomes]:
     """What became of each text and message, all in one commit; what is known already is not stored again."""
     given = {"content": listed(content), "type": type, "source": source, "importance": importance}
-    given |= {"metadata": metadata, "at": at, "idempotency_key": idempotency_key} | owner(agent, user, session)
+    given |= {"metadata": metadata, "at": at, "idempotency_key": idempotency_key, "keep_all": keep_all}
+    given |= owner(agent, user, session)
     total = 1 if isinstance(content, str | Message | Mapping) else len(content)
     return Call("POST", "/v1/remember", _outcomes, encode(given), progress=progress, total=total)
 

@@ -84,6 +84,7 @@ def import_mem0(
             session=names.session,
             type=MemoryType.SEMANTIC,
             source="mem0",
+            keep_all=True,
         )
         for outcome in outcomes:
             counts[outcome.status] = counts.get(outcome.status, 0) + 1

@@ -34,6 +34,8 @@ class Common:
     metadata: dict[str, JSON]
     at: datetime | None
     short_term_ttl: timedelta
+    keep_all: bool = False
+    """Whether every message is kept, worth it or not."""
 
 
 def common(

@@ -62,7 +62,8 @@ class Reader:
 
     def judges(self, told: Told, call: Common) -> bool:
         """Whether it goes through the gate: what passes by itself, as short-term memory does, need not be worth it."""
-        return self._gate and told.message is not None and told.text is not None and call.type not in PASSING
+        passes = call.keep_all or call.type in PASSING
+        return self._gate and told.message is not None and told.text is not None and not passes
 
     def _taken(self, told: Told, saying: Saying, call: Common) -> Found:
         if told.text is None:

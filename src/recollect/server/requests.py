@@ -90,6 +90,8 @@ class Remember(Described):
     )
     type: TypeName | None = None
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    keep_all: bool = False
+    """Every message becomes a memory, worth keeping or not."""
 
 
 class AddMemory(Described):

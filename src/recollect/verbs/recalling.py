@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,15 +34,16 @@ class RecallVerbs(Verbs):
         metadata: Mapping[str, JSON] | None = None,
         at: datetime | str | None = None,
         idempotency_key: str | None = None,
+        keep_all: bool = False,
         progress: Progress | None = None,
     ) -> Outcomes:
         """What became of each text and message, all in one commit; what is known already is not stored again.
 
         A text is kept as it is. A message is read: greetings, secrets, repetitions and the like are refused with
-        their reason, and stay in the ledger of what was said.
+        their reason, and stay in the ledger of what was said; with `keep_all`, every message becomes a memory.
         """
         call = self._call(agent, user, session, type, source, metadata, importance=importance, at=at)
-        return self._parts.learning.remember(content, call, idempotency_key, progress)
+        return self._parts.learning.remember(content, replace(call, keep_all=keep_all), idempotency_key, progress)
 
     def recall(
         self,

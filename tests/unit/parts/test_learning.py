@@ -130,6 +130,10 @@ class TestTheGate:
         (end,) = manager.remember(said("Hello!"), type=MemoryType.SHORT_TERM)
         assert end.status == "stored"
 
+    def test_a_caller_may_keep_everything(self, manager: MemoryManager) -> None:
+        turns = [said("Hello!", 1), said("Hello!", 2)]
+        assert [end.status for end in manager.remember(turns, user="ana", keep_all=True)] == ["stored", "stored"]
+
     def test_texts_are_kept_as_they_are(self, manager: MemoryManager) -> None:
         assert [end.status for end in manager.remember(["Hello!", "Hello!"], user="ana")] == ["stored", "duplicate"]
 
