@@ -31,20 +31,30 @@ def close_mark(marker: str) -> str:
 
 def without_recalled(text: str) -> str:
     """The text without what was recalled into it: an echo is not news. An open mark that nothing closes stays."""
+    kept: list[str] = []
+    begin = 0
+    for start, end in recalled_spans(text):
+        kept.append(text[begin:start])
+        begin = end
+    return "".join(kept) + text[begin:]
+
+
+def recalled_spans(text: str) -> list[tuple[int, int]]:
+    """Where recalled text stands, its marks included: from the first character up to, not including, the second."""
     if FENCE not in text:
-        return text
+        return []
     marks = [(mark[2], bool(mark[1]), mark.start(), mark.end()) for mark in _MARK.finditer(text)]
     closed_at = {marker: start for marker, closes, start, _ in marks if closes}
-    kept: list[str] = []
+    spans: list[tuple[int, int]] = []
     begin, inside = 0, None
     # One walk over the marks, so that no text, however many marks it holds, takes long.
     for marker, closes, start, end in marks:
         if inside is None and not closes and closed_at.get(marker, -1) > start:
-            kept.append(text[begin:start])
-            inside = marker
+            begin, inside = start, marker
         elif inside == marker and closes:
-            begin, inside = end, None
-    return "".join(kept) + text[begin:]
+            spans.append((begin, end))
+            inside = None
+    return spans
 
 
 class Context(str):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from recollect.context.base import close_mark, open_mark
+from recollect.context.base import recalled_spans
 from recollect.dates import find_mentions
 from recollect.extraction.base import Known, Rule, Saying, Span, Twin, Verdict
 from recollect.extraction.lexicon import first_telling, first_words, is_named, tells, words_of
@@ -30,7 +30,6 @@ SPOKEN_SECRETS: Final = (
 _SPOKEN_MARKS: Final = ("passcode", "passphrase", "pin", "api", "token", "security", "cvv")
 _SPOKEN: Final = re.compile(r"\b(?:pass|pin\s+(?:is|was|code|=|:)|api\s+key|access\s+token|security\s+code|cvv)")
 _NUMBERS: Final = re.compile(r"\d{3}-\d\d-\d|\d{4}[ -]\d{4}")
-_RECALLED: Final = re.compile(open_mark(r"(?P<marker>[0-9a-f]+)") + r".*?" + close_mark(r"(?P=marker)"), re.DOTALL)
 _SYSTEM_VOICE: Final = re.compile(
     r"\s*(?:#+\s*)?(?:system(?:\s+(?:prompt|message|instructions?))?\s*:\s*)?you\s+are\s+(?:chatgpt|claude|gemini|an?\s+"
     r"(?:helpful|friendly|large|ai|expert\s+ai|intelligent|virtual)\b[^.\n]{0,60}\b(?:assistant|language\s+model|agent|chatbot))\b",
@@ -88,10 +87,10 @@ def _judge_piece(saying: Saying, setting: Setting, known: Known) -> Iterator[Say
 def _outside_recalled(saying: Saying) -> Iterator[Saying | Verdict]:
     """The text around what was recalled into it: an echo is not news."""
     start = 0
-    for fence in _RECALLED.finditer(saying.text):
-        yield from _piece(saying, start, fence.start())
-        yield _refused(_part(saying, *fence.span()), "echo", "recalled text coming back")
-        start = fence.end()
+    for first, last in recalled_spans(saying.text):
+        yield from _piece(saying, start, first)
+        yield _refused(_part(saying, first, last), "echo", "recalled text coming back")
+        start = last
     yield from _piece(saying, start, len(saying.text))
 
 

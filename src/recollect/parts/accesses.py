@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import bindparam, func, update
+from sqlalchemy import Connection, bindparam, func, update
 
 from recollect.errors import RecollectError
 from recollect.storage.rows import to_micros
@@ -62,6 +62,10 @@ class Accesses:
         last = to_micros(self._clock())
         rows = [{"memory_id": key, "times": count, "last": last} for key, count in sorted(times.items())]
         try:
-            self._store.write(lambda connection, _: connection.execute(_COUNT, rows) and None)
+            self._store.write(lambda connection, _: _count(connection, rows))
         except RecollectError as error:
             _log.warning("what was recalled could not be counted: %s", error)
+
+
+def _count(connection: Connection, rows: list[dict[str, int]]) -> None:
+    connection.execute(_COUNT, rows)

@@ -104,7 +104,6 @@ class Foundation:
             config,
             embedder=embedder,
             index=index,
-            llm=llm,
             short_term=short_term,
             clock=clock,
             retention_policy=retention_policy,
@@ -152,6 +151,8 @@ class Foundation:
     @property
     def llm(self) -> LLM | None:
         """The language model, where one is given or set; one named by text is opened when it is first needed."""
+        if self._base is not None:  # one model for all tenants, as with the store
+            return self._base.llm
         chosen = self._llm or self.config.llm
         if isinstance(chosen, str):
             from recollect.llm.named import open_llm

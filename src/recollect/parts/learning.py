@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recollect.errors import ExtractionFailed, Unavailable
-from recollect.extraction.base import Candidate, Saying, Verdict
+from recollect.extraction.base import Candidate, Verdict
 from recollect.extraction.llm import refine
 from recollect.extraction.notes import notes_of
 from recollect.extraction.rules import candidates, extract_each
@@ -29,7 +29,7 @@ from recollect.parts.drafts import (
     told,
     without_secrets,
 )
-from recollect.parts.reading import Read, Reader, unspoken_notes
+from recollect.parts.reading import Read, Reader, said_in, unspoken_notes
 from recollect.storage import ledger
 from recollect.storage.base import Add, Change, Draft, Say
 from recollect.storage.ledger import Turn
@@ -156,20 +156,13 @@ def _read_by(
 ) -> _Model:
     meter = Metered(llm)
     asked = tuple({turn[1].message_id: turn for turn in (*before, *turns)}.values())  # one of an id; the rest waits
-    again = [_said(turn) for turn in before if turn in asked]
+    again = [said_in(turn) for turn in before if turn in asked]
     passed = [*passed, *candidates([piece for pieces in extract_each(again) for piece in pieces])]
     try:
         refined = refine(passed, meter, read.known, importance=call.importance)
     except (Unavailable, ExtractionFailed) as error:
         return _Model(usage=meter.usage, failure=error, asked=asked)
     return _Model(refined.found, meter.usage, asked=asked)
-
-
-def _said(turn: Turn) -> Saying:
-    text, message = turn[1].content or "", turn[1]
-    return Saying(
-        message.message_id, message.role, message.speaker or message.role, message.said_at, text, (0, len(text))
-    )
 
 
 def _planned(piece: Candidate | Verdict, each: Told, message: Message | None, call: Common, place: int) -> _Planned:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recollect.extraction import rules
@@ -15,6 +16,7 @@ from recollect.parts.drafts import DEFAULT_IMPORTANCE, PASSING, Common, Told
 from recollect.reconcile.duplicates import SAME
 from recollect.reconcile.known import KnownTexts
 from recollect.storage.base import PartitionKey
+from recollect.storage.ledger import Turn
 from recollect.text import clean_text, query_terms
 from recollect.types import JSON, Memory, Scope
 
@@ -97,9 +99,15 @@ def saying_of(told: Told, scope: Scope, call: Common) -> Saying:
     """What was told as something said; the words of a text are those of the user."""
     text, message = told.text or "", told.message
     if message is None:
-        return Saying("", "user", _speaker(None, "user", scope), call.at or call.now, text, (0, len(text)))
-    speaker = _speaker(message.name, message.role, scope)
-    return Saying(message.message_id, message.role, speaker, message.timestamp, text, (0, len(text)))
+        return _saying("", "user", None, call.at or call.now, text, scope)
+    return _saying(message.message_id, message.role, message.name, message.timestamp, text, scope)
+
+
+def said_in(turn: Turn) -> Saying:
+    """A turn of the ledger as something said."""
+    scope, message = turn
+    named = None if message.speaker == message.role else message.speaker
+    return _saying(message.message_id, message.role, named, message.said_at, message.content or "", scope)
 
 
 def importance_of(text: object, call: Common) -> float:
@@ -123,9 +131,11 @@ def unspoken_notes(candidate: Candidate) -> dict[str, JSON]:
 def _as_said(memories: Sequence[Memory], scope: Scope) -> Iterator[tuple[int, Saying]]:
     for memory in memories:
         named = None if memory.speaker == memory.trust else memory.speaker
-        speaker = _speaker(named, memory.trust, scope)
-        span = (0, len(memory.content))
-        yield memory.id, Saying("", memory.trust, speaker, memory.valid_from, memory.content, span)
+        yield memory.id, _saying("", memory.trust, named, memory.valid_from, memory.content, scope)
+
+
+def _saying(message_id: str, role: str, name: str | None, at: datetime, text: str, scope: Scope) -> Saying:
+    return Saying(message_id, role, _speaker(name, role, scope), at, text, (0, len(text)))
 
 
 def _speaker(name: str | None, role: str, scope: Scope) -> str:

@@ -15,7 +15,7 @@ from recollect.storage.adding import insert_changes
 from recollect.storage.connections import Fetch
 from recollect.storage.filters import passing
 from recollect.storage.lifecycle import chunked
-from recollect.storage.rows import in_scope, name
+from recollect.storage.rows import in_scope, within
 from recollect.storage.schema import (
     associations,
     lineage,
@@ -27,7 +27,7 @@ from recollect.storage.schema import (
     sessions,
     vectors,
 )
-from recollect.types import ANY, EVERYTHING, Filter, Scope
+from recollect.types import EVERYTHING, Filter, Scope
 
 PENDING: Final = "erasure:pending"
 LAST: Final = "erasure:last"
@@ -74,9 +74,9 @@ def message_numbers(connection: Connection, target: Target, ids: Collection[int]
         copies = select(_S.seq).join(memories, _same_message()).where(_M.id.in_(part))
         found.update(connection.scalars(copies))
     if target.whole_scope:
-        found.update(connection.scalars(select(_S.seq).where(*_messages_in(target.scope))))
+        found.update(connection.scalars(select(_S.seq).where(*within(messages, target.scope))))
     elif target.containing is not None and target.where == EVERYTHING and not target.ids:
-        wanted = select(_S.seq, _S.content, _S.payload).where(*_messages_in(target.scope))
+        wanted = select(_S.seq, _S.content, _S.payload).where(*within(messages, target.scope))
         rows = connection.execute(wanted)
         found.update(row[0] for row in rows if _says(target.containing, f"{row[1]}\n{row[2]}"))
     return found
@@ -168,16 +168,6 @@ def _erase_messages(connection: Connection, numbers: Collection[int]) -> None:
 def _same_message() -> ColumnElement[bool]:
     own = [_S[column] == _M[column] for column in ("message_id", "tenant", "agent", "user", "session")]
     return own[0] & own[1] & own[2] & own[3] & own[4]
-
-
-def _messages_in(scope: Scope) -> Iterator[ColumnElement[bool]]:
-    yield _S.tenant == scope.tenant
-    if scope.user is not ANY:
-        yield _S.user == name(scope.user)
-    if scope.agent is not None:
-        yield _S.agent == scope.agent
-    if scope.session is not None:
-        yield _S.session == scope.session
 
 
 def _says(phrase: str | None, content: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from recollect.storage.records import LINKS, LOGS, TABLES, to_record
-from recollect.storage.rows import name, to_json
+from recollect.storage.rows import to_json, within
 from recollect.storage.schema import memories
 from recollect.types import ANY, JSON, Scope
 
@@ -36,16 +36,16 @@ def export_lines(connection: Connection, scope: Scope, store_id: str) -> Iterato
 
 def count_memories(connection: Connection, scope: Scope) -> int:
     return int(
-        connection.execute(select(func.count()).select_from(memories).where(*_within(memories, scope))).scalar_one()
+        connection.execute(select(func.count()).select_from(memories).where(*within(memories, scope))).scalar_one()
     )
 
 
 def _records(connection: Connection, scope: Scope) -> Iterator[dict[str, JSON]]:
     for kind, table in TABLES.items():
         key = next(iter(table.primary_key.columns))
-        for row in _stream(connection, table, [*_within(table, scope)], [key]):
+        for row in _stream(connection, table, [*within(table, scope)], [key]):
             yield to_record(kind, row)
-    mine = select(memories.c.id).where(*_within(memories, scope))
+    mine = select(memories.c.id).where(*within(memories, scope))
     for kind, (table, ends) in LINKS.items():
         held = [table.c[end].in_(mine) for end in ends]
         for row in _stream(connection, table, held, list(table.primary_key.columns)):
@@ -72,13 +72,3 @@ def _stream(
 ) -> Iterator[dict[str, Any]]:
     wanted = select(table).where(*where).order_by(*order).execution_options(yield_per=_BATCH)
     yield from (dict(row) for row in connection.execute(wanted).mappings())
-
-
-def _within(table: Table, scope: Scope) -> Iterator[ColumnElement[bool]]:
-    yield table.c.tenant == scope.tenant
-    if scope.user is not ANY:
-        yield table.c.user == name(scope.user)
-    if scope.agent is not None:
-        yield table.c.agent == scope.agent
-    if scope.session is not None:
-        yield table.c.session == scope.session

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.storage.base import Say, StoredMessage
-from recollect.storage.rows import from_micros, name, to_json, to_micros
+from recollect.storage.rows import from_micros, name, to_json, to_micros, within
 from recollect.storage.schema import messages, unread
 from recollect.storage.tables import free_id, insert_rows
-from recollect.types import ANY, Outcome, Scope
+from recollect.types import Outcome, Scope
 
 Turn: TypeAlias = tuple[Scope, StoredMessage]
 Place: TypeAlias = tuple[str, str, str, str, str]
@@ -94,14 +94,8 @@ def unread_turns(connection: Connection, scope: Scope, limit: int) -> list[Turn]
     """The oldest turns of a scope that a model has still to read."""
     columns = (_M.tenant, _M.agent, _M.user, _M.session, _M.payload)
     wanted = select(*columns, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker).join(unread)
-    mine = [_M.tenant == scope.tenant]
-    if scope.user is not ANY:
-        mine.append(_M.user == name(scope.user))
-    if scope.agent is not None:
-        mine.append(_M.agent == scope.agent)
-    if scope.session is not None:
-        mine.append(_M.session == scope.session)
-    return [_turn(row) for row in connection.execute(wanted.where(*mine).order_by(_M.seq).limit(limit))]
+    mine = wanted.where(*within(messages, scope)).order_by(_M.seq).limit(limit)
+    return [_turn(row) for row in connection.execute(mine)]
 
 
 def _turn(row: Sequence[Any]) -> Turn:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, Table, select
 
 from recollect.errors import Incompatible, InvalidType
 from recollect.storage.base import Draft, PartitionKey
@@ -96,21 +96,25 @@ def _own(value: Any) -> Any:
     return value
 
 
-def in_scope(scope: Scope) -> list[ColumnElement[bool]]:
-    """The scope as conditions: tenant and user always, agent and session when named."""
-    conditions = in_partition(PartitionKey(scope.tenant, scope.user))
+def within(table: Table, scope: Scope) -> list[ColumnElement[bool]]:
+    """The scope as conditions on any table: tenant and user always, agent and session when named."""
+    conditions = [table.c.tenant == scope.tenant]
+    if scope.user is not ANY:
+        conditions.append(table.c.user == name(scope.user))
     if scope.agent is not None:
-        conditions.append(_M.agent == scope.agent)
+        conditions.append(table.c.agent == scope.agent)
     if scope.session is not None:
-        conditions.append(_M.session == scope.session)
+        conditions.append(table.c.session == scope.session)
     return conditions
+
+
+def in_scope(scope: Scope) -> list[ColumnElement[bool]]:
+    """The scope as conditions on memories."""
+    return within(memories, scope)
 
 
 def in_partition(key: PartitionKey) -> list[ColumnElement[bool]]:
-    conditions = [_M.tenant == key.tenant]
-    if key.user is not ANY:
-        conditions.append(_M.user == name(key.user))
-    return conditions
+    return in_scope(Scope(key.tenant, user=key.user))
 
 
 def select_by_ids(scope: Scope, ids: Sequence[int]) -> tuple[str, list[str]]:

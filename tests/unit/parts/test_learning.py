@@ -351,6 +351,25 @@ class TestWithAModel:
             done = manager.upkeep(policies=["extract"])
             assert [each.content for each in done.decisions] == ["Ana moved to Lisbon in February 2026."]
 
+    def test_a_nameless_user_is_the_user_of_the_scope_at_the_other_try_too(
+        self, path: Path, clock: ManualClock
+    ) -> None:
+        with opened(path, clock, _Down()) as manager, pytest.raises(ExtractionFailed):
+            remember(manager, said("I moved to Lisbon last month.", 1, name=None))
+        quoted = _fact("I moved to Lisbon last month", "Ana moved to Lisbon in February 2026.")
+        with opened(path, clock, ScriptedLLM([quoted])) as manager:
+            manager.upkeep(policies=["extract"])
+            memories = manager.list_memories(user="ana")
+            assert [memory.notes["claims"][0]["subject"] for memory in memories] == ["ana", "ana"]
+
+    def test_tenants_share_the_model(self, path: Path, clock: ManualClock) -> None:
+        script = path.with_suffix(".json")
+        script.write_text("[]")
+        with MemoryManager(
+            f"sqlite:///{path}", embedder=HashEmbedder(16), clock=clock, llm=f"scripted:{script}"
+        ) as one:
+            assert one._parts.llm is one.for_tenant("other")._parts.llm is not None
+
     def test_upkeep_has_it_read_too(self, path: Path, clock: ManualClock) -> None:
         with opened(path, clock, _Down()) as manager, pytest.raises(ExtractionFailed):
             remember(manager, said("I moved to Lisbon last month.", 1))
