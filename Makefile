@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+MODELS := ./packages/recollect-models
+RERANKER := ./packages/recollect-reranker
 
 .PHONY: demo test check format crash fuzz engines mcp-conformance clean
 
@@ -34,7 +36,7 @@ fuzz: $(READY)  ## 20,000 requests made up from the server's own OpenAPI documen
 
 engines: $(READY)  ## The vector stores and peers that are too large for the ordinary tests, in an environment of their own.
 	$(PYTHON) -m venv .bench/engines
-	.bench/engines/bin/python -m pip install --quiet ./packages/recollect-models -e ".[cli,dev,chroma,mem0]"
+	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[cli,dev,chroma,mem0]"
 	RECOLLECT_ENGINES=1 .bench/engines/bin/pytest tests/engines
 
 mcp-conformance: $(READY)  ## Outsiders' own checks of the MCP door: conformance runner, inspector, reference server.
@@ -43,12 +45,12 @@ mcp-conformance: $(READY)  ## Outsiders' own checks of the MCP door: conformance
 clean:
 	rm -rf $(VENV) build dist packages/*/build packages/*/dist
 
-$(INSTALLED): pyproject.toml $(wildcard packages/recollect-models/*.*)
+$(INSTALLED): pyproject.toml $(wildcard packages/*/*.*)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet ./packages/recollect-models -e ".[cli]"
+	$(BIN)/python -m pip install --quiet $(MODELS) -e ".[cli]"
 	touch $@
 
 $(READY): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet -e ".[dev]"
+	$(BIN)/python -m pip install --quiet $(RERANKER) -e ".[dev]"
 	touch $@

@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 from peers.systems import BENCHMARKS, CACHE, OURS, REQUIREMENTS, ROOT, environment_of, install, installed_mb
 
 
 def install_sizes() -> dict[str, dict[str, float]]:
-    """Megabytes on disk of Recollect's core with its models, freshly installed, and of the peers."""
-    core = CACHE / "core"
-    install(core, str(ROOT / "packages" / "recollect-models"), str(ROOT))
-    folders = {"Recollect with models": core} | {name: CACHE / name for name in REQUIREMENTS}
+    """Megabytes on disk, freshly installed: Recollect's core with its models, the same with the reranker, the peers."""
+    models, reranker = (str(ROOT / "packages" / name) for name in ("recollect-models", "recollect-reranker"))
+    install(CACHE / "core", models, str(ROOT))
+    install(CACHE / "best", models, reranker, str(ROOT))
+    ours = {"Recollect with models": CACHE / "core", "Recollect[best]": CACHE / "best"}
+    folders = ours | {name: CACHE / name for name in REQUIREMENTS}
+    return {name: _sizes(folder) for name, folder in folders.items() if folder.exists()}
+
+
+def _sizes(folder: Path) -> dict[str, float]:
     return {
-        name: {
-            "mb": installed_mb(folder, with_bytecode=False),
-            "mb_with_bytecode": installed_mb(folder, with_bytecode=True),
-        }
-        for name, folder in folders.items()
-        if folder.exists()
+        "mb": installed_mb(folder, with_bytecode=False),
+        "mb_with_bytecode": installed_mb(folder, with_bytecode=True),
     }
 
 

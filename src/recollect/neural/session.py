@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +33,10 @@ def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
     options.log_severity_level = 4  # what goes wrong is raised, not printed
     providers = [_GPU, _CPU] if use_gpu else [_CPU]
     with translated(model):
-        return onnxruntime.InferenceSession(_content(model), options, providers=providers)
+        session = onnxruntime.InferenceSession(_content(model), options, providers=providers)
+    # It keeps what it was opened from, in case the providers were changed; ours never are, and it is 34 MB.
+    session._model_bytes = None
+    return session
 
 
 @contextmanager
@@ -51,9 +53,21 @@ def translated(model: Path) -> Iterator[None]:
         raise Unavailable(f"the model {model.stem} cannot be run now: {error}") from error
 
 
+def cores() -> int:
+    """How many texts can be read at once: the cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _content(model: Path) -> str | bytes:
     """A plain file is opened by its name; a packed one is handed over as what is inside."""
-    return gzip.decompress(model.read_bytes()) if model.suffix == ".gz" else str(model)
+    import recollect_models
+
+    if model.suffix != recollect_models.PACKED:
+        return str(model)
+    try:
+        return recollect_models.unpacked(model)
+    except (OSError, ValueError) as error:
+        raise Incompatible(f"the model file {model} cannot be read ({error}): install it again") from error
 
 
 def _load() -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recollect.neural.session import open_session, translated
+from recollect.errors import MissingExtra
+from recollect.neural.session import cores, open_session, translated
 from recollect.neural.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ class CrossEncoder:
     def __init__(self) -> None:
         import recollect_models
 
-        self._model = recollect_models.path(_MODEL)
+        try:
+            import recollect_reranker
+        except ImportError as error:
+            raise MissingExtra("the mode 'best'", "best") from error
+        self._model = recollect_reranker.path(_MODEL)
         self._vocabulary = recollect_models.path("vocab.txt")
         self._loading = threading.Lock()
         self._opened: tuple[WordPiece, InferenceSession] | None = None
@@ -55,7 +59,7 @@ class CrossEncoder:
                 return float(session.run(None, feed)[0][0, 0])
 
         # One pair a run, as with embeddings: beside others, a quantised model reads a pair differently.
-        with ThreadPoolExecutor(min(_cores(), _MOST_THREADS, len(texts)), "recollect-rerank") as pool:
+        with ThreadPoolExecutor(min(cores(), _MOST_THREADS, len(texts)), "recollect-rerank") as pool:
             return np.array(list(pool.map(score, texts)), dtype=np.float32)
 
     def _open(self) -> tuple[WordPiece, InferenceSession]:
@@ -68,7 +72,3 @@ class CrossEncoder:
 def reranked(sums: FloatArray, alone: FloatArray, after: FloatArray) -> FloatArray:
     """The first sums with the reranker's word added; `alone` and `after` are its log-odds for each."""
     return (sums + np.float32(_SHARE) * (alone + after) / 2).astype(np.float32)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

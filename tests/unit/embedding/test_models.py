@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import zipfile
@@ -204,10 +203,12 @@ def test_the_hub_without_its_package_names_the_extra() -> None:
 
 def test_the_files_that_come_with_the_package_are_the_pinned_ones() -> None:
     import recollect_models
+    import recollect_reranker
 
-    for name, sha256 in recollect_models.SHA256.items():
-        content = recollect_models.path(name).read_bytes()
-        inside = gzip.decompress(content) if name in recollect_models.PACKED else content
-        assert hashlib.sha256(inside).hexdigest() == sha256
+    for package in (recollect_models, recollect_reranker):
+        for name, sha256 in package.SHA256.items():
+            file = package.path(name)
+            inside = recollect_models.unpacked(file) if file.suffix == ".packed" else file.read_bytes()
+            assert hashlib.sha256(inside).hexdigest() == sha256
     with pytest.raises(KeyError, match=r"vocab\.txt"):
         recollect_models.path("nope")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import recollect_models
 
 from recollect.embedding.local import default_spec
 from recollect.embedding.onnx import OnnxEmbedder
@@ -95,13 +96,25 @@ def test_the_identity_is_known_without_the_model_file(tmp_path: Path) -> None:
         embedder.embed(["cat"], kind="passage")
 
 
-@pytest.mark.parametrize("size", [0, 1000, 1_000_000])
-def test_a_damaged_model_file_is_a_clear_error(tmp_path: Path, size: int) -> None:
-    damaged = tmp_path / "damaged.onnx"
-    damaged.write_bytes(default_spec().model.read_bytes()[:size])
+@pytest.mark.parametrize("size", [0, 10, 1000, 1_000_000])
+@pytest.mark.parametrize("name", ["damaged.onnx", "damaged.onnx.packed"])
+def test_a_damaged_model_file_is_a_clear_error(tmp_path: Path, name: str, size: int) -> None:
+    whole = default_spec().model
+    damaged = tmp_path / name
+    content = whole.read_bytes() if damaged.suffix == whole.suffix else recollect_models.unpacked(whole)
+    damaged.write_bytes(content[:size])
     embedder = OnnxEmbedder(dataclasses.replace(default_spec(), model=damaged))
-    with pytest.raises(Incompatible, match=r"damaged\.onnx"):
+    with pytest.raises(Incompatible, match=r"damaged\.onnx.*install it again"):
         embedder.embed(["cat"], kind="passage")
+
+
+def test_a_packed_file_with_a_changed_byte_is_refused(tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.onnx.packed"
+    content = bytearray(default_spec().model.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    damaged.write_bytes(content)
+    with pytest.raises(Incompatible, match="install it again"):
+        OnnxEmbedder(dataclasses.replace(default_spec(), model=damaged)).embed(["cat"], kind="passage")
 
 
 def test_a_gpu_that_is_not_there_says_what_to_install() -> None:

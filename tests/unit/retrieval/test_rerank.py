@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
+from recollect.errors import MissingExtra
 from recollect.retrieval.rerank import CrossEncoder, reranked
 
 
@@ -30,6 +33,12 @@ def test_long_texts_and_questions_are_read_by_their_beginning(reranker: CrossEnc
 
 def test_nothing_to_read_is_nothing(reranker: CrossEncoder) -> None:
     assert reranker.scores("Where?", []).tolist() == []
+
+
+def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "recollect_reranker", None)
+    with pytest.raises(MissingExtra, match=r"mode 'best'.*recollect\[best\]"):
+        CrossEncoder()
 
 
 def test_the_first_sum_still_counts() -> None:
