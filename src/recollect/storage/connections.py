@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -26,7 +27,8 @@ Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 _CHECKPOINT_PAGES = 2000
 _BUSY_MS = 30_000
 
-_inherited: list[Engine] = []
+_inherited: list[object] = []
+"""What a parent process had open: kept for ever, since to close it would be done behind SQLite's back."""
 
 
 def driver_connection(connection: Connection) -> Any:
@@ -54,6 +56,7 @@ class Connections:
         self._pid = os.getpid()
         self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         self._engine = self._make_engine()
+        self._idle: deque[Any] = deque()  # the driver's own connections, for `fetch`
         self._writer: Connection | None = None
         self._one_writer = threading.Lock()
 
@@ -93,14 +96,25 @@ class Connections:
     def fetch(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """The rows of one read of the latest commit, past SQLAlchemy: for the few reads that every call makes."""
         self._ensure_open()
+        raw: Any = None
         with translated(str(self.path)):
-            borrowed = self._engine.raw_connection()
             try:
-                return list(borrowed.cursor().execute(statement, parameters))
+                raw = self._reader()
+                rows: list[tuple[Any, ...]] = raw.execute(statement, parameters).fetchall()
             except self._module.Error as error:
+                if raw is not None:
+                    raw.close()
                 raise DBAPIError(statement, None, error) from error
-            finally:
-                borrowed.close()
+        self._idle.append(raw)
+        if self._closed:  # in the meantime, by another thread
+            self._close_idle()
+        return rows
+
+    def _reader(self) -> Any:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -141,8 +155,14 @@ class Connections:
         # Closing the last handle of all processes checkpoints, so it happens under the lock as well.
         with self._one_writer, translated(str(self.path)), self._lock():
             self._engine.dispose()
+            self._close_idle()
             self._drop_writer()
         self._lock.close()
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     def _writer_connection(self) -> Connection:
         if self._writer is None:
@@ -160,6 +180,5 @@ class Connections:
         if self._closed:
             raise Closed(f"the store {self.path} is closed: open a new one")
         if self._pid != os.getpid():
-            # Closing what the parent opened would be done behind SQLite's back: it is kept, and never touched again.
-            _inherited.append(self._engine)
+            _inherited.extend((self._engine, self._idle))
             self._start()

@@ -47,9 +47,13 @@ def to_json(value: JSON) -> str:
     return "{}" if value == {} else _encode(value)
 
 
+def _from_json(text: str) -> Any:
+    return {} if text == "{}" else json.loads(text)
+
+
 def name(value: str | AnyUser | None) -> str:
     """A scope name as the tables hold it: the empty string when there is none."""
-    if isinstance(value, AnyUser):
+    if value is ANY:
         raise InvalidType("a memory belongs to one user or to none: ANY is for reading")
     return value or ""
 
@@ -69,10 +73,10 @@ def _memory(row: Sequence[Any]) -> Memory:
     return Memory(
         row[0], row[1], MemoryType(row[2]), row[3], from_micros(row[4]), from_micros(row[5]),
         tenant=row[6], agent=row[7] or None, user=row[8] or None, session=row[9] or None, source=row[10], trust=row[11],
-        metadata=json.loads(row[12]), key=row[13], value=None if row[14] is None else json.loads(row[14]),
+        metadata=_from_json(row[12]), key=row[13], value=None if row[14] is None else json.loads(row[14]),
         message_id=row[15], speaker=row[16], valid_to=_moment(row[17]), expires_at=_moment(row[18]),
         superseded_by=row[19], archived_at=_moment(row[20]), quarantined_at=_moment(row[21]), version=row[22],
-        pinned=bool(row[24]), notes={} if row[25] == "{}" else json.loads(row[25]),
+        pinned=bool(row[24]), notes=_from_json(row[25]),
     )  # fmt: skip
 
 
