@@ -15,6 +15,7 @@ from recollect.errors import Incompatible, InvalidInput, NotFound
 from recollect.parts.executions import ExecutionRecord
 from recollect.storage import loading
 from recollect.storage.base import Draft
+from recollect.storage.claims import ENDED_BY, ends_in, name_enders
 from recollect.storage.export import FORMAT, VERSION
 from recollect.storage.faults import translated
 from recollect.storage.records import LINKS, LOGS, TABLES, to_entry, to_link, to_row
@@ -72,6 +73,7 @@ class _Import:
         self._numbers: dict[int, int] = {}
         self._others: set[int] = set()
         self._superseded: dict[int, int] = {}
+        self._ended: dict[int, dict[int, tuple[int, str]]] = {}
         self._done = ImportReport()
 
     def run(self, records: Iterable[_Record], total: int, progress: Progress | None) -> ImportReport:
@@ -88,12 +90,24 @@ class _Import:
                 self._links(kind, batch)
             if progress is not None:
                 progress(self._done.memories + self._done.known, total)
+        self._name_enders()
         numbers = self._numbers
         replaced = [(old, new) for old, new in self._superseded.items() if new in numbers and old not in self._others]
         pairs = {numbers[old]: numbers[new] for old, new in replaced}
         if pairs:
             self._engine.store.write(lambda connection, _: loading.supersede(connection, pairs))
         return self._done
+
+    def _name_enders(self) -> None:
+        """Which memories ended which claims, once all are here."""
+        numbers = self._numbers
+        named = {
+            numbers[old]: {place: (numbers[by], at) for place, (by, at) in ends.items() if by in numbers}
+            for old, ends in self._ended.items()
+            if old not in self._others
+        }
+        if named:
+            self._engine.store.write(lambda connection, _: name_enders(connection, named))
 
     def _messages(self, batch: list[_Record]) -> None:
         rows = [to_row("message", record, self._tenant) for record in batch]
@@ -113,6 +127,9 @@ class _Import:
         self._numbers |= loaded.numbers
         self._others |= loaded.others
         self._superseded |= {row["id"]: row["superseded_by"] for row in rows if row.get("superseded_by")}
+        self._ended |= {
+            row["id"]: ends_in(json.loads(row["notes"])) for row in rows if ENDED_BY in row.get("notes", "")
+        }
         known = self._done.known + len(rows) - loaded.fresh
         self._done = replace(self._done, memories=self._done.memories + loaded.fresh, known=known)
 

@@ -13,8 +13,9 @@ from sqlalchemy.schema import DefaultClause
 
 from recollect.storage import adding
 from recollect.storage.base import Draft
-from recollect.storage.claims import index_claims
+from recollect.storage.claims import ENDED_BY, index_claims, without_enders
 from recollect.storage.records import LINKS
+from recollect.storage.rows import to_json
 from recollect.storage.schema import memories, memory_text, messages, sessions
 from recollect.storage.tables import free_id, insert_rows
 from recollect.text import content_hash
@@ -129,9 +130,11 @@ def _insert_memories(
 ) -> None:
     if not fresh:
         return
+    # Numbers of memories that may not be here yet are left out; the importer names them when all are.
     rows = [
         _complete(memories, row)
         | {"id": number, "superseded_by": None, "message_seq": spoken.get(row.get("message_seq") or 0)}
+        | ({"notes": to_json(without_enders(json.loads(row["notes"])))} if ENDED_BY in row.get("notes", "") else {})
         for number, row, _ in fresh
     ]
     adding.insert_memories(connection, tuple(rows[0]), [tuple(row.values()) for row in rows])
