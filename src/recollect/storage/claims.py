@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, select, text, update
 
+from recollect.storage.connections import fetch_on
 from recollect.storage.lifecycle import chunked
-from recollect.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, name, to_json
+from recollect.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, all_named, memory_from_row, name, names_in, to_json
 from recollect.storage.schema import claims, memories
 from recollect.storage.tables import insert_rows
 from recollect.types import JSON, Memory, Scope
@@ -61,12 +62,14 @@ def claims_on(connection: Connection, questions: Collection[bytes]) -> list[Made
 
 
 def questions_of(connection: Connection, scope: Scope, ids: Sequence[int]) -> set[bytes]:
-    """What these memories of a scope make claims on."""
-    found: set[bytes] = set()
-    for part in chunked(ids):
-        asked = select(_C.question).join(memories, _M.id == _C.memory_id)
-        found.update(connection.scalars(asked.where(_C.memory_id.in_(part), *in_scope(scope))))
-    return found
+    """What these memories of a scope make claims on. Asked at every deletion, so as the driver takes it."""
+    given = names_in(scope)
+    statement = (
+        "SELECT question FROM claims JOIN memories ON memories.id = memory_id "
+        f"WHERE memory_id IN (SELECT value FROM json_each(?)) AND {all_named(tuple(given))}"
+    )
+    rows = fetch_on(connection)(statement, [to_json(list(ids)), *given.values()])
+    return {bytes(row[0]) for row in rows}
 
 
 def write_notes(connection: Connection, memory_id: int, notes: Mapping[str, JSON]) -> None:
