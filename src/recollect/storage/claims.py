@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, delete, select, text, update
 
@@ -27,6 +27,10 @@ _NOBODY: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
 _OPEN: Final = text("json_extract(memories.notes, '$.claims[' || claims.place || '].valid_to') IS NULL")
+
+
+Ends: TypeAlias = dict[int, tuple[int, str]]
+"""Claims of one memory, by their number: the memory that ended each, and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,8 @@ def as_said(claim: Mapping[str, Any]) -> dict[str, Any]:
     return said | {"valid_to": None} if said.pop(ENDED_BY, None) is not None else said
 
 
-def ends_in(notes: Mapping[str, Any]) -> dict[int, tuple[int, str]]:
-    """The claims that others ended, by their number: the memory that did, and when."""
+def ends_in(notes: Mapping[str, Any]) -> Ends:
+    """Which claims in the notes of a memory others ended."""
     return {
         place: (claim[ENDED_BY], claim["valid_to"])
         for place, claim in enumerate(notes.get(CLAIMS, ()))
@@ -109,7 +113,7 @@ def without_enders(notes: Mapping[str, Any]) -> dict[str, JSON]:
     return {**notes, CLAIMS: kept} if kept else dict(notes)
 
 
-def name_enders(connection: Connection, named: Mapping[int, Mapping[int, tuple[int, str]]]) -> None:
+def name_enders(connection: Connection, named: Mapping[int, Ends]) -> None:
     """Which memories ended the claims of these, where they have ended as said and nobody else is named."""
     for memory_id, ends in named.items():
         row = connection.execute(SELECT_MEMORY.where(_M.id == memory_id)).first()

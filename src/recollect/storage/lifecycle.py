@@ -60,7 +60,7 @@ def supersede(connection: Connection, change: Supersede, at: int) -> Outcome:
     ids = _mark(connection, change.scope, wanted, [_M.superseded_by.is_(None)], values)
     if change.merged and ids:
         _insert_lineage(connection, change.by, ids, "merged")
-        _leave_claims_to_others(connection, ids)
+        leave_claims_to_others(connection, ids)
     log_touched(connection, "supersede", [*ids, *made_from(connection, ids)], at)
     return Outcome("stored", None, f"{len(ids)} superseded")
 
@@ -80,6 +80,12 @@ def unlink(connection: Connection, pairs: Collection[tuple[int, int]], kind: str
     for memory_id, related_id in pairs:
         mine = (a.memory_id == memory_id, a.related_memory_id == related_id, a.relationship_type == kind)
         connection.execute(delete(associations).where(*mine))
+
+
+def leave_claims_to_others(connection: Connection, ids: Sequence[int]) -> None:
+    """What another memory repeats, that one claims."""
+    for part in chunked(ids):
+        connection.execute(delete(claims).where(claims.c.memory_id.in_(part)))
 
 
 def pin(connection: Connection, change: Pin) -> Outcome:
@@ -148,12 +154,6 @@ def log_touched(connection: Connection, op: str, ids: Sequence[int], at: int) ->
 def _insert_lineage(connection: Connection, derived: int, sources: Sequence[int], kind: str) -> None:
     rows = [{"derived_id": derived, "source_id": source, "kind": kind} for source in dict.fromkeys(sources)]
     connection.execute(upsert(lineage).on_conflict_do_nothing(), rows)
-
-
-def _leave_claims_to_others(connection: Connection, ids: Sequence[int]) -> None:
-    """What another memory repeats, that one claims."""
-    for part in chunked(ids):
-        connection.execute(delete(claims).where(claims.c.memory_id.in_(part)))
 
 
 def _require(connection: Connection, scope: Scope, ids: Sequence[int]) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy.schema import DefaultClause
 from recollect.storage import adding
 from recollect.storage.base import Draft
 from recollect.storage.claims import ENDED_BY, index_claims, without_enders
+from recollect.storage.lifecycle import leave_claims_to_others
 from recollect.storage.records import LINKS
 from recollect.storage.rows import to_json
 from recollect.storage.schema import memories, memory_text, messages, sessions
@@ -84,6 +85,8 @@ def load_links(connection: Connection, kind: str, rows: Sequence[Mapping[str, An
     """How many there are now that were not there before; a known one stays as it is."""
     table, _ = LINKS[kind]
     statement = upsert(table).on_conflict_do_nothing()
+    if kind == "lineage":
+        leave_claims_to_others(connection, [row["source_id"] for row in rows if row["kind"] == "merged"])
     return sum(connection.execute(statement, _complete(table, row)).rowcount for row in rows)
 
 
@@ -100,9 +103,10 @@ def load_sessions(connection: Connection, tenant: str, rows: Sequence[Mapping[st
 
 
 def supersede(connection: Connection, pairs: Mapping[int, int]) -> None:
-    """memory → the one that took its place, once both are there."""
+    """memory → the one that took its place, once both are there; one that holds again by now is left alone."""
     for old, new in pairs.items():
-        connection.execute(update(memories).where(_M.id == old).values(superseded_by=new))
+        ended = (_M.id == old, _M.valid_to.is_not(None))
+        connection.execute(update(memories).where(*ended).values(superseded_by=new))
 
 
 def _mark(row: Mapping[str, Any]) -> tuple[str, str, str]:
