@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from recollect.cli.calls import READ, Call, command
 from recollect.cli.output import hits_table, memories_table, pairs, record, said, show, table
-from recollect.types import Hit, Recall
+from recollect.types import Hit, Memory, Recall, Related
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from recollect.parts.past import History
 
 Query = Annotated[str, typer.Argument(help="The question, in plain words.")]
 MemoryId = Annotated[int, typer.Argument(help="The memory's id.")]
@@ -19,6 +22,8 @@ Limit = Annotated[int, typer.Option("--limit", "-n", help="How many at most.")]
 Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this type; may be repeated.")]
 Now = Annotated[str | None, typer.Option(help='The moment that "last week" counts from.')]
 Mode = Annotated[str | None, typer.Option(help="fast, default or best.")]
+
+_ON_TRUTH: Final = ("supersedes", "contradicts")
 
 
 def register(app: typer.Typer) -> None:
@@ -91,18 +96,17 @@ def show_memory(call: Call, memory_id: MemoryId) -> None:
         related = manager.get_related_memories(memory_id, agent=scope["agent"], user=scope["user"])
     show({"memory": memory, "related": related}, call.as_json, lambda: record(memory))
     if related and not call.as_json:
-        rows = ((each.relationship_type, f"{each.strength:.2f}", each.id, each.content) for each in related)
+        rows = ((_link(memory, each), f"{each.strength:.2f}", each.id, each.content) for each in related)
         show(None, False, lambda: table(("link", "strength", "id", "content"), rows, wide="content"))
 
 
 def history(call: Call, memory_id: MemoryId) -> None:
-    """What a memory was before, and what it was made from."""
+    """What a memory was before, what of it still holds, and what took its place."""
+    scope = call.read_scope
     with call.manager() as manager:
-        past = manager.history(memory_id, **call.read_scope)
-    now = past.memory
-    versions = [(each.version, each.changed_at, each.content) for each in past.versions]
-    rows = [*versions, (now.version, "now", now.content)]
-    show(past, call.as_json, lambda: table(("version", "until", "content"), rows, wide="content"))
+        past = manager.history(memory_id, **scope)
+        related = manager.get_related_memories(memory_id, agent=scope["agent"], user=scope["user"])
+    show(past, call.as_json, lambda: _past_view(past, related))
 
 
 def list_memories(
@@ -115,6 +119,34 @@ def list_memories(
     with call.manager() as manager:
         memories = manager.list_memories(limit, after, types=kinds or None, **call.read_scope)
     show(memories, call.as_json, lambda: memories_table(memories) if memories else said("nothing here", "yellow")())
+
+
+def _past_view(past: History, related: Sequence[Related]) -> RenderableType:
+    from rich.console import Group
+
+    now = past.memory
+    versions = [(each.version, each.changed_at, each.content) for each in past.versions]
+    rows = [*versions, (now.version, "now", now.content)]
+    views = [table(("version", "until", "content"), rows, wide="content")]
+    if claims := [_claim(claim) for claim in now.notes.get("claims", ())]:
+        views.append(table(("who", "what", "true from", "until"), claims, wide="what"))
+    links = [(_link(now, each), each.id, each.content) for each in related if each.relationship_type in _ON_TRUTH]
+    if links:
+        views.append(table(("link", "id", "content"), links, wide="content"))
+    return Group(*views)
+
+
+def _claim(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    said = claim["value"] if claim["holds"] else f"not {claim['value']}"
+    return claim["subject"], f"{claim['attribute']}: {said}", claim["valid_from"][:10], (claim["valid_to"] or "")[:10]
+
+
+def _link(memory: Memory, other: Related) -> str:
+    """A link as it reads from this memory."""
+    if other.relationship_type != "supersedes":
+        return other.relationship_type
+    ended_by = {claim.get("ended_by") for claim in memory.notes.get("claims", ())}
+    return "superseded by" if other.id in {memory.superseded_by, *ended_by} else other.relationship_type
 
 
 def _recall_view(found: Recall) -> RenderableType:

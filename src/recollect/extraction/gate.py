@@ -80,8 +80,17 @@ def _judge_piece(saying: Saying, setting: Setting, known: Known) -> Iterator[Say
         if isinstance(piece, Verdict):
             yield piece
             continue
-        refusal = _restated(piece, setting) or _says_nothing(piece, setting) or _twin(piece, known)
+        refusal = _restated(piece, setting) or _says_nothing(piece, setting) or known_already(piece, known)
         yield refusal or piece
+
+
+def known_already(saying: Saying, known: Known) -> Verdict | None:
+    """The verdict on what something known says already; None for news."""
+    twin = known.twin(saying)
+    if twin is None:
+        return None
+    status: Status = "rejected" if twin.rule == "echo" else "duplicate"
+    return Verdict(saying.message_id, status, twin.rule, _twin_reason(twin), saying.span, twin.of)
 
 
 def _outside_recalled(saying: Saying) -> Iterator[Saying | Verdict]:
@@ -171,14 +180,6 @@ def _stands_alone(text: str, words: Sequence[str], setting: Setting) -> bool:
     if setting.answering or len(telling) >= 2 or (telling and _FIRST_PERSON.match(words[0])):
         return True
     return any(not word.isascii() and len(word) > 3 for word in telling)
-
-
-def _twin(saying: Saying, known: Known) -> Verdict | None:
-    twin = known.twin(saying)
-    if twin is None:
-        return None
-    status: Status = "rejected" if twin.rule == "echo" else "duplicate"
-    return Verdict(saying.message_id, status, twin.rule, _twin_reason(twin), saying.span, twin.of)
 
 
 def _twin_reason(twin: Twin) -> str:

@@ -71,7 +71,7 @@ class Forgetting:
         self, scope: Scope, ids: tuple[int, ...], where: Filter, containing: str | None, dry_run: bool
     ) -> ForgetReceipt:
         """In one commit the rows; then caches, index and file. Cut short, the next start finishes it."""
-        from recollect.storage.erasure import Target, erase
+        from recollect.storage.erasure import Target
 
         if scope == Scope(self._tenant) and not ids and where == EVERYTHING and containing is None:
             raise InvalidInput("forget what? Name ids, a filter, a text, an agent, a user or a session")
@@ -84,7 +84,7 @@ class Forgetting:
         def work(connection: Connection, at: int) -> _Doomed:
             found = _doomed(connection, target)
             if found.ids or found.messages:
-                erase(connection, target, found.ids, found.messages, at)
+                _erase(connection, target, found, at)
             return found
 
         doomed = store.write(work)
@@ -135,6 +135,17 @@ class Forgetting:
             StoreReceipt("backups and exports", "not supported", detail="files you made are yours to delete"),
         ]
         return ForgetReceipt(tuple(sorted(doomed.ids)), (*rows, *others, *kept), self._parts.now(), dry_run)
+
+
+def _erase(connection: Connection, target: Target, doomed: _Doomed, at: int) -> None:
+    """Deletes the rows; what only they had ended holds again."""
+    from recollect.parts.believing import revise
+    from recollect.storage.claims import questions_of
+    from recollect.storage.erasure import erase
+
+    questions = questions_of(connection, Scope(target.scope.tenant, user=ANY), sorted(doomed.ids))
+    erase(connection, target, doomed.ids, doomed.messages, at)
+    revise(connection, questions, at)
 
 
 def _doomed(connection: Connection, target: Target) -> _Doomed:

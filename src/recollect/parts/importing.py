@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby, islice
 from os import PathLike
 from pathlib import Path
@@ -12,17 +13,23 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from recollect.arguments import check_id
 from recollect.errors import Incompatible, InvalidInput, NotFound
+from recollect.extraction.notes import claims_in
+from recollect.parts.believing import revise
 from recollect.parts.executions import ExecutionRecord
 from recollect.storage import loading
 from recollect.storage.base import Draft
+from recollect.storage.claims import CLAIMS, ENDED_BY, Ends, ends_in, name_enders, questions_of
 from recollect.storage.export import FORMAT, VERSION
 from recollect.storage.faults import translated
+from recollect.storage.lifecycle import chunked
 from recollect.storage.records import LINKS, LOGS, TABLES, to_entry, to_link, to_row
 from recollect.storage.rows import from_micros
 from recollect.text import lexical_keys
-from recollect.types import JSON, MemoryType, Progress, Record, Scope
+from recollect.types import ANY, JSON, MemoryType, Progress, Record, Scope
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from recollect.parts.engine import Engine
     from recollect.parts.executions import Executions
 
@@ -72,6 +79,7 @@ class _Import:
         self._numbers: dict[int, int] = {}
         self._others: set[int] = set()
         self._superseded: dict[int, int] = {}
+        self._ended: dict[int, Ends] = {}
         self._done = ImportReport()
 
     def run(self, records: Iterable[_Record], total: int, progress: Progress | None) -> ImportReport:
@@ -88,12 +96,25 @@ class _Import:
                 self._links(kind, batch)
             if progress is not None:
                 progress(self._done.memories + self._done.known, total)
-        numbers = self._numbers
-        replaced = [(old, new) for old, new in self._superseded.items() if new in numbers and old not in self._others]
-        pairs = {numbers[old]: numbers[new] for old, new in replaced}
-        if pairs:
-            self._engine.store.write(lambda connection, _: loading.supersede(connection, pairs))
+        self._join()
         return self._done
+
+    def _join(self) -> None:
+        """Who ended what, and what took the place of what, once all are here; then what holds, by all that is here."""
+        numbers, store = self._numbers, self._engine.store
+        mine = {old: numbers[old] for old in {*self._ended, *self._superseded} if old not in self._others}
+        named = {
+            mine[old]: {place: (numbers[by], at) for place, (by, at) in ends.items() if by in numbers}
+            for old, ends in self._ended.items()
+            if old in mine
+        }
+        pairs = {mine[old]: numbers[new] for old, new in self._superseded.items() if old in mine and new in numbers}
+        if named or pairs:
+            store.write(lambda connection, _: _name(connection, named, pairs))
+        everybody = Scope(self._tenant, user=ANY)
+        questions = store.read(lambda connection: questions_of(connection, everybody, list(numbers.values())))
+        for part in chunked(sorted(questions)):
+            store.write(partial(_revise, part))
 
     def _messages(self, batch: list[_Record]) -> None:
         rows = [to_row("message", record, self._tenant) for record in batch]
@@ -113,6 +134,9 @@ class _Import:
         self._numbers |= loaded.numbers
         self._others |= loaded.others
         self._superseded |= {row["id"]: row["superseded_by"] for row in rows if row.get("superseded_by")}
+        self._ended |= {
+            row["id"]: ends_in(json.loads(row["notes"])) for row in rows if ENDED_BY in row.get("notes", "")
+        }
         known = self._done.known + len(rows) - loaded.fresh
         self._done = replace(self._done, memories=self._done.memories + loaded.fresh, known=known)
 
@@ -171,12 +195,33 @@ class _Checked:
             number = check_id(row["id" if kind == "memory" else "seq"])
             if kind == "memory":
                 self.ids[number] = number
+                _check_claims(json.loads(row.get("notes", "{}")))
         elif kind in LINKS:
             to_link(kind, record, self.ids)
         elif kind in LOGS:
             to_entry(kind, record)
         elif kind == "end":
             self.end = record
+
+
+def _name(connection: Connection, enders: Mapping[int, Ends], pairs: Mapping[int, int]) -> None:
+    name_enders(connection, enders)
+    loading.supersede(connection, pairs)
+
+
+def _revise(questions: Sequence[bytes], connection: Connection, at: int) -> None:
+    revise(connection, questions, at)
+
+
+def _check_claims(notes: Mapping[str, Any]) -> None:
+    """`InvalidInput` unless every claim in the notes of a memory can be compared with others."""
+    try:
+        moments = [moment for claim in claims_in(notes) for moment in (claim.said_at, claim.valid_from, claim.valid_to)]
+        whole = len(claims_in(notes)) == len(notes.get(CLAIMS) or [])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"a claim in its notes cannot be read ({error!r})") from error
+    if not whole or any(moment is not None and moment.tzinfo is None for moment in moments):
+        raise InvalidInput("a claim in its notes is not whole, or its times name no time zone")
 
 
 def _check(file: IO[bytes], path: Path, tenant: str) -> _Checked:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from recollect.arguments import SHARED_USER
 from recollect.lifecycle.base import Decision, Subject
+from recollect.parts.believing import apply_and_revise
 from recollect.parts.deriving import Derived
 from recollect.storage import leases, lifecycle
 from recollect.storage.base import Archive, Change, DerivationKind, Derive, PartitionKey, Remove, Supersede
@@ -116,7 +117,7 @@ class Keeper:
         needed = sorted({memory.id for plan in plans for memory in plan.needs})
         current = dict(zip(needed, get_memories(fetch_on(connection), self._everyone, needed), strict=True))
         ready = [plan for plan in plans if all(current[memory.id] == memory for memory in plan.needs)]
-        apply_changes(connection, list(self._changes(ready, now)), at)
+        apply_and_revise(connection, list(self._changes(ready, now)), at)
         made = {id(plan): self._derive(connection, plan, now, at) for plan in ready if plan.made is not None}
         done = [Done(plan, made.get(id(plan))) for plan in ready]
         return [each for each in done if each.plan.made is None or each.memory is not None]

@@ -29,6 +29,7 @@ from recollect.parts.drafts import (
     told,
     without_secrets,
 )
+from recollect.parts.meanwhile import Meanwhile
 from recollect.parts.reading import Read, Reader, said_in, unspoken_notes
 from recollect.storage import ledger
 from recollect.storage.base import Add, Change, Draft, Say
@@ -82,7 +83,8 @@ class Learning:
             for each, message, pieces in zip(given, kept, read.found, strict=True)
         ]
         plan.append(self._told_by(model, call))
-        ended = self._written(plan, kept, call, model, progress)
+        meanwhile = None if read.seq is None else Meanwhile(call.scope, read.seq, call.now)
+        ended = self._written(plan, kept, call, model, meanwhile, progress)
         return _answer(_in_words(plan, ended, read), model)
 
     def unread(self, scope: Scope, limit: int = _CATCH_UP) -> list[Turn]:
@@ -129,21 +131,27 @@ class Learning:
         kept: Sequence[Message | None],
         call: Common,
         model: _Model,
+        meanwhile: Meanwhile | None = None,
         progress: Progress | None = None,
     ) -> Iterator[Outcome]:
         """The outcomes of the drafts, in order, once everything is on disk."""
         self._vectors.attach([piece for pieces in plan for piece in pieces if isinstance(piece, Draft)], progress)
         changes = _changes(plan, kept, call)
         drafts = [isinstance(change, Add) for change in changes]
-        if model.asked or any(isinstance(each, Add) and "claims" in each.draft.notes for each in changes):
-            ended = self._store.write(lambda connection, at: _commit(connection, changes, model, at))
+        claims = any(isinstance(each, Add) and "claims" in each.draft.notes for each in changes)
+        if model.asked or claims:
+            ended = self._store.write(lambda connection, at: _commit(connection, changes, model, meanwhile, at))
         else:
-            ended = self._store.apply(changes)
+            ended = self._store.apply(changes if meanwhile is None or not any(drafts) else meanwhile.checked(changes))
         return iter([outcome for outcome, is_draft in zip(ended, drafts, strict=True) if is_draft])
 
 
-def _commit(connection: Connection, changes: Sequence[Change], model: _Model, at: int) -> list[Outcome]:
-    ended = settle(connection, apply_changes(connection, changes, at), at)
+def _commit(
+    connection: Connection, changes: Sequence[Change], model: _Model, meanwhile: Meanwhile | None, at: int
+) -> list[Outcome]:
+    news, known = (changes, {}) if meanwhile is None else meanwhile.news(connection, changes)
+    ended = settle(connection, apply_changes(connection, news, at), at)
+    ended = [known.get(place, outcome) for place, outcome in enumerate(ended)]
     if model.failure is not None:
         ledger.set_unread(connection, model.asked, str(model.failure), at)
     elif model.asked:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from recollect.arguments import check_whole
 from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.parts.believing import apply_and_revise
 from recollect.parts.drafts import Common, text_draft
 from recollect.parts.reading import importance_of, notes_on
 from recollect.parts.vectors import Vectors
@@ -108,7 +109,7 @@ class Memories:
             known = self.get(scope, memory_id)
             draft = self._vectors.attach([_patched(known, patch)])[0]
             try:
-                return _stored(self._store.apply([Edit(memory_id, known.version, draft)])[0])
+                return _stored(self._change(Edit(memory_id, known.version, draft)))
             except Conflict:
                 if attempt == _TRIES - 1:
                     raise
@@ -119,7 +120,7 @@ class Memories:
         missing = [key for key, memory in zip(ids, self._store.get(scope, ids), strict=True) if memory is None]
         if missing:
             raise NotFound(f"no memory {', '.join(map(str, missing))} in {scope}")
-        self._store.apply([Remove(scope, tuple(ids))])
+        self._change(Remove(scope, tuple(ids)))
         return len(set(ids))
 
     def associate(self, scope: Scope, association: Association) -> Association:
@@ -140,8 +141,11 @@ class Memories:
             examined, after = examined + len(page), page[-1].id
             doomed += [_cleaned(memory, now) for memory in page if _is_old(memory, now - max_age, min_importance)]
         if doomed and not dry_run:
-            self._store.apply([Remove(scope, tuple(each.id for each in doomed))])
+            self._change(Remove(scope, tuple(each.id for each in doomed)))
         return CleanupReport(examined, len(doomed), tuple(doomed), dry_run)
+
+    def _change(self, change: Edit | Remove) -> Outcome:
+        return self._store.write(lambda connection, at: apply_and_revise(connection, [change], at))[0]
 
     def _write(self, drafts: Sequence[Draft], progress: Progress | None = None) -> list[Outcome]:
         return self._store.apply([Add(draft) for draft in self._vectors.attach(drafts, progress)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -39,6 +39,8 @@ class Read:
     found: list[Found]
     known: Known = field(default_factory=NothingKnown)
     neighbours: dict[int, Memory] = field(default_factory=dict)
+    seq: int | None = None
+    """The change up to which it was compared; None when nothing was."""
 
 
 class Reader:
@@ -54,13 +56,13 @@ class Reader:
         """One list for each thing told, in order. A text is kept as it is; a message goes through the gate."""
         sayings = [saying_of(each, call.scope, call) for each in told]
         gated = [saying for each, saying in zip(told, sayings, strict=True) if self.judges(each, call)]
-        known, neighbours = self._known(gated, call) if gated else (NothingKnown(), {})
-        judged = iter(extract_each(gated, known, importance=call.importance))
+        against = self._known(gated, call) if gated else Read([])
+        judged = iter(extract_each(gated, against.known, importance=call.importance))
         found = [
             next(judged) if self.judges(each, call) else self._taken(each, saying, call)
             for each, saying in zip(told, sayings, strict=True)
         ]
-        return Read(found, known, neighbours)
+        return replace(against, found=found)
 
     def judges(self, told: Told, call: Common) -> bool:
         """Whether it goes through the gate: what passes by itself, as short-term memory does, need not be worth it."""
@@ -77,13 +79,13 @@ class Reader:
         believed = told.message is None and call.type not in PASSING
         return [candidate if believed else replace(candidate, claims=())]
 
-    def _known(self, sayings: Sequence[Saying], call: Common) -> tuple[Known, dict[int, Memory]]:
+    def _known(self, sayings: Sequence[Saying], call: Common) -> Read:
         """What could say the same: of what the scope has and still holds, the memories nearest by their words."""
         scope = call.scope
         partition = self._partitions.words(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
         words, ids = set[str](), set[int]()
         with partition.lock:
-            postings = partition.postings
+            seq, postings = partition.seq, partition.postings
             among = partition.eligible(scope.agent, scope.session, call.now.timestamp())
             for saying in sayings:
                 asked = query_terms(saying.text)
@@ -92,7 +94,8 @@ class Reader:
                 if len(held) >= SAME * len(asked):  # else no memory holds enough of its words
                     ids.update(postings.search(held[:_MOST_WORDS], _NEIGHBOURS, among=among)[0].tolist())
         memories = [memory for memory in self._store.get(scope, sorted(ids)) if memory is not None]
-        return KnownTexts(_as_said(memories, scope), words), {memory.id: memory for memory in memories}
+        known = KnownTexts(as_said(memories, scope), words)
+        return Read([], known, {memory.id: memory for memory in memories}, seq)
 
 
 def saying_of(told: Told, scope: Scope, call: Common) -> Saying:
@@ -119,7 +122,7 @@ def importance_of(text: object, call: Common) -> float:
 
 def notes_on(text: str, memory: Memory) -> dict[str, JSON]:
     """What is read from the new words of a memory, which are no longer those of its message."""
-    ((_, saying),) = _as_said([replace(memory, content=text)], Scope(memory.tenant, user=memory.user))
+    ((_, saying),) = as_said([replace(memory, content=text)], Scope(memory.tenant, user=memory.user))
     return unspoken_notes(candidate_of(saying, _NOBODY, 1.0))
 
 
@@ -128,7 +131,8 @@ def unspoken_notes(candidate: Candidate) -> dict[str, JSON]:
     return {name: note for name, note in notes_of(candidate).items() if name != "evidence"}
 
 
-def _as_said(memories: Sequence[Memory], scope: Scope) -> Iterator[tuple[int, Saying]]:
+def as_said(memories: Iterable[Memory], scope: Scope) -> Iterator[tuple[int, Saying]]:
+    """Memories as something said, by their ids."""
     for memory in memories:
         named = None if memory.speaker == memory.trust else memory.speaker
         yield memory.id, _saying("", memory.trust, named, memory.valid_from, memory.content, scope)

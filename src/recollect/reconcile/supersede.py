@@ -2,6 +2,10 @@
 
 A subject has one value of a single-valued attribute at a time: of two, the one that became true later holds. A source
 of lower trust never replaces what a source of higher trust said, so a document cannot correct the user.
+
+What holds follows from the claims that are there, each compared in its turn with those before it, and from nothing
+else. So when a claim is taken away, `replay` of the rest says what holds now: what only that one ended holds again, and
+what another one would have ended as well has ended with that other one.
 """
 
 from __future__ import annotations
@@ -45,6 +49,74 @@ class Decision:
     """The stored claim that it repeats, or that contradicts it."""
 
 
+@dataclass(frozen=True, slots=True)
+class MadeBy:
+    """A claim as it was made, and the memory that makes it."""
+
+    memory: int
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """When a claim stopped being true, and the memory that says so."""
+
+    at: datetime
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What became of claims, one place for each in their order."""
+
+    ends: list[Ending | None]
+    conflicts: set[tuple[int, int]]
+    """The memory that contradicts, and the one of higher trust that it contradicts."""
+
+
+def replay(made: Sequence[MadeBy]) -> Replayed:
+    """What becomes of the claims on one question, made in this order. The claims of one memory never end each other."""
+    done = Replayed([None] * len(made), set())
+    board = _Board(made)
+    for number, each in enumerate(made):
+        decision = decide(each.claim, board.beside(each))
+        if decision.action == "supersede" and decision.ends_at is not None:
+            for ended in decision.ends:
+                done.ends[ended] = Ending(decision.ends_at, each.memory)
+                board.take_off(ended)
+        elif decision.action == "past" and decision.of is not None and decision.valid_to is not None:
+            done.ends[number] = Ending(decision.valid_to, made[decision.of].memory)
+        elif decision.action == "conflict" and decision.of is not None:
+            done.conflicts.add((each.memory, made[decision.of].memory))
+        if done.ends[number] is None and each.claim.valid_to is None:
+            board.put(number)
+    return done
+
+
+class _Board:
+    """The claims that hold so far, found by their value: of a thousand things somebody likes, few are compared."""
+
+    def __init__(self, made: Sequence[MadeBy]) -> None:
+        self._made = made
+        self._singles: set[int] = set()
+        self._by_value: dict[str, set[int]] = {}
+
+    def beside(self, new: MadeBy) -> list[KnownClaim]:
+        """What could speak for or against a claim, oldest first."""
+        near = self._by_value.get(_folded(new.claim.value), set()) | (self._singles if new.claim.single else set())
+        return [KnownClaim(n, self._made[n].claim) for n in sorted(near) if self._made[n].memory != new.memory]
+
+    def put(self, number: int) -> None:
+        claim = self._made[number].claim
+        self._by_value.setdefault(_folded(claim.value), set()).add(number)
+        if claim.single:
+            self._singles.add(number)
+
+    def take_off(self, number: int) -> None:
+        self._by_value[_folded(self._made[number].claim.value)].discard(number)
+        self._singles.discard(number)
+
+
 def decide_all(claims: Iterable[Claim], known: Sequence[KnownClaim]) -> list[Decision]:
     """A decision for each claim, in order; what one call says twice is decided twice, against the store alone."""
     return [decide(claim, known) for claim in claims]
@@ -71,6 +143,8 @@ def _against(claim: Claim, against: Sequence[KnownClaim]) -> Decision:
     if stronger is not None:
         return Decision("conflict", claim, f"claim {stronger.id} comes from a source of higher trust", of=stronger.id)
     later = [each for each in against if _moment(each.claim) > _moment(claim)]
+    if later and claim.valid_to is not None:
+        return Decision("add", claim, "it says itself until when it was true")
     if later:
         first = min(later, key=lambda each: _moment(each.claim))
         return Decision("past", claim, f"claim {first.id} is newer", valid_to=first.claim.valid_from, of=first.id)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
@@ -20,10 +21,11 @@ from recollect.storage.rows import (
     micros_or_none,
     to_micros,
 )
-from recollect.storage.schema import lineage, memories, revisions
+from recollect.storage.schema import associations, claims, lineage, memories, revisions
 from recollect.types import Memory, MemoryType, Outcome, Scope
 
 _CHUNK = 500
+_Id = TypeVar("_Id")
 _M = memories.c
 _L = lineage.c
 _R = revisions.c
@@ -58,8 +60,32 @@ def supersede(connection: Connection, change: Supersede, at: int) -> Outcome:
     ids = _mark(connection, change.scope, wanted, [_M.superseded_by.is_(None)], values)
     if change.merged and ids:
         _insert_lineage(connection, change.by, ids, "merged")
+        leave_claims_to_others(connection, ids)
     log_touched(connection, "supersede", [*ids, *made_from(connection, ids)], at)
     return Outcome("stored", None, f"{len(ids)} superseded")
+
+
+def set_end(connection: Connection, memory_id: int, end: tuple[datetime | None, int | None], at: int) -> None:
+    """When a memory stopped to be true and what took its place; with twice None it holds again."""
+    moment, by = end
+    values = {"valid_to": micros_or_none(moment), "superseded_by": by}
+    connection.execute(update(memories).where(_M.id == memory_id).values(values))
+    op = "reopen" if by is None else "supersede"
+    log_touched(connection, op, [memory_id, *made_from(connection, [memory_id])], at)
+
+
+def unlink(connection: Connection, pairs: Collection[tuple[int, int]], kind: str) -> None:
+    """Takes the associations of one kind between these memories away, each in its direction."""
+    a = associations.c
+    for memory_id, related_id in pairs:
+        mine = (a.memory_id == memory_id, a.related_memory_id == related_id, a.relationship_type == kind)
+        connection.execute(delete(associations).where(*mine))
+
+
+def leave_claims_to_others(connection: Connection, ids: Sequence[int]) -> None:
+    """What another memory repeats, that one claims."""
+    for part in chunked(ids):
+        connection.execute(delete(claims).where(claims.c.memory_id.in_(part)))
 
 
 def pin(connection: Connection, change: Pin) -> Outcome:
@@ -97,7 +123,7 @@ def read_lineage(connection: Connection, scope: Scope, ids: Sequence[int]) -> li
     return [Derivation(derived, source, kind) for derived, source, kind in sorted(found)]  # type: ignore[arg-type]
 
 
-def chunked(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+def chunked(ids: Sequence[_Id]) -> Iterator[Sequence[_Id]]:
     """The ids in pieces that fit one statement."""
     return (ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK))
 

@@ -13,8 +13,10 @@ from sqlalchemy.schema import DefaultClause
 
 from recollect.storage import adding
 from recollect.storage.base import Draft
-from recollect.storage.claims import index_claims
+from recollect.storage.claims import ENDED_BY, index_claims, without_enders
+from recollect.storage.lifecycle import leave_claims_to_others
 from recollect.storage.records import LINKS
+from recollect.storage.rows import to_json
 from recollect.storage.schema import memories, memory_text, messages, sessions
 from recollect.storage.tables import free_id, insert_rows
 from recollect.text import content_hash
@@ -83,6 +85,8 @@ def load_links(connection: Connection, kind: str, rows: Sequence[Mapping[str, An
     """How many there are now that were not there before; a known one stays as it is."""
     table, _ = LINKS[kind]
     statement = upsert(table).on_conflict_do_nothing()
+    if kind == "lineage":
+        leave_claims_to_others(connection, [row["source_id"] for row in rows if row["kind"] == "merged"])
     return sum(connection.execute(statement, _complete(table, row)).rowcount for row in rows)
 
 
@@ -99,9 +103,10 @@ def load_sessions(connection: Connection, tenant: str, rows: Sequence[Mapping[st
 
 
 def supersede(connection: Connection, pairs: Mapping[int, int]) -> None:
-    """memory → the one that took its place, once both are there."""
+    """memory → the one that took its place, once both are there; one that holds again by now is left alone."""
     for old, new in pairs.items():
-        connection.execute(update(memories).where(_M.id == old).values(superseded_by=new))
+        ended = (_M.id == old, _M.valid_to.is_not(None))
+        connection.execute(update(memories).where(*ended).values(superseded_by=new))
 
 
 def _mark(row: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -129,9 +134,11 @@ def _insert_memories(
 ) -> None:
     if not fresh:
         return
+    # Numbers of memories that may not be here yet are left out; the importer names them when all are.
     rows = [
         _complete(memories, row)
         | {"id": number, "superseded_by": None, "message_seq": spoken.get(row.get("message_seq") or 0)}
+        | ({"notes": to_json(without_enders(json.loads(row["notes"])))} if ENDED_BY in row.get("notes", "") else {})
         for number, row, _ in fresh
     ]
     adding.insert_memories(connection, tuple(rows[0]), [tuple(row.values()) for row in rows])

@@ -123,10 +123,7 @@ def in_partition(key: PartitionKey) -> list[ColumnElement[bool]]:
 
 def select_by_ids(scope: Scope, ids: Sequence[int]) -> tuple[str, list[str]]:
     """Memories of a scope by their ids, as the driver takes it: the hottest statement of all."""
-    named = {"tenant": scope.tenant, "agent": scope.agent, "session": scope.session}
-    if scope.user is not ANY:
-        named["user"] = name(scope.user)
-    given = {column: value for column, value in named.items() if value is not None}
+    given = names_in(scope)
     # The ids are one parameter, so that the statement is the same, and known, however many they are.
     return _select_by_ids(tuple(given)), [*given.values(), to_json(list(ids))]
 
@@ -134,8 +131,20 @@ def select_by_ids(scope: Scope, ids: Sequence[int]) -> tuple[str, list[str]]:
 @cache
 def _select_by_ids(columns: tuple[str, ...]) -> str:
     wanted = ", ".join(f'"{column.name}"' for column in MEMORY_COLUMNS)
-    inside = " AND ".join(f'"{column}" = ?' for column in columns)
-    return f"SELECT {wanted} FROM memories WHERE {inside} AND id IN (SELECT value FROM json_each(?))"
+    return f"SELECT {wanted} FROM memories WHERE {all_named(columns)} AND id IN (SELECT value FROM json_each(?))"
+
+
+def names_in(scope: Scope) -> dict[str, str]:
+    """The columns that a scope names, with their values: tenant and user always, agent and session when named."""
+    named = {"tenant": scope.tenant, "agent": scope.agent, "session": scope.session}
+    if scope.user is not ANY:
+        named["user"] = name(scope.user)
+    return {column: value for column, value in named.items() if value is not None}
+
+
+def all_named(columns: Sequence[str]) -> str:
+    """The condition that these columns of memories have the values given in their order."""
+    return " AND ".join(f'memories."{column}" = ?' for column in columns)
 
 
 def owned_by(scope: Scope) -> list[ColumnElement[bool]]:

@@ -22,7 +22,7 @@ from recollect.storage.connections import Connections, Durability
 from recollect.storage.driver import Driver
 from recollect.storage.faults import translated
 from recollect.storage.rows import to_micros
-from recollect.storage.writing import Work, do_all
+from recollect.storage.writing import Checked, Work, do_all
 from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope
 
 _R = TypeVar("_R")
@@ -76,7 +76,7 @@ class SQLiteStore:
         if self._temporary is not None:
             self._temporary.cleanup()
 
-    def apply(self, changes: Sequence[Change]) -> list[Outcome]:
+    def apply(self, changes: Sequence[Change] | Checked) -> list[Outcome]:
         """All changes in one commit, which writers of other threads may share; on disk when this returns."""
         return self._shared_commits().submit(changes) if changes else []
 

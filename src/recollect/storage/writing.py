@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias, assert_never
@@ -20,23 +20,61 @@ from recollect.types import Outcome, Scope
 
 _CHUNK = 500
 
-Work: TypeAlias = Sequence[Change] | Callable[[Connection, int], Any]
+News: TypeAlias = tuple[Sequence[Change], dict[int, Outcome]]
+"""Changes, and the outcomes of those among them, by their place, that have ended otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Changes that are looked at once more inside the transaction, when all that came before is written."""
+
+    changes: Sequence[Change]
+    owner: tuple[str, str]
+    """The tenant and the user whose memories they are compared with."""
+    check: Callable[[Connection, Sequence[Change]], News]
+
+
+Work: TypeAlias = Sequence[Change] | Checked | Callable[[Connection, int], Any]
 """What one writer hands in: changes to memories, or a function of the connection and the time in microseconds."""
 
 
 def do_all(connection: Connection, works: Sequence[Work], at: int) -> list[Any]:
     """One result a work, in order. Changes of writers that stand together are applied together."""
     results: list[Any] = []
-    for _, run in groupby(works, key=callable):
-        results += _do_run(connection, list(run), at)
+    for run in _runs(works):
+        results += _do_run(connection, run, at)
     return results
+
+
+def _runs(works: Sequence[Work]) -> Iterator[list[Work]]:
+    """The works that can be done together. What is checked must see what its user's other writers have written."""
+    for _, same in groupby(works, key=lambda work: (callable(work), isinstance(work, Checked))):
+        run: list[Work] = []
+        owners: set[tuple[str, str]] = set()
+        for work in same:
+            if isinstance(work, Checked):
+                if work.owner in owners:
+                    yield run
+                    run, owners = [], set()
+                owners.add(work.owner)
+            run.append(work)
+        yield run
 
 
 def _do_run(connection: Connection, works: Sequence[Work], at: int) -> list[Any]:
     functions = [work(connection, at) for work in works if callable(work)]
-    lists = [work for work in works if not callable(work)]
-    outcomes = iter(apply_changes(connection, [change for work in lists for change in work], at))
-    return functions or [[next(outcomes) for _ in work] for work in lists]
+    lists = [_news(connection, work) for work in works if not callable(work)]
+    outcomes = iter(apply_changes(connection, [change for changes, _ in lists for change in changes], at))
+    ended = [[next(outcomes) for _ in changes] for changes, _ in lists]
+    otherwise = [known for _, known in lists]
+    return functions or [
+        [known.get(place, outcome) for place, outcome in enumerate(of)]
+        for of, known in zip(ended, otherwise, strict=True)
+    ]
+
+
+def _news(connection: Connection, work: Sequence[Change] | Checked) -> News:
+    return work.check(connection, work.changes) if isinstance(work, Checked) else (work, {})
 
 
 def apply_changes(connection: Connection, wanted: Sequence[Change], at: int) -> list[Outcome]:

@@ -71,6 +71,17 @@ def test_forget_can_be_tried_dry_and_wants_a_yes(recollect: Recollect) -> None:
     assert b"tea with milk" not in recollect.database.read_bytes()
 
 
+def test_history_tells_what_holds_and_what_took_its_place(recollect: Recollect) -> None:
+    [old] = _add(recollect, "I live in Berlin.")
+    [new] = _add(recollect, "I live in Paris.")
+    shown = recollect("history", str(old), "-u", "ann").stdout
+    assert "city: Berlin" in shown
+    assert "superseded by" in shown
+    assert "I live in Paris." in shown
+    assert "superseded by" in recollect("show", str(old), "-u", "ann").stdout
+    assert "supersedes" in recollect("show", str(new), "-u", "ann").stdout
+
+
 def test_history_shows_what_a_memory_was(recollect: Recollect) -> None:
     [memory_id] = _add(recollect, "Ann likes tea")
     recollect.json("edit", str(memory_id), "--content", "Ann likes coffee", "-u", "ann")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,19 @@ def _bad_execution(lines: list[str]) -> list[str]:
     return [line.replace('"record":{', '"record":[{').replace('},"recorded', '}],"recorded') for line in lines]
 
 
+def _bad_claim(lines: list[str]) -> list[str]:
+    return [line.replace('"subject":', '"object":') for line in lines]
+
+
+def _no_claim(lines: list[str]) -> list[str]:
+    return [line.replace('"claims":[', '"claims":[7,') for line in lines]
+
+
+def _claim_of_no_zone(lines: list[str]) -> list[str]:
+    claimed = re.compile(r'"valid_from":"[^"]*",("valid_to":null,"holds")')
+    return [claimed.sub(r'"valid_from":"2026-01-01T00:00:00",\1', line) for line in lines]
+
+
 def _without_an_execution(lines: list[str]) -> list[str]:
     return [line for line in lines if '"status":"failed"' not in line]
 
@@ -196,6 +210,9 @@ def _no_header(lines: list[str]) -> list[str]:
         _bad_number,
         _bad_role,
         _bad_execution,
+        _bad_claim,
+        _no_claim,
+        _claim_of_no_zone,
         _without_an_execution,
         _not_json,
         _newer,

@@ -3,10 +3,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from recollect.extraction.base import Claim
-from recollect.reconcile.supersede import KnownClaim, decide, decide_all
+from recollect.reconcile.supersede import Ending, KnownClaim, MadeBy, decide, decide_all, replay
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)
+JULY = datetime(2023, 7, 1, tzinfo=UTC)
 
 
 def claim(
@@ -45,6 +46,11 @@ def test_what_used_to_be_ends_nothing() -> None:
     assert decide(claim("Rome", JUNE, valid_to=JUNE), [BERLIN]).action == "add"
 
 
+def test_what_names_its_own_end_keeps_it() -> None:
+    before = MAY - timedelta(days=90)
+    assert decide(claim("Rome", before, valid_to=before + timedelta(days=9)), [BERLIN]).action == "add"
+
+
 def test_a_source_of_lower_trust_never_corrects_the_user() -> None:
     decision = decide(claim("Lisbon", JUNE, trust="assistant"), [BERLIN])
     assert (decision.action, decision.of, decision.ends) == ("conflict", 1, ())
@@ -78,3 +84,28 @@ def test_others_and_what_has_ended_do_not_matter() -> None:
 def test_each_claim_has_its_decision_in_order() -> None:
     decisions = decide_all([claim("Berlin"), claim("Lisbon", JUNE), claim("Bo", attribute="name")], [BERLIN])
     assert [decision.action for decision in decisions] == ["repeat", "supersede", "add"]
+
+
+class TestReplay:
+    def test_each_is_ended_by_the_next(self) -> None:
+        chain = [MadeBy(1, claim("Berlin")), MadeBy(2, claim("Lisbon", JUNE)), MadeBy(3, claim("Rome", JULY))]
+        assert replay(chain).ends == [Ending(JUNE, 2), Ending(JULY, 3), None]
+        assert replay([chain[0], chain[2]]).ends == [Ending(JULY, 3), None]
+        assert replay(chain[:2]).ends == [Ending(JUNE, 2), None]
+
+    def test_what_is_told_late_is_past(self) -> None:
+        late = [MadeBy(1, claim("Lisbon", JUNE)), MadeBy(2, claim("Berlin"))]
+        assert replay(late).ends == [None, Ending(JUNE, 1)]
+
+    def test_a_contradiction_names_both(self) -> None:
+        done = replay([MadeBy(1, claim("Berlin")), MadeBy(2, claim("Lisbon", JUNE, trust="tool"))])
+        assert (done.ends, done.conflicts) == ([None, None], {(2, 1)})
+
+    def test_one_memory_never_ends_its_own_claims(self) -> None:
+        assert replay([MadeBy(1, claim("Berlin")), MadeBy(1, claim("Lisbon", JUNE))]).ends == [None, None]
+
+    def test_of_many_values_only_the_denied_one_ends(self) -> None:
+        likes = [MadeBy(n, claim(str(n), attribute="likes", single=False)) for n in range(50)]
+        denied = MadeBy(99, claim("7", JUNE, attribute="likes", single=False, holds=False))
+        ends = replay([*likes, denied]).ends
+        assert [n for n, end in enumerate(ends) if end is not None] == [7]
