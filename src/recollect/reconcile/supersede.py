@@ -6,7 +6,7 @@ of lower trust never replaces what a source of higher trust said, so a document 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
@@ -43,11 +43,6 @@ class Decision:
     valid_to: datetime | None = None
     of: int | None = None
     """The stored claim that it repeats, or that contradicts it."""
-
-
-def decide_all(claims: Iterable[Claim], known: Sequence[KnownClaim]) -> list[Decision]:
-    """A decision for each claim, in order; what one call says twice is decided twice, against the store alone."""
-    return [decide(claim, known) for claim in claims]
 
 
 def decide(claim: Claim, known: Sequence[KnownClaim]) -> Decision:
