@@ -13,7 +13,7 @@ import httpx2
 
 from recollect.arguments import check_whole
 from recollect.client import calls, care, flows
-from recollect.client.call import owner, query
+from recollect.client.call import as_sent, query
 from recollect.client.log import open_conversation
 from recollect.client.rebuild import build
 from recollect.client.sending import sent
@@ -140,7 +140,9 @@ class MemoryManager:
         """Messages, memories and associations as a file of JSON lines; all users' take the admin scope."""
         draft = Path(target).with_name(f"{Path(target).name}.part")
         try:
-            self._transport.download("/v1/export", query(owner(agent, user, session)), draft)
+            self._transport.download(
+                "/v1/export", query(as_sent({"agent": agent, "user": user, "session": session})), draft
+            )
             report = export_report(draft, Path(target), progress)
             draft.replace(target)
         finally:
