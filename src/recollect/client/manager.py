@@ -20,6 +20,7 @@ from recollect.client.sending import sent
 from recollect.client.transfer import export_report
 from recollect.client.transport import Transport
 from recollect.conversation.memory import ConversationMemory
+from recollect.conversation.shelf import Shelf
 from recollect.parts.importing import ImportReport
 from recollect.parts.transfer import ExportReport
 from recollect.types import ANY, AnyUser, ArmScore, Progress, Recall
@@ -37,7 +38,7 @@ class MemoryManager:
         client: httpx2.Client | None = None,
     ) -> None:
         self._transport = Transport(url, api_key, timeout, client)
-        self._conversations: dict[tuple[str | None, str | None, str | None], ConversationMemory] = {}
+        self._conversations: Shelf[tuple[str | None, str | None, str | None]] = Shelf()
 
     def __enter__(self) -> Self:
         return self
@@ -104,9 +105,8 @@ class MemoryManager:
     ) -> ConversationMemory:
         """The conversation of an agent, with a user or in a session where named: the same object at each call."""
         whose = (agent_name, user, session)
-        if whose not in self._conversations:
-            self._conversations[whose] = open_conversation(self._transport, *whose)
-        return self._conversations[whose]
+        known = self._conversations.get(whose)
+        return self._conversations.hold(whose, open_conversation(self._transport, *whose) if known is None else known)
 
     @contextmanager
     def run(self, agent_name: str) -> Iterator[ConversationMemory]:
