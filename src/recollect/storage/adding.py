@@ -21,11 +21,9 @@ from recollect.storage.rows import (
     to_micros,
 )
 from recollect.storage.schema import changes, lineage, memories, memory_text, vectors
-from recollect.storage.tables import free_id, insert_rows
+from recollect.storage.tables import chunked, free_id, insert_rows
 from recollect.text import content_hash
 from recollect.types import Memory, Outcome
-
-_CHUNK = 500
 
 Kind: TypeAlias = Literal["once", "message", "text"]
 Identity: TypeAlias = tuple[Kind, str, str, str, str, str | bytes | tuple[str, bytes]]
@@ -98,8 +96,8 @@ def _look_up(connection: Connection, marks: Sequence[Identity], at: int) -> dict
     known: dict[Identity, Memory] = {}
     for kind, column in columns.items():
         values = list({_looked_up(mark) for mark in marks if mark[0] == kind})
-        for start in range(0, len(values), _CHUNK):
-            found = select(*MEMORY_COLUMNS, column).where(column.in_(values[start : start + _CHUNK]))
+        for part in chunked(values):
+            found = select(*MEMORY_COLUMNS, column).where(column.in_(part))
             if kind == "text":
                 found = found.where(memories.c.message_id.is_(None), _still_true(at))
             for row in connection.execute(found):

@@ -14,7 +14,6 @@ from recollect.storage import conversations
 from recollect.storage.adding import insert_changes
 from recollect.storage.connections import Fetch
 from recollect.storage.filters import passing
-from recollect.storage.lifecycle import chunked
 from recollect.storage.rows import in_scope, within
 from recollect.storage.schema import (
     associations,
@@ -27,6 +26,7 @@ from recollect.storage.schema import (
     sessions,
     vectors,
 )
+from recollect.storage.tables import chunked
 from recollect.types import EVERYTHING, Filter, Scope
 
 PENDING: Final = "erasure:pending"

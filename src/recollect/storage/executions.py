@@ -14,6 +14,7 @@ from recollect.errors import Incompatible
 from recollect.storage.audit import Chain, KeyRing, same
 from recollect.storage.rows import to_micros
 from recollect.storage.schema import execution_heads, executions
+from recollect.storage.tables import chunked
 from recollect.types import JSON
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ _E = executions.c
 COLUMNS = (
     _E.number, _E.id, _E.agent, _E.workflow, _E.session, _E.status, _E.duration_ms, _E.record, _E.recorded_at,
 )  # fmt: skip
-_CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +162,8 @@ def _values(row: ExecutionRow) -> dict[str, Any]:
 
 def _known(connection: Connection, tenant: str, ids: Sequence[str]) -> set[str]:
     known: set[str] = set()
-    for start in range(0, len(ids), _CHUNK):
-        wanted = select(_E.id).where(_E.tenant == tenant, _E.id.in_(ids[start : start + _CHUNK]))
-        known.update(connection.scalars(wanted))
+    for part in chunked(ids):
+        known.update(connection.scalars(select(_E.id).where(_E.tenant == tenant, _E.id.in_(part))))
     return known
 
 

@@ -13,14 +13,13 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from recollect.storage.base import Say, StoredMessage
 from recollect.storage.rows import from_micros, name, to_json, to_micros, within
 from recollect.storage.schema import messages, unread
-from recollect.storage.tables import free_id, insert_rows
+from recollect.storage.tables import chunked, free_id, insert_rows
 from recollect.types import Outcome, Scope
 
 Turn: TypeAlias = tuple[Scope, StoredMessage]
 Place: TypeAlias = tuple[str, str, str, str, str]
 """Tenant, agent, user, session and message id."""
 
-_CHUNK = 500
 _M = messages.c
 _TURNS = select(_M.seq, _M.content, _M.tenant, _M.agent, _M.user, _M.session, _M.message_id).where(_M.place.is_(None))
 
@@ -61,9 +60,8 @@ class Ledger:
             insert_rows(self._connection, messages.name, _COLUMNS, self._fresh)
 
     def _read(self, places: set[Place]) -> None:
-        ids = list({place[4] for place in places})
-        for start in range(0, len(ids), _CHUNK):
-            for row in self._connection.execute(_TURNS.where(_M.message_id.in_(ids[start : start + _CHUNK]))):
+        for part in chunked(list({place[4] for place in places})):
+            for row in self._connection.execute(_TURNS.where(_M.message_id.in_(part))):
                 self._numbers[tuple(row[2:])], self._words[tuple(row[2:])] = row[0], row[1]
 
 

@@ -21,9 +21,10 @@ from recollect.storage.rows import (
     to_micros,
 )
 from recollect.storage.schema import lineage, memories, revisions
+from recollect.storage.tables import chunked
 from recollect.types import Memory, MemoryType, Outcome, Scope
 
-_CHUNK = 500
+_PAGE = 500
 _M = memories.c
 _L = lineage.c
 _R = revisions.c
@@ -97,11 +98,6 @@ def read_lineage(connection: Connection, scope: Scope, ids: Sequence[int]) -> li
     return [Derivation(derived, source, kind) for derived, source, kind in sorted(found)]  # type: ignore[arg-type]
 
 
-def chunked(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """The ids in pieces that fit one statement."""
-    return (ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK))
-
-
 def _mark(
     connection: Connection,
     scope: Scope,
@@ -159,7 +155,7 @@ def made_from(connection: Connection, ids: Sequence[int]) -> list[int]:
 def read_stock(connection: Connection, scope: Scope) -> Iterator[tuple[Memory, int, int | None]]:
     """Every memory of a scope, archived ones too, with how often and when it was last recalled, by id."""
     wanted = select(*MEMORY_COLUMNS, _M.access_count, _M.accessed_at).where(*in_scope(scope)).order_by(_M.id)
-    for row in connection.execute(wanted.execution_options(yield_per=_CHUNK)):
+    for row in connection.execute(wanted.execution_options(yield_per=_PAGE)):
         yield memory_from_row(row), row[-2], row[-1]
 
 

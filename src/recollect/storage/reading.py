@@ -16,12 +16,12 @@ from recollect.storage.filters import passing
 from recollect.storage.lifecycle import only_repeats
 from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, name, owned_by, select_by_ids, to_json
 from recollect.storage.schema import associations, memories
+from recollect.storage.tables import chunked
 from recollect.types import ANY, Association, Filter, IntArray, Memory, Related, Scope
 
 if TYPE_CHECKING:
     from sqlalchemy import Select
 
-_CHUNK = 500
 _MICROS = 1e6
 _NEVER = float("inf")
 HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
@@ -75,8 +75,7 @@ def related_memories(
 
 def _links(connection: Connection, ids: Sequence[int], kind: str | None) -> Iterator[Association]:
     a = associations.c
-    for start in range(0, len(ids), _CHUNK):
-        part = ids[start : start + _CHUNK]
+    for part in chunked(ids):
         wanted = select(associations).where(or_(a.memory_id.in_(part), a.related_memory_id.in_(part)))
         if kind is not None:
             wanted = wanted.where(a.relationship_type == kind)

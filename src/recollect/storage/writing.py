@@ -16,9 +16,8 @@ from recollect.storage.base import Add, Archive, Change, Derive, Edit, Link, Pin
 from recollect.storage.claims import index_claims, owner_of
 from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by
 from recollect.storage.schema import associations, memories, memory_text, messages, vectors
+from recollect.storage.tables import chunked
 from recollect.types import Outcome, Scope
-
-_CHUNK = 500
 
 Work: TypeAlias = Sequence[Change] | Callable[[Connection, int], Any]
 """What one writer hands in: changes to memories, or a function of the connection and the time in microseconds."""
@@ -126,11 +125,9 @@ def _edit(connection: Connection, change: Edit, at: int) -> Outcome:
 
 
 def _remove(connection: Connection, change: Remove, at: int) -> Outcome:
-    gone: list[_Doomed] = []
-    for start in range(0, len(change.ids), _CHUNK):
-        gone += _doomed(connection, change.scope, change.ids[start : start + _CHUNK])
-    for start in range(0, len(gone), _CHUNK):
-        _delete_rows(connection, gone[start : start + _CHUNK])
+    gone = [row for part in chunked(change.ids) for row in _doomed(connection, change.scope, part)]
+    for part in chunked(gone):
+        _delete_rows(connection, part)
     adding.insert_changes(connection, "remove", [(row.id, row.tenant, row.user) for row in gone], at)
     lifecycle.log_touched(connection, "remove", lifecycle.made_from(connection, [row.id for row in gone]), at)
     return Outcome("stored", None, f"{len(gone)} removed")
