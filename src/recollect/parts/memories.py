@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from recollect.arguments import check_whole
-from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.errors import Conflict, InvalidInput
 from recollect.parts.drafts import Common, text_draft
 from recollect.parts.reading import importance_of, notes_on
 from recollect.parts.vectors import Vectors
-from recollect.storage.base import Add, Draft, Edit, Link, Remove
+from recollect.storage.base import Add, Draft, Edit, Link, Remove, no_memory
 from recollect.text import clean_text, content_hash, lexical_keys
 from recollect.types import (
     JSON,
@@ -86,7 +86,7 @@ class Memories:
     def get(self, scope: Scope, memory_id: int) -> Memory:
         memory = self._store.get(scope, [memory_id])[0]
         if memory is None or _expired(memory, self._clock()):
-            raise NotFound(f"no memory {memory_id} in {scope}")
+            raise no_memory(scope, memory_id)
         return memory
 
     def page(self, scope: Scope, where: Filter, limit: int, after: int) -> list[Memory]:
@@ -118,7 +118,7 @@ class Memories:
         """Removes all of them, or none when one is not there."""
         missing = [key for key, memory in zip(ids, self._store.get(scope, ids), strict=True) if memory is None]
         if missing:
-            raise NotFound(f"no memory {', '.join(map(str, missing))} in {scope}")
+            raise no_memory(scope, *missing)
         self._store.apply([Remove(scope, tuple(ids))])
         return len(set(ids))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias
 
+from recollect.errors import NotFound
 from recollect.types import (
     EVERYTHING,
     JSON,
@@ -185,6 +186,11 @@ class Derivation(Record):
     source_id: int
     """It may be gone by now."""
     kind: DerivationKind
+
+
+def no_memory(scope: Scope, *ids: int) -> NotFound:
+    """What is raised for ids that a scope does not have."""
+    return NotFound(f"no memory {', '.join(map(str, ids))} in {scope}")
 
 
 class MemoryStore(Protocol):

@@ -9,9 +9,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from recollect.errors import NotFound
 from recollect.storage.adding import add_all, insert_changes
-from recollect.storage.base import KEPT_REVISIONS, Archive, Derivation, Derive, Pin, Revision, Supersede
+from recollect.storage.base import KEPT_REVISIONS, Archive, Derivation, Derive, Pin, Revision, Supersede, no_memory
 from recollect.storage.rows import (
     MEMORY_COLUMNS,
     from_micros,
@@ -34,7 +33,7 @@ _REVISED = (_R.version, _R.content, _R.type, _R.importance, _R.source, _R.metada
 def derive(connection: Connection, change: Derive, at: int) -> Outcome:
     """A new memory and its lineage; one that was derived before is a duplicate, its lineage as it was."""
     owner = Scope(change.draft.scope.tenant, user=change.draft.scope.user)
-    _require(connection, owner, change.sources)
+    require(connection, owner, change.sources)
     outcome = add_all(connection, [change.draft], at)[0]
     if outcome.status == "stored" and outcome.memory is not None and change.sources:
         _insert_lineage(connection, outcome.memory.id, change.sources, change.kind)
@@ -50,7 +49,7 @@ def archive(connection: Connection, change: Archive, at: int) -> Outcome:
 
 
 def supersede(connection: Connection, change: Supersede, at: int) -> Outcome:
-    _require(connection, change.scope, [change.by])
+    require(connection, change.scope, [change.by])
     ended = to_micros(change.at)
     values: dict[str, Any] = {"superseded_by": change.by, "valid_to": func.coalesce(_M.valid_to, ended)}
     if change.merged:
@@ -81,7 +80,7 @@ def keep_revision(connection: Connection, memory_id: int, at: int) -> None:
 
 
 def read_revisions(connection: Connection, scope: Scope, memory_id: int) -> list[Revision]:
-    _require(connection, scope, [memory_id])
+    require(connection, scope, [memory_id])
     rows = connection.execute(select(*_REVISED).where(_R.memory_id == memory_id).order_by(_R.version))
     return [
         Revision(version, content, MemoryType(kind), importance, source, json.loads(metadata), from_micros(changed))
@@ -126,12 +125,13 @@ def _insert_lineage(connection: Connection, derived: int, sources: Sequence[int]
     connection.execute(upsert(lineage).on_conflict_do_nothing(), rows)
 
 
-def _require(connection: Connection, scope: Scope, ids: Sequence[int]) -> None:
+def require(connection: Connection, scope: Scope, ids: Sequence[int]) -> None:
+    """`NotFound` unless the scope has all of these memories."""
     found: set[int] = set()
     for part in chunked(ids):
         found.update(connection.scalars(select(_M.id).where(_M.id.in_(part), *in_scope(scope))))
     if missing := sorted(set(ids) - found):
-        raise NotFound(f"no memory {', '.join(map(str, missing))} in {scope}")
+        raise no_memory(scope, *missing)
 
 
 def only_repeats() -> ColumnElement[bool]:

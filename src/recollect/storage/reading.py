@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, or_, select
 from sqlalchemy.dialects import sqlite
 
-from recollect.errors import Incompatible, NotFound
+from recollect.errors import Incompatible
 from recollect.storage.base import IndexRow, PartitionKey
 from recollect.storage.connections import Fetch, driver_connection, fetch_on
 from recollect.storage.filters import passing
-from recollect.storage.lifecycle import only_repeats
+from recollect.storage.lifecycle import only_repeats, require
 from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, name, owned_by, select_by_ids, to_json
 from recollect.storage.schema import associations, memories
 from recollect.storage.tables import chunked
@@ -51,9 +51,8 @@ def related_memories(
     connection: Connection, scope: Scope, memory_id: int, kind: str | None, depth: int
 ) -> list[Related]:
     """Breadth first: each memory once, at its smallest depth and by its strongest way there."""
+    require(connection, scope, [memory_id])
     fetch = fetch_on(connection)
-    if get_memories(fetch, scope, [memory_id]) == [None]:
-        raise NotFound(f"no memory {memory_id} in {scope}")
     ways: dict[int, tuple[float, str, int]] = {memory_id: (1.0, "", 0)}
     frontier = [memory_id]
     for level in range(1, depth + 1):

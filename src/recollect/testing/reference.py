@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.errors import Conflict, InvalidInput
 from recollect.storage.base import (
     KEPT_REVISIONS,
     Add,
@@ -27,6 +27,7 @@ from recollect.storage.base import (
     Say,
     StoredMessage,
     Supersede,
+    no_memory,
 )
 from recollect.testing.visible import in_scope, matches
 from recollect.types import (
@@ -353,7 +354,7 @@ def _unsay(state: _State, draft: Draft) -> None:
 def _owned(state: _State, scope: Scope, number: int) -> Memory:
     memory = state.memories.get(number)
     if memory is None or not in_scope(memory, scope):
-        raise NotFound(f"no memory {number} in {scope}")
+        raise no_memory(scope, number)
     return memory
 
 
