@@ -7,9 +7,10 @@ from typing import Any
 from recollect.arguments import check_type
 from recollect.client.call import Call, Given, answer_of, as_in, encode, field_of, query, request
 from recollect.manager import MemoryManager as Embedded
-from recollect.parts.executions import ExecutionPage, ExecutionStats, VerificationReport
+from recollect.parts.executions import ExecutionPage, ExecutionStats
 from recollect.parts.knowledge import KnowledgeReport, KnowledgeSource, documents_of
 from recollect.session.history import SessionMessage, SessionSummary
+from recollect.storage.base import VerificationReport
 from recollect.types import JSON
 
 

@@ -244,6 +244,24 @@ class HistorySource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationReport(Record):
+    """Whether all records are there, as they were written and in their order."""
+
+    ok: bool
+    checked: int
+    """How many records are sound, from the first on."""
+    problem: str | None
+    """What is wrong with the first bad one."""
+    first_bad: int | None
+    """Its number, counted from 1."""
+    head: str
+    """Note it elsewhere and hand it in later, and an older copy of the whole file is found out too."""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionKey:
     """What one derived index covers: a tenant's memories of one user, of no user, or of all."""
 
