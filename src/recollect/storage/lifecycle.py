@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, func, insert, literal, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.storage.adding import add_all, insert_changes
@@ -27,6 +28,14 @@ _PAGE = 500
 _M = memories.c
 _L = lineage.c
 _R = revisions.c
+_COUNT_ACCESS = (
+    update(memories)
+    .where(_M.id == bindparam("memory_id"))
+    .values(
+        access_count=_M.access_count + bindparam("times"),
+        accessed_at=func.max(func.coalesce(_M.accessed_at, 0), bindparam("last")),
+    )
+)
 _REVISED = (_R.version, _R.content, _R.type, _R.importance, _R.source, _R.metadata, _R.changed_at)
 
 
@@ -157,6 +166,13 @@ def read_stock(connection: Connection, scope: Scope) -> Iterator[tuple[Memory, i
     wanted = select(*MEMORY_COLUMNS, _M.access_count, _M.accessed_at).where(*in_scope(scope)).order_by(_M.id)
     for row in connection.execute(wanted.execution_options(yield_per=_PAGE)):
         yield memory_from_row(row), row[-2], row[-1]
+
+
+def count_accesses(connection: Connection, times: Mapping[int, int], last: datetime) -> None:
+    """So many more times these memories were recalled, at the latest just now."""
+    at = to_micros(last)
+    rows = [{"memory_id": key, "times": count, "last": at} for key, count in sorted(times.items())]
+    connection.execute(_COUNT_ACCESS, rows)
 
 
 def all_lineage(connection: Connection, scope: Scope) -> list[Derivation]:

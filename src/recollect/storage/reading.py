@@ -81,6 +81,13 @@ def _links(connection: Connection, ids: Sequence[int], kind: str | None) -> Iter
         yield from (Association(*row) for row in connection.execute(wanted))
 
 
+def partition_keys(connection: Connection) -> list[PartitionKey]:
+    """Every tenant and user that has memories."""
+    whose = (memories.c.tenant, memories.c.user)
+    rows = connection.execute(select(*whose).distinct().order_by(*whose))
+    return [PartitionKey(tenant, user or None) for tenant, user in rows]
+
+
 def changed_ids(connection: Connection, key: PartitionKey, since: int) -> IntArray:
     import numpy as np
 
