@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from recollect.parts import checking as checking
     from recollect.parts import conversations as conversations
     from recollect.parts import drafts as drafts
     from recollect.parts import engine as engine
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from recollect.parts import sessions as sessions
     from recollect.parts import short_term as short_term
     from recollect.parts import status as status
+    from recollect.parts import transfer as transfer
     from recollect.parts import upkeep as upkeep
     from recollect.parts import values as values
 
 _LOADED_WHEN_NAMED: Final = frozenset(
     {
+        "checking",
         "conversations",
         "drafts",
         "engine",
@@ -47,6 +50,7 @@ _LOADED_WHEN_NAMED: Final = frozenset(
         "sessions",
         "short_term",
         "status",
+        "transfer",
         "upkeep",
         "values",
     }
