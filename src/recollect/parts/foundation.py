@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -13,6 +13,7 @@ from recollect import parts
 from recollect.arguments import check_whole
 from recollect.conversation.retention import retention_policy as check_policy
 from recollect.errors import Closed
+from recollect.types import utc_now
 
 if TYPE_CHECKING:
     from recollect.conversation.retention import RetentionPolicy
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
     from recollect.types import Clock
 
 _Part = TypeVar("_Part")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class _MadeWhenAsked(Generic[_Part]):

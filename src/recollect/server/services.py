@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from recollect.aio.manager import MemoryManager
 from recollect.embedding.base import Embedder
 from recollect.errors import Closed
@@ -12,11 +10,7 @@ from recollect.server.config import ServerConfig
 from recollect.server.keys import Keys
 from recollect.server.sessions import OpenSessions
 from recollect.settings import MemoryConfig
-from recollect.types import DEFAULT_TENANT, Clock
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
+from recollect.types import DEFAULT_TENANT, Clock, utc_now
 
 
 class Services:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from recollect.errors import Conflict, Incompatible, NotFound, Unavailable
 from recollect.files import replacing, sync
+from recollect.storage.audit import key_file
 from recollect.storage.driver import load_driver
 from recollect.storage.faults import translated
 from recollect.storage.lock import FileLock
@@ -93,10 +94,6 @@ def restore(backup: Path, database: Path, *, force: bool = False) -> Backup:
 
 def checksum_file(backup: Path) -> Path:
     return backup.with_name(f"{backup.name}.sha256")
-
-
-def key_file(database: Path) -> Path:
-    return database.with_name(f"{database.name}.key")
 
 
 def _copy(connection: Connection, draft: Path, progress: Progress | None) -> None:

@@ -6,7 +6,6 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,14 +23,10 @@ from recollect.storage.faults import translated
 from recollect.storage.meta import note, noted
 from recollect.storage.rows import to_micros
 from recollect.storage.writing import Work, do_all
-from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope
+from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope, utc_now
 
 _R = TypeVar("_R")
 _ID = "store_id"
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class SQLiteStore:
