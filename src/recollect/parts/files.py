@@ -19,7 +19,7 @@ from recollect.parts.drafts import common, text_draft
 from recollect.parts.executions import ExecutionRecord, duration, text_or_none
 from recollect.parts.mirror import file_name, line
 from recollect.parts.values import as_text
-from recollect.storage.base import Add, Draft
+from recollect.storage.base import Add, Draft, walk
 from recollect.text import clean_text
 from recollect.types import ANY, JSON, Filter, Memory, MemoryType, Record, Scope
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 VALUES_FILE = "long_term_memory.json"
 RECORDS_FOLDER = "execution_records"
 _VERSION = 1
-_PAGE = 1000
 _Place: TypeAlias = str | os.PathLike[str]
 
 
@@ -79,10 +78,8 @@ def import_files(parts: Foundation, tenant: str, folder: _Place) -> FileReport:
 
 
 def _saved(parts: Foundation, tenant: str) -> Iterator[Memory]:
-    store, scope, after = parts.open().store, Scope(tenant, user=ANY), 0
-    while page := store.find(scope, Filter(types=(MemoryType.LONG_TERM,)), limit=_PAGE, after=after):
-        after = page[-1].id
-        yield from (memory for memory in page if memory.key is not None)
+    everything = walk(parts.open().store, Scope(tenant, user=ANY), Filter(types=(MemoryType.LONG_TERM,)))
+    return (memory for memory in everything if memory.key is not None)
 
 
 def _entry(memory: Memory) -> dict[str, JSON]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from recollect.arguments import SHARED_USER, check_name
 from recollect.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
 from recollect.jsonvalue import copy_json_object
-from recollect.storage.base import Add, Change, Draft, Edit, Remove
+from recollect.storage.base import Add, Change, Draft, Edit, Remove, walk
 from recollect.text import clean_text, content_hash, terms
 from recollect.types import JSON, Filter, Memory, MemoryType, Progress, Recall, Record, Scope
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _MARKDOWN: Final = (".md", ".markdown", ".mdx")
 _SUFFIXES: Final = (*_MARKDOWN, ".txt", ".text", ".rst")
 _IMPORTANCE: Final = 0.5
-_PAGE: Final = 1000
 _TRIES: Final = 5
 
 
@@ -180,11 +179,7 @@ class SharedKnowledge:
         )
 
     def _pieces(self, source: str | None) -> Iterator[Memory]:
-        store, after = self._parts.open().store, 0
-        where = Filter(sources=() if source is None else (source,))
-        while page := store.find(self.scope, where, limit=_PAGE, after=after):
-            after = page[-1].id
-            yield from page
+        return walk(self._parts.open().store, self.scope, Filter(sources=() if source is None else (source,)))
 
 
 class _Plan:

@@ -12,7 +12,7 @@ from recollect.errors import Conflict, InvalidInput
 from recollect.parts.drafts import Common, text_draft
 from recollect.parts.reading import importance_of, notes_on
 from recollect.parts.vectors import Vectors
-from recollect.storage.base import Add, Draft, Edit, Link, Remove, no_memory
+from recollect.storage.base import Add, Draft, Edit, Link, Remove, no_memory, walk
 from recollect.text import clean_text, content_hash, lexical_keys
 from recollect.types import (
     JSON,
@@ -31,7 +31,6 @@ from recollect.types import (
 if TYPE_CHECKING:
     from recollect.storage.sqlite import SQLiteStore
 
-_PAGE = 1000
 _TRIES = 5
 
 
@@ -134,11 +133,11 @@ class Memories:
 
     def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
         """Memories older than `max_age` whose importance lies below the minimum."""
-        now, examined, after, doomed = self._clock(), 0, 0, list[Cleaned]()
-        where = Filter(max_importance=min_importance)
-        while page := self._store.find(scope, where, limit=_PAGE, after=after):
-            examined, after = examined + len(page), page[-1].id
-            doomed += [_cleaned(memory, now) for memory in page if _is_old(memory, now - max_age, min_importance)]
+        now, examined, doomed = self._clock(), 0, list[Cleaned]()
+        for memory in walk(self._store, scope, Filter(max_importance=min_importance)):
+            examined += 1
+            if _is_old(memory, now - max_age, min_importance):
+                doomed.append(_cleaned(memory, now))
         if doomed and not dry_run:
             self._store.apply([Remove(scope, tuple(each.id for each in doomed))])
         return CleanupReport(examined, len(doomed), tuple(doomed), dry_run)

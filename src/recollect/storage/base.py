@@ -160,6 +160,7 @@ class Pin:
 
 Change: TypeAlias = Add | Say | Edit | Remove | Link | Derive | Archive | Supersede | Pin
 
+_PAGE: Final = 1000
 KEPT_REVISIONS: Final = 50
 """How many former versions of a memory are kept, the newest ones."""
 
@@ -223,6 +224,14 @@ class MemoryStore(Protocol):
     def by_key(self, scope: Scope, key: str) -> Memory | None:
         """The memory saved under a key by exactly this agent, user and session."""
         ...
+
+
+def walk(store: MemoryStore, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
+    """Every memory of a scope that passes, in the order of their ids, read a page at a time."""
+    after = 0
+    while page := store.find(scope, where, limit=_PAGE, after=after):
+        after = page[-1].id
+        yield from page
 
 
 class HistorySource(Protocol):
