@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from recollect.arguments import check_whole
-from recollect.errors import Conflict, InvalidInput
+from recollect.errors import InvalidInput
 from recollect.parts.drafts import Common, text_draft
 from recollect.parts.reading import importance_of, notes_on
+from recollect.parts.retrying import until_no_conflict
 from recollect.parts.vectors import Vectors
 from recollect.storage.base import Add, Draft, Edit, Link, Remove, no_memory, walk
 from recollect.text import clean_text, content_hash, lexical_keys
@@ -30,8 +31,6 @@ from recollect.types import (
 
 if TYPE_CHECKING:
     from recollect.storage.sqlite import SQLiteStore
-
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +102,13 @@ class Memories:
         """Reads, patches and writes; tries again when somebody else was faster."""
         if patch == Patch():
             raise InvalidInput("nothing to update: give content, type, source, metadata or importance")
-        for attempt in range(_TRIES):
+
+        def write() -> Memory:
             known = self.get(scope, memory_id)
             draft = self._vectors.attach([_patched(known, patch)])[0]
-            try:
-                return _stored(self._store.apply([Edit(memory_id, known.version, draft)])[0])
-            except Conflict:
-                if attempt == _TRIES - 1:
-                    raise
-        raise AssertionError("unreachable")
+            return _stored(self._store.apply([Edit(memory_id, known.version, draft)])[0])
+
+        return until_no_conflict(write)
 
     def delete(self, scope: Scope, ids: Sequence[int]) -> int:
         """Removes all of them, or none when one is not there."""
