@@ -17,6 +17,7 @@ from recollect.storage.rows import (
     memory_from_row,
     micros_or_none,
     name,
+    names_of,
     to_json,
     to_micros,
 )
@@ -72,12 +73,10 @@ def identities(draft: Draft) -> list[Identity]:
     """The marks by which this draft may already be there."""
     if draft.idempotency_key is None and draft.message is None and not draft.deduplicate:
         return []
-    scope = draft.scope
-    owner = (scope.tenant, name(scope.agent), name(scope.user))
-    place = (*owner, name(scope.session))
+    place = names_of(draft.scope)
     marks: list[Identity] = []
     if draft.idempotency_key is not None:
-        marks.append(("once", *owner, "", draft.idempotency_key))
+        marks.append(("once", *place[:3], "", draft.idempotency_key))
     if draft.message is not None:
         marks.append(("message", *place, (draft.message.message_id, draft.content_hash)))
     elif draft.deduplicate:
@@ -162,9 +161,9 @@ _COLUMNS = (
 
 def _values(memory_id: int, draft: Draft, message_seq: int | None) -> tuple[Any, ...]:
     """The values of `_COLUMNS`."""
-    scope, message = draft.scope, draft.message
+    message = draft.message
     return (
-        memory_id, scope.tenant, scope.agent or "", name(scope.user), scope.session or "", draft.key, message_seq,
+        memory_id, *names_of(draft.scope), draft.key, message_seq,
         message.message_id if message else None, message.speaker if message else None, to_micros(draft.recorded_at),
         draft.idempotency_key, *_edited_values(draft),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from recollect.storage.adding import insert_changes
 from recollect.storage.connections import Fetch
 from recollect.storage.filters import passing
 from recollect.storage.meta import note, noted, strike
-from recollect.storage.rows import in_scope, within
+from recollect.storage.rows import in_scope, scope_of, within
 from recollect.storage.schema import (
     associations,
     lineage,
@@ -157,7 +157,7 @@ def _erase_messages(connection: Connection, numbers: Collection[int]) -> None:
             if place is None:
                 loose.append(seq)
             else:
-                placed.setdefault(Scope(tenant, agent or None, user or None, session or None), []).append(place)
+                placed.setdefault(scope_of(tenant, agent, user, session), []).append(place)
         connection.execute(delete(messages).where(_S.seq.in_(loose)))
         for scope, places in placed.items():
             conversations.take_out_places(connection, scope, sorted(places))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.storage.base import Say, StoredMessage
-from recollect.storage.rows import from_micros, name, to_json, to_micros, within
+from recollect.storage.rows import from_micros, names_of, scope_of, to_json, to_micros, within
 from recollect.storage.schema import messages, unread
 from recollect.storage.tables import chunked, free_id, insert_rows
 from recollect.types import Outcome, Scope
@@ -99,11 +99,11 @@ def unread_turns(connection: Connection, scope: Scope, limit: int) -> list[Turn]
 def _turn(row: Sequence[Any]) -> Turn:
     tenant, agent, user, session, payload, message_id, role, content, said_at, speaker = row
     message = StoredMessage(message_id, role, content, from_micros(said_at), speaker, json.loads(payload))
-    return Scope(tenant, agent or None, user or None, session or None), message
+    return scope_of(tenant, agent, user, session), message
 
 
 def _place(scope: Scope, message: StoredMessage) -> Place:
-    return scope.tenant, name(scope.agent), name(scope.user), name(scope.session), message.message_id
+    return (*names_of(scope), message.message_id)
 
 
 _COLUMNS = (
@@ -115,6 +115,6 @@ _COLUMNS = (
 def _values(seq: int, scope: Scope, message: StoredMessage, recorded_at: datetime) -> tuple[Any, ...]:
     """The values of `_COLUMNS`."""
     return (
-        seq, message.message_id, scope.tenant, name(scope.agent), name(scope.user), name(scope.session), message.role,
-        message.speaker, message.content, to_json(message.payload), to_micros(message.said_at), to_micros(recorded_at),
+        seq, message.message_id, *names_of(scope), message.role, message.speaker, message.content,
+        to_json(message.payload), to_micros(message.said_at), to_micros(recorded_at),
     )  # fmt: skip

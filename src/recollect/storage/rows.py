@@ -54,6 +54,16 @@ def name(value: str | AnyUser | None) -> str:
     return value or ""
 
 
+def names_of(scope: Scope) -> tuple[str, str, str, str]:
+    """Tenant, agent, user and session as the tables hold them."""
+    return scope.tenant, name(scope.agent), name(scope.user), name(scope.session)
+
+
+def scope_of(tenant: str, agent: str, user: str, session: str) -> Scope:
+    """The scope behind what the tables hold."""
+    return Scope(tenant, agent or None, user or None, session or None)
+
+
 def memory_from_row(row: Sequence[Any]) -> Memory:
     """A `Memory` from the columns of `SELECT_MEMORY`; `Incompatible` when the row is not what was written."""
     try:
@@ -132,8 +142,8 @@ def _select_by_ids(columns: tuple[str, ...]) -> str:
 
 def owned_by(scope: Scope) -> list[ColumnElement[bool]]:
     """Exactly this tenant, agent, user and session; a name that is not set means those without one."""
-    owner = [_M.tenant == scope.tenant, _M.agent == name(scope.agent), _M.user == name(scope.user)]
-    return [*owner, _M.session == name(scope.session)]
+    columns = (_M.tenant, _M.agent, _M.user, _M.session)
+    return [column == held for column, held in zip(columns, names_of(scope), strict=True)]
 
 
 def _moment(micros: int | None) -> datetime | None:
