@@ -21,6 +21,7 @@ from recollect.client.transfer import export_report
 from recollect.client.transport import Transport
 from recollect.conversation.memory import ConversationMemory
 from recollect.conversation.shelf import Shelf
+from recollect.files import replacing
 from recollect.parts.importing import ImportReport
 from recollect.parts.transfer import ExportReport
 from recollect.types import ANY, AnyUser, ArmScore, Progress, Recall
@@ -138,16 +139,10 @@ class MemoryManager:
         progress: Progress | None = None,
     ) -> ExportReport:
         """Messages, memories and associations as a file of JSON lines; all users' take the admin scope."""
-        draft = Path(target).with_name(f"{Path(target).name}.part")
-        try:
-            self._transport.download(
-                "/v1/export", query(as_sent({"agent": agent, "user": user, "session": session})), draft
-            )
-            report = export_report(draft, Path(target), progress)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
-        return report
+        whose = query(as_sent({"agent": agent, "user": user, "session": session}))
+        with replacing(Path(target)) as draft:
+            self._transport.download("/v1/export", whose, draft)
+            return export_report(draft, Path(target), progress)
 
     def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
         """Loads an export; what is there already stays, and running it again adds nothing."""
