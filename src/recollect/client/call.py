@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
 
 from recollect.arguments import make_filter
-from recollect.client.rebuild import build
+from recollect.client import rebuild
 from recollect.errors import InvalidInput, InvalidType
 from recollect.messages.message import Message
 from recollect.types import ANY, AnyUser, Progress
@@ -59,18 +59,18 @@ def as_in(
 ) -> Callable[[Callable[[Given], Call[R]]], Callable[P, Call[R]]]:
     """Lets a request be made with the arguments of the manager's own method, whose words describe it too."""
 
-    def taking(request: Callable[[Given], Call[R]]) -> Callable[P, Call[R]]:
+    def taking(build: Callable[[Given], Call[R]]) -> Callable[P, Call[R]]:
         @functools.wraps(verb)
         def make(*args: P.args, **kwargs: P.kwargs) -> Call[R]:
-            return request(given_to(verb, *args, **kwargs))
+            return build(given_to(verb, *args, **kwargs))
 
-        make.__doc__ = request.__doc__ or verb.__doc__
+        make.__doc__ = build.__doc__ or verb.__doc__
         return make
 
     return taking
 
 
-def given_to(method: Callable[..., object], *args: object, **kwargs: object) -> Given:
+def given_to(method: Callable[..., object], /, *args: object, **kwargs: object) -> Given:
     """The arguments by the names they have in a method, which is called with something of its own first."""
     bound = _signature(method).bind(None, *args, **kwargs)
     bound.apply_defaults()
@@ -99,7 +99,7 @@ def as_sent(given: Given) -> Given:
 
 def answer_of(kind: type[R]) -> Callable[[Any], R]:
     """Reads an answer as a value of this type."""
-    return lambda answer: build(kind, answer)
+    return lambda answer: rebuild.build(kind, answer)
 
 
 def field_of(name: str) -> Callable[[Any], Any]:
