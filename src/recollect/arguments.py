@@ -144,10 +144,6 @@ def _names(value: object, what: str) -> tuple[str, ...]:
     return tuple(clean_text(name, what) for name in several)
 
 
-def _conditions(given: Mapping[str, Any]) -> tuple[Condition, ...]:
-    return tuple(condition for key, value in given.items() for condition in _tests(key, value))
-
-
 def _tests(key: str, value: object) -> list[Condition]:
     """`{"topic": "x"}` is equality, a list means any of these, a dict holds operators."""
     if isinstance(value, Mapping):

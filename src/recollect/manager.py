@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from recollect.parts.foundation import Foundation
+from recollect.parts.foundation import Brought, Foundation
 from recollect.settings import MemoryConfig, get_settings
 from recollect.text import clean_text
 from recollect.types import DEFAULT_TENANT, JSON, Clock
@@ -60,18 +60,8 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
             faiss_index_path=faiss_index_path or settings.faiss_index_path,
         )
         self._tenant = clean_text(tenant, "tenant")
-        self._parts = Foundation(
-            settings,
-            self._tenant,
-            embedder=embedder,
-            index=index,
-            llm=llm,
-            short_term=short_term,
-            clock=clock,
-            retention_policy=retention_policy,
-            max_messages=max_messages_per_agent,
-            redactor=redactor,
-        )
+        brought = Brought(embedder, index, llm, short_term, clock, retention_policy, max_messages_per_agent, redactor)
+        self._parts = Foundation(settings, self._tenant, brought)
 
     def __enter__(self) -> Self:
         self._parts.open()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, overload
 
@@ -18,6 +18,11 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 Clock: TypeAlias = Callable[[], datetime]
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (done, total) while long work goes on."""
+
+
+def utc_now() -> datetime:
+    """The clock where no other is given."""
+    return datetime.now(UTC)
 
 
 class MemoryType(StrEnum):

@@ -164,7 +164,4 @@ class MemoryManager:
     health = off_loop(_Sync.health)
 
     def _twin(self, conversation: SyncConversation) -> ConversationMemory:
-        known = self._twins.get(conversation)
-        if known is None:
-            known = self._twins[conversation] = ConversationMemory.over(conversation)
-        return known
+        return self._twins.setdefault(conversation, ConversationMemory.over(conversation))

@@ -15,7 +15,7 @@ from recollect.aio.threads import Threads, off_loop
 from recollect.errors import InvalidInput
 from recollect.messages.message import Message
 from recollect.persistence.backends import EmbeddingBackend
-from recollect.persistence.base import AnyMessage, Question, Recalled, Saved, checked_names
+from recollect.persistence.base import AnyMessage, Named, Question, Recalled, Saved
 from recollect.persistence.vector_stores import VectorStoreConfig
 from recollect.tools import Call, ToolCall, ToolMessage
 from recollect.types import Outcome
@@ -47,25 +47,8 @@ class MemoryBase(ABC):
 MemoryBase.register(ConversationMemory)
 
 
-class PersistentMemoryBase(ABC):
+class PersistentMemoryBase(Named, ABC):
     """A memory that outlives its process, awaited: two verbs for the developer, two for the agent."""
-
-    def __init__(
-        self, agent_name: str | None = None, user_name: str | None = None, session_name: str | None = None
-    ) -> None:
-        self._names = checked_names(agent_name, user_name, session_name)
-
-    @property
-    def agent_name(self) -> str | None:
-        return self._names.agent
-
-    @property
-    def user_name(self) -> str | None:
-        return self._names.user
-
-    @property
-    def session_name(self) -> str | None:
-        return self._names.session
 
     @abstractmethod
     async def record(self, messages: AnyMessage | Iterable[AnyMessage | None] | None) -> list[Outcome]:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from os import PathLike
 from types import TracebackType
 from typing import Self
+from weakref import WeakValueDictionary
 
 import httpx2
 
@@ -36,7 +37,7 @@ class MemoryManager:
         self._transport = AsyncTransport(url, api_key, timeout, client)
         # Conversations and files are worked on in threads, as in the embedded twin.
         self._blocking = sync.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
-        self._twins: dict[object, ConversationMemory] = {}
+        self._twins: WeakValueDictionary[object, ConversationMemory] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,22 +1,31 @@
-"""One request as a value: what is asked, and how the answer is read. Sending it is somebody else's work."""
+"""One request as a value: what is asked, and how the answer is read. Sending it is somebody else's work.
+
+What a verb takes is said once, by the embedded manager's own method: `as_in` makes its arguments those of the request.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
 
 from recollect.arguments import make_filter
-from recollect.client.rebuild import build
+from recollect.client import rebuild
 from recollect.errors import InvalidInput, InvalidType
 from recollect.messages.message import Message
 from recollect.types import ANY, AnyUser, Progress
 
+P = ParamSpec("P")
 R = TypeVar("R")
+Given: TypeAlias = dict[str, Any]
+"""The arguments of a call by their names, those that were left out with their defaults."""
 _READING = ("GET",)
+_signature = functools.cache(inspect.signature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +54,52 @@ class Call(Generic[R]):
         return value
 
 
-def answer_of(kind: Any) -> Callable[[Any], Any]:
+def as_in(
+    verb: Callable[Concatenate[Any, P], R],
+) -> Callable[[Callable[[Given], Call[R]]], Callable[P, Call[R]]]:
+    """Lets a request be made with the arguments of the manager's own method, whose words describe it too."""
+
+    def taking(build: Callable[[Given], Call[R]]) -> Callable[P, Call[R]]:
+        @functools.wraps(verb)
+        def make(*args: P.args, **kwargs: P.kwargs) -> Call[R]:
+            return build(given_to(verb, *args, **kwargs))
+
+        make.__doc__ = build.__doc__ or verb.__doc__
+        return make
+
+    return taking
+
+
+def given_to(method: Callable[..., object], /, *args: object, **kwargs: object) -> Given:
+    """The arguments by the names they have in a method, which is called with something of its own first."""
+    bound = _signature(method).bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    return dict(list(bound.arguments.items())[1:])
+
+
+def request(method: str, path: str, read: Callable[[Any], R], given: Given, *, total: int = 0) -> Call[R]:
+    """The request that these arguments make: in its address where it only reads, else in its body."""
+    progress, sent = given.pop("progress", None), as_sent(given)
+    if method in _READING:
+        return Call(method, path, read, params=query(sent))
+    return Call(method, path, read, encode(sent), progress=progress, total=total)
+
+
+def as_sent(given: Given) -> Given:
+    """The arguments as the server takes them. Filters are checked by the manager's own rule, in the same words."""
+    sent = dict(given)
+    if "where" in given:
+        name = "memory_types" if "memory_types" in given else "types"
+        make_filter(given["where"], given[name])
+        sent[name] = [given[name]] if isinstance(given[name], str) else listed(given[name])
+    if given.get("user") is ANY:
+        sent |= {"user": None, "all_users": True}
+    return sent
+
+
+def answer_of(kind: type[R]) -> Callable[[Any], R]:
     """Reads an answer as a value of this type."""
-    return lambda answer: build(kind, answer)
+    return lambda answer: rebuild.build(kind, answer)
 
 
 def field_of(name: str) -> Callable[[Any], Any]:
@@ -68,18 +120,6 @@ def encode(values: Mapping[str, object], *, nullable: str | None = None) -> byte
 def query(values: Mapping[str, object]) -> dict[str, str | int]:
     """The arguments that were given as they stand in an address."""
     return {key: _in_address(value) for key, value in values.items() if value is not None}
-
-
-def owner(agent: object = None, user: object = None, session: object = None) -> dict[str, object]:
-    """The scope of a call."""
-    whose: dict[str, object] = {"all_users": True} if user is ANY else {"user": user}
-    return {"agent": agent, "session": session, **whose}
-
-
-def which(where: Mapping[str, Any] | None, types: object, name: str = "types") -> dict[str, object]:
-    """The filters of a call, checked by the manager's own rule: what is wrong is named in the same words."""
-    make_filter(where, types)
-    return {name: [types] if isinstance(types, str) else listed(types), "where": where}
 
 
 def listed(values: object) -> object:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from recollect.client.call import Call, answer_of, encode, field_of, owner, query
+from recollect.client.call import Call, answer_of, encode, field_of, query
 from recollect.client.transport import Transport
 from recollect.conversation.memory import ConversationMemory
 from recollect.messages.message import Message
@@ -57,8 +58,8 @@ def open_conversation(
     transport: Transport, agent: str | None, user: str | None, session: str | None
 ) -> ConversationMemory:
     """The conversation of this scope, as long and kept as long as the server says."""
-    whose = owner(agent, user, session)
-    about = transport.send(Call("GET", "/v1/conversation", answer_of(dict[str, JSON]), params=query(whose)))
+    whose: dict[str, object] = {"agent": agent, "user": user, "session": session}
+    about = transport.send(Call("GET", "/v1/conversation", answer_of(dict[str, Any]), params=query(whose)))
     log = RemoteLog(transport, whose)
     return ConversationMemory(about["max_messages"], about["retention_policy"], log=log)
 

@@ -13,13 +13,15 @@ import httpx2
 
 from recollect.arguments import check_whole
 from recollect.client import calls, care, flows
-from recollect.client.call import owner, query
+from recollect.client.call import as_sent, query
 from recollect.client.log import open_conversation
 from recollect.client.rebuild import build
 from recollect.client.sending import sent
 from recollect.client.transfer import export_report
 from recollect.client.transport import Transport
 from recollect.conversation.memory import ConversationMemory
+from recollect.conversation.shelf import Shelf
+from recollect.files import replacing
 from recollect.parts.importing import ImportReport
 from recollect.parts.transfer import ExportReport
 from recollect.types import ANY, AnyUser, ArmScore, Progress, Recall
@@ -37,7 +39,7 @@ class MemoryManager:
         client: httpx2.Client | None = None,
     ) -> None:
         self._transport = Transport(url, api_key, timeout, client)
-        self._conversations: dict[tuple[str | None, str | None, str | None], ConversationMemory] = {}
+        self._conversations: Shelf[tuple[str | None, str | None, str | None]] = Shelf()
 
     def __enter__(self) -> Self:
         return self
@@ -104,9 +106,8 @@ class MemoryManager:
     ) -> ConversationMemory:
         """The conversation of an agent, with a user or in a session where named: the same object at each call."""
         whose = (agent_name, user, session)
-        if whose not in self._conversations:
-            self._conversations[whose] = open_conversation(self._transport, *whose)
-        return self._conversations[whose]
+        known = self._conversations.get(whose)
+        return self._conversations.hold(whose, open_conversation(self._transport, *whose) if known is None else known)
 
     @contextmanager
     def run(self, agent_name: str) -> Iterator[ConversationMemory]:
@@ -138,14 +139,10 @@ class MemoryManager:
         progress: Progress | None = None,
     ) -> ExportReport:
         """Messages, memories and associations as a file of JSON lines; all users' take the admin scope."""
-        draft = Path(target).with_name(f"{Path(target).name}.part")
-        try:
-            self._transport.download("/v1/export", query(owner(agent, user, session)), draft)
-            report = export_report(draft, Path(target), progress)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
-        return report
+        whose = query(as_sent({"agent": agent, "user": user, "session": session}))
+        with replacing(Path(target)) as draft:
+            self._transport.download("/v1/export", whose, draft)
+            return export_report(draft, Path(target), progress)
 
     def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
         """Loads an export; what is there already stays, and running it again adds nothing."""

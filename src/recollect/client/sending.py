@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -33,7 +32,6 @@ def sent(build: Callable[P, Call[R]]) -> Callable[Concatenate[Remote, P], R]:
     def method(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._transport.send(build(*args, **kwargs))
 
-    method.__signature__ = _with_self(build)  # type: ignore[attr-defined]
     return method
 
 
@@ -44,11 +42,4 @@ def awaited(build: Callable[P, Call[R]]) -> Callable[Concatenate[AsyncRemote, P]
     async def method(self: AsyncRemote, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await self._transport.send(build(*args, **kwargs))
 
-    method.__signature__ = _with_self(build)  # type: ignore[attr-defined]
     return method
-
-
-def _with_self(build: Callable[..., object]) -> inspect.Signature:
-    signature = inspect.signature(build)
-    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return signature.replace(parameters=[first, *signature.parameters.values()])

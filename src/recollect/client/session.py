@@ -2,61 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from recollect.client import flows
-from recollect.client.call import Call, answer_of, encode, field_of, query
+from recollect.client.call import Call, Given, answer_of, encode, field_of, given_to, request
 from recollect.client.manager import MemoryManager
 from recollect.errors import Closed, NotFound, RecollectError
+from recollect.session.context import SessionContext as Embedded
 from recollect.session.history import SessionMessage, SessionSummary
-from recollect.types import JSON, MemoryType
+from recollect.types import JSON
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCalls:
-    """The requests of one session."""
+def _sent(
+    method: Callable[Concatenate[Embedded, P], R], call: Callable[[str, Given], Call[R]]
+) -> Callable[Concatenate[SessionContext, P], R]:
+    """The method of the embedded session as a request, made from this session's address and the arguments."""
 
-    session_id: str
+    @functools.wraps(method)
+    def send(self: SessionContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._send(call(self._address, given_to(method, *args, **kwargs)))
 
-    def at(self, what: str = "") -> str:
-        return f"/v1/sessions/{self.session_id}{what}"
-
-    def save(
-        self, agent_id: str, key: str, value: JSON, memory_type: MemoryType | str, ttl: float | None
-    ) -> Call[bool]:
-        return flows.save_at(self.at("/values"), agent_id, key, value, memory_type, ttl)
-
-    def retrieve(self, agent_id: str, key: str, memory_type: MemoryType | str) -> Call[JSON]:
-        params = flows.value_query(agent_id, key, memory_type)
-        return Call("GET", self.at("/values"), field_of("value"), params=params)
-
-    def say(self, agent_id: str, role: str, content: str, metadata: Mapping[str, JSON] | None) -> Call[SessionMessage]:
-        body = encode({"agent_id": agent_id, "role": role, "content": content, "metadata": metadata})
-        return Call("POST", self.at("/messages"), answer_of(SessionMessage), body)
-
-    def history(self, limit: int | None) -> Call[list[SessionMessage]]:
-        return Call("GET", self.at("/messages"), answer_of(list[SessionMessage]), params=query({"limit": limit}))
-
-    def execution(self, agent_id: str, record: Mapping[str, JSON]) -> Call[str]:
-        body = encode({"agent_id": agent_id, "record": record})
-        return Call("POST", self.at("/executions"), field_of("id"), body)
-
-    def summary(self) -> Call[SessionSummary]:
-        return Call("GET", self.at(), answer_of(SessionSummary))
-
-    def end(self) -> Call[SessionSummary]:
-        return Call("POST", self.at("/end"), answer_of(SessionSummary))
-
-
-def opening(workflow_id: str, metadata: Mapping[str, JSON] | None, auto_cleanup: bool | None) -> Call[dict[str, Any]]:
-    """The request that opens a session."""
-    body = encode({"workflow_id": workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
-    return Call("POST", "/v1/sessions", lambda answer: answer, body)
+    return send
 
 
 class SessionContext:
@@ -64,15 +36,12 @@ class SessionContext:
 
     def __init__(self, manager: MemoryManager, opened: Mapping[str, Any]) -> None:
         self.workflow_id: str = opened["workflow_id"]
+        self.session_id: str = opened["session_id"]
+        """The name of this session, as execution records carry it."""
         self.metadata: dict[str, JSON] = opened["metadata"]
         self._transport = manager._transport
-        self._calls = SessionCalls(opened["session_id"])
+        self._address = f"/v1/sessions/{self.session_id}"
         self._final: SessionSummary | None = None
-
-    @property
-    def session_id(self) -> str:
-        """The name of this session, as execution records carry it."""
-        return self._calls.session_id
 
     def __enter__(self) -> Self:
         return self
@@ -87,45 +56,30 @@ class SessionContext:
                 raise
             error.add_note(f"and session {self.workflow_id!r} could not be cleaned up: {failure}")
 
-    def save_agent_memory(
-        self,
-        agent_id: str,
-        key: str,
-        value: JSON,
-        memory_type: MemoryType | str = MemoryType.SHORT_TERM,
-        ttl: float | None = None,
-    ) -> bool:
-        """True once the value is stored: short-term until the session ends, long-term for good."""
-        return self._send(self._calls.save(agent_id, key, value, memory_type, ttl))
-
-    def retrieve_agent_memory(
-        self, agent_id: str, key: str, memory_type: MemoryType | str = MemoryType.SHORT_TERM
-    ) -> JSON:
-        """The value saved in this workflow; None when there is none."""
-        return self._send(self._calls.retrieve(agent_id, key, memory_type))
-
-    def add_conversation_message(
-        self, agent_id: str, role: str, content: str, metadata: Mapping[str, JSON] | None = None
-    ) -> SessionMessage:
-        """The message as it stands in the workflow's conversation."""
-        return self._send(self._calls.say(agent_id, role, content, metadata))
-
-    def get_conversation_history(self, limit: int | None = None) -> list[SessionMessage]:
-        """The latest messages of all agents in the order they were said."""
-        return self._send(self._calls.history(limit))
-
-    def save_execution_record(self, agent_id: str, record: Mapping[str, JSON]) -> str:
-        """The id of the record in the audit trail, which names this workflow and session."""
-        return self._send(self._calls.execution(agent_id, record))
-
-    def get_session_summary(self) -> SessionSummary:
-        """Who took part, how much was done, since when; over all sessions of this workflow."""
-        return self._send(self._calls.summary())
+    save_agent_memory = _sent(Embedded.save_agent_memory, lambda at, given: flows.value_saved(f"{at}/values", given))
+    retrieve_agent_memory = _sent(
+        Embedded.retrieve_agent_memory, lambda at, given: flows.value_read(f"{at}/values", given)
+    )
+    add_conversation_message = _sent(
+        Embedded.add_conversation_message,
+        lambda at, given: request("POST", f"{at}/messages", answer_of(SessionMessage), given),
+    )
+    get_conversation_history = _sent(
+        Embedded.get_conversation_history,
+        lambda at, given: request("GET", f"{at}/messages", answer_of(list[SessionMessage]), given),
+    )
+    save_execution_record = _sent(
+        Embedded.save_execution_record,
+        lambda at, given: request("POST", f"{at}/executions", field_of("id"), given),
+    )
+    get_session_summary = _sent(
+        Embedded.get_session_summary, lambda at, given: request("GET", at, answer_of(SessionSummary), given)
+    )
 
     def end_session(self) -> SessionSummary:
         """The last summary; may be called twice."""
         if self._final is None:
-            self._final = self._send(self._calls.end())
+            self._final = self._send(Call("POST", f"{self._address}/end", answer_of(SessionSummary)))
         return self._final
 
     def _send(self, call: Call[R]) -> R:
@@ -145,5 +99,6 @@ def create_session(
     auto_cleanup: bool | None = None,
 ) -> SessionContext:
     """A session of a workflow on the server, open at once; for `with`, or until `end_session()`."""
-    opened = memory_manager._transport.send(opening(workflow_id, metadata, auto_cleanup))
+    body = encode({"workflow_id": workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
+    opened = memory_manager._transport.send(Call("POST", "/v1/sessions", lambda answer: answer, body))
     return SessionContext(memory_manager, opened)

@@ -1,28 +1,21 @@
-"""Files that are either the old one or the new one, never half of each."""
+"""Conversations on disk: text that is written whole, and JSON that is read back."""
 
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from pathlib import Path
 
 from recollect.errors import Incompatible
+from recollect.files import replacing
 from recollect.types import JSON
+
+_ORDINARY = 0o666  # what the program's own umask leaves of it, as for any file that a user asks for
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Puts the text on disk under that name; after a crash the file is the old one or this one."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    with replacing(path, _ORDINARY) as draft:
+        draft.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_json(path: Path) -> JSON:
@@ -32,13 +25,3 @@ def read_json(path: Path) -> JSON:
     except (ValueError, RecursionError) as error:
         raise Incompatible(f"{path} is damaged or not JSON: {error}") from error
     return data
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened, and a rename is on disk with its file
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

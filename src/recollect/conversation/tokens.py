@@ -32,15 +32,10 @@ def estimate_tokens(text: str) -> int:
     return sum(_piece_tokens(match.group()) for match in _PIECE.finditer(text))
 
 
-def exact_counter(encoding: str = "o200k_base") -> TokenCounter:
-    """Counts with OpenAI's own vocabulary, which comes inside the package of the extra `tokens`."""
-    return _exact(encoding)
-
-
 def default_counter() -> TokenCounter:
     """The exact counter where the extra `tokens` is installed, the estimate otherwise."""
     try:
-        return _exact("o200k_base")
+        return exact_counter()
     except MissingExtra:
         return estimate_tokens
 
@@ -75,7 +70,8 @@ def _ascii_tokens(size: int, first: str) -> int:
 
 
 @cache
-def _exact(encoding: str) -> TokenCounter:
+def exact_counter(encoding: str = "o200k_base") -> TokenCounter:
+    """Counts with OpenAI's own vocabulary, which comes inside the package of the extra `tokens`."""
     try:
         toktok = import_module("toktok")
     except ImportError as error:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import cast
 
-from recollect.dates import Kind, Mention, Precision
-from recollect.extraction.base import Candidate, Claim, Entity, EntityKind, Span
+from recollect.dates import Mention
+from recollect.extraction.base import Candidate, Claim, Span
 from recollect.types import JSON
 
 
@@ -25,27 +25,10 @@ def notes_of(candidate: Candidate) -> dict[str, JSON]:
     return {key: value for key, value in found.items() if value}
 
 
-def events_in(stored: Mapping[str, JSON]) -> tuple[Mention, ...]:
-    """The dated mentions of a stored memory."""
-    return tuple(_event(item) for item in _items(stored, "events"))
-
-
-def entities_in(stored: Mapping[str, JSON]) -> tuple[Entity, ...]:
-    """What a stored memory names."""
-    return tuple(
-        Entity(cast(EntityKind, item["kind"]), str(item["text"]), _span(item["span"]))
-        for item in _items(stored, "entities")
-    )
-
-
 def claims_in(stored: Mapping[str, JSON]) -> tuple[Claim, ...]:
     """The claims of a stored memory."""
-    return tuple(_claim(item) for item in _items(stored, "claims"))
-
-
-def _items(stored: Mapping[str, JSON], name: str) -> list[dict[str, JSON]]:
-    found = stored.get(name) or []
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    found = stored.get("claims") or []
+    return tuple(_claim(item) for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
 
 
 def _event_json(event: Mention) -> JSON:
@@ -57,17 +40,6 @@ def _event_json(event: Mention) -> JSON:
         "precision": str(event.precision),
         "kind": event.kind,
     }
-
-
-def _event(item: Mapping[str, JSON]) -> Mention:
-    return Mention(
-        span=_span(item["span"]),
-        text=str(item["text"]),
-        start=datetime.fromisoformat(str(item["start"])),
-        end=datetime.fromisoformat(str(item["end"])),
-        precision=Precision(str(item["precision"])),
-        kind=cast(Kind, item["kind"]),
-    )
 
 
 def _claim_json(claim: Claim) -> JSON:

@@ -96,11 +96,6 @@ def candidates(found: Sequence[Candidate | Verdict]) -> list[Candidate]:
     return [each for each in found if isinstance(each, Candidate)]
 
 
-def verdicts(found: Sequence[Candidate | Verdict]) -> list[Verdict]:
-    """Only what was refused."""
-    return [each for each in found if isinstance(each, Verdict)]
-
-
 def _people(setting: Setting) -> set[str]:
     return {name.capitalize() for name in setting.names}
 

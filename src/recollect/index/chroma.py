@@ -17,8 +17,6 @@ from recollect.types import FloatArray, IntArray
 
 _AT_ONCE = 512
 _SEARCH_WIDTH = 768
-EXACT_UP_TO = 2_000
-"""Of so few rows all are asked for, since a graph with replaced rows may have some that no way leads to."""
 
 
 class ChromaEngine:

@@ -7,8 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from recollect.errors import InvalidInput
-from recollect.index.vectors import checked_ids, checked_vectors
+from recollect.index.vectors import checked_ids, checked_limit, checked_query, latest_vectors
 from recollect.types import FloatArray, IntArray
 
 EXACT_UP_TO = 100_000
@@ -69,9 +68,7 @@ class CollectionIndex:
 
     def add(self, ids: IntArray, vectors: FloatArray) -> None:
         """Adds vectors; an id already there is replaced, and of an id given twice the last counts."""
-        numbers, rows = checked_vectors(ids, vectors, self._dimension)
-        numbers, last = np.unique(numbers[::-1], return_index=True)
-        rows = rows[::-1][last]
+        numbers, rows = latest_vectors(ids, vectors, self._dimension)
         marks = [_mark(row) for row in rows]
         fresh = [place for place, id in enumerate(numbers.tolist()) if self._marks.get(id) != marks[place]]
         if fresh:
@@ -92,9 +89,7 @@ class CollectionIndex:
 
     def search(self, query: FloatArray, limit: int, *, among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
         """Ids and cosines, best first, ties by id; `limit` rows whenever that many are eligible."""
-        if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
-            raise InvalidInput(f"limit must be a positive integer, not {limit!r}")
-        direction, wanted = self._direction(query), int(limit)
+        wanted, direction = checked_limit(limit), checked_query(query, self._dimension)
         eligible = None if among is None else self._there(among)
         total = len(self) if eligible is None else len(eligible)
         asked = min(total, wanted + _SPARE)
@@ -107,7 +102,7 @@ class CollectionIndex:
 
     def scores(self, query: FloatArray, ids: IntArray | None = None) -> FloatArray:
         """The exact cosine of each id, -1 where it is not there; of all, in the order of `.ids`, when None."""
-        direction = self._direction(query)
+        direction = checked_query(query, self._dimension)
         wanted = self.ids if ids is None else checked_ids(ids)
         there = self._there(wanted)
         # A filter costs more than it saves when it lets most rows through.
@@ -124,13 +119,6 @@ class CollectionIndex:
 
     def _there(self, ids: IntArray) -> IntArray:
         return np.intersect1d(self.ids, checked_ids(ids))
-
-    def _direction(self, query: FloatArray) -> FloatArray:
-        row = np.asarray(query)
-        if row.shape != (self._dimension,):
-            raise InvalidInput(f"query must be one vector of {self._dimension} dimensions, not of shape {row.shape}")
-        _, rows = checked_vectors(np.zeros(1, dtype=np.int64), row[None], self._dimension)
-        return rows.reshape(self._dimension)
 
 
 def _aligned(wanted: IntArray, found: IntArray, cosines: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from recollect.index.graph import SEARCH_WIDTH, Candidates, CardScan, Graph
 from recollect.index.sealed import open_sealed, write_sealed
 from recollect.index.snapshot import Snapshot
 from recollect.index.table import grown
-from recollect.index.vectors import VectorTable, checked_ids, checked_vectors
+from recollect.index.vectors import VectorTable, checked_ids, checked_limit, checked_query, latest_vectors
 from recollect.types import JSON, FloatArray, IntArray
 
 GRAPH_FROM = 100_000
@@ -84,11 +84,7 @@ class FAISSIndex:
 
     def add(self, ids: IntArray, vectors: FloatArray) -> None:
         """Adds vectors; an id already there is replaced, and of an id given twice the last counts."""
-        numbers, rows = checked_vectors(ids, vectors, self._dimension)
-        if len(numbers) > 1 and not (np.diff(numbers) > 0).all():
-            numbers, last = np.unique(numbers[::-1], return_index=True)
-            rows = rows[::-1][last]
-        self._outdate(self._rows.put(numbers, rows))
+        self._outdate(self._rows.put(*latest_vectors(ids, vectors, self._dimension)))
         self._tidy()
 
     def remove(self, ids: IntArray) -> int:
@@ -100,18 +96,16 @@ class FAISSIndex:
 
     def search(self, query: FloatArray, limit: int, *, among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
         """Ids and cosines, best first, ties by id; `limit` rows whenever that many are eligible."""
-        if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
-            raise InvalidInput(f"limit must be a positive integer, not {limit!r}")
-        direction = self._direction(query)
+        wanted, direction = checked_limit(limit), checked_query(query, self._dimension)
         eligible = None if among is None else self._there(among)
-        short = self._shortlist(direction, int(limit), eligible)
+        short = self._shortlist(direction, wanted, eligible)
         if short is None:
             short = self._rows.table.positions() if eligible is None else eligible
-        return self._rows.best(direction, int(limit), short)
+        return self._rows.best(direction, wanted, short)
 
     def scores(self, query: FloatArray, ids: IntArray | None = None) -> FloatArray:
         """The exact cosine of each id, -1 where it is not there; of all, in the order of `.ids`, when None."""
-        direction = self._direction(query)
+        direction = checked_query(query, self._dimension)
         positions = self._rows.table.find(self.ids if ids is None else checked_ids(ids))
         cosines = np.full(len(positions), -1.0, dtype=np.float32)
         cosines[positions >= 0] = self._rows.scores(direction, positions[positions >= 0])
@@ -179,13 +173,6 @@ class FAISSIndex:
     def _there(self, ids: IntArray) -> IntArray:
         positions = self._rows.table.find(checked_ids(ids))
         return np.unique(positions[positions >= 0])
-
-    def _direction(self, query: FloatArray) -> FloatArray:
-        row = np.asarray(query)
-        if row.shape != (self._dimension,):
-            raise InvalidInput(f"query must be one vector of {self._dimension} dimensions, not of shape {row.shape}")
-        _, rows = checked_vectors(np.zeros(1, dtype=np.int64), row[None], self._dimension)
-        return rows.reshape(self._dimension)
 
     def _shortlist(self, direction: FloatArray, limit: int, eligible: IntArray | None) -> IntArray | None:
         """Positions that hold the answer, or None where only the exact scan is sure to find it."""

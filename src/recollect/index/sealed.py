@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from recollect.errors import Incompatible, NotFound, Unavailable
+from recollect.files import replacing
 from recollect.types import JSON
 
 FORMAT_VERSION = 1
@@ -53,8 +52,9 @@ def write_sealed(path: Path, kind: bytes, meta: Mapping[str, JSON], sections: Ma
     prefix = _PREFIX.pack(kind, FORMAT_VERSION, len(header), hashlib.sha256(header).digest())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, prefix + header, sections)
-        _sync_folder(path.parent)
+        with replacing(path) as draft, draft.open("wb") as file:
+            file.write(prefix + header)
+            file.writelines(sections.values())
     except OSError as error:
         raise Unavailable(f"Cannot write {path} ({error.strerror}): check the folder and the free space") from error
 
@@ -71,21 +71,6 @@ def open_sealed(path: Path, kind: bytes) -> Iterator[SealedFile]:
     with file:
         meta, layout, start = _read_header(file, path, kind)
         yield SealedFile(file, path, meta, _places(layout, start, path))
-
-
-def _replace(path: Path, header: bytes, sections: Mapping[str, memoryview]) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(header)
-            for data in sections.values():
-                file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _header(meta: Mapping[str, JSON], sections: Mapping[str, memoryview]) -> bytes:
@@ -119,13 +104,3 @@ def _places(layout: list[dict[str, JSON]], start: int, path: Path) -> _Places:
     if path.stat().st_size != start:
         raise Incompatible(f"{path} has {path.stat().st_size:,} bytes in place of {start:,}: delete it to rebuild it")
     return places
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened, and renames are journalled
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

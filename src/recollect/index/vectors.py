@@ -97,6 +97,30 @@ def checked_vectors(ids: ArrayLike, vectors: ArrayLike, dimension: int) -> tuple
     return numbers, _unit(rows)
 
 
+def latest_vectors(ids: ArrayLike, vectors: ArrayLike, dimension: int) -> tuple[IntArray, FloatArray]:
+    """The same with the ids ascending; of an id given twice the last counts."""
+    numbers, rows = checked_vectors(ids, vectors, dimension)
+    if len(numbers) > 1 and not (np.diff(numbers) > 0).all():
+        numbers, last = np.unique(numbers[::-1], return_index=True)
+        rows = rows[::-1][last]
+    return numbers, rows
+
+
+def checked_query(query: ArrayLike, dimension: int) -> FloatArray:
+    """The direction that is asked for, or `InvalidInput`."""
+    row = np.asarray(query)
+    if row.shape != (dimension,):
+        raise InvalidInput(f"query must be one vector of {dimension} dimensions, not of shape {row.shape}")
+    _, rows = checked_vectors(np.zeros(1, dtype=np.int64), row[None], dimension)
+    return rows.reshape(dimension)
+
+
+def checked_limit(limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
+        raise InvalidInput(f"limit must be a positive integer, not {limit!r}")
+    return int(limit)
+
+
 def _unit(rows: FloatArray) -> FloatArray:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     # A vector of zeros has no direction: it stays, and is no nearer to one thing than to another.

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CONSOLIDATED: Final = "consolidated"
 _BLOCK: Final = 2_000
 """How many memories are compared with each other at once, in the order of time."""
 _BUCKETS: Final = 512

@@ -7,11 +7,12 @@ importing the front door loads none of them. The parts themselves import each ot
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from recollect.parts import checking as checking
     from recollect.parts import conversations as conversations
     from recollect.parts import drafts as drafts
     from recollect.parts import engine as engine
@@ -27,34 +28,16 @@ if TYPE_CHECKING:
     from recollect.parts import sessions as sessions
     from recollect.parts import short_term as short_term
     from recollect.parts import status as status
+    from recollect.parts import transfer as transfer
     from recollect.parts import upkeep as upkeep
     from recollect.parts import values as values
 
-_LOADED_WHEN_NAMED: Final = frozenset(
-    {
-        "conversations",
-        "drafts",
-        "engine",
-        "executions",
-        "files",
-        "forgetting",
-        "importing",
-        "knowledge",
-        "memories",
-        "mirror",
-        "past",
-        "prompting",
-        "sessions",
-        "short_term",
-        "status",
-        "upkeep",
-        "values",
-    }
-)
-
 
 def __getattr__(name: str) -> ModuleType:
-    if name not in _LOADED_WHEN_NAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     # Python keeps it as an attribute of the package, and lets several threads load it only once.
-    return import_module(f"{__name__}.{name}")
+    try:
+        return import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

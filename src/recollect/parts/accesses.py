@@ -9,11 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, bindparam, func, update
-
 from recollect.errors import RecollectError
-from recollect.storage.rows import to_micros
-from recollect.storage.schema import memories
+from recollect.storage.lifecycle import count_accesses
 from recollect.types import Clock
 
 if TYPE_CHECKING:
@@ -22,15 +19,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _EVERY: Final = timedelta(minutes=1)
 _MOST: Final = 10_000
-_M = memories.c
-_COUNT = (
-    update(memories)
-    .where(_M.id == bindparam("memory_id"))
-    .values(
-        access_count=_M.access_count + bindparam("times"),
-        accessed_at=func.max(func.coalesce(_M.accessed_at, 0), bindparam("last")),
-    )
-)
 
 
 class Accesses:
@@ -59,13 +47,8 @@ class Accesses:
             times, self._times, self._since = self._times, Counter(), None
         if not times:
             return
-        last = to_micros(self._clock())
-        rows = [{"memory_id": key, "times": count, "last": last} for key, count in sorted(times.items())]
+        now = self._clock()
         try:
-            self._store.write(lambda connection, _: _count(connection, rows))
+            self._store.write(lambda connection, _: count_accesses(connection, times, now))
         except RecollectError as error:
             _log.warning("what was recalled could not be counted: %s", error)
-
-
-def _count(connection: Connection, rows: list[dict[str, int]]) -> None:
-    connection.execute(_COUNT, rows)

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recollect.errors import Incompatible
+from recollect.parts.reembedding import embed_missing
 from recollect.storage import generations
 from recollect.storage.base import PartitionKey
+from recollect.storage.reading import partition_keys
 from recollect.storage.repair import damaged_memories, repair_rows
 from recollect.types import Progress, Record
 
 if TYPE_CHECKING:
     from recollect.parts.engine import Engine
 
-_BATCH = 256
 _NORM_ERROR = 0.01
 
 
@@ -49,7 +50,7 @@ class RepairReport(Record):
 def check(engine: Engine) -> CheckReport:
     """SQLite's own checks, our rows, full text and vectors, and the index against the rows."""
     found = engine.store.check() + engine.store.read(damaged_memories)
-    keys, memories = _partition_keys(engine), 0
+    keys, memories = engine.store.read(partition_keys), 0
     # The vectors that are there, whichever model made them: a check needs no model.
     active = engine.store.read(generations.active)
     for key in keys:
@@ -66,37 +67,14 @@ def repair(engine: Engine, progress: Progress | None = None) -> RepairReport:
     if before.ok:
         return RepairReport((), (), ())
     done = engine.store.write(lambda connection, _: repair_rows(connection, rebuild=True))
-    embedded = _embed_missing(engine, progress)
-    if embedded:
-        done.append(f"{embedded} vectors made again")
+    embedder, generation = engine.vectors.embedder, engine.vectors.generation()
+    if embedder is not None and generation is not None:
+        made = embed_missing(engine.store, embedder, generation, progress)
+        done += [f"{made} vectors made again"] if made else []
     engine.partitions.clear()
     engine.partitions.problems.clear()
     done.append("the search index dropped, to be rebuilt from the rows")
     return RepairReport(before.problems, tuple(done), check(engine).problems)
-
-
-def _embed_missing(engine: Engine, progress: Progress | None) -> int:
-    embedder, generation = engine.vectors.embedder, engine.vectors.generation()
-    if embedder is None or generation is None:
-        return 0
-    made, total = 0, engine.store.count_without_vector(generation)
-    while batch := engine.store.without_vector(generation, limit=_BATCH):
-        rows = embedder.embed([content for _, content in batch], kind="passage")
-        engine.store.put_vectors(generation, [(key, text, row) for (key, text), row in zip(batch, rows, strict=True)])
-        made += len(batch)
-        if progress is not None:
-            progress(made, max(made, total))
-    return made
-
-
-def _partition_keys(engine: Engine) -> list[PartitionKey]:
-    from sqlalchemy import select
-
-    from recollect.storage.schema import memories
-
-    wanted = select(memories.c.tenant, memories.c.user).distinct().order_by(memories.c.tenant, memories.c.user)
-    rows = engine.store.read(lambda connection: list(connection.execute(wanted)))
-    return [PartitionKey(tenant, user or None) for tenant, user in rows]
 
 
 def _check_partition(engine: Engine, key: PartitionKey, generation: int | None) -> tuple[int, list[str]]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from recollect.conversation.base import MessageLog
 from recollect.conversation.log import ListLog
 from recollect.conversation.memory import ConversationMemory
 from recollect.conversation.retention import RetentionPolicy, retention_policy
+from recollect.conversation.shelf import Shelf
 from recollect.errors import Closed, InvalidInput
 from recollect.types import ANY, Scope
 
@@ -21,15 +21,10 @@ if TYPE_CHECKING:
     from recollect.storage.sqlite import SQLiteStore
 
 _PERSISTENT = RetentionPolicy.PERSISTENT
-_MOST_LATEST = 1000
 
 
 class Conversations:
-    """One conversation for each scope, the same object as long as anybody uses it.
-
-    One that is kept in this process stays for good, as nothing else holds its messages. Of those in the store the
-    latest stay open, the others until their last user lets them go: a server does not grow with its users.
-    """
+    """One conversation for each scope, the same object as long as anybody uses it."""
 
     def __init__(self, tenant: str, parts: Foundation, policy: RetentionPolicy, max_messages: int | None) -> None:
         self._tenant = tenant
@@ -37,11 +32,7 @@ class Conversations:
         self._default = policy
         self._max = max_messages
         self._policies: dict[str, RetentionPolicy] = {}
-        self._live: WeakValueDictionary[Scope, ConversationMemory] = WeakValueDictionary()
-        self._kept: dict[Scope, ConversationMemory] = {}
-        """Those of this process."""
-        self._latest: OrderedDict[Scope, ConversationMemory] = OrderedDict()
-        """The latest ones of the store."""
+        self._shelf: Shelf[Scope] = Shelf()
         self._runs: Counter[str] = Counter()
         self._lock = threading.RLock()
         self._closed = False
@@ -53,12 +44,11 @@ class Conversations:
         with self._lock:
             if self._closed:
                 raise Closed("this MemoryManager is closed: make a new one")
-            conversation = self._live.get(scope)
+            conversation = self._shelf.get(scope)
             if conversation is None:
                 policy = self._policies.get(scope.agent or "", self._default)
                 conversation = ConversationMemory(self._max, policy, log=self._log(scope, policy))
-            self._hold(scope, conversation)
-            return conversation
+            return self._shelf.hold(scope, conversation)
 
     def set_policy(self, agent: str, policy: str) -> None:
         """For this agent's conversations from now on; those that are open move."""
@@ -69,7 +59,7 @@ class Conversations:
                     conversation.retention_policy = wanted
                 else:
                     conversation.move_to(self._log(scope, wanted), wanted)
-                    self._hold(scope, conversation)
+                    self._shelf.hold(scope, conversation)
             self._policies[agent] = wanted
 
     def clear(self, agent: str | None = None) -> None:
@@ -121,19 +111,7 @@ class Conversations:
                     conversation.clear()
 
     def _of(self, agent: str | None) -> list[tuple[Scope, ConversationMemory]]:
-        return [(scope, memory) for scope, memory in self._live.items() if agent is None or scope.agent == agent]
-
-    def _hold(self, scope: Scope, conversation: ConversationMemory) -> None:
-        self._live[scope] = conversation
-        if conversation.in_memory:
-            self._kept[scope] = conversation
-            self._latest.pop(scope, None)
-            return
-        self._kept.pop(scope, None)
-        self._latest[scope] = conversation
-        self._latest.move_to_end(scope)
-        if len(self._latest) > _MOST_LATEST:
-            self._latest.popitem(last=False)
+        return [(scope, memory) for scope, memory in self._shelf.items() if agent is None or scope.agent == agent]
 
     def _log(self, scope: Scope, policy: RetentionPolicy) -> MessageLog:
         if policy is not _PERSISTENT:

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from recollect import parts
 from recollect.embedding.base import Embedder
 from recollect.index.base import VectorEngine
 from recollect.index.partitions import Partitions
 from recollect.llm.base import LLM
-from recollect.parts import checking, transfer
 from recollect.parts.accesses import Accesses
-from recollect.parts.checking import CheckReport, RepairReport
 from recollect.parts.learning import Learning
 from recollect.parts.memories import Memories
 from recollect.parts.reading import Reader
 from recollect.parts.recaller import Recaller
 from recollect.parts.reembedding import reembed
-from recollect.parts.transfer import ExportReport
 from recollect.parts.vectors import Vectors
 from recollect.settings import MemoryConfig
-from recollect.storage.backup import Backup
 from recollect.storage.executions import ExecutionLog
 from recollect.storage.sessions import SessionLog
 from recollect.storage.sqlite import SQLiteStore
-from recollect.types import Clock, Progress, Scope
-
-if TYPE_CHECKING:
-    from recollect.parts.executions import Executions
-    from recollect.parts.importing import ImportReport
+from recollect.types import Clock, Progress
 
 
 class Engine:
@@ -71,23 +60,6 @@ class Engine:
         made = reembed(self.store, self.vectors.embedder, progress)
         self.vectors.forget_generation()
         return made
-
-    def back_up(self, target: str | PathLike[str], force: bool, progress: Progress | None) -> Backup:
-        return transfer.back_up(self, target, force=force, progress=progress)
-
-    def check(self) -> CheckReport:
-        return checking.check(self)
-
-    def repair(self, progress: Progress | None) -> RepairReport:
-        return checking.repair(self, progress)
-
-    def export(self, scope: Scope, target: str | PathLike[str], progress: Progress | None) -> ExportReport:
-        return transfer.export_file(self, scope, target, progress)
-
-    def load(
-        self, tenant: str, source: str | PathLike[str], executions: Executions, progress: Progress | None
-    ) -> ImportReport:
-        return parts.importing.import_file(self, tenant, source, executions, progress)
 
     def clean(self) -> bool:
         """Takes what was erased out of the index file and the database file; False while a reader holds on to it."""

@@ -7,12 +7,13 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from recollect.arguments import check_limit, check_moment, check_name
 from recollect.errors import InvalidInput, InvalidType
 from recollect.jsonvalue import copy_json_object, encode_json
 from recollect.redaction import Redactor, default_redactor
+from recollect.storage.base import VerificationReport
 from recollect.text import clean_text
 from recollect.types import JSON, Record
 
@@ -85,61 +86,6 @@ class ExecutionStats(Record):
     max_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class VerificationReport(Record):
-    """Whether all records are there, as they were written and in their order."""
-
-    ok: bool
-    checked: int
-    """How many records are sound, from the first on."""
-    problem: str | None
-    """What is wrong with the first bad one."""
-    first_bad: int | None
-    """Its number, counted from 1."""
-    head: str
-    """Note it elsewhere and hand it in later, and an older copy of the whole file is found out too."""
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionFilter:
-    """The arguments of a query, checked."""
-
-    agent: str | None
-    workflow: str | None
-    session: str | None
-    status: str | None
-    after: datetime | None
-    before: datetime | None
-
-    @classmethod
-    def of(
-        cls,
-        agent: object,
-        status: object = None,
-        *,
-        workflow: object = None,
-        session: object = None,
-        after: object = None,
-        before: object = None,
-    ) -> Self:
-        return cls(
-            check_name(agent, "agent_id"),
-            check_name(workflow, "workflow"),
-            check_name(session, "session"),
-            check_name(status, "status_filter"),
-            None if after is None else check_moment(after, "after"),
-            None if before is None else check_moment(before, "before"),
-        )
-
-    def query(self) -> ExecutionQuery:
-        from recollect.storage.executions import ExecutionQuery
-
-        return ExecutionQuery(self.agent, self.workflow, self.session, self.status, self.after, self.before)
-
-
 class Executions:
     """Appends, reads and verifies the records of one tenant."""
 
@@ -187,31 +133,19 @@ class Executions:
             return record
         return (self._redactor or default_redactor()).object(record)
 
-    def find(self, which: ExecutionFilter, limit: object, cursor: object) -> ExecutionPage:
+    def find(self, which: ExecutionQuery, limit: object, cursor: object) -> ExecutionPage:
         most = check_limit(limit)
-        rows = self.log.find(self._tenant, which.query(), limit=most + 1, below=_place(cursor))
+        rows = self.log.find(self._tenant, which, limit=most + 1, below=_place(cursor))
         more = rows[most - 1].number if len(rows) > most else None
         return ExecutionPage(tuple(_record(row) for row in rows[:most]), None if more is None else str(more))
 
-    def stats(self, which: ExecutionFilter) -> ExecutionStats:
-        statuses = self.log.statuses(self._tenant, which.query())
-        took = self.log.durations(self._tenant, which.query())
+    def stats(self, which: ExecutionQuery) -> ExecutionStats:
+        statuses = self.log.statuses(self._tenant, which)
         named = {status or "unknown": count for status, count in statuses.items()}
-        return ExecutionStats(
-            sum(statuses.values()),
-            named,
-            took.count,
-            took.total,
-            took.mean,
-            took.least,
-            took.median,
-            took.p95,
-            took.most,
-        )
+        return ExecutionStats(sum(statuses.values()), named, *self.log.durations(self._tenant, which))
 
     def verify(self, head: object) -> VerificationReport:
-        found = self.log.verify(self._tenant, check_name(head, "head"))
-        return VerificationReport(found.ok, found.checked, found.problem, found.first_bad, found.head)
+        return self.log.verify(self._tenant, check_name(head, "head"))
 
     def pages(self) -> Iterator[list[ExecutionRecord]]:
         """All records, oldest first."""
@@ -219,6 +153,28 @@ class Executions:
         while rows := self.log.following(self._tenant, after, limit=1000):
             after = rows[-1].number
             yield [_record(row) for row in rows]
+
+
+def query(
+    agent: object,
+    status: object = None,
+    *,
+    workflow: object = None,
+    session: object = None,
+    after: object = None,
+    before: object = None,
+) -> ExecutionQuery:
+    """The arguments of a query, checked."""
+    from recollect.storage.executions import ExecutionQuery
+
+    return ExecutionQuery(
+        check_name(agent, "agent_id"),
+        check_name(workflow, "workflow"),
+        check_name(session, "session"),
+        check_name(status, "status_filter"),
+        None if after is None else check_moment(after, "after"),
+        None if before is None else check_moment(before, "before"),
+    )
 
 
 def text_or_none(value: JSON) -> str | None:

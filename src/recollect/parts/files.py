@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from recollect.arguments import check_moment, check_name, make_scope
 from recollect.errors import InvalidInput, NotFound, Unavailable
+from recollect.files import replacing
 from recollect.jsonvalue import copy_json, copy_json_object
 from recollect.parts.drafts import common, text_draft
 from recollect.parts.executions import ExecutionRecord, duration, text_or_none
 from recollect.parts.mirror import file_name, line
 from recollect.parts.values import as_text
-from recollect.storage.base import Add, Draft
+from recollect.storage.base import Add, Draft, walk
 from recollect.text import clean_text
 from recollect.types import ANY, JSON, Filter, Memory, MemoryType, Record, Scope
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 VALUES_FILE = "long_term_memory.json"
 RECORDS_FOLDER = "execution_records"
 _VERSION = 1
-_PAGE = 1000
 _Place: TypeAlias = str | os.PathLike[str]
 
 
@@ -53,11 +53,11 @@ def export_files(parts: Foundation, tenant: str, folder: _Place) -> FileReport:
             lines.setdefault(file_name(record.agent_id), []).append(line(record))
     try:
         (place / RECORDS_FOLDER).mkdir(parents=True, exist_ok=True)
-        _replace(
-            place / VALUES_FILE, json.dumps({"version": _VERSION, "entries": entries}, ensure_ascii=False, indent=1)
-        )
-        for name, texts in lines.items():
-            _replace(place / RECORDS_FOLDER / name, "".join(texts))
+        values = json.dumps({"version": _VERSION, "entries": entries}, ensure_ascii=False, indent=1)
+        files = {place / RECORDS_FOLDER / name: "".join(texts) for name, texts in lines.items()}
+        for path, text in {place / VALUES_FILE: values, **files}.items():
+            with replacing(path) as draft:
+                draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Unavailable(f"{place} cannot be written ({error}): choose another folder") from error
     return FileReport(place, len(entries), sum(map(len, lines.values())))
@@ -78,10 +78,8 @@ def import_files(parts: Foundation, tenant: str, folder: _Place) -> FileReport:
 
 
 def _saved(parts: Foundation, tenant: str) -> Iterator[Memory]:
-    store, scope, after = parts.open().store, Scope(tenant, user=ANY), 0
-    while page := store.find(scope, Filter(types=(MemoryType.LONG_TERM,)), limit=_PAGE, after=after):
-        after = page[-1].id
-        yield from (memory for memory in page if memory.key is not None)
+    everything = walk(parts.open().store, Scope(tenant, user=ANY), Filter(types=(MemoryType.LONG_TERM,)))
+    return (memory for memory in everything if memory.key is not None)
 
 
 def _entry(memory: Memory) -> dict[str, JSON]:
@@ -181,15 +179,3 @@ def _object(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput(f"{where} is no JSON object but a {type(value).__name__}: nothing was imported")
     return value
-
-
-def _replace(path: Path, text: str) -> None:
-    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
-from recollect.errors import InvalidInput, NotFound, Unavailable
+from recollect.errors import InvalidInput, Unavailable
 from recollect.lifecycle.erase import with_descendants
 from recollect.session.base import Namespace
+from recollect.storage.base import no_memory
 from recollect.types import ANY, EVERYTHING, Filter, Record, Scope
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _doomed(connection: Connection, target: Target) -> _Doomed:
 
     ids = erasure.matching(connection, target)
     if missing := sorted(set(target.ids) - ids):
-        raise NotFound(f"no memory {', '.join(map(str, missing))} in {target.scope}")
+        raise no_memory(target.scope, *missing)
     lines = lifecycle.all_lineage(connection, replace(Scope(target.scope.tenant), user=ANY))
     numbers: set[int] = set()
     while True:

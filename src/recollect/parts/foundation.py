@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -13,6 +13,7 @@ from recollect import parts
 from recollect.arguments import check_whole
 from recollect.conversation.retention import retention_policy as check_policy
 from recollect.errors import Closed
+from recollect.types import utc_now
 
 if TYPE_CHECKING:
     from recollect.conversation.retention import RetentionPolicy
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
     from recollect.types import Clock
 
 _Part = TypeVar("_Part")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class _MadeWhenAsked(Generic[_Part]):
@@ -54,63 +51,48 @@ class _MadeWhenAsked(Generic[_Part]):
             return made[self._name]
 
 
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a program brings along, in place of what the settings name."""
+
+    embedder: Embedder | None = None
+    index: VectorEngine | None = None
+    llm: LLM | str | None = None
+    short_term: ValueStore | None = None
+    clock: Clock | None = None
+    retention_policy: str = "session"
+    max_messages: int | None = None
+    redactor: Redactor | None = None
+
+
 class Foundation:
-    """The parts of one manager."""
+    """The parts of one manager. Those of another tenant stand on the same `base`: one store, one set of models."""
 
     _tenant: str
-    _redactor: Redactor | None
-    _policy: RetentionPolicy
-    _max_messages: int | None
+    _brought: Brought
 
-    executions = _MadeWhenAsked(lambda own: parts.executions.Executions(own._tenant, own, own._redactor))
+    executions = _MadeWhenAsked(lambda own: parts.executions.Executions(own._tenant, own, own._brought.redactor))
     sessions = _MadeWhenAsked(lambda own: parts.sessions.Sessions(own._tenant, own))
     knowledge = _MadeWhenAsked(lambda own: parts.knowledge.SharedKnowledge(own._tenant, own))
     values = _MadeWhenAsked(lambda own: parts.values.Values(own._tenant, own))
     conversations = _MadeWhenAsked(
-        lambda own: parts.conversations.Conversations(own._tenant, own, own._policy, own._max_messages)
+        lambda own: parts.conversations.Conversations(own._tenant, own, own._policy, own._brought.max_messages)
     )
     upkeep = _MadeWhenAsked(lambda own: parts.upkeep.Upkeep(own._tenant, own))
     forgetting = _MadeWhenAsked(lambda own: parts.forgetting.Forgetting(own._tenant, own))
     past = _MadeWhenAsked(lambda own: parts.past.Past(own))
 
-    def __init__(
-        self,
-        config: MemoryConfig,
-        tenant: str,
-        *,
-        embedder: Embedder | None = None,
-        index: VectorEngine | None = None,
-        llm: LLM | str | None = None,
-        short_term: ValueStore | None = None,
-        clock: Clock | None = None,
-        retention_policy: str = "session",
-        max_messages: int | None = None,
-        redactor: Redactor | None = None,
-        base: Foundation | None = None,
-    ) -> None:
+    def __init__(self, config: MemoryConfig, tenant: str, brought: Brought, base: Foundation | None = None) -> None:
+        if brought.max_messages is not None:
+            check_whole(brought.max_messages, "max_messages_per_agent")
         self.config = config
-        self.now = clock or utc_now
+        self.now = brought.clock or utc_now
         self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
         self._tenant = tenant
-        self._embedder = embedder
-        self._index = index
-        self._llm = llm
-        self._redactor = redactor
-        self._policy = check_policy(retention_policy)
-        self._max_messages = None if max_messages is None else check_whole(max_messages, "max_messages_per_agent")
+        self._brought = brought
         self._base = base
-        self._for_tenant = partial(
-            Foundation,
-            config,
-            embedder=embedder,
-            index=index,
-            short_term=short_term,
-            clock=clock,
-            retention_policy=retention_policy,
-            max_messages=max_messages,
-            redactor=redactor,
-            base=self,
-        )
+        self._llm = brought.llm
+        self._policy: RetentionPolicy = check_policy(brought.retention_policy)
         self._lock = threading.Lock()
         self._making = threading.RLock()  # one part may ask for another while it is made
         self._before_close: list[Callable[[], None]] = []
@@ -119,7 +101,7 @@ class Foundation:
         self.stores: ShortTerm = (
             base.stores.for_tenant(config, self.now)
             if base
-            else parts.short_term.open_short_term(config, self.now, short_term)
+            else parts.short_term.open_short_term(config, self.now, brought.short_term)
         )
         records = config.execution_records_dir
         self.mirror = parts.mirror.Mirror(Path(records)) if records else None
@@ -180,7 +162,7 @@ class Foundation:
 
     def for_tenant(self, tenant: str) -> Foundation:
         """The same store and models for another tenant."""
-        return self._for_tenant(tenant)
+        return Foundation(self.config, tenant, self._brought, base=self)
 
     def before_close(self, work: Callable[[], None]) -> None:
         """Has this done before the store is closed, whichever tenant closes it."""
@@ -208,13 +190,13 @@ class Foundation:
     def _make_engine(self) -> Engine:
         if self._base is not None:
             return self._base.open()
-        return parts.engine.Engine(self.config, self._chosen_embedder(), self.now, self._index, self.llm)
+        return parts.engine.Engine(self.config, self._chosen_embedder(), self.now, self._brought.index, self.llm)
 
     def _chosen_embedder(self) -> Embedder | None:
         if not self.config.enable_vector_search:
             return None
-        if self._embedder is not None:
-            return self._embedder
+        if self._brought.embedder is not None:
+            return self._brought.embedder
         from recollect.embedding.model import EmbeddingModel
 
         size = self.config.max_cache_size if self.config.cache_enabled else 0

@@ -21,9 +21,9 @@ from recollect.storage.base import Draft
 from recollect.storage.claims import CLAIMS, ENDED_BY, Ends, ends_in, name_enders, questions_of
 from recollect.storage.export import FORMAT, VERSION
 from recollect.storage.faults import translated
-from recollect.storage.lifecycle import chunked
 from recollect.storage.records import LINKS, LOGS, TABLES, to_entry, to_link, to_row
 from recollect.storage.rows import from_micros
+from recollect.storage.tables import chunked
 from recollect.text import lexical_keys
 from recollect.types import ANY, JSON, MemoryType, Progress, Record, Scope
 

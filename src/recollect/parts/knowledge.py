@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from recollect.arguments import SHARED_USER, check_name
 from recollect.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
 from recollect.jsonvalue import copy_json_object
-from recollect.storage.base import Add, Change, Draft, Edit, Remove
+from recollect.parts.retrying import until_no_conflict
+from recollect.storage.base import Add, Change, Draft, Edit, Remove, walk
 from recollect.text import clean_text, content_hash, terms
 from recollect.types import JSON, Filter, Memory, MemoryType, Progress, Recall, Record, Scope
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 _MARKDOWN: Final = (".md", ".markdown", ".mdx")
 _SUFFIXES: Final = (*_MARKDOWN, ".txt", ".text", ".rst")
 _IMPORTANCE: Final = 0.5
-_PAGE: Final = 1000
-_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +79,8 @@ class SharedKnowledge:
         sources = [document.source for document in documents]
         if doubled := sorted({source for source in sources if sources.count(source) > 1}):
             raise InvalidInput(f"several documents have the source {doubled[0]!r}: give each its own")
-        with self._lock:
-            for attempt in range(_TRIES):
-                try:
-                    return self._replace(documents, progress)
-                except Conflict:
-                    # Another process replaced the same source meanwhile: look again at what is there.
-                    if attempt == _TRIES - 1:
-                        raise
-        raise AssertionError("unreachable")
+        with self._lock:  # another process may still replace the same source meanwhile
+            return until_no_conflict(lambda: self._replace(documents, progress))
 
     def _replace(self, documents: Sequence[Document], progress: Progress | None) -> list[KnowledgeReport]:
         plans = [self._plan(document) for document in documents]
@@ -180,11 +172,7 @@ class SharedKnowledge:
         )
 
     def _pieces(self, source: str | None) -> Iterator[Memory]:
-        store, after = self._parts.open().store, 0
-        where = Filter(sources=() if source is None else (source,))
-        while page := store.find(self.scope, where, limit=_PAGE, after=after):
-            after = page[-1].id
-            yield from page
+        return walk(self._parts.open().store, self.scope, Filter(sources=() if source is None else (source,)))
 
 
 class _Plan:

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from recollect.arguments import check_whole
-from recollect.errors import Conflict, InvalidInput, NotFound
+from recollect.errors import InvalidInput
 from recollect.parts.believing import apply_and_revise
 from recollect.parts.drafts import Common, text_draft
 from recollect.parts.reading import importance_of, notes_on
+from recollect.parts.retrying import until_no_conflict
 from recollect.parts.vectors import Vectors
-from recollect.storage.base import Add, Draft, Edit, Link, Remove
+from recollect.storage.base import Add, Draft, Edit, Link, Remove, no_memory, walk
 from recollect.text import clean_text, content_hash, lexical_keys
 from recollect.types import (
     JSON,
@@ -31,9 +32,6 @@ from recollect.types import (
 
 if TYPE_CHECKING:
     from recollect.storage.sqlite import SQLiteStore
-
-_PAGE = 1000
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ class Memories:
     def get(self, scope: Scope, memory_id: int) -> Memory:
         memory = self._store.get(scope, [memory_id])[0]
         if memory is None or _expired(memory, self._clock()):
-            raise NotFound(f"no memory {memory_id} in {scope}")
+            raise no_memory(scope, memory_id)
         return memory
 
     def page(self, scope: Scope, where: Filter, limit: int, after: int) -> list[Memory]:
@@ -105,21 +103,19 @@ class Memories:
         """Reads, patches and writes; tries again when somebody else was faster."""
         if patch == Patch():
             raise InvalidInput("nothing to update: give content, type, source, metadata or importance")
-        for attempt in range(_TRIES):
+
+        def write() -> Memory:
             known = self.get(scope, memory_id)
             draft = self._vectors.attach([_patched(known, patch)])[0]
-            try:
-                return _stored(self._change(Edit(memory_id, known.version, draft)))
-            except Conflict:
-                if attempt == _TRIES - 1:
-                    raise
-        raise AssertionError("unreachable")
+            return _stored(self._change(Edit(memory_id, known.version, draft)))
+
+        return until_no_conflict(write)
 
     def delete(self, scope: Scope, ids: Sequence[int]) -> int:
         """Removes all of them, or none when one is not there."""
         missing = [key for key, memory in zip(ids, self._store.get(scope, ids), strict=True) if memory is None]
         if missing:
-            raise NotFound(f"no memory {', '.join(map(str, missing))} in {scope}")
+            raise no_memory(scope, *missing)
         self._change(Remove(scope, tuple(ids)))
         return len(set(ids))
 
@@ -135,11 +131,11 @@ class Memories:
 
     def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
         """Memories older than `max_age` whose importance lies below the minimum."""
-        now, examined, after, doomed = self._clock(), 0, 0, list[Cleaned]()
-        where = Filter(max_importance=min_importance)
-        while page := self._store.find(scope, where, limit=_PAGE, after=after):
-            examined, after = examined + len(page), page[-1].id
-            doomed += [_cleaned(memory, now) for memory in page if _is_old(memory, now - max_age, min_importance)]
+        now, examined, doomed = self._clock(), 0, list[Cleaned]()
+        for memory in walk(self._store, scope, Filter(max_importance=min_importance)):
+            examined += 1
+            if _is_old(memory, now - max_age, min_importance):
+                doomed.append(_cleaned(memory, now))
         if doomed and not dry_run:
             self._change(Remove(scope, tuple(each.id for each in doomed)))
         return CleanupReport(examined, len(doomed), tuple(doomed), dry_run)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recollect.errors import NotFound
-from recollect.storage.base import Archive, Change, Derivation, Pin, Revision
+from recollect.storage.base import Archive, Change, Derivation, Pin, Revision, no_memory
 from recollect.types import Memory, Record, Scope
 
 if TYPE_CHECKING:
@@ -70,5 +69,5 @@ class Past:
     def _get(self, scope: Scope, memory_id: int) -> Memory:
         memory = self._parts.open().store.get(scope, [memory_id])[0]
         if memory is None:
-            raise NotFound(f"no memory {memory_id} in {scope}")
+            raise no_memory(scope, memory_id)
         return memory

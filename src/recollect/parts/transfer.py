@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.errors import InvalidInput
+from recollect.files import replacing
 from recollect.storage import backup as backups
 from recollect.storage.backup import Backup
 from recollect.storage.export import count_memories
@@ -58,14 +59,13 @@ def export_file(
     path, lines = Path(target), 0
     total = engine.store.read(lambda connection: count_memories(connection, scope))
     memories = 0
-    with translated(str(path)), backups.aside(path) as draft:
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
+    with translated(str(path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
             for line in engine.store.export(scope):
                 file.write(f"{line}\n")
                 lines += 1
                 memories += line.startswith('{"kind":"memory"')
                 if progress is not None and lines % _BATCH == 0:
                     progress(memories, total)
-        backups.sync(draft)
-        draft.replace(path)
     return ExportReport(path, memories, lines)

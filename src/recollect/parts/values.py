@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recollect.arguments import make_scope
-from recollect.errors import InvalidInput
 from recollect.jsonvalue import copy_json
 from recollect.parts.drafts import common
 from recollect.session.base import Namespace
+from recollect.session.ttl import is_short_term
 from recollect.text import clean_text
 from recollect.types import JSON, MemoryType
 
@@ -26,13 +26,9 @@ class Values:
     def save(
         self, agent: str, key: str, value: JSON, kind: MemoryType, ttl: float | None, *, session: str | None = None
     ) -> bool:
-        if kind is MemoryType.SHORT_TERM:
+        if is_short_term(kind, ttl):
             self._parts.short_term.set(Namespace(self._tenant, agent=agent), {key: value}, ttl=ttl)
             return True
-        if kind is not MemoryType.LONG_TERM:
-            raise _wrong_kind(kind)
-        if ttl is not None:
-            raise InvalidInput("ttl is for short_term values; a long_term value stays until it is deleted")
         name, kept = clean_text(key, "key"), copy_json(value)
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
         call = common(scope, self._parts.now(), self._parts.short_term_ttl, type=kind, source="save")
@@ -41,10 +37,8 @@ class Values:
 
     def retrieve(self, agent: str, key: str, kind: MemoryType, *, session: str | None = None) -> JSON:
         """The value; None when there is none."""
-        if kind is MemoryType.SHORT_TERM:
+        if is_short_term(kind):
             return self._parts.short_term.get(Namespace(self._tenant, agent=agent), [key]).get(key)
-        if kind is not MemoryType.LONG_TERM:
-            raise _wrong_kind(kind)
         memory = self._parts.memories.by_key(
             make_scope(self._tenant, clean_text(agent, "agent_id"), session=session), clean_text(key, "key")
         )
@@ -62,7 +56,3 @@ def _words(value: JSON) -> str:
     if isinstance(value, list):
         return ", ".join(_words(item) for item in value) or "nothing"
     return str(value)
-
-
-def _wrong_kind(kind: MemoryType) -> InvalidInput:
-    return InvalidInput(f"memory_type must be 'short_term' or 'long_term', not {kind.value!r}")

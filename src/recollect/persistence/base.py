@@ -83,8 +83,8 @@ class MemoryBase(ABC):
 MemoryBase.register(ConversationMemory)
 
 
-class PersistentMemoryBase(ABC):
-    """A memory that outlives its process: two verbs for the developer, two for the agent."""
+class Named:
+    """Whose memory it is."""
 
     def __init__(
         self, agent_name: str | None = None, user_name: str | None = None, session_name: str | None = None
@@ -102,6 +102,10 @@ class PersistentMemoryBase(ABC):
     @property
     def session_name(self) -> str | None:
         return self._names.session
+
+
+class PersistentMemoryBase(Named, ABC):
+    """A memory that outlives its process: two verbs for the developer, two for the agent."""
 
     @abstractmethod
     def record(self, messages: AnyMessage | Iterable[AnyMessage | None] | None) -> list[Outcome]:

@@ -10,7 +10,7 @@ what another one would have ended as well has ended with that other one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
@@ -115,11 +115,6 @@ class _Board:
     def take_off(self, number: int) -> None:
         self._by_value[_folded(self._made[number].claim.value)].discard(number)
         self._singles.discard(number)
-
-
-def decide_all(claims: Iterable[Claim], known: Sequence[KnownClaim]) -> list[Decision]:
-    """A decision for each claim, in order; what one call says twice is decided twice, against the store alone."""
-    return [decide(claim, known) for claim in claims]
 
 
 def decide(claim: Claim, known: Sequence[KnownClaim]) -> Decision:

@@ -10,16 +10,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from sqlalchemy import Connection
 
 from recollect.errors import InvalidInput, NotFound
+from recollect.parts.engine import database_url
 from recollect.settings import MemoryConfig, get_settings
+from recollect.storage import keys as rows
+from recollect.storage.audit import KeyRing
+from recollect.storage.keys import KeyRow
+from recollect.storage.rows import from_micros
+from recollect.storage.sqlite import SQLiteStore
 from recollect.text import clean_text
 from recollect.types import DEFAULT_TENANT, Record
-
-if TYPE_CHECKING:
-    from recollect.storage.keys import KeyRow
-    from recollect.storage.sqlite import SQLiteStore
 
 PREFIX: Final = "rcl"
 SCOPES: Final = ("read", "write", "admin")
@@ -61,8 +65,6 @@ class Keys:
     """The keys of one store."""
 
     def __init__(self, store: SQLiteStore) -> None:
-        from recollect.storage.audit import KeyRing
-
         self._store = store
         self._ring = KeyRing(store.path, _pepper())
 
@@ -75,8 +77,6 @@ class Keys:
         expires_in: timedelta | None = None,
         rate: float | None = None,
     ) -> IssuedKey:
-        from recollect.storage import keys as rows
-
         name, tenant, scopes = clean_text(name, "name"), clean_text(tenant, "tenant"), _checked(scopes)
         if rate is not None and not 0 < rate < 1e9:
             raise InvalidInput(f"rate is {rate}: give requests a second above 0, or leave it out")
@@ -85,31 +85,25 @@ class Keys:
         key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
         digest = self.digest(key_id, secret)
 
-        def write(connection: object, now: int) -> KeyRow:
+        def write(connection: Connection, now: int) -> KeyRow:
             ends = None if expires_in is None else now + expires_in // timedelta(microseconds=1)
-            row = rows.KeyRow(key_id, tenant, name, digest, " ".join(scopes), rate, now, ends)
-            rows.add(connection, row)  # type: ignore[arg-type]
+            row = KeyRow(key_id, tenant, name, digest, " ".join(scopes), rate, now, ends)
+            rows.add(connection, row)
             return row
 
         return IssuedKey(f"{PREFIX}.{key_id}.{secret}", info_of(self._store.write(write)))
 
     def all(self) -> list[ApiKey]:
         """Every key there ever was, the oldest first."""
-        from recollect.storage import keys as rows
-
         return [info_of(row) for row in self._store.read(rows.find_all)]
 
     def revoke(self, key_id: str) -> None:
         """The key is refused from now on; `NotFound` when there is none that still works."""
-        from recollect.storage import keys as rows
-
         if not self._store.write(lambda connection, now: rows.revoke(connection, key_id, now)):
             raise NotFound(f"no key {key_id} that could be revoked")
 
     def rotate(self, key_id: str, *, grace: timedelta = timedelta(0)) -> IssuedKey:
         """A new key with the same rights; the old one works for `grace` longer."""
-        from recollect.storage import keys as rows
-
         old = self.find(key_id)
         if old is None or old.revoked_at is not None:
             raise NotFound(f"no key {key_id} that could be rotated")
@@ -119,16 +113,12 @@ class Keys:
         return new
 
     def find(self, key_id: str) -> KeyRow | None:
-        from recollect.storage import keys as rows
-
         return self._store.read(lambda connection: rows.find(connection, key_id))
 
     def any_valid(self, now: datetime) -> bool:
         return any(key.is_valid(now) for key in self.all())
 
     def note_use(self, key_id: str) -> None:
-        from recollect.storage import keys as rows
-
         self._store.write(lambda connection, now: rows.note_use(connection, key_id, now))
 
     def digest(self, key_id: str, secret: str) -> bytes:
@@ -153,8 +143,6 @@ def split_key(text: str) -> tuple[str, str] | None:
 
 
 def info_of(row: KeyRow) -> ApiKey:
-    from recollect.storage.rows import from_micros
-
     created, *others = (
         None if moment is None else from_micros(moment)
         for moment in (row.created_at, row.expires_at, row.revoked_at, row.used_at)
@@ -166,9 +154,6 @@ def info_of(row: KeyRow) -> ApiKey:
 @contextmanager
 def open_keys(config: MemoryConfig | str | None = None) -> Iterator[Keys]:
     """The keys of the store that the settings, or a database URL, name."""
-    from recollect.parts.engine import database_url
-    from recollect.storage.sqlite import SQLiteStore
-
     if isinstance(config, str):
         config = MemoryConfig(db_url=config)
     store = SQLiteStore.open(database_url(config or get_settings().memory))

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from recollect.aio.manager import MemoryManager
 from recollect.embedding.base import Embedder
 from recollect.errors import Closed
+from recollect.parts.engine import database_url
 from recollect.server.auth import Authenticator
 from recollect.server.config import ServerConfig
 from recollect.server.keys import Keys
 from recollect.server.sessions import OpenSessions
 from recollect.settings import MemoryConfig
-from recollect.types import DEFAULT_TENANT, Clock
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
+from recollect.storage.sqlite import SQLiteStore
+from recollect.types import DEFAULT_TENANT, Clock, utc_now
 
 
 class Services:
@@ -45,9 +41,6 @@ class Services:
         return self._authenticator
 
     async def open(self) -> None:
-        from recollect.parts.engine import database_url
-        from recollect.storage.sqlite import SQLiteStore
-
         # Conversations outlive the server: whoever calls it cannot know when it is started anew.
         root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
         await root.__aenter__()

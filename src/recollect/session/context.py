@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Protocol, Self
 
-from recollect.arguments import check_type, check_whole
-from recollect.errors import Closed, InvalidInput, RecollectError
+from recollect.arguments import check_whole
+from recollect.errors import Closed, RecollectError
 from recollect.session.history import (
     EXECUTION,
     MESSAGE,
@@ -22,6 +22,7 @@ from recollect.session.history import (
     summarize,
 )
 from recollect.session.room import REGISTER_SLACK, Presence, Room
+from recollect.session.ttl import is_short_term
 from recollect.text import clean_text
 from recollect.types import JSON, Clock, MemoryType
 
@@ -118,14 +119,12 @@ class SessionContext:
         ttl: float | None = None,
     ) -> bool:
         """True once the value is stored: short-term until the session ends, long-term for good."""
-        if _is_short(memory_type):
+        if is_short_term(memory_type, ttl):
             with self._lock:
                 self._ensure_open()
                 self._room.set_value(agent_id, key, value, ttl)
                 self._used(agent_id, SAVE)
             return True
-        if ttl is not None:
-            raise InvalidInput("ttl is for short_term values; a long_term value stays until it is deleted")
         self._ensure_open()
         self._desk.backing.save_value(agent_id, key, value, self.workflow_id)
         self._used(agent_id, SAVE)
@@ -135,7 +134,7 @@ class SessionContext:
         self, agent_id: str, key: str, memory_type: MemoryType | str = MemoryType.SHORT_TERM
     ) -> JSON:
         """The value saved in this workflow; None when there is none."""
-        short = _is_short(memory_type)
+        short = is_short_term(memory_type)
         with self._lock:
             self._ensure_open()
             found = self._room.values(agent_id, key).get(key) if short else None
@@ -226,10 +225,3 @@ class SessionContext:
         if self._seen_at - self._registered_at > self._desk.timeout * REGISTER_SLACK:
             self._room.register(self._me)
             self._registered_at = self._seen_at
-
-
-def _is_short(memory_type: MemoryType | str) -> bool:
-    kind = check_type(memory_type)
-    if kind not in (MemoryType.SHORT_TERM, MemoryType.LONG_TERM):
-        raise InvalidInput(f"memory_type must be 'short_term' or 'long_term', not {kind.value!r}")
-    return kind is MemoryType.SHORT_TERM

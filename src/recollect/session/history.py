@@ -30,12 +30,6 @@ class SessionMessage(Record):
     timestamp: datetime
     metadata: dict[str, JSON]
 
-    def to_message(self) -> Message:
-        """The same as a `Message`, named after its agent, for any model."""
-        return Message(
-            self.role, self.content, name=self.agent_id, timestamp=self.timestamp, metadata=dict(self.metadata)
-        )
-
     def to_json(self) -> dict[str, JSON]:
         return {
             "agent_id": self.agent_id,

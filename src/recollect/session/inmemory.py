@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +15,7 @@ from recollect.errors import Closed, InvalidInput
 from recollect.jsonvalue import decode_json, encode_json
 from recollect.session.base import Namespace, Within, key_of, named
 from recollect.session.ttl import DEFAULT_TTL, check_ttl
-from recollect.types import JSON, Clock
+from recollect.types import JSON, Clock, utc_now
 
 DEFAULT_MAX_ENTRIES = 1000
 _HEAP_SLACK = 64
@@ -35,7 +35,7 @@ class InMemoryBackend:
         max_entries: int = DEFAULT_MAX_ENTRIES,
         ttl: float = DEFAULT_TTL,
         *,
-        clock: Clock = lambda: datetime.now(UTC),
+        clock: Clock = utc_now,
     ) -> None:
         if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
             raise InvalidInput(f"max_entries is {max_entries!r}: give a whole number of at least 1")

@@ -17,15 +17,14 @@ from recollect.storage.rows import (
     memory_from_row,
     micros_or_none,
     name,
+    names_of,
     to_json,
     to_micros,
 )
 from recollect.storage.schema import changes, lineage, memories, memory_text, vectors
-from recollect.storage.tables import free_id, insert_rows
+from recollect.storage.tables import chunked, free_id, insert_rows
 from recollect.text import content_hash
 from recollect.types import Memory, Outcome
-
-_CHUNK = 500
 
 Kind: TypeAlias = Literal["once", "message", "text"]
 Identity: TypeAlias = tuple[Kind, str, str, str, str, str | bytes | tuple[str, bytes]]
@@ -74,12 +73,10 @@ def identities(draft: Draft) -> list[Identity]:
     """The marks by which this draft may already be there."""
     if draft.idempotency_key is None and draft.message is None and not draft.deduplicate:
         return []
-    scope = draft.scope
-    owner = (scope.tenant, name(scope.agent), name(scope.user))
-    place = (*owner, name(scope.session))
+    place = names_of(draft.scope)
     marks: list[Identity] = []
     if draft.idempotency_key is not None:
-        marks.append(("once", *owner, "", draft.idempotency_key))
+        marks.append(("once", *place[:3], "", draft.idempotency_key))
     if draft.message is not None:
         marks.append(("message", *place, (draft.message.message_id, draft.content_hash)))
     elif draft.deduplicate:
@@ -98,8 +95,8 @@ def _look_up(connection: Connection, marks: Sequence[Identity], at: int) -> dict
     known: dict[Identity, Memory] = {}
     for kind, column in columns.items():
         values = list({_looked_up(mark) for mark in marks if mark[0] == kind})
-        for start in range(0, len(values), _CHUNK):
-            found = select(*MEMORY_COLUMNS, column).where(column.in_(values[start : start + _CHUNK]))
+        for part in chunked(values):
+            found = select(*MEMORY_COLUMNS, column).where(column.in_(part))
             if kind == "text":
                 found = found.where(memories.c.message_id.is_(None), _still_true(at))
             for row in connection.execute(found):
@@ -164,9 +161,9 @@ _COLUMNS = (
 
 def _values(memory_id: int, draft: Draft, message_seq: int | None) -> tuple[Any, ...]:
     """The values of `_COLUMNS`."""
-    scope, message = draft.scope, draft.message
+    message = draft.message
     return (
-        memory_id, scope.tenant, scope.agent or "", name(scope.user), scope.session or "", draft.key, message_seq,
+        memory_id, *names_of(draft.scope), draft.key, message_seq,
         message.message_id if message else None, message.speaker if message else None, to_micros(draft.recorded_at),
         draft.idempotency_key, *_edited_values(draft),
     )  # fmt: skip

@@ -25,7 +25,7 @@ class KeyRing:
     def __init__(self, database: Path, given: str | None = None) -> None:
         if given is not None and len(given) < _LEAST_KEY:
             raise InvalidInput(f"the audit key has {len(given)} characters: give {_LEAST_KEY} or more, at random")
-        self._path = database.with_name(f"{database.name}.key")
+        self._path = key_file(database)
         self._key = None if given is None else hashlib.sha256(given.encode("utf-8")).digest()
 
     def key(self) -> bytes:
@@ -33,6 +33,11 @@ class KeyRing:
             with translated(str(self._path)):
                 self._key = _read(self._path)
         return self._key
+
+
+def key_file(database: Path) -> Path:
+    """Where the key of a database, or of its backup, lies."""
+    return database.with_name(f"{database.name}.key")
 
 
 def _read(path: Path) -> bytes:

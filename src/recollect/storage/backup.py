@@ -7,11 +7,8 @@ where the database has an audit key, a copy of that (`<file>.key`).
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +16,8 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from recollect.errors import Conflict, Incompatible, NotFound, Unavailable
+from recollect.files import replacing, sync
+from recollect.storage.audit import key_file
 from recollect.storage.driver import load_driver
 from recollect.storage.faults import translated
 from recollect.storage.lock import FileLock
@@ -26,7 +25,7 @@ from recollect.types import Progress, Record
 
 _PAGES_AT_ONCE: Final = 1000
 _CHUNK: Final = 1 << 20
-_COMPANIONS: Final = ("", "-wal", "-shm", "-journal", ".key")
+_BESIDE: Final = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +44,12 @@ def back_up(connection: Connection, target: Path, *, force: bool, progress: Prog
     """Everything committed before the call, as one file; other connections write on meanwhile."""
     if target.exists() and not force:
         raise Conflict(f"{target} exists: choose another name, or replace it with force")
-    with translated(str(target)), aside(target) as draft:
-        _copy(connection, draft, progress)
-        sync(draft)
-        done = Backup(target, draft.stat().st_size, _count_memories(draft), _digest(draft))
-        checksum_file(target).unlink(missing_ok=True)
-        draft.replace(target)
+    with translated(str(target)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as draft:
+            _copy(connection, draft, progress)
+            done = Backup(target, draft.stat().st_size, _count_memories(draft), _digest(draft))
+            checksum_file(target).unlink(missing_ok=True)
         _write_private(checksum_file(target), f"{done.sha256}  {target.name}\n".encode())
     return done
 
@@ -82,11 +81,11 @@ def restore(backup: Path, database: Path, *, force: bool = False) -> Backup:
     with translated(str(database)):
         database.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(database.with_name(f"{database.name}.lock"))
-        with lock(), aside(database) as draft:
-            shutil.copyfile(backup, draft)
-            sync(draft)
-            _move_oldaside(database)
-            draft.replace(database)
+        with lock():
+            with replacing(database) as draft:
+                shutil.copyfile(backup, draft)
+                sync(draft)
+                _move_old_aside(database)
             if key_file(backup).exists():
                 _write_private(key_file(database), key_file(backup).read_bytes())
         lock.close()
@@ -95,10 +94,6 @@ def restore(backup: Path, database: Path, *, force: bool = False) -> Backup:
 
 def checksum_file(backup: Path) -> Path:
     return backup.with_name(f"{backup.name}.sha256")
-
-
-def key_file(database: Path) -> Path:
-    return database.with_name(f"{database.name}.key")
 
 
 def _copy(connection: Connection, draft: Path, progress: Progress | None) -> None:
@@ -114,6 +109,8 @@ def _copy(connection: Connection, draft: Path, progress: Progress | None) -> Non
     finally:
         target.close()
         connection.exec_driver_sql("ROLLBACK")
+        for ending in _BESIDE:
+            draft.with_name(draft.name + ending).unlink(missing_ok=True)
     if said != "ok":
         raise Incompatible(f"the database is damaged, no backup was made ({said}): run check, then repair or restore")
 
@@ -135,12 +132,12 @@ def _count_memories(path: Path) -> int:
         connection.close()
 
 
-def _move_oldaside(database: Path) -> None:
+def _move_old_aside(database: Path) -> None:
     if not database.exists():
         return
     _require_unused(database)
     stem = _free_name(database)
-    for ending in _COMPANIONS:
+    for ending in ("", *_BESIDE, ".key"):
         companion = database.with_name(database.name + ending)
         if companion.exists():
             companion.rename(stem.with_name(stem.name + ending))
@@ -166,29 +163,9 @@ def _free_name(database: Path) -> Path:
     return first if not first.exists() else first.with_name(f"{first.name}-{uuid.uuid4().hex[:8]}")
 
 
-@contextmanager
-def aside(target: Path) -> Iterator[Path]:
-    """A private file next to the target, gone when the block does not put it in place."""
-    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        yield draft
-    finally:
-        for ending in _COMPANIONS:
-            draft.with_name(draft.name + ending).unlink(missing_ok=True)
-
-
 def _write_private(path: Path, data: bytes) -> None:
-    with aside(path) as draft:
+    with replacing(path) as draft:
         draft.write_bytes(data)
-        sync(draft)
-        draft.replace(path)
-
-
-def sync(path: Path) -> None:
-    with path.open("r+b") as file:
-        os.fsync(file.fileno())
 
 
 def _digest(path: Path) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias
 
+from recollect.errors import NotFound
 from recollect.types import (
     EVERYTHING,
     JSON,
@@ -159,6 +160,7 @@ class Pin:
 
 Change: TypeAlias = Add | Say | Edit | Remove | Link | Derive | Archive | Supersede | Pin
 
+_PAGE: Final = 1000
 KEPT_REVISIONS: Final = 50
 """How many former versions of a memory are kept, the newest ones."""
 
@@ -185,6 +187,11 @@ class Derivation(Record):
     source_id: int
     """It may be gone by now."""
     kind: DerivationKind
+
+
+def no_memory(scope: Scope, *ids: int) -> NotFound:
+    """What is raised for ids that a scope does not have."""
+    return NotFound(f"no memory {', '.join(map(str, ids))} in {scope}")
 
 
 class MemoryStore(Protocol):
@@ -219,6 +226,14 @@ class MemoryStore(Protocol):
         ...
 
 
+def walk(store: MemoryStore, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
+    """Every memory of a scope that passes, in the order of their ids, read a page at a time."""
+    after = 0
+    while page := store.find(scope, where, limit=_PAGE, after=after):
+        after = page[-1].id
+        yield from page
+
+
 class HistorySource(Protocol):
     """Where memories come from and what they were before."""
 
@@ -235,6 +250,24 @@ class HistorySource(Protocol):
         Values under a key keep none: they are state, and may be saved a million times.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationReport(Record):
+    """Whether all records are there, as they were written and in their order."""
+
+    ok: bool
+    checked: int
+    """How many records are sound, from the first on."""
+    problem: str | None
+    """What is wrong with the first bad one."""
+    first_bad: int | None
+    """Its number, counted from 1."""
+    head: str
+    """Note it elsewhere and hand it in later, and an older copy of the whole file is found out too."""
+
+    def __bool__(self) -> bool:
+        return self.ok
 
 
 @dataclass(frozen=True, slots=True)

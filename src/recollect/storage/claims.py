@@ -15,10 +15,9 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import Connection, delete, select, text, update
 
 from recollect.storage.connections import fetch_on
-from recollect.storage.lifecycle import chunked
 from recollect.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, all_named, memory_from_row, name, names_in, to_json
 from recollect.storage.schema import claims, memories
-from recollect.storage.tables import insert_rows
+from recollect.storage.tables import chunked, insert_rows
 from recollect.types import JSON, Memory, Scope
 
 CLAIMS: Final = "claims"

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import BindParameter, Connection, bindparam, delete, exists, func, insert, select, update
 
 from recollect.storage.base import StoredMessage
-from recollect.storage.rows import name, to_json, to_micros
+from recollect.storage.rows import names_of, to_json, to_micros
 from recollect.storage.schema import messages
 from recollect.types import JSON, Scope
 
@@ -129,12 +129,7 @@ def clear(connection: Connection, tenant: str, agent: str | None) -> None:
 
 
 def _mine(scope: Scope) -> dict[str, Any]:
-    return {
-        "in_tenant": scope.tenant,
-        "in_agent": name(scope.agent),
-        "in_user": name(scope.user),
-        "in_session": name(scope.session),
-    }
+    return dict(zip(("in_tenant", "in_agent", "in_user", "in_session"), names_of(scope), strict=True))
 
 
 def _bounds(connection: Connection, mine: Mapping[str, Any]) -> _Bounds:
@@ -156,12 +151,13 @@ def _insert(connection: Connection, scope: Scope, turns: Sequence[StoredMessage]
 
 
 def _row(scope: Scope, turn: StoredMessage, place: int, at: int) -> dict[str, Any]:
+    tenant, agent, user, session = names_of(scope)
     return {
         "message_id": turn.message_id,
-        "tenant": scope.tenant,
-        "agent": name(scope.agent),
-        "user": name(scope.user),
-        "session": name(scope.session),
+        "tenant": tenant,
+        "agent": agent,
+        "user": user,
+        "session": session,
         "role": turn.role,
         "speaker": turn.speaker,
         "content": turn.content,

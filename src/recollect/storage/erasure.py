@@ -7,26 +7,25 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, text
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.arguments import SHARED_USER
 from recollect.storage import conversations
 from recollect.storage.adding import insert_changes
 from recollect.storage.connections import Fetch
 from recollect.storage.filters import passing
-from recollect.storage.lifecycle import chunked
-from recollect.storage.rows import in_scope, within
+from recollect.storage.meta import note, noted, strike
+from recollect.storage.rows import in_scope, scope_of, within
 from recollect.storage.schema import (
     associations,
     lineage,
     memories,
     memory_text,
     messages,
-    meta,
     revisions,
     sessions,
     vectors,
 )
+from recollect.storage.tables import chunked
 from recollect.types import EVERYTHING, Filter, Scope
 
 PENDING: Final = "erasure:pending"
@@ -119,13 +118,12 @@ def erase(connection: Connection, target: Target, ids: Collection[int], numbers:
     insert_changes(connection, "remove", owners, at)
     head = connection.execute(text("SELECT coalesce(max(seq), 0) FROM changes")).scalar_one()
     for key in (PENDING, LAST):
-        statement = upsert(meta).values(key=key, value=str(head))
-        connection.execute(statement.on_conflict_do_update(set_={"value": statement.excluded.value}))
+        note(connection, key, str(head))
 
 
 def pending(connection: Connection) -> bool:
     """Whether rows were erased whose bytes may still be in the file."""
-    return connection.execute(select(meta.c.value).where(meta.c.key == PENDING)).scalar() is not None
+    return noted(connection, PENDING) is not None
 
 
 def last_erasure(fetch: Fetch) -> int:
@@ -145,7 +143,7 @@ def compact(connection: Connection) -> bool:
     busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
     connection.exec_driver_sql(f"PRAGMA busy_timeout={_USUAL_BUSY_MS}")
     if not busy:
-        connection.execute(delete(meta).where(meta.c.key == PENDING))
+        strike(connection, PENDING)
     return not busy
 
 
@@ -159,7 +157,7 @@ def _erase_messages(connection: Connection, numbers: Collection[int]) -> None:
             if place is None:
                 loose.append(seq)
             else:
-                placed.setdefault(Scope(tenant, agent or None, user or None, session or None), []).append(place)
+                placed.setdefault(scope_of(tenant, agent, user, session), []).append(place)
         connection.execute(delete(messages).where(_S.seq.in_(loose)))
         for scope, places in placed.items():
             conversations.take_out_places(connection, scope, sorted(places))

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.errors import Incompatible
 from recollect.storage.audit import Chain, KeyRing, same
+from recollect.storage.base import VerificationReport
 from recollect.storage.rows import to_micros
 from recollect.storage.schema import execution_heads, executions
+from recollect.storage.tables import chunked
 from recollect.types import JSON
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ _E = executions.c
 COLUMNS = (
     _E.number, _E.id, _E.agent, _E.workflow, _E.session, _E.status, _E.duration_ms, _E.record, _E.recorded_at,
 )  # fmt: skip
-_CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +71,10 @@ class ExecutionQuery:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Whether a tenant's records are all there, as they were written and in their order."""
-
-    ok: bool
-    checked: int
-    """Records found sound, from the first on."""
-    problem: str | None
-    """What is wrong with the first bad one."""
-    first_bad: int | None
-    """Its number, counted from 1."""
-    head: str
-    """Note it somewhere else and hand it in later: then even an old copy of the file is found out."""
-
-
-@dataclass(frozen=True, slots=True)
-class DurationSummary:
+class DurationSummary(NamedTuple):
     """How long executions took, in milliseconds; None where none said so."""
 
-    count: int
+    timed: int
     total: float
     mean: float | None
     least: float | None
@@ -131,7 +116,7 @@ class ExecutionLog:
         having = [*query.conditions(tenant), _E.duration_ms.is_not(None)]
         return self._store.read(lambda connection: _durations(connection, having))
 
-    def verify(self, tenant: str, known_head: str | None = None) -> Verification:
+    def verify(self, tenant: str, known_head: str | None = None) -> VerificationReport:
         chain = Chain(self._keys.key(), tenant)
         return self._store.read(lambda connection: _verify(connection, chain, tenant, known_head))
 
@@ -162,9 +147,8 @@ def _values(row: ExecutionRow) -> dict[str, Any]:
 
 def _known(connection: Connection, tenant: str, ids: Sequence[str]) -> set[str]:
     known: set[str] = set()
-    for start in range(0, len(ids), _CHUNK):
-        wanted = select(_E.id).where(_E.tenant == tenant, _E.id.in_(ids[start : start + _CHUNK]))
-        known.update(connection.scalars(wanted))
+    for part in chunked(ids):
+        known.update(connection.scalars(select(_E.id).where(_E.tenant == tenant, _E.id.in_(part))))
     return known
 
 
@@ -198,7 +182,7 @@ def _durations(connection: Connection, having: Sequence[ColumnElement[bool]]) ->
     return DurationSummary(count, total, mean, least, median, p95, most)
 
 
-def _verify(connection: Connection, chain: Chain, tenant: str, known_head: str | None) -> Verification:
+def _verify(connection: Connection, chain: Chain, tenant: str, known_head: str | None) -> VerificationReport:
     connection.exec_driver_sql("BEGIN")
     head = connection.execute(select(execution_heads).where(execution_heads.c.tenant == tenant)).first()
     digest, checked, seen_known = chain.start(), 0, known_head in (None, "0:")
@@ -214,7 +198,7 @@ def _verify(connection: Connection, chain: Chain, tenant: str, known_head: str |
         checked = number
         seen_known = seen_known or known_head == _shown(checked, digest)
     if head is None and not checked and seen_known:
-        return Verification(True, 0, None, None, "0:")
+        return VerificationReport(True, 0, None, None, "0:")
     if head is None or not same(head.seal, chain.seal(head.records, head.digest)):
         return _bad(checked, checked + 1, "the mark of the last record was changed or removed, or the key is another")
     if head.records != checked or not same(head.digest, digest):
@@ -222,11 +206,11 @@ def _verify(connection: Connection, chain: Chain, tenant: str, known_head: str |
         return _bad(checked, min(head.records, checked) + 1, what)
     if not seen_known:
         return _bad(checked, checked + 1, f"the records do not hold the head {known_head}: the file is an older copy")
-    return Verification(True, checked, None, None, _shown(checked, digest))
+    return VerificationReport(True, checked, None, None, _shown(checked, digest))
 
 
-def _bad(checked: int, number: int, problem: str) -> Verification:
-    return Verification(False, checked, problem, number, "")
+def _bad(checked: int, number: int, problem: str) -> VerificationReport:
+    return VerificationReport(False, checked, problem, number, "")
 
 
 def _shown(count: int, digest: bytes) -> str:

@@ -14,9 +14,9 @@ from recollect.errors import Incompatible
 from recollect.storage.base import Generation
 from recollect.storage.connections import Fetch
 from recollect.storage.schema import generations, memories, vectors
+from recollect.storage.tables import chunked
 from recollect.types import FloatArray
 
-_CHUNK = 500
 _ACTIVE = select(generations).where(generations.c.active == 1)
 ACTIVE_ROW = "SELECT id, provider, model, dimension, fingerprint, active FROM generations WHERE active = 1"
 
@@ -89,8 +89,7 @@ def put_vectors(connection: Connection, generation_id: int, made: Sequence[tuple
 def by_hash(fetch: Fetch, generation_id: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
     """Vectors already made for these texts: nothing is embedded twice."""
     found: dict[bytes, bytes] = {}
-    for start_at in range(0, len(hashes), _CHUNK):
-        part = hashes[start_at : start_at + _CHUNK]
+    for part in chunked(hashes):
         found.update(fetch(_by_hash(len(part)), (generation_id, *part)))
     return found
 

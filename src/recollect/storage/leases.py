@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from sqlalchemy import Connection, delete, select
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import Connection
 
 from recollect.errors import Conflict
-from recollect.storage.schema import meta
+from recollect.storage.meta import note, noted, strike
 
 LASTS: Final = timedelta(minutes=5)
 """How long a lease holds after its last sign of life: a process that died keeps others waiting no longer."""
@@ -32,26 +31,28 @@ class Lease:
 
 def take(connection: Connection, lease: Lease, at: int) -> int | None:
     """None when it is now held by this holder; else the microsecond until which somebody else has it."""
-    row = connection.execute(select(meta.c.value).where(meta.c.key == lease.key)).scalar()
-    holder, until = json.loads(row) if row is not None else ("", 0)
+    holder, until = _held(connection, lease)
     # One that ends later than any lease can was written by a clock that was wrong.
     if holder != lease.holder and at < until <= at + _MICROS:
-        return int(until)
-    statement = upsert(meta).values(key=lease.key, value=json.dumps([lease.holder, at + _MICROS]))
-    connection.execute(statement.on_conflict_do_update(set_={"value": statement.excluded.value}))
+        return until
+    note(connection, lease.key, json.dumps([lease.holder, at + _MICROS]))
     return None
 
 
 def keep(connection: Connection, lease: Lease, at: int) -> None:
     """Holds on to it; `Conflict` when it was lost: what was decided under it must not be written."""
-    row = connection.execute(select(meta.c.value).where(meta.c.key == lease.key)).scalar()
-    if row is None or json.loads(row)[0] != lease.holder:
+    if _held(connection, lease)[0] != lease.holder:
         raise Conflict(f"another process has taken over {lease.work}: nothing more was written here")
     take(connection, lease, at)
 
 
 def give_back(connection: Connection, lease: Lease) -> None:
-    mine = select(meta.c.value).where(meta.c.key == lease.key)
-    row = connection.execute(mine).scalar()
-    if row is not None and json.loads(row)[0] == lease.holder:
-        connection.execute(delete(meta).where(meta.c.key == lease.key))
+    if _held(connection, lease)[0] == lease.holder:
+        strike(connection, lease.key)
+
+
+def _held(connection: Connection, lease: Lease) -> tuple[str, int]:
+    """Who has it, and until which microsecond; nobody when it is free."""
+    row = noted(connection, lease.key)
+    holder, until = ("", 0) if row is None else json.loads(row)
+    return holder, until

@@ -11,16 +11,15 @@ from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from recollect.storage.base import Say, StoredMessage
-from recollect.storage.rows import from_micros, name, to_json, to_micros, within
+from recollect.storage.rows import from_micros, names_of, scope_of, to_json, to_micros, within
 from recollect.storage.schema import messages, unread
-from recollect.storage.tables import free_id, insert_rows
+from recollect.storage.tables import chunked, free_id, insert_rows
 from recollect.types import Outcome, Scope
 
 Turn: TypeAlias = tuple[Scope, StoredMessage]
 Place: TypeAlias = tuple[str, str, str, str, str]
 """Tenant, agent, user, session and message id."""
 
-_CHUNK = 500
 _M = messages.c
 _TURNS = select(_M.seq, _M.content, _M.tenant, _M.agent, _M.user, _M.session, _M.message_id).where(_M.place.is_(None))
 
@@ -61,9 +60,8 @@ class Ledger:
             insert_rows(self._connection, messages.name, _COLUMNS, self._fresh)
 
     def _read(self, places: set[Place]) -> None:
-        ids = list({place[4] for place in places})
-        for start in range(0, len(ids), _CHUNK):
-            for row in self._connection.execute(_TURNS.where(_M.message_id.in_(ids[start : start + _CHUNK]))):
+        for part in chunked(list({place[4] for place in places})):
+            for row in self._connection.execute(_TURNS.where(_M.message_id.in_(part))):
                 self._numbers[tuple(row[2:])], self._words[tuple(row[2:])] = row[0], row[1]
 
 
@@ -101,11 +99,11 @@ def unread_turns(connection: Connection, scope: Scope, limit: int) -> list[Turn]
 def _turn(row: Sequence[Any]) -> Turn:
     tenant, agent, user, session, payload, message_id, role, content, said_at, speaker = row
     message = StoredMessage(message_id, role, content, from_micros(said_at), speaker, json.loads(payload))
-    return Scope(tenant, agent or None, user or None, session or None), message
+    return scope_of(tenant, agent, user, session), message
 
 
 def _place(scope: Scope, message: StoredMessage) -> Place:
-    return scope.tenant, name(scope.agent), name(scope.user), name(scope.session), message.message_id
+    return (*names_of(scope), message.message_id)
 
 
 _COLUMNS = (
@@ -117,6 +115,6 @@ _COLUMNS = (
 def _values(seq: int, scope: Scope, message: StoredMessage, recorded_at: datetime) -> tuple[Any, ...]:
     """The values of `_COLUMNS`."""
     return (
-        seq, message.message_id, scope.tenant, name(scope.agent), name(scope.user), name(scope.session), message.role,
-        message.speaker, message.content, to_json(message.payload), to_micros(message.said_at), to_micros(recorded_at),
+        seq, message.message_id, *names_of(scope), message.role, message.speaker, message.content,
+        to_json(message.payload), to_micros(message.said_at), to_micros(recorded_at),
     )  # fmt: skip

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, exists, func, insert, literal, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from recollect.errors import NotFound
 from recollect.storage.adding import add_all, insert_changes
-from recollect.storage.base import KEPT_REVISIONS, Archive, Derivation, Derive, Pin, Revision, Supersede
+from recollect.storage.base import KEPT_REVISIONS, Archive, Derivation, Derive, Pin, Revision, Supersede, no_memory
 from recollect.storage.rows import (
     MEMORY_COLUMNS,
     from_micros,
@@ -22,20 +21,28 @@ from recollect.storage.rows import (
     to_micros,
 )
 from recollect.storage.schema import associations, claims, lineage, memories, revisions
+from recollect.storage.tables import chunked
 from recollect.types import Memory, MemoryType, Outcome, Scope
 
-_CHUNK = 500
-_Id = TypeVar("_Id")
+_PAGE = 500
 _M = memories.c
 _L = lineage.c
 _R = revisions.c
+_COUNT_ACCESS = (
+    update(memories)
+    .where(_M.id == bindparam("memory_id"))
+    .values(
+        access_count=_M.access_count + bindparam("times"),
+        accessed_at=func.max(func.coalesce(_M.accessed_at, 0), bindparam("last")),
+    )
+)
 _REVISED = (_R.version, _R.content, _R.type, _R.importance, _R.source, _R.metadata, _R.changed_at)
 
 
 def derive(connection: Connection, change: Derive, at: int) -> Outcome:
     """A new memory and its lineage; one that was derived before is a duplicate, its lineage as it was."""
     owner = Scope(change.draft.scope.tenant, user=change.draft.scope.user)
-    _require(connection, owner, change.sources)
+    require(connection, owner, change.sources)
     outcome = add_all(connection, [change.draft], at)[0]
     if outcome.status == "stored" and outcome.memory is not None and change.sources:
         _insert_lineage(connection, outcome.memory.id, change.sources, change.kind)
@@ -51,7 +58,7 @@ def archive(connection: Connection, change: Archive, at: int) -> Outcome:
 
 
 def supersede(connection: Connection, change: Supersede, at: int) -> Outcome:
-    _require(connection, change.scope, [change.by])
+    require(connection, change.scope, [change.by])
     ended = to_micros(change.at)
     values: dict[str, Any] = {"superseded_by": change.by, "valid_to": func.coalesce(_M.valid_to, ended)}
     if change.merged:
@@ -106,7 +113,7 @@ def keep_revision(connection: Connection, memory_id: int, at: int) -> None:
 
 
 def read_revisions(connection: Connection, scope: Scope, memory_id: int) -> list[Revision]:
-    _require(connection, scope, [memory_id])
+    require(connection, scope, [memory_id])
     rows = connection.execute(select(*_REVISED).where(_R.memory_id == memory_id).order_by(_R.version))
     return [
         Revision(version, content, MemoryType(kind), importance, source, json.loads(metadata), from_micros(changed))
@@ -121,11 +128,6 @@ def read_lineage(connection: Connection, scope: Scope, ids: Sequence[int]) -> li
         either = or_(_L.derived_id.in_(part), _L.source_id.in_(part))
         found.update((row[0], row[1], row[2]) for row in connection.execute(wanted.where(either)))
     return [Derivation(derived, source, kind) for derived, source, kind in sorted(found)]  # type: ignore[arg-type]
-
-
-def chunked(ids: Sequence[_Id]) -> Iterator[Sequence[_Id]]:
-    """The ids in pieces that fit one statement."""
-    return (ids[start : start + _CHUNK] for start in range(0, len(ids), _CHUNK))
 
 
 def _mark(
@@ -156,12 +158,13 @@ def _insert_lineage(connection: Connection, derived: int, sources: Sequence[int]
     connection.execute(upsert(lineage).on_conflict_do_nothing(), rows)
 
 
-def _require(connection: Connection, scope: Scope, ids: Sequence[int]) -> None:
+def require(connection: Connection, scope: Scope, ids: Sequence[int]) -> None:
+    """`NotFound` unless the scope has all of these memories."""
     found: set[int] = set()
     for part in chunked(ids):
         found.update(connection.scalars(select(_M.id).where(_M.id.in_(part), *in_scope(scope))))
     if missing := sorted(set(ids) - found):
-        raise NotFound(f"no memory {', '.join(map(str, missing))} in {scope}")
+        raise no_memory(scope, *missing)
 
 
 def only_repeats() -> ColumnElement[bool]:
@@ -185,8 +188,15 @@ def made_from(connection: Connection, ids: Sequence[int]) -> list[int]:
 def read_stock(connection: Connection, scope: Scope) -> Iterator[tuple[Memory, int, int | None]]:
     """Every memory of a scope, archived ones too, with how often and when it was last recalled, by id."""
     wanted = select(*MEMORY_COLUMNS, _M.access_count, _M.accessed_at).where(*in_scope(scope)).order_by(_M.id)
-    for row in connection.execute(wanted.execution_options(yield_per=_CHUNK)):
+    for row in connection.execute(wanted.execution_options(yield_per=_PAGE)):
         yield memory_from_row(row), row[-2], row[-1]
+
+
+def count_accesses(connection: Connection, times: Mapping[int, int], last: datetime) -> None:
+    """So many more times these memories were recalled, at the latest just now."""
+    at = to_micros(last)
+    rows = [{"memory_id": key, "times": count, "last": at} for key, count in sorted(times.items())]
+    connection.execute(_COUNT_ACCESS, rows)
 
 
 def all_lineage(connection: Connection, scope: Scope) -> list[Derivation]:

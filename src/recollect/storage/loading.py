@@ -16,11 +16,10 @@ from recollect.storage.base import Draft
 from recollect.storage.claims import ENDED_BY, index_claims, without_enders
 from recollect.storage.lifecycle import leave_claims_to_others
 from recollect.storage.records import LINKS
-from recollect.storage.rows import to_json
+from recollect.storage.rows import scope_of, to_json
 from recollect.storage.schema import memories, memory_text, messages, sessions
 from recollect.storage.tables import free_id, insert_rows
 from recollect.text import content_hash
-from recollect.types import Scope
 
 _SCOPE = ("tenant", "agent", "user", "session")
 _M = memories.c
@@ -148,11 +147,7 @@ def _insert_memories(
     adding.insert_changes(connection, "add", [(number, row["tenant"], row["user"]) for number, row, _ in fresh], at)
     for number, row, _ in fresh:
         if row.get("notes", "{}") != "{}":
-            index_claims(connection, number, _owner(row), json.loads(row["notes"]))
-
-
-def _owner(row: Mapping[str, Any]) -> Scope:
-    return Scope(row["tenant"], row["agent"] or None, row["user"] or None, row["session"] or None)
+            index_claims(connection, number, scope_of(*(row[column] for column in _SCOPE)), json.loads(row["notes"]))
 
 
 def _insert_message(connection: Connection, row: Mapping[str, Any]) -> int:

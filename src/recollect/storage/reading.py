@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, or_, select
 from sqlalchemy.dialects import sqlite
 
-from recollect.errors import Incompatible, NotFound
+from recollect.errors import Incompatible
 from recollect.storage.base import IndexRow, PartitionKey
 from recollect.storage.connections import Fetch, driver_connection, fetch_on
 from recollect.storage.filters import passing
-from recollect.storage.lifecycle import only_repeats
+from recollect.storage.lifecycle import only_repeats, require
 from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, name, owned_by, select_by_ids, to_json
 from recollect.storage.schema import associations, memories
+from recollect.storage.tables import chunked
 from recollect.types import ANY, Association, Filter, IntArray, Memory, Related, Scope
 
 if TYPE_CHECKING:
     from sqlalchemy import Select
 
-_CHUNK = 500
 _MICROS = 1e6
 _NEVER = float("inf")
 HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
@@ -51,9 +51,8 @@ def related_memories(
     connection: Connection, scope: Scope, memory_id: int, kind: str | None, depth: int
 ) -> list[Related]:
     """Breadth first: each memory once, at its smallest depth and by its strongest way there."""
+    require(connection, scope, [memory_id])
     fetch = fetch_on(connection)
-    if get_memories(fetch, scope, [memory_id]) == [None]:
-        raise NotFound(f"no memory {memory_id} in {scope}")
     ways: dict[int, tuple[float, str, int]] = {memory_id: (1.0, "", 0)}
     frontier = [memory_id]
     for level in range(1, depth + 1):
@@ -75,12 +74,18 @@ def related_memories(
 
 def _links(connection: Connection, ids: Sequence[int], kind: str | None) -> Iterator[Association]:
     a = associations.c
-    for start in range(0, len(ids), _CHUNK):
-        part = ids[start : start + _CHUNK]
+    for part in chunked(ids):
         wanted = select(associations).where(or_(a.memory_id.in_(part), a.related_memory_id.in_(part)))
         if kind is not None:
             wanted = wanted.where(a.relationship_type == kind)
         yield from (Association(*row) for row in connection.execute(wanted))
+
+
+def partition_keys(connection: Connection) -> list[PartitionKey]:
+    """Every tenant and user that has memories."""
+    whose = (memories.c.tenant, memories.c.user)
+    rows = connection.execute(select(*whose).distinct().order_by(*whose))
+    return [PartitionKey(tenant, user or None) for tenant, user in rows]
 
 
 def changed_ids(connection: Connection, key: PartitionKey, since: int) -> IntArray:

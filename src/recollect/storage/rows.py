@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, select
 
 from recollect.errors import Incompatible, InvalidType
-from recollect.storage.base import Draft, PartitionKey
+from recollect.storage.base import Draft
 from recollect.storage.schema import memories
 from recollect.text import content_hash
 from recollect.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
@@ -58,6 +58,16 @@ def name(value: str | AnyUser | None) -> str:
     return value or ""
 
 
+def names_of(scope: Scope) -> tuple[str, str, str, str]:
+    """Tenant, agent, user and session as the tables hold them."""
+    return scope.tenant, name(scope.agent), name(scope.user), name(scope.session)
+
+
+def scope_of(tenant: str, agent: str, user: str, session: str) -> Scope:
+    """The scope behind what the tables hold."""
+    return Scope(tenant, agent or None, user or None, session or None)
+
+
 def memory_from_row(row: Sequence[Any]) -> Memory:
     """A `Memory` from the columns of `SELECT_MEMORY`; `Incompatible` when the row is not what was written."""
     try:
@@ -80,15 +90,15 @@ def _memory(row: Sequence[Any]) -> Memory:
     )  # fmt: skip
 
 
-def memory_from_draft(draft: Draft, memory_id: int, version: int = 1, recorded_at: datetime | None = None) -> Memory:
+def memory_from_draft(draft: Draft, memory_id: int) -> Memory:
     """The `Memory` that a draft has become, sharing nothing with the caller's own objects."""
     scope, message = draft.scope, draft.message
     return Memory(
-        memory_id, draft.content, draft.type, draft.importance, recorded_at or draft.recorded_at, draft.valid_from,
+        memory_id, draft.content, draft.type, draft.importance, draft.recorded_at, draft.valid_from,
         tenant=scope.tenant, agent=scope.agent, user=name(scope.user) or None, session=scope.session,
         source=draft.source, trust=draft.trust, metadata=_own(draft.metadata) if draft.metadata else {}, key=draft.key,
         value=None if draft.key is None else _own(draft.value), message_id=message.message_id if message else None,
-        speaker=message.speaker if message else None, expires_at=draft.expires_at, version=version,
+        speaker=message.speaker if message else None, expires_at=draft.expires_at,
         notes=_own(draft.notes) if draft.notes else {},
     )  # fmt: skip
 
@@ -115,10 +125,6 @@ def within(table: Table, scope: Scope) -> list[ColumnElement[bool]]:
 def in_scope(scope: Scope) -> list[ColumnElement[bool]]:
     """The scope as conditions on memories."""
     return within(memories, scope)
-
-
-def in_partition(key: PartitionKey) -> list[ColumnElement[bool]]:
-    return in_scope(Scope(key.tenant, user=key.user))
 
 
 def select_by_ids(scope: Scope, ids: Sequence[int]) -> tuple[str, list[str]]:
@@ -149,8 +155,8 @@ def all_named(columns: Sequence[str]) -> str:
 
 def owned_by(scope: Scope) -> list[ColumnElement[bool]]:
     """Exactly this tenant, agent, user and session; a name that is not set means those without one."""
-    owner = [_M.tenant == scope.tenant, _M.agent == name(scope.agent), _M.user == name(scope.user)]
-    return [*owner, _M.session == name(scope.session)]
+    columns = (_M.tenant, _M.agent, _M.user, _M.session)
+    return [column == held for column, held in zip(columns, names_of(scope), strict=True)]
 
 
 def _moment(micros: int | None) -> datetime | None:

@@ -260,8 +260,3 @@ changes = Table(
 # only splits at spaces: every character class that can stand in a term counts as part of a word. Ranking and phrases
 # are not asked of it (the index ranks inside a scope), so it keeps neither places nor lengths, and merges seldom.
 memory_text = table("memory_text", column("rowid", Integer), column("terms", TEXT))
-CREATE_MEMORY_TEXT = """
-CREATE VIRTUAL TABLE memory_text USING fts5(
-  terms, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'", detail = none, columnsize = 0
-)
-"""

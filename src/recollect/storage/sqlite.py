@@ -6,11 +6,10 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert, make_url, select
+from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
 from recollect.embedding.base import EmbedderIdentity
@@ -21,15 +20,13 @@ from recollect.storage.commit import GroupCommit
 from recollect.storage.connections import Connections, Durability
 from recollect.storage.driver import Driver
 from recollect.storage.faults import translated
+from recollect.storage.meta import note, noted
 from recollect.storage.rows import to_micros
 from recollect.storage.writing import Checked, Work, do_all
-from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope
+from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope, utc_now
 
 _R = TypeVar("_R")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
+_ID = "store_id"
 
 
 class SQLiteStore:
@@ -107,20 +104,16 @@ class SQLiteStore:
         return reading.get_memories(self._connections.fetch, scope, ids)
 
     def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]:
-        with self._connections.reading() as connection:
-            return reading.find_memories(connection, scope, where, limit, after)
+        return self.read(lambda connection: reading.find_memories(connection, scope, where, limit, after))
 
     def matching(self, scope: Scope, where: Filter) -> IntArray:
-        with self._connections.reading() as connection:
-            return reading.matching_ids(connection, scope, where)
+        return self.read(lambda connection: reading.matching_ids(connection, scope, where))
 
     def related(self, scope: Scope, memory_id: int, *, kind: str | None, depth: int) -> list[Related]:
-        with self._connections.reading() as connection:
-            return reading.related_memories(connection, scope, memory_id, kind, depth)
+        return self.read(lambda connection: reading.related_memories(connection, scope, memory_id, kind, depth))
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
-        with self._connections.reading() as connection:
-            return reading.memory_by_key(connection, scope, key)
+        return self.read(lambda connection: reading.memory_by_key(connection, scope, key))
 
     def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
         return self.read(lambda connection: lifecycle.read_lineage(connection, scope, ids))
@@ -132,8 +125,7 @@ class SQLiteStore:
         return int(self._connections.fetch(reading.HEAD)[0][0])
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
-        with self._connections.reading() as connection:
-            return reading.changed_ids(connection, key, since)
+        return self.read(lambda connection: reading.changed_ids(connection, key, since))
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
         with self._connections.reading() as connection:
@@ -156,12 +148,10 @@ class SQLiteStore:
             return generations.switch(connection, generation_id)
 
     def without_vector(self, generation_id: int, *, limit: int) -> list[tuple[int, str]]:
-        with self._connections.reading() as connection:
-            return generations.missing(connection, generation_id, limit)
+        return self.read(lambda connection: generations.missing(connection, generation_id, limit))
 
     def count_without_vector(self, generation_id: int) -> int:
-        with self._connections.reading() as connection:
-            return generations.count_missing(connection, generation_id)
+        return self.read(lambda connection: generations.count_missing(connection, generation_id))
 
     def put_vectors(self, generation_id: int, made: Sequence[tuple[int, str, FloatArray]]) -> None:
         with self._connections.writing() as connection:
@@ -172,8 +162,7 @@ class SQLiteStore:
 
     def counts(self, tenant: str) -> dict[str, int]:
         """How many memories of each type a tenant has."""
-        with self._connections.reading() as connection:
-            return tallies.by_type(connection, tenant)
+        return self.read(lambda connection: tallies.by_type(connection, tenant))
 
     def export(self, scope: Scope) -> Iterator[str]:
         """The scope's messages, memories and associations as lines of JSON, all as of one commit."""
@@ -195,23 +184,19 @@ class SQLiteStore:
 
     def check(self) -> list[str]:
         """What is wrong with the file, one sentence each; empty when rows, text and vectors agree."""
-        with self._connections.reading() as connection:
-            return integrity.problems(connection)
+        return self.read(integrity.problems)
 
     def _prepare(self) -> str:
-        with self._connections.reading() as connection:
-            ready = migrations.current_version(connection) == schema.HEAD
-        if not ready:
+        if self.read(migrations.current_version) != schema.HEAD:
             with self._connections.writing() as connection:
                 migrations.upgrade(connection)
                 _name_store(connection)
-        with self._connections.reading() as connection:
-            return str(connection.execute(select(schema.meta.c.value).where(schema.meta.c.key == "store_id")).scalar())
+        return str(self.read(lambda connection: noted(connection, _ID)))
 
 
 def _name_store(connection: Connection) -> None:
-    row = {"key": "store_id", "value": uuid.uuid4().hex}
-    connection.execute(insert(schema.meta).prefix_with("OR IGNORE").values(row))
+    if noted(connection, _ID) is None:
+        note(connection, _ID, uuid.uuid4().hex)
 
 
 def path_of(url: str) -> Path | None:

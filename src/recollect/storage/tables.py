@@ -1,16 +1,23 @@
-"""Writing rows in bulk, past the statement builder."""
+"""Many rows at once: in pieces that a statement takes, and past the statement builder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
 from recollect.storage.connections import driver_connection
 
+_T = TypeVar("_T")
+_AT_ONCE = 500
 _LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+
+
+def chunked(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """The values in pieces that fit one statement."""
+    return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))
 
 
 def insert_rows(connection: Connection, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:

@@ -10,15 +10,14 @@ from typing import Any, TypeAlias, assert_never
 from sqlalchemy import Connection, delete, exists, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from recollect.errors import Conflict, NotFound
+from recollect.errors import Conflict
 from recollect.storage import adding, ledger, lifecycle
-from recollect.storage.base import Add, Archive, Change, Derive, Edit, Link, Pin, Remove, Say, Supersede
+from recollect.storage.base import Add, Archive, Change, Derive, Edit, Link, Pin, Remove, Say, Supersede, no_memory
 from recollect.storage.claims import index_claims, owner_of
 from recollect.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by
 from recollect.storage.schema import associations, memories, memory_text, messages, vectors
+from recollect.storage.tables import chunked
 from recollect.types import Outcome, Scope
-
-_CHUNK = 500
 
 News: TypeAlias = tuple[Sequence[Change], dict[int, Outcome]]
 """Changes, and the outcomes of those among them, by their place, that have ended otherwise."""
@@ -145,7 +144,7 @@ def _edit(connection: Connection, change: Edit, at: int) -> Outcome:
     scope = Scope(draft.scope.tenant, user=draft.scope.user)
     row = connection.execute(SELECT_MEMORY.where(memories.c.id == change.id, *in_scope(scope))).first()
     if row is None:
-        raise NotFound(f"no memory {change.id} in {scope}")
+        raise no_memory(scope, change.id)
     known = memory_from_row(row)
     if known.version != change.version:
         raise Conflict(f"memory {change.id} was changed meanwhile (version {known.version}): read it again")
@@ -164,11 +163,9 @@ def _edit(connection: Connection, change: Edit, at: int) -> Outcome:
 
 
 def _remove(connection: Connection, change: Remove, at: int) -> Outcome:
-    gone: list[_Doomed] = []
-    for start in range(0, len(change.ids), _CHUNK):
-        gone += _doomed(connection, change.scope, change.ids[start : start + _CHUNK])
-    for start in range(0, len(gone), _CHUNK):
-        _delete_rows(connection, gone[start : start + _CHUNK])
+    gone = [row for part in chunked(change.ids) for row in _doomed(connection, change.scope, part)]
+    for part in chunked(gone):
+        _delete_rows(connection, part)
     adding.insert_changes(connection, "remove", [(row.id, row.tenant, row.user) for row in gone], at)
     lifecycle.log_touched(connection, "remove", lifecycle.made_from(connection, [row.id for row in gone]), at)
     return Outcome("stored", None, f"{len(gone)} removed")
@@ -199,10 +196,7 @@ def _delete_rows(connection: Connection, gone: Sequence[_Doomed]) -> None:
 
 def _link(connection: Connection, change: Link) -> Outcome:
     link = change.association
-    ids = {link.memory_id, link.related_memory_id}
-    found = set(connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), *in_scope(change.scope))))
-    if missing := ids - found:
-        raise NotFound(f"no memory {', '.join(map(str, sorted(missing)))} in {change.scope}")
+    lifecycle.require(connection, change.scope, [link.memory_id, link.related_memory_id])
     statement = upsert(associations).values(dict(link))
     connection.execute(statement.on_conflict_do_update(set_={"strength": statement.excluded.strength}))
     return Outcome("stored", None, f"{link.memory_id} {link.relationship_type} {link.related_memory_id}")

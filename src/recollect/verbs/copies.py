@@ -5,8 +5,10 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from recollect import parts
 from recollect.arguments import make_scope
 from recollect.types import ANY, AnyUser, Progress
+from recollect.verbs.base import Verbs
 
 if TYPE_CHECKING:
     from recollect.parts.checking import CheckReport, RepairReport
@@ -15,23 +17,20 @@ if TYPE_CHECKING:
     from recollect.storage.backup import Backup
 
 
-from recollect.verbs.base import Verbs
-
-
 class CopyVerbs(Verbs):
     """Backup, export, import, check, repair."""
 
     def backup(self, target: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
         """A copy of the database with all that was acknowledged before the call; others may write meanwhile."""
-        return self._parts.open().back_up(target, force, progress)
+        return parts.transfer.back_up(self._parts.open(), target, force=force, progress=progress)
 
     def check(self) -> CheckReport:
         """Whether file, rows, full text, vectors and search index agree."""
-        return self._parts.open().check()
+        return parts.checking.check(self._parts.open())
 
     def repair(self, progress: Progress | None = None) -> RepairReport:
         """Makes again what derives from the rows; no memory is ever deleted by it."""
-        return self._parts.open().repair(progress)
+        return parts.checking.repair(self._parts.open(), progress)
 
     def export_jsonl(
         self,
@@ -46,8 +45,10 @@ class CopyVerbs(Verbs):
 
         All of this tenant unless a scope is named. Sessions and executions are of no user: with one, they stay out.
         """
-        return self._parts.open().export(make_scope(self._tenant, agent, user, session), target, progress)
+        scope = make_scope(self._tenant, agent, user, session)
+        return parts.transfer.export_file(self._parts.open(), scope, target, progress)
 
     def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
         """Loads an export; what is there already stays, and running it again adds nothing."""
-        return self._parts.open().load(self._tenant, source, self._parts.executions, progress)
+        engine, executions = self._parts.open(), self._parts.executions
+        return parts.importing.import_file(engine, self._tenant, source, executions, progress)

@@ -12,10 +12,11 @@ from recollect.types import JSON, Progress
 from recollect.verbs.base import Verbs
 
 if TYPE_CHECKING:
-    from recollect.parts.executions import ExecutionPage, ExecutionStats, VerificationReport
+    from recollect.parts.executions import ExecutionPage, ExecutionStats
     from recollect.parts.files import FileReport
     from recollect.parts.knowledge import Knowledge, KnowledgeReport, KnowledgeSource
     from recollect.session.history import SessionMessage, SessionSummary
+    from recollect.storage.base import VerificationReport
 
 
 class WorkflowVerbs(Verbs):
@@ -50,7 +51,7 @@ class WorkflowVerbs(Verbs):
         cursor: str | None = None,
     ) -> ExecutionPage:
         """Records that fit, newest first, and the cursor of the next page."""
-        which = parts.executions.ExecutionFilter.of(
+        which = parts.executions.query(
             agent_id, status_filter, workflow=workflow, session=session, after=after, before=before
         )
         return self._parts.executions.find(which, limit, cursor)
@@ -65,9 +66,7 @@ class WorkflowVerbs(Verbs):
         before: datetime | str | None = None,
     ) -> ExecutionStats:
         """How many executions there were, how they ended, and how long they took."""
-        which = parts.executions.ExecutionFilter.of(
-            agent_id, workflow=workflow, session=session, after=after, before=before
-        )
+        which = parts.executions.query(agent_id, workflow=workflow, session=session, after=after, before=before)
         return self._parts.executions.stats(which)
 
     def verify_executions(self, head: str | None = None) -> VerificationReport:

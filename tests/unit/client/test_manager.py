@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import weakref
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ from recollect import ANY, Message, NotFound
 from recollect.client import MemoryManager, create_session
 from recollect.client.aio import MemoryManager as AsyncMemoryManager
 from recollect.client.log import RemoteLog
+from recollect.conversation import shelf
 from recollect.conversation.base import MessageLog
 from recollect.errors import Closed, Conflict, Denied, Incompatible, InvalidInput, Unavailable
 from recollect.lifecycle.base import UpkeepSettings
@@ -82,6 +85,21 @@ def test_a_conversation_is_the_same_object_and_the_same_messages(manager: Memory
     assert [each.content for each in conversation.get_messages()] == ["hi"]
     with pytest.raises(IndexError):
         conversation.delete(5)
+
+
+def test_conversations_are_let_go_beyond_the_latest_and_lose_nothing(
+    manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "_MOST_LATEST", 2)
+    held = manager.get_memory("writer", user="held")
+    gone = weakref.ref(manager.get_memory("writer", user="ann"))
+    gone().add_message({"role": "user", "content": "hello"})  # type: ignore[union-attr]
+    for user in ("bo", "cy"):
+        manager.get_memory("writer", user=user)
+    gc.collect()
+    assert gone() is None
+    assert [each.content for each in manager.get_memory("writer", user="ann").get_messages()] == ["hello"]
+    assert manager.get_memory("writer", user="held") is held
 
 
 def test_a_single_run_is_emptied_when_it_ends(manager: MemoryManager) -> None:

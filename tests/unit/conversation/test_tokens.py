@@ -48,7 +48,7 @@ def test_without_the_extra_the_estimate_counts(monkeypatch: pytest.MonkeyPatch) 
             raise ImportError(name)
         return real(name, *args)
 
-    tokens._exact.cache_clear()
+    tokens.exact_counter.cache_clear()
     monkeypatch.setattr(tokens, "import_module", missing)
     assert default_counter() is estimate_tokens
     with pytest.raises(MissingExtra, match=r"recollect\[tokens\]"):

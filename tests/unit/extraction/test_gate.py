@@ -5,7 +5,7 @@ import pytest
 from recollect.context.base import close_mark, open_mark
 from recollect.extraction.base import Candidate, Verdict
 from recollect.extraction.gate import holds_secret
-from recollect.extraction.rules import candidates, extract, verdicts
+from recollect.extraction.rules import candidates, extract
 from recollect.reconcile.known import KnownTexts
 from tests.unit.extraction.sayings import one, said
 
@@ -33,7 +33,7 @@ def test_pleasantries_are_refused(text: str) -> None:
 
 def test_a_name_alone_does_not_make_a_greeting_telling() -> None:
     found = extract([said("See you soon, Mel!", name="Caroline"), said("Bye Caroline!", name="Melanie")])
-    assert [each.rule for each in verdicts(found)] == ["greeting", "greeting"]
+    assert [each.rule for each in found if isinstance(each, Verdict)] == ["greeting", "greeting"]
 
 
 @pytest.mark.parametrize("text", ["Blue.", "VVVXV", "the contract"])
@@ -91,7 +91,7 @@ def test_only_the_sentence_with_the_secret_goes() -> None:
     kept = candidates(found)
     assert [each.content for each in kept] == ["I moved to Berlin.", "My sister came along."]
     assert [text[slice(*each.span)] for each in kept] == [each.content for each in kept]
-    assert [each.rule for each in verdicts(found)] == ["secret"]
+    assert [each.rule for each in found if isinstance(each, Verdict)] == ["secret"]
 
 
 def test_recalled_text_coming_back_is_an_echo_and_the_rest_is_kept() -> None:
@@ -99,7 +99,7 @@ def test_recalled_text_coming_back_is_an_echo_and_the_rest_is_kept() -> None:
     recalled = f"{open_mark(marker)}\n- Ana: I live in Berlin [#1]\n{close_mark(marker)}"
     text = f"{recalled}\nI moved to Lisbon in May."
     found = extract([said(text)])
-    assert [each.rule for each in verdicts(found)] == ["echo"]
+    assert [each.rule for each in found if isinstance(each, Verdict)] == ["echo"]
     assert [each.content for each in candidates(found)] == ["I moved to Lisbon in May."]
     assert text[slice(*candidates(found)[0].span)] == "I moved to Lisbon in May."
 
@@ -113,7 +113,7 @@ def test_a_restated_system_prompt_is_refused() -> None:
     prompt = "You talk to customers of the bakery and never promise a delivery date before checking the oven plan."
     restated = "As I said: you talk to customers of the bakery and never promise a delivery date before checking."
     found = extract([said(prompt, role="system"), said(restated), said("The bakery opens at seven.")])
-    assert [each.rule for each in verdicts(found)] == ["system", "system"]
+    assert [each.rule for each in found if isinstance(each, Verdict)] == ["system", "system"]
     assert [each.content for each in candidates(found)] == ["The bakery opens at seven."]
 
 

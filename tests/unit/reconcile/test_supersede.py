@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from recollect.extraction.base import Claim
-from recollect.reconcile.supersede import Ending, KnownClaim, MadeBy, decide, decide_all, replay
+from recollect.reconcile.supersede import Ending, KnownClaim, MadeBy, decide, replay
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)
@@ -79,11 +79,6 @@ def test_others_and_what_has_ended_do_not_matter() -> None:
     ended = KnownClaim(2, claim("Rome", MAY, valid_to=MAY + timedelta(days=1)))
     sister = KnownClaim(3, claim("Madrid", subject="Ana's sister"))
     assert decide(claim("Lisbon", JUNE), [ended, sister]).action == "add"
-
-
-def test_each_claim_has_its_decision_in_order() -> None:
-    decisions = decide_all([claim("Berlin"), claim("Lisbon", JUNE), claim("Bo", attribute="name")], [BERLIN])
-    assert [decision.action for decision in decisions] == ["repeat", "supersede", "add"]
 
 
 class TestReplay:

@@ -108,7 +108,6 @@ class TestConversation:
             )  # fmt: skip
             assert second.timestamp - first.timestamp == timedelta(seconds=1)
             assert dict(second)["agent_id"] == "editor"
-            assert first.to_message().name == "writer"
 
     def test_order_holds_though_the_clock_stands_still(self, manager: MemoryManager) -> None:
         texts = [f"message {number}" for number in range(30)]

@@ -6,10 +6,11 @@ from typing import Annotated
 
 from fastapi import Query
 
-from recollect.parts.executions import ExecutionPage, ExecutionStats, VerificationReport
+from recollect.parts.executions import ExecutionPage, ExecutionStats
 from recollect.server.access import Reader, Writer, router
 from recollect.server.answers import RecordId
 from recollect.server.requests import ExecutionQuery, ExecutionRequest, ExecutionStatsQuery, VerifyQuery
+from recollect.storage.base import VerificationReport
 
 routes = router("executions")
 
