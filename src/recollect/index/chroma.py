@@ -23,7 +23,7 @@ class ChromaEngine:
     """A `VectorEngine`. With `host` a server, with `path` a folder, else the memory of this process.
 
     Every partition is a collection of its own. Chroma has no exact search: it searches a graph, and what the graph
-    misses of a full answer is fetched and compared here, so that up to 2,000 rows the answers are exact.
+    misses of a full answer is fetched and compared here: all scores are exact, the nearest few as good as the graph.
     """
 
     def __init__(
