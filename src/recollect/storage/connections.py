@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from recollect.errors import Closed
+from recollect.errors import Closed, Unavailable
+from recollect.forking import tell_of_forks
 from recollect.storage.driver import load_driver
 from recollect.storage.faults import translated
 from recollect.storage.lock import FileLock
@@ -25,8 +26,10 @@ Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 # The writer checkpoints by itself after a commit, while it still holds the lock; readers never checkpoint.
 _CHECKPOINT_PAGES = 2000
 _BUSY_MS = 30_000
+_FORK_WAIT = 5.0
 
 _inherited: list[Engine] = []
+"""Handles of a parent process that were in use when it forked: closing them here would be done behind its back."""
 
 
 def driver_connection(connection: Connection) -> Any:
@@ -48,14 +51,18 @@ class Connections:
         self._module, self.driver = load_driver(driver)
         self._durability = durability
         self._closed = False
+        self._torn = False
+        self._held_by_fork: list[threading.Lock] = []
         self._start()
+        tell_of_forks(self)
 
     def _start(self) -> None:
-        self._pid = os.getpid()
         self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         self._engine = self._make_engine()
+        self._has_handles = False
         self._writer: Connection | None = None
         self._one_writer = threading.Lock()
+        self._borrowing = threading.Lock()  # held by a fork, so that no handle is opened meanwhile
 
     def _make_engine(self) -> Engine:
         return create_engine(
@@ -63,6 +70,7 @@ class Connections:
         )
 
     def _connect(self) -> Any:
+        self._has_handles = True
         raw = self._module.connect(
             str(self.path), isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000
         )
@@ -84,7 +92,7 @@ class Connections:
     def reading(self) -> Iterator[Connection]:
         """A connection that sees the latest commit of any process; never waits for a writer."""
         self._ensure_open()
-        with translated(str(self.path)), self._engine.connect() as connection:
+        with translated(str(self.path)), self._reader() as connection:
             try:
                 yield connection
             except self._module.Error as error:
@@ -94,7 +102,8 @@ class Connections:
         """The rows of one read of the latest commit, past SQLAlchemy: for the few reads that every call makes."""
         self._ensure_open()
         with translated(str(self.path)):
-            borrowed = self._engine.raw_connection()
+            with self._borrowing:
+                borrowed = self._engine.raw_connection()
             try:
                 return list(borrowed.cursor().execute(statement, parameters))
             except self._module.Error as error:
@@ -136,13 +145,56 @@ class Connections:
         if self._closed:
             return
         self._closed = True
-        if self._pid != os.getpid():
+        if self._torn:
             return
+        with self._one_writer, translated(str(self.path)):
+            self._close_handles()
+
+    def before_fork(self) -> None:
+        """Closes every handle, and lets none be opened until the fork is over.
+
+        SQLite keeps its locks by process: a child that inherits a handle believes to hold locks it does not hold, and
+        what it commits goes into a log that its parent deletes.
+        """
+        deadline = time.monotonic() + _FORK_WAIT
+        locks = (self._one_writer, self._borrowing)
+        self._held_by_fork = [lock for lock in locks if lock.acquire(timeout=_FORK_WAIT)]
+        if self._has_handles and len(self._held_by_fork) == len(locks):
+            self._drop_writer()
+            while self._readers() and time.monotonic() < deadline:
+                time.sleep(0.001)
+            if not self._readers():
+                self._close_handles()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Handles are opened again when they are needed; but not in the child where one was still in use."""
+        held, self._held_by_fork = self._held_by_fork, []
+        if not in_child:
+            for lock in held:
+                lock.release()
+            return
+        self._torn = self._has_handles
+        if self._torn:
+            _inherited.append(self._engine)
+        self._start()
+
+    def _close_handles(self) -> None:
         # Closing the last handle of all processes checkpoints, so it happens under the lock as well.
-        with self._one_writer, translated(str(self.path)), self._lock():
+        with self._lock():
             self._engine.dispose()
             self._drop_writer()
         self._lock.close()
+        self._has_handles = False
+
+    def _readers(self) -> int:
+        """How many handles are in use, beside the writer's."""
+        pool = self._engine.pool
+        assert isinstance(pool, QueuePool)
+        return pool.checkedout()
+
+    def _reader(self) -> Connection:
+        with self._borrowing:
+            return self._engine.connect()
 
     def _writer_connection(self) -> Connection:
         if self._writer is None:
@@ -159,7 +211,8 @@ class Connections:
     def _ensure_open(self) -> None:
         if self._closed:
             raise Closed(f"the store {self.path} is closed: open a new one")
-        if self._pid != os.getpid():
-            # Closing what the parent opened would be done behind SQLite's back: it is kept, and never touched again.
-            _inherited.append(self._engine)
-            self._start()
+        if self._torn:
+            raise Unavailable(
+                f"{self.path} was being read or written while this process was forked from another: "
+                "use it in a process that is started anew (multiprocessing's spawn), or fork when it is not in use"
+            )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +42,7 @@ class SQLiteStore:
     ) -> None:
         self.path = path
         self._clock = clock
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._remove_folder: Callable[[], object] | None = None
         with translated(str(path)):
             _create_private(path)
         self._connections = Connections(path, driver=driver, durability=durability)
@@ -61,9 +63,9 @@ class SQLiteStore:
         path = url if isinstance(url, Path) else path_of(url)
         if path is not None:
             return cls(path, driver=driver, durability=durability, clock=clock)
-        folder = tempfile.TemporaryDirectory(prefix="recollect-")
-        store = cls(Path(folder.name) / "memory.db", driver=driver, durability="normal", clock=clock)
-        store._temporary = folder
+        folder = tempfile.mkdtemp(prefix="recollect-")
+        store = cls(Path(folder) / "memory.db", driver=driver, durability="normal", clock=clock)
+        store._remove_folder = weakref.finalize(store, _remove_own, folder, os.getpid())
         return store
 
     @property
@@ -73,8 +75,8 @@ class SQLiteStore:
     def close(self) -> None:
         """May be called twice."""
         self._connections.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        if self._remove_folder is not None:
+            self._remove_folder()
 
     def apply(self, changes: Sequence[Change]) -> list[Outcome]:
         """All changes in one commit, which writers of other threads may share; on disk when this returns."""
@@ -230,3 +232,9 @@ def path_of(url: str) -> Path | None:
 def _create_private(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _remove_own(folder: str, owner: int) -> None:
+    """Removes a private folder, unless this is a forked child: its parent still uses it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
