@@ -116,9 +116,9 @@ class Connections:
         """One write transaction: on disk when this is left, undone when it raises."""
         self._ensure_open()
         with self._one_writer, translated(str(self.path)), self._lock():
-            connection = self._writer_connection()
-            raw = driver_connection(connection)
             try:
+                connection = self._writer_connection()
+                raw = driver_connection(connection)
                 raw.execute("BEGIN IMMEDIATE")
                 yield connection
                 raw.execute("COMMIT")
@@ -199,7 +199,8 @@ class Connections:
     def _writer_connection(self) -> Connection:
         if self._writer is None:
             self._writer = self._engine.connect()
-            self._writer.exec_driver_sql(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+            # Past SQLAlchemy, which would leave a transaction of its own open.
+            driver_connection(self._writer).execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         return self._writer
 
     def _drop_writer(self) -> None:
