@@ -80,6 +80,17 @@ def test_a_file_cut_short_is_refused(sound: Path, tmp_path: Path, share: int) ->
         answer(path)
 
 
+def test_a_file_cut_short_while_it_is_open_is_told_and_can_be_closed(sound: Path, tmp_path: Path) -> None:
+    path = damaged(sound, tmp_path, sound.read_bytes())
+    manager = MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16))
+    manager.recall("river")
+    os.truncate(path, 3 * PAGE)
+    for call in (manager.recall, manager.add_memory):
+        with pytest.raises(Incompatible, match="restore a backup"):
+            call("river")
+    manager.close()
+
+
 @pytest.mark.parametrize("garbage", [b"not a database at all\n" * 500, b"\0" * 8192, b"x" * 100], ids=len)
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, garbage: bytes) -> None:
     path = damaged(tmp_path, tmp_path, garbage)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from recollect.errors import Unavailable
+from recollect.errors import RecollectError
 from recollect.forking import tell_of_forks
 from recollect.index.base import PartitionVectors, VectorEngine
 from recollect.index.faiss import GRAPH_FROM, FAISSIndex
@@ -113,11 +113,11 @@ class Partitions:
             return
         with self._lock:
             partitions = list(self._partitions.values())
-        erased = self._last_erasure() if partitions else 0
         try:
+            erased = self._last_erasure() if partitions else 0
             clean = [each for each in partitions if each.loaded_at >= erased]
             self._saved.write([each for each in clean if isinstance(each.index, FAISSIndex) and each.index.has_graph])
-        except Unavailable as error:
+        except RecollectError as error:
             self._report(str(error))
 
     def clear(self) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -59,34 +61,22 @@ class Connections:
     def _start(self) -> None:
         self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         self._engine = self._make_engine()
-        self._has_handles = False
+        self._disposal = weakref.finalize(self, self._engine.dispose)  # when it is let go of without `close()`
+        self._disposal.atexit = False
+        self._file = _identity(self.path)
         self._writer: Connection | None = None
         self._one_writer = threading.Lock()
         self._borrowing = threading.Lock()  # held by a fork, so that no handle is opened meanwhile
 
     def _make_engine(self) -> Engine:
         return create_engine(
-            "sqlite://", module=self._module, creator=self._connect, poolclass=QueuePool, pool_size=32, max_overflow=64
+            "sqlite://",
+            module=self._module,
+            creator=partial(_open_handle, self._module, str(self.path), self._durability),
+            poolclass=QueuePool,
+            pool_size=32,
+            max_overflow=64,
         )
-
-    def _connect(self) -> Any:
-        self._has_handles = True
-        raw = self._module.connect(
-            str(self.path), isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000
-        )
-        for pragma in (
-            "journal_mode=WAL",
-            f"synchronous={self._durability.upper()}",
-            "foreign_keys=ON",
-            "wal_autocheckpoint=0",
-            "trusted_schema=OFF",
-            "cell_size_check=ON",
-            "mmap_size=0",
-            "temp_store=MEMORY",
-            "cache_size=-16000",
-        ):
-            raw.execute(f"PRAGMA {pragma}")
-        return raw
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -102,20 +92,20 @@ class Connections:
         """The rows of one read of the latest commit, past SQLAlchemy: for the few reads that every call makes."""
         self._ensure_open()
         with translated(str(self.path)):
-            with self._borrowing:
-                borrowed = self._engine.raw_connection()
             try:
-                return list(borrowed.cursor().execute(statement, parameters))
+                with self._borrowing:
+                    borrowed = self._engine.raw_connection()
+                with closing(borrowed):
+                    return list(borrowed.cursor().execute(statement, parameters))
             except self._module.Error as error:
                 raise DBAPIError(statement, None, error) from error
-            finally:
-                borrowed.close()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One write transaction: on disk when this is left, undone when it raises."""
         self._ensure_open()
         with self._one_writer, translated(str(self.path)), self._lock():
+            self._ensure_in_place()
             try:
                 connection = self._writer_connection()
                 raw = driver_connection(connection)
@@ -134,6 +124,7 @@ class Connections:
         """The writer's connection outside of any transaction, while no other process writes or checkpoints."""
         self._ensure_open()
         with self._one_writer, translated(str(self.path)), self._lock():
+            self._ensure_in_place()
             try:
                 yield self._writer_connection()
             except BaseException:
@@ -150,6 +141,13 @@ class Connections:
         with self._one_writer, translated(str(self.path)):
             self._close_handles()
 
+    def problem(self) -> str | None:
+        """What is wrong when the path no longer leads to the file that was opened: what is written there is lost."""
+        there = _identity(self.path)
+        if there == self._file:
+            return None
+        return f"{self.path} was {'replaced' if there else 'removed'} while it was open: close this, then open it again"
+
     def before_fork(self) -> None:
         """Closes every handle, and lets none be opened until the fork is over.
 
@@ -159,11 +157,11 @@ class Connections:
         deadline = time.monotonic() + _FORK_WAIT
         locks = (self._one_writer, self._borrowing)
         self._held_by_fork = [lock for lock in locks if lock.acquire(timeout=_FORK_WAIT)]
-        if self._has_handles and len(self._held_by_fork) == len(locks):
+        if self._handles() and len(self._held_by_fork) == len(locks):
             self._drop_writer()
-            while self._readers() and time.monotonic() < deadline:
+            while self._in_use() and time.monotonic() < deadline:
                 time.sleep(0.001)
-            if not self._readers():
+            if not self._in_use():
                 self._close_handles()
 
     def after_fork(self, *, in_child: bool) -> None:
@@ -173,9 +171,10 @@ class Connections:
             for lock in held:
                 lock.release()
             return
-        self._torn = self._has_handles
+        self._torn = bool(self._handles())
         if self._torn:
             _inherited.append(self._engine)
+            self._disposal.detach()
         self._start()
 
     def _close_handles(self) -> None:
@@ -184,13 +183,18 @@ class Connections:
             self._engine.dispose()
             self._drop_writer()
         self._lock.close()
-        self._has_handles = False
 
-    def _readers(self) -> int:
-        """How many handles are in use, beside the writer's."""
+    def _in_use(self) -> int:
+        """How many handles somebody has borrowed."""
         pool = self._engine.pool
         assert isinstance(pool, QueuePool)
         return pool.checkedout()
+
+    def _handles(self) -> int:
+        """How many handles are open."""
+        pool = self._engine.pool
+        assert isinstance(pool, QueuePool)
+        return pool.checkedin() + pool.checkedout()
 
     def _reader(self) -> Connection:
         with self._borrowing:
@@ -209,6 +213,10 @@ class Connections:
             writer.invalidate()
             writer.close()
 
+    def _ensure_in_place(self) -> None:
+        if problem := self.problem():
+            raise Unavailable(f"{problem}; nothing was written")
+
     def _ensure_open(self) -> None:
         if self._closed:
             raise Closed(f"the store {self.path} is closed: open a new one")
@@ -217,3 +225,30 @@ class Connections:
                 f"{self.path} was being read or written while this process was forked from another: "
                 "use it in a process that is started anew (multiprocessing's spawn), or fork when it is not in use"
             )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file this is, whatever its name; None when there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _open_handle(module: Any, path: str, durability: Durability) -> Any:
+    """A new connection of the driver. A function, since SQLAlchemy would keep the object of a method alive for ever."""
+    raw = module.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+    for pragma in (
+        "journal_mode=WAL",
+        f"synchronous={durability.upper()}",
+        "foreign_keys=ON",
+        "wal_autocheckpoint=0",
+        "trusted_schema=OFF",
+        "cell_size_check=ON",
+        "mmap_size=0",
+        "temp_store=MEMORY",
+        "cache_size=-16000",
+    ):
+        raw.execute(f"PRAGMA {pragma}")
+    return raw

@@ -195,6 +195,10 @@ class SQLiteStore:
         """The number of the newest change that an erasure made."""
         return erasure.last_erasure(self._connections.fetch)
 
+    def problem(self) -> str | None:
+        """Whether the file was removed or replaced while it was open."""
+        return self._connections.problem()
+
     def check(self) -> list[str]:
         """What is wrong with the file, one sentence each; empty when rows, text and vectors agree."""
         with self._connections.reading() as connection:
