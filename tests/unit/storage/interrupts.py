@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType, ModuleType
@@ -24,6 +25,7 @@ def interrupted_at(
                 sys.setprofile(None)
                 raise KeyboardInterrupt
 
+    gc.disable()  # an interrupt inside of a finalizer is lost: Python prints it and goes on
     sys.setprofile(count)
     try:
         call(*args, **kwargs)
@@ -31,4 +33,5 @@ def interrupted_at(
         return True
     finally:
         sys.setprofile(None)
+        gc.enable()
     return False
