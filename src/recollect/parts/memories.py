@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _PAGE = 1000
 _TRIES = 5
+_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class Memories:
         """Removes all of them, or none when one is not there."""
         missing = [key for key, memory in zip(ids, self._store.get(scope, ids), strict=True) if memory is None]
         if missing:
-            raise NotFound(f"no memory {', '.join(map(str, missing))} in {scope}")
+            raise NotFound(f"no memory {_listed(missing)} in {scope}")
         self._store.apply([Remove(scope, tuple(ids))])
         return len(set(ids))
 
@@ -145,6 +146,11 @@ class Memories:
 
     def _write(self, drafts: Sequence[Draft], progress: Progress | None = None) -> list[Outcome]:
         return self._store.apply([Add(draft) for draft in self._vectors.attach(drafts, progress)])
+
+
+def _listed(ids: Sequence[int]) -> str:
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return ", ".join(map(str, ids[:_NAMED])) + more
 
 
 def _stored(outcome: Outcome) -> Memory:
