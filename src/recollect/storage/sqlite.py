@@ -25,6 +25,7 @@ from recollect.storage.driver import Driver
 from recollect.storage.faults import translated
 from recollect.storage.rows import to_micros
 from recollect.storage.writing import Work, do_all
+from recollect.text import clean_text
 from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope
 
 _R = TypeVar("_R")
@@ -222,7 +223,10 @@ def _name_store(connection: Connection) -> None:
 
 def path_of(url: str) -> Path | None:
     """The file behind a URL or path; None for a database in memory."""
+    clean_text(url, "the database URL")
     if "://" not in url:
+        if url.startswith(("sqlite:", "file:")):
+            raise InvalidInput(f"{url!r} is not a database URL: write sqlite:///memories.db")
         return Path(url)
     try:
         parsed = make_url(url)
@@ -230,6 +234,8 @@ def path_of(url: str) -> Path | None:
         raise InvalidInput(f"{url!r} is not a database URL: write sqlite:///memories.db") from error
     if parsed.get_backend_name() != "sqlite":
         raise InvalidInput(f"no store for {parsed.get_backend_name()!r}: write sqlite:///memories.db")
+    if parsed.query:
+        raise InvalidInput(f"{url!r} has options after the '?', and there are none: write sqlite:///memories.db")
     return None if parsed.database in (None, "", ":memory:") else Path(parsed.database)
 
 
