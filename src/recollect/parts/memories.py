@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from recollect.storage.sqlite import SQLiteStore
 
 _PAGE = 1000
-_TRIES = 5
-_NAMED = 10
+_TRIES = 100
+"""Of an update. Of those who try at once, one succeeds each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,8 @@ class Memories:
 
     def delete(self, scope: Scope, ids: Sequence[int]) -> int:
         """Removes all of them, or none when one is not there."""
-        missing = [key for key, memory in zip(ids, self._store.get(scope, ids), strict=True) if memory is None]
-        if missing:
-            raise NotFound(f"no memory {_listed(missing)} in {scope}")
-        self._store.apply([Remove(scope, tuple(ids))])
+        if ids:
+            self._store.apply([Remove(scope, tuple(ids), all_or_none=True)])
         return len(set(ids))
 
     def associate(self, scope: Scope, association: Association) -> Association:
@@ -146,11 +144,6 @@ class Memories:
 
     def _write(self, drafts: Sequence[Draft], progress: Progress | None = None) -> list[Outcome]:
         return self._store.apply([Add(draft) for draft in self._vectors.attach(drafts, progress)])
-
-
-def _listed(ids: Sequence[int]) -> str:
-    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-    return ", ".join(map(str, ids[:_NAMED])) + more
 
 
 def _stored(outcome: Outcome) -> Memory:

@@ -97,10 +97,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete memories of a scope: rows, text, vectors, associations."""
+    """Delete memories of a scope: rows, text, vectors, associations. One that is not there is passed over."""
 
     scope: Scope
     ids: tuple[int, ...]
+    all_or_none: bool = False
+    """`NotFound`, and nothing deleted, when one is not there."""
 
 
 @dataclass(frozen=True, slots=True)

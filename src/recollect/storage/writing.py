@@ -19,6 +19,7 @@ from recollect.storage.schema import associations, memories, memory_text, messag
 from recollect.types import Outcome, Scope
 
 _CHUNK = 500
+_NAMED = 10
 
 Work: TypeAlias = Sequence[Change] | Callable[[Connection, int], Any]
 """What one writer hands in: changes to memories, or a function of the connection and the time in microseconds."""
@@ -129,11 +130,18 @@ def _remove(connection: Connection, change: Remove, at: int) -> Outcome:
     gone: list[_Doomed] = []
     for start in range(0, len(change.ids), _CHUNK):
         gone += _doomed(connection, change.scope, change.ids[start : start + _CHUNK])
+    if change.all_or_none and (missing := set(change.ids) - {row.id for row in gone}):
+        raise NotFound(f"no memory {_listed(sorted(missing))} in {change.scope}")
     for start in range(0, len(gone), _CHUNK):
         _delete_rows(connection, gone[start : start + _CHUNK])
     adding.insert_changes(connection, "remove", [(row.id, row.tenant, row.user) for row in gone], at)
     lifecycle.log_touched(connection, "remove", lifecycle.made_from(connection, [row.id for row in gone]), at)
     return Outcome("stored", None, f"{len(gone)} removed")
+
+
+def _listed(ids: Sequence[int]) -> str:
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return ", ".join(map(str, ids[:_NAMED])) + more
 
 
 @dataclass(frozen=True, slots=True)

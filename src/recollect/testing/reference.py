@@ -159,7 +159,10 @@ def _apply(state: _State, change: Change) -> Outcome:
             return Outcome("stored", None)
         case Edit(number, version, draft):
             return _edit(state, number, version, draft)
-        case Remove(scope, ids):
+        case Remove(scope, ids, all_or_none):
+            if all_or_none:
+                for number in ids:
+                    _owned(state, scope, number)
             return _remove(state, scope, ids)
         case Link(scope, association):
             ends = (association.memory_id, association.related_memory_id)
