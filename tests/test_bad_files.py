@@ -243,6 +243,14 @@ def test_a_file_that_may_not_grow_refuses_the_write_and_keeps_the_rest(tmp_path:
     assert (told["same"], told["later"]) == (True, None)
 
 
+def test_a_path_that_the_system_cannot_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
+        monkeypatch.setenv(name, value)
+    program = OPEN.replace("/memories.db", "/m\\xe9moires.db") + '\n    print(json.dumps({"refused": attempt("x")}))'
+    kind, message = in_a_child(program, tmp_path)["refused"]  # type: ignore[misc]
+    assert (kind, "UTF-8 locale" in message) == ("InvalidInput", True)
+
+
 READ_ONLY = "mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
 
 
