@@ -80,6 +80,17 @@ def test_a_file_cut_short_is_refused(sound: Path, tmp_path: Path, share: int) ->
         answer(path)
 
 
+def test_a_file_cut_short_while_it_is_open_is_told_and_can_be_closed(sound: Path, tmp_path: Path) -> None:
+    path = damaged(sound, tmp_path, sound.read_bytes())
+    manager = MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16))
+    manager.recall("river")
+    os.truncate(path, 3 * PAGE)
+    for call in (manager.recall, manager.add_memory):
+        with pytest.raises(Incompatible, match="restore a backup"):
+            call("river")
+    manager.close()
+
+
 @pytest.mark.parametrize("garbage", [b"not a database at all\n" * 500, b"\0" * 8192, b"x" * 100], ids=len)
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, garbage: bytes) -> None:
     path = damaged(tmp_path, tmp_path, garbage)
@@ -230,6 +241,14 @@ def test_a_file_that_may_not_grow_refuses_the_write_and_keeps_the_rest(tmp_path:
     assert kind == "Unavailable"
     assert "memories.db" in message
     assert (told["same"], told["later"]) == (True, None)
+
+
+def test_a_path_that_the_system_cannot_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
+        monkeypatch.setenv(name, value)
+    program = OPEN.replace("/memories.db", "/m\\xe9moires.db") + '\n    print(json.dumps({"refused": attempt("x")}))'
+    kind, message = in_a_child(program, tmp_path)["refused"]  # type: ignore[misc]
+    assert (kind, "UTF-8 locale" in message) == ("InvalidInput", True)
 
 
 READ_ONLY = "mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"

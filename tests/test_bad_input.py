@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from recollect.testing.hash_embedder import HashEmbedder
 TABLES = ("memories", "messages", "vectors", "associations", "memory_text", "changes", "generations", "executions")
 TEN_MEGABYTES = "ten megabytes " * (10_000_000 // 14)
 LONE_SURROGATE = "half a \ud83d face"
+FIRST_MOMENT = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+LAST_MOMENT = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12)))
 circle: list[object] = []
 circle.append(circle)
 
@@ -174,6 +177,55 @@ CALLS: dict[str, tuple[type[RecollectError], str, Call]] = {
     "remember a dict without role": (InvalidInput, "role", lambda m: m.remember({"content": "x"})),
     "remember one bad of many": (InvalidInput, "role", lambda m: m.remember(["a", {"role": "?", "content": "x"}])),
     "idempotency key empty": (InvalidInput, "give some text", lambda m: m.remember("x", idempotency_key="")),
+    "cleanup beyond all time": (InvalidInput, "at most", lambda m: m.cleanup_old_memories(10**12)),
+    "cleanup text": (InvalidInput, "number of days", lambda m: m.cleanup_old_memories("30")),
+    "time before the first year": (InvalidInput, "outside the years", lambda m: m.add_memory("x", at=FIRST_MOMENT)),
+    "time after the last year": (InvalidInput, "outside the years", lambda m: m.recall("x", now=LAST_MOMENT)),
+    "message before the first year": (
+        InvalidInput,
+        "outside the years",
+        lambda m: m.remember({"role": "user", "content": "x", "timestamp": FIRST_MOMENT}),
+    ),
+    "get of thousands of digits": (InvalidInput, "at most", lambda m: m.get(10**5000)),
+    "limit of thousands of digits": (InvalidInput, "at most", lambda m: m.recall("x", limit=10**5000)),
+    "importance of thousands of digits": (InvalidInput, "between", lambda m: m.add_memory("x", importance=10**5000)),
+    "ttl of thousands of digits": (InvalidInput, "at most", lambda m: m.save("agent", "k", 1, ttl=10**5000)),
+    "filter of thousands of digits": (
+        InvalidInput,
+        "smaller number",
+        lambda m: m.recall("x", where={"metadata": {"n": 10**5000}}),
+    ),
+    "list beyond 64 bits": (InvalidInput, "at most", lambda m: m.list_memories(after=2**70)),
+    "why not beyond 64 bits": (InvalidInput, "at most", lambda m: m.why_not("x", 2**70)),
+    "delete many unknown": (NotFound, "and 29990 more", lambda m: m.delete(range(10**6, 10**6 + 30_000))),
+    "several in one text": (InvalidInput, "list of texts, not str", lambda m: m.add_memories("the river")),
+    "several of nothing": (InvalidInput, "list of texts, not NoneType", lambda m: m.add_memories(None)),
+    "unknown filters of two types": (
+        InvalidInput,
+        "unknown filter 'zz', 1: use",
+        lambda m: m.recall("x", where={1: 2, "zz": 3}),
+    ),
+    "filter without operator": (InvalidInput, "no operator", lambda m: m.recall("x", where={"metadata": {"n": {}}})),
+    "filter exists text": (
+        InvalidInput,
+        "True or False",
+        lambda m: m.recall("x", where={"metadata": {"n": {"exists": "no"}}}),
+    ),
+    "filter of too many values": (
+        InvalidInput,
+        "at most 10000",
+        lambda m: m.recall("x", where={"metadata": {"n": list(range(10_001))}}),
+    ),
+    "filter of too many sources": (
+        InvalidInput,
+        "at most 10000",
+        lambda m: m.recall("x", where={"source": ["s"] * 10_001}),
+    ),
+    "filter of too many keys": (
+        InvalidInput,
+        "at most 100",
+        lambda m: m.recall("x", where={"metadata": {f"k{n}": 1 for n in range(101)}}),
+    ),
     "cleanup negative": (InvalidInput, "at least 0", lambda m: m.cleanup_old_memories(-1)),
     "cleanup importance": (InvalidInput, "between 0 and 1", lambda m: m.cleanup_old_memories(1, 7)),
 }
@@ -217,6 +269,35 @@ def test_a_number_no_column_can_hold_matches_nothing(manager: MemoryManager) -> 
     manager.add_memory("a big number", metadata={"n": 2**70})
     assert manager.get(5).metadata == {"n": 2**70}
     assert list(manager.recall("number", where={"metadata": {"n": 2**80}})) == []
+
+
+def test_a_filter_may_list_thousands_of_values(manager: MemoryManager) -> None:
+    for wanted in ([*range(9_000), "many", None, True], [*map(str, range(9_000)), 1]):
+        found = manager.recall("river lamp", where={"metadata": {"n": wanted}})
+        assert {hit.content for hit in found} == {"the river is cold", "the lamp is green"}
+
+
+@pytest.mark.parametrize("now", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
+def test_a_question_may_be_asked_at_the_end_of_time(manager: MemoryManager, now: datetime) -> None:
+    for when in ("yesterday", "this week", "last night", "five minutes ago", "between yesterday and tomorrow"):
+        assert manager.recall(f"was the river cold {when}?", now=now)
+
+
+def test_six_characters_that_would_be_a_nul_byte_in_json_are_none(manager: MemoryManager) -> None:
+    code = {r"\u0000": r"print('\u0000')", "slash": "\\\\u0000"}
+    assert manager.add_memory("a snippet", metadata=code).metadata == code
+    for bad in ("\0", "\\\0", "\\\\\0"):
+        with pytest.raises(InvalidInput, match="NUL byte"):
+            manager.add_memory("a snippet", metadata={"code": bad})
+
+
+def test_an_age_may_be_less_than_a_day(manager: MemoryManager) -> None:
+    assert manager.cleanup_old_memories(0.5, 1.0).removed == 0
+    assert manager.cleanup_old_memories(0, 1.0).removed == 3
+
+
+def test_metadata_may_be_any_mapping(manager: MemoryManager) -> None:
+    assert manager.add_memory("x", metadata=MappingProxyType({"n": 2})).metadata == {"n": 2}
 
 
 def test_a_closed_manager_says_so(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from recollect.errors import InvalidInput, InvalidType
@@ -12,9 +12,17 @@ from recollect.text import check_unicode, clean_text
 from recollect.types import JSON, AnyUser, Condition, Filter, MemoryType, Operator, Scope
 
 MAX_LIMIT = 1000
+MAX_CHOICES = 10_000
+"""How many values a filter may list."""
+MAX_CONDITIONS = 100
+"""How many conditions on metadata a filter may have."""
+MAX_DAYS = 365_000
+"""An age beyond which nothing lies: a thousand years."""
 SHARED_USER = "recollect:shared"
 """Whose the shared knowledge is: a user that no caller can name, so it is in nobody's scope by accident."""
 _LARGEST_ID = 2**63 - 1
+_MOST_BITS = 1023
+"""Of a whole number that a floating point number can stand for."""
 _OPERATORS = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
 _FILTERS = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
 
@@ -63,8 +71,30 @@ def check_whole(value: object, what: str, *, least: int = 1, most: int | None = 
         raise InvalidType(f"{what} must be a whole number, not {type(value).__name__}")
     if value < least or (most is not None and value > most):
         up_to = f" and at most {most}" if most is not None else ""
-        raise InvalidInput(f"{what} is {value}: give at least {least}{up_to}")
+        raise InvalidInput(f"{what} is {shown(value)}: give at least {least}{up_to}")
     return value
+
+
+def shown(number: float) -> str:
+    """A number as an error message can show it: Python refuses to write out one of thousands of digits."""
+    too_long = isinstance(number, int) and number.bit_length() > 128
+    return "beyond all bounds" if too_long else str(number)
+
+
+def check_days(value: object, what: str) -> timedelta:
+    """A number of days, whole or not."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidType(f"{what} must be a number of days, not {type(value).__name__}")
+    if not 0 <= value <= MAX_DAYS:
+        raise InvalidInput(f"{what} is {shown(value)}: give at least 0 and at most {MAX_DAYS}")
+    return timedelta(days=value)
+
+
+def check_texts(values: object, what: str) -> list[str]:
+    """Several texts; one alone is not taken for the list of its letters."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidType(f"{what} must be a list of texts, not {type(values).__name__}")
+    return list(values)
 
 
 def check_limit(value: object) -> int:
@@ -73,6 +103,11 @@ def check_limit(value: object) -> int:
 
 def check_id(value: object, what: str = "a memory id") -> int:
     return check_whole(value, what, most=_LARGEST_ID)
+
+
+def check_after(value: object, what: str) -> int:
+    """A place to go on from: an id, or 0 for the beginning."""
+    return check_whole(value, what, least=0, most=_LARGEST_ID)
 
 
 def check_ids(values: object) -> list[int]:
@@ -86,7 +121,7 @@ def check_unit(value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidType(f"{what} must be a number from 0 to 1, not {type(value).__name__}")
     if not 0 <= value <= 1:
-        raise InvalidInput(f"{what} must lie between 0 and 1, not {value}")
+        raise InvalidInput(f"{what} must lie between 0 and 1, not {shown(value)}")
     return float(value)
 
 
@@ -101,14 +136,17 @@ def check_moment(value: object, what: str) -> datetime:
         raise InvalidType(f"{what} must be a datetime or an ISO 8601 string, not {type(value).__name__}")
     if value.tzinfo is None:
         raise InvalidInput(f"{what} {value.isoformat()} has no time zone: say which, for example with tzinfo=UTC")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{what} {value.isoformat()} lies outside the years 1 to 9999 in UTC") from None
 
 
 def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter:
     """A `Filter` from the `where` of a call; a key it does not know is an error, never ignored."""
     given = dict(_mapping(where, "where"))
-    if unknown := sorted(set(given) - set(_FILTERS)):
-        raise InvalidInput(f"unknown filter {', '.join(map(repr, unknown))}: use {', '.join(_FILTERS)}")
+    if unknown := sorted(map(repr, set(given) - set(_FILTERS))):
+        raise InvalidInput(f"unknown filter {', '.join(unknown)}: use {', '.join(_FILTERS)}")
     return Filter(
         types=(*check_types(types), *check_types(given.get("type"))),
         sources=_names(given.get("source"), "source"),
@@ -117,9 +155,7 @@ def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter
         before=_optional(check_moment, given.get("before"), "before"),
         min_importance=_optional(check_unit, given.get("min_importance"), "min_importance"),
         max_importance=_optional(check_unit, given.get("max_importance"), "max_importance"),
-        metadata=tuple(
-            c for key, value in _mapping(given.get("metadata"), "metadata").items() for c in _tests(key, value)
-        ),
+        metadata=_conditions(_mapping(given.get("metadata"), "metadata")),
     )
 
 
@@ -141,12 +177,21 @@ def _names(value: object, what: str) -> tuple[str, ...]:
     several = [value] if isinstance(value, str) else value
     if not isinstance(several, Sequence):
         raise InvalidType(f"the filter {what} must be a string or a list of strings")
-    return tuple(clean_text(name, what) for name in several)
+    return tuple(clean_text(name, what) for name in _choices(several, f"the filter {what}"))
+
+
+def _conditions(given: Mapping[str, Any]) -> tuple[Condition, ...]:
+    conditions = tuple(condition for key, value in given.items() for condition in _tests(key, value))
+    if len(conditions) > MAX_CONDITIONS:
+        raise InvalidInput(f"{len(conditions)} conditions on metadata: give at most {MAX_CONDITIONS}")
+    return conditions
 
 
 def _tests(key: str, value: object) -> list[Condition]:
     """`{"topic": "x"}` is equality, a list means any of these, a dict holds operators."""
     if isinstance(value, Mapping):
+        if not value:
+            raise InvalidInput(f"the filter for metadata {key!r} holds no operator: use {', '.join(_OPERATORS)}")
         return [_test(key, op, operand) for op, operand in value.items()]
     return [_test(key, "in" if isinstance(value, list | tuple) else "eq", value)]
 
@@ -160,15 +205,25 @@ def _test(key: str, op: str, value: object) -> Condition:
     if op == "in":
         if not isinstance(value, list | tuple):
             raise InvalidType(f"the operator 'in' for metadata {key!r} needs a list")
-        return Condition(key, "in", [_scalar(key, item) for item in value])
+        return Condition(key, "in", [_scalar(key, item) for item in _choices(value, f"metadata {key!r}")])
+    if op == "exists" and not isinstance(value, bool):
+        raise InvalidType(f"the operator 'exists' for metadata {key!r} needs True or False")
     if op in ("gt", "gte", "lt", "lte") and (isinstance(value, bool) or not isinstance(value, int | float | str)):
         raise InvalidType(f"the operator {op!r} for metadata {key!r} needs a number or a string")
     return Condition(key, cast(Operator, op), _scalar(key, value))
 
 
+def _choices(values: Sequence[Any], what: str) -> Sequence[Any]:
+    if len(values) > MAX_CHOICES:
+        raise InvalidInput(f"{what} lists {len(values)} values: give at most {MAX_CHOICES}")
+    return values
+
+
 def _scalar(key: str, value: object) -> JSON:
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInput(f"the filter for metadata {key!r} is {value}: give a finite number")
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise InvalidInput(f"the filter for metadata {key!r} is {shown(value)}: give a smaller number")
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):

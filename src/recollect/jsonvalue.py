@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from math import isfinite
 from typing import Final, TypeAlias, cast
 
@@ -17,6 +19,9 @@ _SCALARS: Final = (str, int, bool, type(None))
 _LISTS: Final = (list, tuple)
 _Path: TypeAlias = "str | tuple[_Path, str | int]"
 """Where a part of a value lies: put into words only when something is wrong with it."""
+
+_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL byte in JSON, and not the six characters that would stand for one."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
@@ -34,7 +39,7 @@ def encode_json(value: object, name: str = "value") -> str:
         raise InvalidInput(f"{name} cannot be written as JSON: {error}") from error
     if size > MAX_BYTES:
         raise InvalidInput(f"{name} takes {size:,} bytes as JSON; at most {MAX_BYTES:,} fit: split it up")
-    if "\\u0000" in text:
+    if "\\u0000" in text and _NUL.search(text):
         raise InvalidInput(f"{name} holds a NUL byte: remove it")
     return text
 
@@ -56,11 +61,11 @@ def copy_json_object(value: object, name: str) -> dict[str, JSON]:
     """A copy of a JSON object; None is the empty one."""
     if value is None:
         return {}
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         raise InvalidType(f"{name} must be a dict, not {type(value).__name__}")
     if not value:
         return {}
-    return cast("dict[str, JSON]", copy_json(value, name))
+    return cast("dict[str, JSON]", copy_json(dict(value), name))
 
 
 def _check(value: object, path: _Path, depth: int) -> None:

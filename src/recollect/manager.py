@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Self
 
+from recollect.errors import InvalidType
 from recollect.parts.foundation import Brought, Foundation
 from recollect.settings import MemoryConfig, get_settings
 from recollect.text import clean_text
@@ -38,10 +40,10 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
 
     def __init__(
         self,
-        config: MemoryConfig | str | None = None,
+        config: MemoryConfig | str | PathLike[str] | None = None,
         *,
-        db_url: str | None = None,
-        faiss_index_path: str | None = None,
+        db_url: str | PathLike[str] | None = None,
+        faiss_index_path: str | PathLike[str] | None = None,
         embedder: Embedder | None = None,
         index: VectorEngine | None = None,
         llm: LLM | str | None = None,
@@ -52,12 +54,12 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
         max_messages_per_agent: int | None = 1000,
         redactor: Redactor | None = None,
     ) -> None:
-        url = config if isinstance(config, str) else db_url
         settings = config if isinstance(config, MemoryConfig) else get_settings().memory
+        url = _path(db_url, "db_url") if isinstance(config, MemoryConfig | None) else _path(config, "config")
         settings = replace(
             settings,
             db_url=url or settings.db_url,
-            faiss_index_path=faiss_index_path or settings.faiss_index_path,
+            faiss_index_path=_path(faiss_index_path, "faiss_index_path") or settings.faiss_index_path,
         )
         self._tenant = clean_text(tenant, "tenant")
         brought = Brought(embedder, index, llm, short_term, clock, retention_policy, max_messages_per_agent, redactor)
@@ -82,6 +84,13 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
         other._tenant = clean_text(tenant, "tenant")
         other._parts = self._parts.for_tenant(other._tenant)
         return other
+
+
+def _path(given: object, name: str) -> str | None:
+    """A file or URL as text."""
+    if given is None or isinstance(given, str | PathLike):
+        return None if given is None else str(given)
+    raise InvalidType(f"{name} must be a path or a URL like sqlite:///memories.db, not {type(given).__name__}")
 
 
 def create_session(

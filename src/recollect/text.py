@@ -21,7 +21,9 @@ _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)?")
 _ONLY_WORDS = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 _MOST_STEMS = 65_536
 # Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Burmese. Pairs of letters stand in for words.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_HAN_SIGNS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = re.compile(f"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff{_HAN_SIGNS}]+")
+_HAN = re.compile(f"[{_HAN_SIGNS}]")
 _SYMBOL = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
 _MARKS = re.compile("[\u0300-\u036f]+")
 
@@ -79,7 +81,11 @@ def lower_case(text: str) -> str:
 def terms(text: str) -> list[str]:
     """The words of a text as the lexical index keeps them: folded, stemmed, stop words included."""
     words, signs = _split(text)
-    return [*map(_stem, words), *signs]
+    if not signs:
+        return [*map(_stem, words)]
+    # A Han sign may be a word by itself: each is kept beside the pairs, for a question that holds only the one.
+    pairs = [sign for sign in signs if not _HAN.fullmatch(sign)]
+    return [*map(_stem, words), *pairs, *_HAN.findall(_fold(text))]
 
 
 def lexical_keys(text: str) -> str:

@@ -4,9 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +19,7 @@ from recollect import (
     Closed,
     Incompatible,
     InvalidInput,
+    InvalidType,
     MemoryConfig,
     MemoryManager,
     MemoryType,
@@ -49,6 +54,13 @@ def manager(tmp_path: Path, clock: Wind) -> Iterator[MemoryManager]:
 
 def contents(hits: object) -> list[str]:
     return [hit.content for hit in hits]  # type: ignore[attr-defined]
+
+
+def in_threads(calls: Sequence[Callable[[], object]]) -> None:
+    """All at once; the first error of any of them is raised."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        for done in [pool.submit(call) for call in calls]:
+            done.result()
 
 
 class TestMemories:
@@ -317,6 +329,62 @@ class TestLife:
             assert contents(one.recall("milk")) == ["milk"]
             one.delete(1)
             assert two.recall("milk").hits == ()
+
+    def test_of_several_who_delete_the_same_memory_one_is_told_that_it_went(self, tmp_path: Path) -> None:
+        with (
+            MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64)) as one,
+            MemoryManager(tmp_path / "a.db") as two,
+        ):
+            ids = [memory.id for memory in one.add_memories([f"note {n}" for n in range(60)])]
+            gone: list[int] = []
+
+            def delete(manager: MemoryManager) -> None:
+                for each in ids:
+                    with suppress(NotFound):
+                        gone.extend([each] * manager.delete(each))
+
+            in_threads([partial(delete, manager) for manager in (one, two) * 2])
+            assert sorted(gone) == ids
+
+    def test_an_update_wins_in_the_end_however_many_try(self, manager: MemoryManager) -> None:
+        manager.add_memory("tea")
+        in_threads([lambda: [manager.update(1, f"tea {n}") for n in range(4)] for _ in range(12)])
+        assert manager.get(1).version == 1 + 4 * 12
+
+    def test_the_database_may_be_a_path(self, tmp_path: Path) -> None:
+        for number, manager in enumerate((MemoryManager(tmp_path / "0.db"), MemoryManager(db_url=tmp_path / "1.db"))):
+            with manager:
+                assert manager.health().database == str(tmp_path / f"{number}.db")
+
+    @pytest.mark.parametrize("wrong", [b"memories.db", 5, ["memories.db"]])
+    def test_what_names_no_database_is_not_taken_for_the_default_one(self, wrong: Any) -> None:
+        for make in (lambda: MemoryManager(wrong), lambda: MemoryManager(db_url=wrong)):
+            with pytest.raises(InvalidType, match="must be a path or a URL"):
+                make()
+
+    @pytest.mark.parametrize(
+        ("url", "advice"),
+        [
+            ("sqlite:memories.db", "is not a database URL"),
+            ("file:memories.db", "is not a database URL"),
+            ("sqlite:///memories.db?mode=ro", "options after the '\\?'"),
+            ("sqlite:///a\0b.db", "NUL byte"),
+            ("sqlite:///a\ud800b.db", "lone surrogate"),
+        ],
+    )
+    def test_a_url_that_says_something_else_is_refused(self, url: str, advice: str) -> None:
+        with pytest.raises(InvalidInput, match=advice):
+            MemoryManager(url).get_stats()
+
+    def test_erasing_never_deletes_the_database_for_its_index(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/memories.faiss"
+        with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
+            manager.add_memories(["tea", "milk"])
+            manager.forget(1)
+        with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
+            assert [memory.content for memory in manager.list_memories()] == ["milk"]
+        with pytest.raises(InvalidInput, match="another name"):
+            MemoryManager(url, faiss_index_path=tmp_path / "memories.faiss").get_stats()
 
     def test_closing_twice_is_fine_and_using_it_afterwards_is_not(self, tmp_path: Path) -> None:
         manager = MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64))

@@ -33,3 +33,12 @@ def test_plain_text_is_split_into_the_words_that_any_other_text_is() -> None:
     for _ in range(2000):
         text = "".join(rng.choices([chr(code) for code in range(1, 128)], k=rng.randint(1, 30)))
         assert [*terms(text), "\u00fe"] == terms(f"{text} \u00fe"), text
+
+
+def test_a_word_of_one_han_sign_is_found_in_a_longer_run() -> None:
+    kept = terms("私は猫が好きです")
+    assert set(query_terms("猫")) <= set(kept)
+    assert set(query_terms("猫が好き")) <= set(kept)
+    assert query_terms("好き") == ["好き"]
+    assert terms("猫") == ["猫"]
+    assert set(query_terms("\U00020bb7野")) <= set(terms("\U00020bb7野家で食べた"))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import copy
 from functools import partial
+from os import PathLike
 from types import TracebackType
 from typing import Self
 from weakref import WeakValueDictionary
@@ -30,10 +31,10 @@ class MemoryManager:
 
     def __init__(
         self,
-        config: MemoryConfig | str | None = None,
+        config: MemoryConfig | str | PathLike[str] | None = None,
         *,
-        db_url: str | None = None,
-        faiss_index_path: str | None = None,
+        db_url: str | PathLike[str] | None = None,
+        faiss_index_path: str | PathLike[str] | None = None,
         embedder: Embedder | None = None,
         index: VectorEngine | None = None,
         llm: LLM | str | None = None,
@@ -84,7 +85,7 @@ class MemoryManager:
         if not self._threads.closed:
             await self._threads.run(self._inner.close, model=False)
             if not self._shares_threads:
-                self._threads.close()
+                await in_thread(self._threads.close)  # it waits for calls under way
 
     remember = off_loop(_Sync.remember, model=True)
     recall = off_loop(_Sync.recall, model=True)

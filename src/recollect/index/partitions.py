@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from recollect.errors import Unavailable
+from recollect.errors import RecollectError
+from recollect.forking import tell_of_forks
 from recollect.index.base import PartitionVectors, VectorEngine
 from recollect.index.faiss import GRAPH_FROM, FAISSIndex
 from recollect.index.growth import GraphGrowth
@@ -54,11 +55,23 @@ class Partitions:
         self._capacity = capacity_bytes
         self._graph_from = graph_from
         self._last_erasure = last_erasure
+        self._start()
+        tell_of_forks(self)
+
+    def _start(self) -> None:
         self._growth = GraphGrowth()
         self._lock = threading.Lock()
         self._partitions: OrderedDict[_Name, Partition] = OrderedDict()
         self._sizes: dict[_Name, int] = {}
         self._total = 0
+
+    def before_fork(self) -> None:
+        """Nothing: what is in memory can be read again."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """In the child, all is read again: another thread may have been at work on a partition, and locked it."""
+        if in_child:
+            self._start()
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -100,11 +113,11 @@ class Partitions:
             return
         with self._lock:
             partitions = list(self._partitions.values())
-        erased = self._last_erasure() if partitions else 0
         try:
+            erased = self._last_erasure() if partitions else 0
             clean = [each for each in partitions if each.loaded_at >= erased]
             self._saved.write([each for each in clean if isinstance(each.index, FAISSIndex) and each.index.has_graph])
-        except Unavailable as error:
+        except RecollectError as error:
             self._report(str(error))
 
     def clear(self) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from recollect.arguments import check_moment
 from recollect.errors import InvalidInput, InvalidType
 from recollect.messages.calls import AgentCallMsg, ToolCallMsg
 from recollect.messages.content import Content, MessageContent, freeze_content
@@ -179,16 +180,4 @@ def _items(given: object, name: str) -> Iterable[Any]:
 def _in_utc(given: object) -> datetime:
     if given is None:
         return datetime.now(UTC)
-    moment = _parsed(given) if isinstance(given, str) else given
-    if not isinstance(moment, datetime):
-        raise InvalidType(f"timestamp must be a datetime or an ISO 8601 string, not {type(given).__name__}")
-    if moment.tzinfo is None:
-        raise InvalidInput(f"timestamp {moment.isoformat()} has no time zone: say which, for example with tzinfo=UTC")
-    return moment.astimezone(UTC)
-
-
-def _parsed(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInput(f"timestamp {text!r} is not an ISO 8601 date and time") from error
+    return check_moment(given, "timestamp")

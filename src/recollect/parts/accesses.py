@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from recollect.errors import RecollectError
+from recollect.forking import tell_of_forks
 from recollect.storage.lifecycle import count_accesses
 from recollect.types import Clock
 
@@ -27,9 +28,21 @@ class Accesses:
     def __init__(self, store: SQLiteStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._start()
+        tell_of_forks(self)
+
+    def _start(self) -> None:
         self._lock = threading.Lock()
         self._times: Counter[int] = Counter()
         self._since: datetime | None = None
+
+    def before_fork(self) -> None:
+        """Nothing: the parent writes what it has counted."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """The child counts from nought, or everything would be counted twice."""
+        if in_child:
+            self._start()
 
     def note(self, ids: Iterable[int]) -> None:
         """These were found just now."""

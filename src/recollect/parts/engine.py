@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from recollect.embedding.base import Embedder
+from recollect.errors import InvalidInput
 from recollect.index.base import VectorEngine
 from recollect.index.partitions import Partitions
 from recollect.llm.base import LLM
@@ -85,5 +86,10 @@ def database_url(config: MemoryConfig) -> str:
 def index_path(config: MemoryConfig, database: Path) -> Path:
     """The index file: where it is set, else beside the database."""
     if config.faiss_index_path is not None:
-        return Path(config.storage_dir or "") / config.faiss_index_path
-    return database.with_name(f"{config.vector_store or database.stem}.faiss")
+        path = Path(config.storage_dir or "") / config.faiss_index_path
+        if path.resolve() == database.resolve():
+            raise InvalidInput(f"{path} is the database: give faiss_index_path another name, or leave it out")
+        return path
+    path = database.with_name(f"{config.vector_store or database.stem}.faiss")
+    # An index may be deleted and made anew at any time, so it is never the database itself.
+    return path if path != database else database.with_name(f"{database.name}.faiss")

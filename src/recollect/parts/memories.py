@@ -113,10 +113,8 @@ class Memories:
 
     def delete(self, scope: Scope, ids: Sequence[int]) -> int:
         """Removes all of them, or none when one is not there."""
-        missing = [key for key, memory in zip(ids, self._store.get(scope, ids), strict=True) if memory is None]
-        if missing:
-            raise no_memory(scope, *missing)
-        self._change(Remove(scope, tuple(ids)))
+        if ids:
+            self._change(Remove(scope, tuple(ids), all_or_none=True))
         return len(set(ids))
 
     def associate(self, scope: Scope, association: Association) -> Association:

@@ -8,11 +8,12 @@ from typing import Final, TypeVar
 from recollect.errors import Conflict
 
 _R = TypeVar("_R")
-_TRIES: Final = 5
+_TRIES: Final = 100
+"""Of those who try at once, one succeeds each time."""
 
 
 def until_no_conflict(work: Callable[[], _R]) -> _R:
-    """What the work gives; after a few tries, the `Conflict`."""
+    """What the work gives; after so many tries, the `Conflict`."""
     for _ in range(_TRIES - 1):
         try:
             return work()

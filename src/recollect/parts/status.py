@@ -104,6 +104,8 @@ def health(parts: Foundation) -> Health:
     mirror = [] if parts.mirror is None else parts.mirror.problems
     problems = (*parts.stores.problems, *_short_term(parts, DEFAULT_TENANT)[2], *mirror, *engine.partitions.problems)
     problems += parts.upkeep.problems
+    if gone := store.problem():
+        problems += (gone,)
     return Health(
         status="degraded" if problems else "ok",
         problems=problems,

@@ -29,22 +29,23 @@ def read_windows(text: str, now: datetime) -> tuple[Window, ...]:
     asked = text[:_MOST_READ]
     named = [each for each in find_mentions(asked, now, prefer="past") if each.start <= now and _is_sure(each)]
     dates = [mention for mention in named if mention.is_absolute]
-    return tuple(_window(asked, mention) for mention in dates or named)
+    return tuple(window for mention in dates or named if (window := _window(asked, mention)))
 
 
 def _is_sure(mention: Mention) -> bool:
     return mention.kind == "at" and not _BARE_WEEKDAY.fullmatch(mention.text)
 
 
-def _window(text: str, mention: Mention) -> Window:
+def _window(text: str, mention: Mention) -> Window | None:
+    """The days around what is named; None where they lie before the first year or after the last."""
     first, last = mention.span
     lead = _LEAD.search(text, max(0, first - _LEAD_REACH), first)
     around = _vagueness(mention)
-    return Window(
-        _midnight(mention.start - around),
-        _midnight(mention.end + around + _DAY - timedelta.resolution),
-        text[lead.start() if lead else first : last],
-    )
+    try:
+        start, end = mention.start - around, mention.end + around + _DAY - timedelta.resolution
+    except OverflowError:
+        return None
+    return Window(_midnight(start), _midnight(end), text[lead.start() if lead else first : last])
 
 
 def _vagueness(mention: Mention) -> timedelta:

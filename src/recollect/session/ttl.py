@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from recollect.arguments import check_type
+from recollect.arguments import check_type, shown
 from recollect.errors import InvalidInput, InvalidType
 from recollect.types import MemoryType
 
@@ -28,5 +28,5 @@ def check_ttl(ttl: float) -> float:
     if isinstance(ttl, bool) or not isinstance(ttl, int | float):
         raise InvalidType(f"ttl must be a number of seconds, not {type(ttl).__name__}")
     if not 0 < ttl <= MAX_TTL:
-        raise InvalidInput(f"ttl is {ttl} seconds: give more than 0 and at most {MAX_TTL:.0f}")
+        raise InvalidInput(f"ttl is {shown(ttl)} seconds: give more than 0 and at most {MAX_TTL:.0f}")
     return float(ttl)

@@ -98,10 +98,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete memories of a scope: rows, text, vectors, associations."""
+    """Delete memories of a scope: rows, text, vectors, associations. One that is not there is passed over."""
 
     scope: Scope
     ids: tuple[int, ...]
+    all_or_none: bool = False
+    """`NotFound`, and nothing deleted, when one is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ class Pin:
 Change: TypeAlias = Add | Say | Edit | Remove | Link | Derive | Archive | Supersede | Pin
 
 _PAGE: Final = 1000
+_NAMED: Final = 10
 KEPT_REVISIONS: Final = 50
 """How many former versions of a memory are kept, the newest ones."""
 
@@ -191,7 +194,8 @@ class Derivation(Record):
 
 def no_memory(scope: Scope, *ids: int) -> NotFound:
     """What is raised for ids that a scope does not have."""
-    return NotFound(f"no memory {', '.join(map(str, ids))} in {scope}")
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return NotFound(f"no memory {', '.join(map(str, ids[:_NAMED]))}{more} in {scope}")
 
 
 class MemoryStore(Protocol):

@@ -39,42 +39,46 @@ class GroupCommit(Generic[Work, Result]):
         self._commit = commit
         self._max_group = max_group
         self._waiting: list[_Ticket[Work, Result]] = []
-        self._leading = False
-        lock = threading.Lock()
-        self._turn = threading.Condition(lock)
-        self._gathered = threading.Condition(lock)
+        self._group: list[_Ticket[Work, Result]] = []
+        self._leader: _Ticket[Work, Result] | None = None
+        # Always entered as a lock: a condition is entered by Python code, which an interrupt can leave locked.
+        self._lock = threading.Lock()
+        self._turn = threading.Condition(self._lock)
+        self._gathered = threading.Condition(self._lock)
         self._expected = 1
         self._patience = 0.0
 
     def submit(self, work: Work) -> Result:
         """Returns the work's own result once it is committed, or raises its own error."""
         ticket: _Ticket[Work, Result] = _Ticket(work)
-        with self._turn:
-            self._waiting.append(ticket)
-            if len(self._waiting) == self._expected:
-                self._gathered.notify()
-        while True:
-            with self._turn:
-                while self._leading and not ticket.finished:
-                    self._turn.wait()
-                if ticket.finished:
-                    break
-                group = self._take_lead()
-            self._lead(group)
+        try:
+            self._line_up(ticket)
+            while group := self._await_turn(ticket):
+                self._lead(group)
+        except BaseException:  # an interrupt, wherever it came: nobody else may be left waiting for this thread
+            self._withdraw(ticket)
+            raise
         if ticket.error is not None:
             raise ticket.error
         return ticket.result  # type: ignore[return-value]
 
-    def _take_lead(self) -> list[_Ticket[Work, Result]]:
-        self._leading = True
-        try:
+    def _line_up(self, ticket: _Ticket[Work, Result]) -> None:
+        with self._lock:
+            self._waiting.append(ticket)
+            if len(self._waiting) == self._expected:
+                self._gathered.notify()
+
+    def _await_turn(self, ticket: _Ticket[Work, Result]) -> list[_Ticket[Work, Result]]:
+        """The group that this writer now commits; none when another one has committed its work."""
+        with self._lock:
+            while self._leader is not None and not ticket.finished:
+                self._turn.wait()
+            if ticket.finished:
+                return []
+            self._leader = ticket
             self._gather()
-        except BaseException:
-            self._leading = False
-            self._turn.notify_all()
-            raise
-        group, self._waiting = self._waiting[: self._max_group], self._waiting[self._max_group :]
-        return group
+            self._group, self._waiting = self._waiting[: self._max_group], self._waiting[self._max_group :]
+            return self._group
 
     def _gather(self) -> None:
         """Waits for the writers of a moment ago, until none has come for a while."""
@@ -85,20 +89,30 @@ class GroupCommit(Generic[Work, Result]):
 
     def _lead(self, group: list[_Ticket[Work, Result]]) -> None:
         started = perf_counter()
-        try:
-            self._commit_group(group)
-        finally:
-            with self._turn:
-                for ticket in group:
-                    if not ticket.finished:
-                        ticket.error = Unavailable(
-                            "the commit was interrupted: read before you write again, it may have been written"
-                        )
-                        ticket.finished = True
-                self._leading = False
-                self._expected = min(len(group) + len(self._waiting), self._max_group)
-                self._patience = min((perf_counter() - started) / 2, _LONGEST_WAIT)
-                self._turn.notify_all()
+        self._commit_group(group)
+        with self._lock:
+            self._expected = min(len(group) + len(self._waiting), self._max_group)
+            self._patience = min((perf_counter() - started) / 2, _LONGEST_WAIT)
+            self._step_down()
+
+    def _withdraw(self, ticket: _Ticket[Work, Result]) -> None:
+        """Takes back a work that nobody has begun to commit, and gives up the lead."""
+        with self._lock:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+            if self._leader is ticket:
+                self._step_down()
+
+    def _step_down(self) -> None:
+        for ticket in self._group:
+            if not ticket.finished:
+                ticket.error = Unavailable(
+                    "the commit was interrupted: read before you write again, it may have been written"
+                )
+                ticket.finished = True
+        self._group = []
+        self._turn.notify_all()
+        self._leader = None  # the last step: interrupted before it, all of this is done again
 
     def _commit_group(self, group: list[_Ticket[Work, Result]]) -> None:
         try:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from recollect.errors import Conflict, Incompatible, RecollectError, Unavailable
+from recollect.errors import Conflict, Incompatible, InvalidInput, RecollectError, Unavailable
 
 _DAMAGED = (
     "malformed", "not a database", "file is encrypted", "corrupt", "no such table", "no such column", "utf-8",
@@ -28,6 +28,9 @@ def translated(where: str) -> Iterator[None]:
         raise _translate(str(error.orig), where) from error
     except UnicodeDecodeError as error:
         raise _translate(f"malformed text: {error}", where) from error
+    except UnicodeEncodeError as error:
+        advice = "use a UTF-8 locale or another path"
+        raise InvalidInput(f"{where!a} cannot be a file name in this system's encoding: {advice}") from error
     except OSError as error:
         advice = "check the folder's permissions and space, or choose another path"
         raise Unavailable(f"{where}: {error.strerror or error}: {advice}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, false, func, literal, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
 
 from recollect.storage.rows import to_micros
 from recollect.storage.schema import memories
@@ -52,13 +52,25 @@ def _metadata(condition: Condition) -> ColumnElement[bool]:
 def _test(found: Any, condition: Condition) -> ColumnElement[bool]:
     if condition.op == "in":
         assert isinstance(condition.value, list)
-        return or_(false(), *[_equal(found, value) for value in condition.value])
+        return _one_of(found, condition.value)
     if condition.op == "eq":
         return _equal(found, condition.value)
     compare = {"gt": "__gt__", "gte": "__ge__", "lt": "__lt__", "lte": "__le__"}[condition.op]
     same_kind = found.type == "text" if isinstance(condition.value, str) else found.type.in_(_NUMBERS)
     ordered: ColumnElement[bool] = getattr(found.value, compare)(_bound(condition.value))
     return and_(same_kind, ordered)
+
+
+def _one_of(found: Any, values: list[JSON]) -> ColumnElement[bool]:
+    """One comparison for each kind of value: SQLite does not take a thousand side by side."""
+    texts = [value for value in values if isinstance(value, str)]
+    numbers = [_number(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    others = [value for value in (None, True, False) if any(value is each for each in values)]
+    return or_(
+        and_(found.type == "text", found.value.in_(texts)),
+        and_(found.type.in_(_NUMBERS), found.value.in_(numbers)),
+        *[_equal(found, value) for value in others],
+    )
 
 
 def _equal(found: Any, value: JSON) -> ColumnElement[bool]:
@@ -71,6 +83,9 @@ def _equal(found: Any, value: JSON) -> ColumnElement[bool]:
 
 
 def _bound(value: JSON) -> ColumnElement[Any]:
+    return literal(_number(value) if isinstance(value, int) else value)
+
+
+def _number(value: float) -> float:
     # What SQLite cannot hold as an integer it reads from JSON as a floating point number.
-    too_large = isinstance(value, int) and abs(value) > _LARGEST
-    return literal(float(str(value)) if too_large else value)
+    return float(value) if isinstance(value, int) and abs(value) > _LARGEST else value

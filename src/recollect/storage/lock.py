@@ -50,6 +50,9 @@ class FileLock:
         finally:
             _release(fd)
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         if self._fd is not None and self._pid == os.getpid():
             os.close(self._fd)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +25,7 @@ from recollect.storage.faults import translated
 from recollect.storage.meta import note, noted
 from recollect.storage.rows import to_micros
 from recollect.storage.writing import Checked, Work, do_all
+from recollect.text import clean_text
 from recollect.types import EVERYTHING, Clock, Filter, FloatArray, IntArray, Memory, Outcome, Related, Scope, utc_now
 
 _R = TypeVar("_R")
@@ -37,7 +40,7 @@ class SQLiteStore:
     ) -> None:
         self.path = path
         self._clock = clock
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._remove_folder: Callable[[], object] | None = None
         with translated(str(path)):
             _create_private(path)
         self._connections = Connections(path, driver=driver, durability=durability)
@@ -58,9 +61,9 @@ class SQLiteStore:
         path = url if isinstance(url, Path) else path_of(url)
         if path is not None:
             return cls(path, driver=driver, durability=durability, clock=clock)
-        folder = tempfile.TemporaryDirectory(prefix="recollect-")
-        store = cls(Path(folder.name) / "memory.db", driver=driver, durability="normal", clock=clock)
-        store._temporary = folder
+        folder = tempfile.mkdtemp(prefix="recollect-")
+        store = cls(Path(folder) / "memory.db", driver=driver, durability="normal", clock=clock)
+        store._remove_folder = weakref.finalize(store, _remove_own, folder, os.getpid())
         return store
 
     @property
@@ -70,8 +73,8 @@ class SQLiteStore:
     def close(self) -> None:
         """May be called twice."""
         self._connections.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        if self._remove_folder is not None:
+            self._remove_folder()
 
     def apply(self, changes: Sequence[Change] | Checked) -> list[Outcome]:
         """All changes in one commit, which writers of other threads may share; on disk when this returns."""
@@ -182,6 +185,10 @@ class SQLiteStore:
         """The number of the newest change that an erasure made."""
         return erasure.last_erasure(self._connections.fetch)
 
+    def problem(self) -> str | None:
+        """Whether the file was removed or replaced while it was open."""
+        return self._connections.problem()
+
     def check(self) -> list[str]:
         """What is wrong with the file, one sentence each; empty when rows, text and vectors agree."""
         return self.read(integrity.problems)
@@ -201,7 +208,10 @@ def _name_store(connection: Connection) -> None:
 
 def path_of(url: str) -> Path | None:
     """The file behind a URL or path; None for a database in memory."""
+    clean_text(url, "the database URL")
     if "://" not in url:
+        if url.startswith(("sqlite:", "file:")):
+            raise InvalidInput(f"{url!r} is not a database URL: write sqlite:///memories.db")
         return Path(url)
     try:
         parsed = make_url(url)
@@ -209,9 +219,17 @@ def path_of(url: str) -> Path | None:
         raise InvalidInput(f"{url!r} is not a database URL: write sqlite:///memories.db") from error
     if parsed.get_backend_name() != "sqlite":
         raise InvalidInput(f"no store for {parsed.get_backend_name()!r}: write sqlite:///memories.db")
+    if parsed.query:
+        raise InvalidInput(f"{url!r} has options after the '?', and there are none: write sqlite:///memories.db")
     return None if parsed.database in (None, "", ":memory:") else Path(parsed.database)
 
 
 def _create_private(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _remove_own(folder: str, owner: int) -> None:
+    """Removes a private folder, unless this is a forked child: its parent still uses it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)

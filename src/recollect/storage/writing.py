@@ -164,6 +164,8 @@ def _edit(connection: Connection, change: Edit, at: int) -> Outcome:
 
 def _remove(connection: Connection, change: Remove, at: int) -> Outcome:
     gone = [row for part in chunked(change.ids) for row in _doomed(connection, change.scope, part)]
+    if change.all_or_none and (missing := set(change.ids) - {row.id for row in gone}):
+        raise no_memory(change.scope, *sorted(missing))
     for part in chunked(gone):
         _delete_rows(connection, part)
     adding.insert_changes(connection, "remove", [(row.id, row.tenant, row.user) for row in gone], at)

@@ -69,7 +69,10 @@ def apply_change(state: State, change: Change) -> Outcome:
             return Outcome("stored", None)
         case Edit(number, version, draft):
             return _edit(state, number, version, draft)
-        case Remove(scope, ids):
+        case Remove(scope, ids, all_or_none):
+            if all_or_none:
+                for number in ids:
+                    owned(state, scope, number)
             return _remove(state, scope, ids)
         case Link(scope, association):
             ends = (association.memory_id, association.related_memory_id)

@@ -42,7 +42,7 @@ def random_change(pair: Pair, samples: Samples) -> Change:
         return _random_edit(pair, samples, samples.random.choice(numbers))
     scope = samples.view()
     if choice < 0.8:
-        return Remove(scope, tuple(samples.random.choices(numbers, k=2)))
+        return Remove(scope, tuple(samples.random.choices(numbers, k=2)), samples.random.random() < 0.5)
     if choice < 0.92:
         return _random_upkeep(samples, scope, samples.random.choices(numbers, k=2))
     ends = samples.random.choice(numbers), samples.random.choice(numbers)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect import parts
 from recollect.arguments import (
+    check_after,
+    check_days,
     check_id,
     check_ids,
     check_limit,
     check_name,
     check_own_type,
+    check_texts,
     check_unit,
-    check_whole,
     make_filter,
     make_scope,
 )
@@ -63,7 +65,7 @@ class MemoryVerbs(RecallVerbs):
     ) -> list[Memory]:
         """Many memories in one commit."""
         call = self._call(agent, user, session, memory_type, source, metadata, importance=importance, at=at)
-        return self._parts.memories.add(contents, call, progress)
+        return self._parts.memories.add(check_texts(contents, "contents"), call, progress)
 
     def get(
         self,
@@ -123,7 +125,7 @@ class MemoryVerbs(RecallVerbs):
         where: Mapping[str, Any] | None = None,
     ) -> list[Memory]:
         """Memories in the order of their ids; to go on, give the last id as `after`."""
-        scope, start = make_scope(self._tenant, agent, user, session), check_whole(after, "after", least=0)
+        scope, start = make_scope(self._tenant, agent, user, session), check_after(after, "after")
         return self._parts.memories.page(scope, make_filter(where, types), check_limit(limit), start)
 
     def search_memories(
@@ -200,6 +202,6 @@ class MemoryVerbs(RecallVerbs):
         user: str | AnyUser | None = None,
     ) -> CleanupReport:
         """Removes memories recorded more than `max_age_days` ago whose importance is below the minimum."""
-        age = timedelta(days=check_whole(max_age_days, "max_age_days", least=0))
+        age = check_days(max_age_days, "max_age_days")
         scope = make_scope(self._tenant, agent, user)
         return self._parts.memories.cleanup(scope, age, check_unit(min_importance, "min_importance"), dry_run)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from recollect import parts
-from recollect.arguments import check_limit, check_moment, check_whole, make_filter, make_scope
+from recollect.arguments import check_id, check_limit, check_moment, check_whole, make_filter, make_scope
 from recollect.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, WhyNot
 from recollect.verbs.base import Verbs
 
@@ -77,7 +77,7 @@ class RecallVerbs(Verbs):
         """What each arm and boost said of one hit of a recall."""
         from recollect.retrieval.explain import why  # numpy comes with it
 
-        return why(recall, check_whole(memory_id, "a memory id"))
+        return why(recall, check_id(memory_id))
 
     def why_not(
         self,
@@ -94,7 +94,7 @@ class RecallVerbs(Verbs):
     ) -> WhyNot:
         """Which step left out a memory that one expected, or where it stands."""
         scope, kept = make_scope(self._tenant, agent, user, session), make_filter(where, types)
-        expected = check_whole(memory_id, "a memory id")
+        expected = check_id(memory_id)
         return self._parts.recaller.why_not(query, expected, scope, kept, check_limit(limit), now=now)
 
     def context(

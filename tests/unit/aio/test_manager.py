@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 import time
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -10,7 +12,9 @@ import pytest
 
 from recollect import Closed, MemoryManager
 from recollect.aio.manager import MemoryManager as AsyncMemoryManager
+from recollect.embedding.base import Kind
 from recollect.testing.hash_embedder import HashEmbedder
+from recollect.types import FloatArray
 
 
 def _public(cls: type) -> set[str]:
@@ -63,6 +67,28 @@ async def test_a_cancelled_write_is_done_or_not_never_half(tmp_path: Path) -> No
         with pytest.raises(asyncio.CancelledError):
             await adding
         assert (await manager.get_stats()).long_term_entries in (0, 500)
+
+
+async def test_closing_waits_for_calls_under_way_and_does_not_hold_the_loop(tmp_path: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class SlowEmbedder(HashEmbedder):
+        def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+            begun.set()
+            go_on.wait(30)
+            return super().embed(texts, kind=kind)
+
+    manager = AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=SlowEmbedder(64))
+    adding = asyncio.create_task(manager.add_memory("tea"))
+    await asyncio.to_thread(begun.wait)
+    closing = asyncio.create_task(manager.close())
+    for _ in range(50):
+        await asyncio.sleep(0.001)
+    assert not closing.done()
+    go_on.set()
+    await closing
+    with pytest.raises(Closed):
+        await adding
 
 
 async def test_closing_twice_is_fine_and_using_it_afterwards_is_not(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from recollect.storage import commit
 from recollect.storage.commit import GroupCommit
+from tests.unit.storage.interrupts import interrupted_at
 
 
 def test_a_work_gets_its_own_result() -> None:
@@ -95,6 +97,15 @@ def test_a_writer_interrupted_while_it_waits_for_others_holds_nobody_up(monkeypa
     assert group.submit(2) == 2
 
 
+def test_an_interrupt_at_any_moment_leaves_the_next_writer_free() -> None:
+    moment = 0
+    while interrupted_at(moment, (group := GroupCommit[int, int](list)).submit, 0, inside=(commit, threading)):
+        assert _in_threads(group, [1, 2]) in ([1, 2], [2, 1]), f"after an interrupt at moment {moment}"
+        assert group._waiting == []
+        moment += 1
+    assert moment > 20
+
+
 def _in_threads(group: GroupCommit[int, int], works: Sequence[int]) -> list[int | Exception]:
     results: list[int | Exception] = []
 
@@ -104,9 +115,9 @@ def _in_threads(group: GroupCommit[int, int], works: Sequence[int]) -> list[int 
         except ValueError as error:
             results.append(error)
 
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
     return results

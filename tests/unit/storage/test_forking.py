@@ -1,0 +1,123 @@
+"""A forked child writes to the store like any other process, whatever its parent does meanwhile or afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect import MemoryManager, Unavailable
+from recollect.storage.sqlite import SQLiteStore
+from recollect.testing.hash_embedder import HashEmbedder
+from recollect.types import Scope
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[MemoryManager]:
+    with open_manager(tmp_path) as manager:
+        manager.add_memory("the river")
+        manager.recall("river")
+        yield manager
+
+
+def open_manager(folder: Path) -> MemoryManager:
+    return MemoryManager(f"sqlite:///{folder}/memories.db", embedder=HashEmbedder(16))
+
+
+def forked(work: Callable[[], object]) -> int:
+    """The id of a child that does this and ends with 0, or with 1 when it raised; it lives a minute at most."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside other threads is what is tested here
+        child = os.fork()
+    if child == 0:  # pragma: no cover
+        signal.alarm(60)
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return child
+
+
+def ended_well(child: int) -> bool:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_a_child_writes_after_its_parent_has_closed_is_kept(manager: MemoryManager, tmp_path: Path) -> None:
+    written, closed = os.pipe(), os.pipe()
+
+    def write() -> None:
+        manager.add_memory("before the parent closed")
+        os.write(written[1], b".")
+        os.read(closed[0], 1)
+        manager.add_memories(["after it", "and after that"])
+        manager.add_memory("and last")
+
+    child = forked(write)
+    os.read(written[0], 1)
+    manager.close()
+    os.write(closed[1], b".")
+    assert ended_well(child)
+    for end in (*written, *closed):
+        os.close(end)
+    with open_manager(tmp_path) as reopened:
+        kept = [memory.content for memory in reopened.list_memories()]
+        assert kept == ["the river", "before the parent closed", "after it", "and after that", "and last"]
+        assert reopened.check().problems == ()
+
+
+def test_a_child_of_a_parent_at_work_in_other_threads_does_not_wait_for_them(manager: MemoryManager) -> None:
+    stopped = threading.Event()
+
+    def work(verb: Callable[[str], object]) -> None:
+        while not stopped.is_set():
+            verb("a busy river")
+
+    def in_the_child() -> None:
+        manager.add_memory("a child's river")
+        assert len(manager.recall("a child's river")) > 1
+        manager.close()
+
+    threads = [threading.Thread(target=work, args=(verb,)) for verb in (manager.add_memory, manager.recall) * 2]
+    for thread in threads:
+        thread.start()
+    try:
+        assert all(ended_well(forked(in_the_child)) for _ in range(8))
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()
+    assert manager.check().problems == ()
+
+
+def test_a_child_forked_in_the_middle_of_a_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.storage.connections._FORK_WAIT", 0.01)
+    store = SQLiteStore.open(tmp_path / "memories.db")
+
+    def refused() -> None:
+        with pytest.raises(Unavailable, match="started anew"):
+            store.find(Scope(), limit=1)
+
+    with store._connections.reading():
+        assert ended_well(forked(refused))
+    assert ended_well(forked(lambda: store.find(Scope(), limit=1)))
+    assert store.find(Scope(), limit=1) == []
+    store.close()
+
+
+def test_a_child_that_closes_leaves_its_parents_private_store_alone() -> None:
+    with MemoryManager("sqlite://", embedder=HashEmbedder(16)) as manager:
+        manager.add_memory("the river")
+        file = Path(manager.health().database)
+        assert ended_well(forked(manager.close))
+        assert file.exists()
+        assert manager.get(1).content == "the river"
+    assert not file.parent.exists()
