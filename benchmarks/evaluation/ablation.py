@@ -31,6 +31,7 @@ OFF: dict[str, tuple[tuple[str, str, Any], ...]] = {
     "speaker boost": (("boost", "SPEAKER_GAIN", 0.0),),
     "the asker as a speaker": (("speaker", "_asker", _not_the_asker),),
     "time window": (("query", "read_windows", _no_windows),),
+    "kind of answer": (("boost", "_HOLDING_SHARE", 0.0),),
     "neighbours": (("talk", "NEIGHBOUR_SHARE", 0.0),),
     "reply to a question": (("talk", "REPLY_SHARE", 0.0),),
     "asking stands back": (("rank", "ASKING_COST", 0.0),),

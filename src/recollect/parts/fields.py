@@ -73,7 +73,8 @@ def _evidence(partition: Partition, reading: Reading) -> Evidence:
     talk = dialogue(partition.postings.average_length)
     asking = partition.postings.scores((ASKING,))[0] if talk else np.empty(0, dtype=np.int64)
     said = _said(partition, reading.speakers[0]) if len(reading.speakers) == 1 else None
-    return Evidence(asking, talk, said, reading.windows)
+    holding = None if reading.wanted is None else partition.postings.scores((reading.wanted,))[0]
+    return Evidence(asking, talk, said, reading.windows, holding)
 
 
 def _said(partition: Partition, speaker: str) -> IntArray:
