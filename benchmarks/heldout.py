@@ -21,7 +21,7 @@ from evaluation.ablation import changed
 from evaluation.metrics import figures
 from evaluation.scoring import Answers, views
 from evaluation.sets import QuestionSet, load
-from quality import BENCHMARKS, SETS, Run
+from quality import BENCHMARKS, MODELS, SETS, Run
 
 JUDGED = ("recall@5", "recall@10", "ndcg@10")
 _DRAWS = 1_000
@@ -36,7 +36,7 @@ def main() -> None:
     tables: dict[str, Table] = {}
     for name in options.sets:
         questions = load(name, options.data)
-        answers = [_answers(run, questions, options.constant, value) for value in options.values]
+        answers = [_answers(run, questions, options, value) for value in options.values]
         for view in views(questions):
             table, scopes = _table(questions, answers, view)
             tables[f"{name}, {view}"] = table
@@ -49,10 +49,10 @@ def main() -> None:
                 _print_line(f"  judged on {judged_on}", other[best] - other[0], [])
 
 
-def _answers(run: Run, questions: QuestionSet, constant: str, value: float) -> Answers:
-    module, _, name = constant.partition(".")
+def _answers(run: Run, questions: QuestionSet, options: argparse.Namespace, value: float) -> Answers:
+    module, _, name = options.constant.partition(".")
     with changed(((module, name, value),)):
-        return run.answers(questions, "default", f"{constant}={value:g}")
+        return run.answers(questions, options.mode, f"{options.constant}={value:g}")
 
 
 def _table(questions: QuestionSet, answers: Sequence[Answers], view: str) -> tuple[Table, list[str]]:
@@ -106,6 +106,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("values", type=float, nargs="+", help="the first is the one to beat")
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds the question sets")
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
+    parser.add_argument("--mode", default="default", choices=tuple(MODELS))
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--cache", type=Path, default=BENCHMARKS.parent / ".bench" / "vectors", help="kept vectors")
     parser.add_argument(
