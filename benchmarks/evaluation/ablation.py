@@ -28,7 +28,8 @@ Changes: TypeAlias = tuple[tuple[str, str, Any], ...]
 """Module of `recollect.retrieval`, name and value."""
 OFF: dict[str, Changes] = {
     "dense arm": (("arms", "DENSE_WEIGHT", 0.0),),
-    "lexical arm": (("arms", "LEXICAL_WEIGHT", 0.0),),
+    # Not quite 0: a question that is nothing but a time has no other arm.
+    "lexical arm": (("arms", "LEXICAL_WEIGHT", 1e-9),),
     "speakers, names taken out": (("query", "read_speakers", _no_speakers),),
     "speaker boost": (("boost", "SPEAKER_GAIN", 0.0),),
     "the asker as a speaker": (("speaker", "_asker", _not_the_asker),),
