@@ -50,16 +50,16 @@ class Run:
             self._embedders[model] = KeptVectors(model, self.cache / (model or "default"))
         return self._embedders[model]
 
-    def answers(self, questions: QuestionSet, mode: str, off: str | None = None) -> dict[str, Any]:
-        """Recollect's answers to a set, by question id; kept as they come."""
-        kept = self.work / f"{questions.name}-{mode}{f'-without-{off}' if off else ''}.json".replace(" ", "_")
+    def answers(self, questions: QuestionSet, mode: str, change: str | None = None) -> dict[str, Any]:
+        """Recollect's answers to a set, by question id; kept as they come. `change` names what is not as it is."""
+        kept = self.work / f"{questions.name}-{mode}{f'-{change}' if change else ''}.json".replace(" ", "_")
         found: dict[str, Any] = {} if self.again or not kept.exists() else json.loads(kept.read_text())
         missing = [question for question in questions.questions if question.id not in found]
         if not missing:
             return found
         model = MODELS[mode]
         with open_store(self._store(questions, model), self.embedder(model)) as manager:
-            label = f"{questions.name}, {f'without {off}' if off else mode}"
+            label = f"{questions.name}, {change or mode}"
             for number, question in enumerate(bar(missing, len(missing), label), start=1):
                 apart = questions.name != "locomo"
                 found[question.id] = ask(manager, question, mode if mode == "best" else None, users_apart=apart)
@@ -122,7 +122,7 @@ def _ablated(run: Run, questions: QuestionSet) -> dict[str, Any]:
     found = {}
     for off in OFF:
         with without(off):
-            found[off] = score(questions, run.answers(questions, "default", off))
+            found[off] = score(questions, run.answers(questions, "default", f"without {off}"))
     return found
 
 

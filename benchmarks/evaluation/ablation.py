@@ -1,11 +1,11 @@
-"""Each arm, boost and rule off, one at a time, by putting a constant of the engine to nothing."""
+"""The engine with a constant changed: each arm, boost and rule off, one at a time, or any other value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from recollect.retrieval.speaker import Speakers
 from recollect.text import query_terms
@@ -24,13 +24,17 @@ def _not_the_asker(*_: object) -> tuple[()]:
 
 
 _RETRIEVAL = "recollect.retrieval."
-OFF: dict[str, tuple[tuple[str, str, Any], ...]] = {
+Changes: TypeAlias = tuple[tuple[str, str, Any], ...]
+"""Module of `recollect.retrieval`, name and value."""
+OFF: dict[str, Changes] = {
     "dense arm": (("arms", "DENSE_WEIGHT", 0.0),),
-    "lexical arm": (("arms", "LEXICAL_WEIGHT", 0.0),),
+    # Not quite 0: a question that is nothing but a time has no other arm.
+    "lexical arm": (("arms", "LEXICAL_WEIGHT", 1e-9),),
     "speakers, names taken out": (("query", "read_speakers", _no_speakers),),
     "speaker boost": (("boost", "SPEAKER_GAIN", 0.0),),
     "the asker as a speaker": (("speaker", "_asker", _not_the_asker),),
     "time window": (("query", "read_windows", _no_windows),),
+    "kind of answer": (("boost", "_HOLDING_SHARE", 0.0),),
     "neighbours": (("talk", "NEIGHBOUR_SHARE", 0.0),),
     "reply to a question": (("talk", "REPLY_SHARE", 0.0),),
     "asking stands back": (("rank", "ASKING_COST", 0.0),),
@@ -39,11 +43,16 @@ OFF: dict[str, tuple[tuple[str, str, Any], ...]] = {
 }
 
 
-@contextmanager
-def without(name: str) -> Iterator[None]:
+def without(name: str) -> AbstractContextManager[None]:
     """The engine with one thing off, inside the block."""
+    return changed(OFF[name])
+
+
+@contextmanager
+def changed(changes: Changes) -> Iterator[None]:
+    """The engine with other values, inside the block."""
     saved = []
-    for module_name, attribute, value in OFF[name]:
+    for module_name, attribute, value in changes:
         module = import_module(_RETRIEVAL + module_name)
         saved.append((module, attribute, getattr(module, attribute)))
         setattr(module, attribute, value)

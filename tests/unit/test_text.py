@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from recollect.text import ASKING, lexical_keys, query_terms, terms
+from recollect.text import A_NAME, A_NUMBER, A_TIME, ASKING, lexical_keys, query_terms, terms
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,24 @@ def test_the_keys_are_the_words_of_the_text() -> None:
     assert lexical_keys("The cats sat.") == " ".join(terms("The cats sat."))
 
 
-def test_no_question_looks_up_the_mark() -> None:
-    assert ASKING not in query_terms("Did it arrive?")
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("We met last week.", {A_TIME}),
+        ("It opened in 1998.", {A_TIME, A_NUMBER}),
+        ("She has three cats.", {A_NUMBER}),
+        ("The room costs 80 euros.", {A_NUMBER}),
+        ("We flew to Lisbon.", {A_NAME}),
+        ("I'm glad, I am.", set()),
+        ("Nice. Good for you!", set()),
+    ],
+)
+def test_a_text_is_marked_with_the_kinds_of_answer_it_holds(text: str, kinds: set[str]) -> None:
+    assert {A_TIME, A_NUMBER, A_NAME} & set(lexical_keys(text).split()) == kinds
+
+
+def test_no_question_looks_up_a_mark() -> None:
+    assert not {ASKING, A_TIME, A_NUMBER, A_NAME} & set(query_terms("Did it arrive @ # ^ in 1998, Ann?"))
 
 
 def test_plain_text_is_split_into_the_words_that_any_other_text_is() -> None:

@@ -60,6 +60,10 @@ class Postings:
             return False
         return len(self) == self._size or len(self._runs(term)[0]) > 0
 
+    def having(self, term: str) -> IntArray:
+        """The ids of the texts that have this word, in no order."""
+        return self._ids[self._runs(term)[0]]
+
     def add(self, id: int, terms: Sequence[str]) -> None:
         """Adds a text by its words; an id already there is replaced."""
         self.remove([id])

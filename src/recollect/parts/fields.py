@@ -71,9 +71,10 @@ def _arms(
 
 def _evidence(partition: Partition, reading: Reading) -> Evidence:
     talk = dialogue(partition.postings.average_length)
-    asking = partition.postings.scores((ASKING,))[0] if talk else np.empty(0, dtype=np.int64)
+    asking = partition.postings.having(ASKING) if talk else np.empty(0, dtype=np.int64)
     said = _said(partition, reading.speakers[0]) if len(reading.speakers) == 1 else None
-    return Evidence(asking, talk, said, reading.windows)
+    holding = None if reading.wanted is None else partition.postings.having(reading.wanted)
+    return Evidence(asking, talk, said, reading.windows, holding)
 
 
 def _said(partition: Partition, speaker: str) -> IntArray:

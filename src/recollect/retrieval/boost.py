@@ -1,4 +1,4 @@
-"""What is known of a memory besides its words: who said it, and when. Pure."""
+"""What is known of a memory besides its words: who said it, when, and what kind of answer it holds. Pure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from recollect.types import FloatArray, IntArray, Window
 
 SPEAKER_GAIN = 1.0
 _INSIDE_ODDS = 4.0
+_HOLDING_ODDS = 7.0 / 3.0
+_HOLDING_SHARE = 0.5
+"""Of those odds that count: what is close in meaning to a question often holds what it asks for, so the arms know."""
 _LATER_SHARE = 0.5
 """People tell of a thing for some time after it: so much of the gain right after the window, then less."""
 _LATER_SECONDS = 7 * 86_400.0
@@ -34,9 +37,21 @@ def time_gains(windows: Sequence[Window], field: Field) -> FloatArray:
     gains = np.zeros(len(field), dtype=np.float32)
     for window in windows:
         gains = np.maximum(gains, _inside(window, field))
-    share = float(gains.mean()) if len(gains) else 0.0
-    worth = log(_INSIDE_ODDS * (1.0 - share) / share) if 0.0 < share < 1.0 else 0.0
-    return gains * np.float32(max(worth, 0.0))
+    return gains * np.float32(_worth(_INSIDE_ODDS, gains))
+
+
+def holding_gains(holding: IntArray | None, field: Field) -> FloatArray:
+    """What it tells that a memory holds the kind of answer asked for, as seven of ten answers do: as with windows."""
+    gains = np.zeros(len(field), dtype=np.float32)
+    if holding is not None:
+        gains[field.rows_of(holding)] = 1.0
+    return gains * np.float32(_HOLDING_SHARE * _worth(_HOLDING_ODDS, gains))
+
+
+def _worth(odds: float, inside: FloatArray) -> float:
+    """The log-odds of one inside against one outside; never against it."""
+    share = float(inside.mean()) if len(inside) else 0.0
+    return max(0.0, log(odds * (1.0 - share) / share)) if 0.0 < share < 1.0 else 0.0
 
 
 def _inside(window: Window, field: Field) -> FloatArray:

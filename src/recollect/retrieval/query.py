@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from recollect.retrieval.speaker import read_speakers
+from recollect.retrieval.wanted import wanted_kind
 from recollect.retrieval.window import read_windows
 from recollect.text import terms
 from recollect.types import Filter, Scope, Window
@@ -41,6 +42,8 @@ class Reading:
     """The words to look up, in the order asked."""
     speakers: tuple[str, ...]
     windows: tuple[Window, ...]
+    wanted: str | None = None
+    """The lexical key of the texts that hold the kind of answer asked for."""
 
 
 def read_query(text: str, now: datetime, speakers: Sequence[str]) -> Reading:
@@ -50,4 +53,4 @@ def read_query(text: str, now: datetime, speakers: Sequence[str]) -> Reading:
     if windows and dated.issuperset(about.terms):
         # "2024-01-08" means what was said then, not texts that look like a date.
         return Reading(None, (), about.named, windows)
-    return Reading(about.text, about.terms[:MAX_TERMS], about.named, windows)
+    return Reading(about.text, about.terms[:MAX_TERMS], about.named, windows, wanted_kind(text))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.retrieval.arms import Arm, content_scores
-from recollect.retrieval.boost import speaker_gains, time_gains
+from recollect.retrieval.boost import holding_gains, speaker_gains, time_gains
 from recollect.retrieval.field import Field
 from recollect.retrieval.talk import ASKING_COST, neighbour_gains, session_gains
 from recollect.types import ArmScore, FloatArray, IntArray, Window
@@ -31,6 +31,8 @@ class Evidence:
     said: IntArray | None
     """The ids of what the person asked about said; None when nobody, or several, are named."""
     windows: tuple[Window, ...]
+    holding: IntArray | None = None
+    """The ids of texts that hold the kind of answer asked for; None when the question asks for no such kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ def rank(arms: Sequence[Arm], field: Field, evidence: Evidence) -> Ranking:
     gains["session"] = session_gains(content, field)
     gains["speaker"] = speaker_gains(evidence.said, field)
     gains["time"] = time_gains(evidence.windows, field)
-    sums = content + gains["session"] + gains["speaker"] + gains["time"]
+    gains["kind"] = holding_gains(evidence.holding, field)
+    sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
     return Ranking(field, tuple(arms), content, gains, sums, evidence.dialogue)
 
 

@@ -22,6 +22,8 @@ CANDIDATES: Final = 20
 """How many of the best are read once more; each alone and after the turn before it, so twice as many pairs."""
 _SHARE: Final = 0.4
 """Of the reranker's log-odds that is added to the first sum: it reads better, and knows less of who and when."""
+_ALONE: Final = 0.25
+"""Of that, what a text says read alone: after the turn before it, a reply is understood better."""
 _MODEL: Final = "ms-marco-MiniLM-L-12-v2.onnx"
 _QUESTION_TOKENS: Final = 64
 _TEXT_TOKENS: Final = 192
@@ -71,4 +73,4 @@ class CrossEncoder:
 
 def reranked(sums: FloatArray, alone: FloatArray, after: FloatArray) -> FloatArray:
     """The first sums with the reranker's word added; `alone` and `after` are its log-odds for each."""
-    return (sums + np.float32(_SHARE) * (alone + after) / 2).astype(np.float32)
+    return (sums + np.float32(_SHARE) * (_ALONE * alone + (1 - _ALONE) * after)).astype(np.float32)

@@ -29,6 +29,16 @@ def draw(rng: np.random.Generator) -> list[str]:
     return [VOCABULARY[min(int(word), 59)] for word in rng.geometric(0.08, size=int(rng.integers(0, 25)))]
 
 
+def test_the_texts_that_have_a_word_are_named_once_and_removed_ones_not() -> None:
+    postings = Postings()
+    for number, words in ((3, "tea tea"), (1, "tea sun"), (2, "sun")):
+        postings.add(number, words.split())
+    assert sorted(postings.having("tea").tolist()) == [1, 3]
+    postings.remove([3])
+    assert postings.having("tea").tolist() == [1]
+    assert postings.having("sea").tolist() == []
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_scores_equal_the_formula_through_adds_replacements_and_removals(seed: int) -> None:
     rng, postings, texts = np.random.default_rng(seed), Postings(), dict[int, list[str]]()

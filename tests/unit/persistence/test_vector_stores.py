@@ -97,4 +97,4 @@ def test_the_answers_are_the_same_whoever_keeps_the_vectors(tmp_path: Path, prov
     with PersistentMemory("a", embedding_backend=HashEmbedder(64), vector_store_config=config, db_url=url) as memory:
         memory.save_to_memory("", facts)
         found = memory.recall_from_memory(["where does Ann live", "red car"], limit=2)["memories"]
-    assert [text.split(" (")[0] for text in found] == ["Bob drives a red car", "Ann lives in Berlin"]
+    assert [text.split(" (")[0] for text in found] == ["Ann lives in Berlin", "Bob drives a red car"]

@@ -8,7 +8,7 @@ import pytest
 from recollect.index.faiss import FAISSIndex
 from recollect.index.lexical import Postings
 from recollect.retrieval.arms import Arm, content_scores, dense_arm, lexical_arm
-from recollect.retrieval.boost import speaker_gains, time_gains
+from recollect.retrieval.boost import holding_gains, speaker_gains, time_gains
 from recollect.retrieval.field import NO_SESSION, Field, align
 from recollect.retrieval.rank import Evidence, Ranking, as_score, rank
 from recollect.retrieval.talk import dialogue, neighbour_gains, session_gains
@@ -147,6 +147,18 @@ class TestBoosts:
         gains = time_gains([day], field_of([0] * 4, times=[start - 1, start, start + DAY, start + 9 * DAY]))
         assert gains[0] == gains[3] == 0
         assert gains[2] == pytest.approx(gains[1] / 2)
+
+    def test_what_holds_the_kind_asked_for_counts_more_the_fewer_do(self) -> None:
+        few, many = holding_gains(np.array([1]), field_of([0] * 8)), holding_gains(np.array([1, 2]), field_of([0] * 4))
+        assert few.tolist() == pytest.approx([np.log(7 / 3 * 7) / 2, *[0] * 7])
+        assert many.tolist() == pytest.approx([np.log(7 / 3) / 2] * 2 + [0, 0])
+
+    def test_a_kind_that_nearly_every_text_holds_says_nothing_and_neither_does_none(self) -> None:
+        field = field_of([0] * 4)
+        assert holding_gains(np.array([1, 2, 3]), field).tolist() == [0] * 4
+        assert holding_gains(np.array([1, 2, 3, 4]), field).tolist() == [0] * 4
+        assert holding_gains(np.array([99]), field).tolist() == [0] * 4
+        assert holding_gains(None, field).tolist() == [0] * 4
 
 
 class TestRanking:

@@ -59,6 +59,13 @@ class TestReading:
         assert found(talk, "Who saw the heron in February 2024?")[0] == "four-0"
         assert found(talk, "Who saw the heron three weeks ago?")[0] == "four-0"
 
+    def test_who_asks_when_is_told_a_time_before_anything_else(self, memory: MemoryManager) -> None:
+        memory.remember(["The boat leaks again", "The boat leaks since April", "The boat leaks badly", "Rain", "Sun"])
+        assert memory.recall("the boat leaks")[0].content != "The boat leaks since April"
+        (hit, *_) = memory.recall("When did the boat leak?")
+        assert hit.content == "The boat leaks since April"
+        assert "kind" in {reason.arm for reason in hit.why}
+
     def test_a_date_alone_is_answered_with_that_day(self, talk: MemoryManager) -> None:
         assert set(found(talk, "2024-01-08")) == {"one-0", "one-1", "one-2"}
         assert found(talk, "on 9 September 2022?") == []

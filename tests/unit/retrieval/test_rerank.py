@@ -47,3 +47,9 @@ def test_the_first_sum_still_counts() -> None:
     far = reranked(sums, np.array([-5.0, 5.0], np.float32), np.array([-5.0, 5.0], np.float32))
     assert close.argmax() == 0
     assert far.argmax() == 1
+
+
+def test_what_a_text_says_after_the_turn_before_counts_more_than_what_it_says_alone() -> None:
+    sums = np.zeros(2, dtype=np.float32)
+    order = reranked(sums, np.array([2.0, 0.0], np.float32), np.array([0.0, 2.0], np.float32))
+    assert order[1] > order[0] > 0
