@@ -6,7 +6,7 @@ import hashlib
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import Stemmer
@@ -45,8 +45,9 @@ _NUMBER_WORDS = """
     couple several half once twice
 """
 _TIMES, _NUMBERS = frozenset(_TIME_WORDS.split()), frozenset(_NUMBER_WORDS.split())
+_TELLING = _TIMES | _NUMBERS
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-_DIGIT = re.compile(r"\d")
+_DIGIT = re.compile(r"[0-9]")
 _INNER_NAME = re.compile(r" (?<=[a-z,;] )[A-Z][a-z]")
 """A capital inside a sentence. Where nearly every text has one, as in German, recall makes nothing of it."""
 
@@ -98,7 +99,16 @@ def lower_case(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """The words of a text as the lexical index keeps them: folded, stemmed, stop words included."""
+    return _terms(text, *_split(text))
+
+
+def lexical_keys(text: str) -> str:
+    """What the lexical index keeps of a text: its words, and which kinds of answer it holds."""
     words, signs = _split(text)
+    return " ".join(_terms(text, words, signs) + _kinds(text, words))
+
+
+def _terms(text: str, words: list[str], signs: list[str]) -> list[str]:
     if not signs:
         return [*map(_stem, words)]
     # A Han sign may be a word by itself: each is kept beside the pairs, for a question that holds only the one.
@@ -106,25 +116,22 @@ def terms(text: str) -> list[str]:
     return [*map(_stem, words), *pairs, *_HAN.findall(_fold(text))]
 
 
-def lexical_keys(text: str) -> str:
-    """What the lexical index keeps of a text: its words, and which kinds of answer it holds."""
-    words, signs = _split(text)
-    return " ".join([*map(_stem, words), *signs, *_kinds(text, words)])
-
-
-def _kinds(text: str, words: Sequence[str]) -> Iterator[str]:
+def _kinds(text: str, words: Sequence[str]) -> list[str]:
     """`A_TIME`, `A_NUMBER`, `A_NAME` where the text has one, and `ASKING` when it ends with a question."""
+    kinds = []
+    telling = _TELLING.intersection(words)
     digit = _DIGIT.search(text)
-    if not _TIMES.isdisjoint(words) or (digit and _YEAR.search(text, digit.start())):
-        yield A_TIME
-    if digit or not _NUMBERS.isdisjoint(words):
-        yield A_NUMBER
+    if not _TIMES.isdisjoint(telling) or (digit and _YEAR.search(text, digit.start())):
+        kinds.append(A_TIME)
+    if digit or not _NUMBERS.isdisjoint(telling):
+        kinds.append(A_NUMBER)
     if _INNER_NAME.search(text):
-        yield A_NAME
+        kinds.append(A_NAME)
     # Only the end is looked at, so that the cost does not grow with the text.
     end = text[-_TAIL:]
     if "?" in end and _ENDS_ASKING.search(end):
-        yield ASKING
+        kinds.append(ASKING)
+    return kinds
 
 
 def query_terms(text: str) -> list[str]:
