@@ -26,8 +26,10 @@ Durability: TypeAlias = Literal["full", "normal"]
 Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 """The rows of a statement and its parameters."""
 
+# Five vectors of the default model fit a page of this size, where one of SQLite's 4096 bytes holds two.
+_PAGE_BYTES = 8192
 # The writer checkpoints by itself after a commit, while it still holds the lock; readers never checkpoint.
-_CHECKPOINT_PAGES = 2000
+_CHECKPOINT_PAGES = 1000
 _BUSY_MS = 30_000
 _FORK_WAIT = 5.0
 
@@ -292,6 +294,7 @@ def _open_handle(module: Any, path: str, durability: Durability) -> Any:
     """A new connection of the driver. A function, since SQLAlchemy would keep the object of a method alive for ever."""
     raw = module.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
     for pragma in (
+        f"page_size={_PAGE_BYTES}",  # of a new file; one that is there keeps its own
         "journal_mode=WAL",
         f"synchronous={durability.upper()}",
         "foreign_keys=ON",
