@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect.storage.connections import Connections
+from recollect.storage import connections
 from tests.server.doors import Door, open_door
 
 NAMES = ("writer", "ann", "campaign", "tea", "draft", None)
@@ -208,14 +208,14 @@ def test_an_id_of_the_other_tenant_costs_the_reads_of_one_that_never_was(
 ) -> None:
     """Time cannot be tested without tests that fail on a busy day; what takes the time can."""
     ran: list[str] = []
-    connect = Connections._connect
+    open_handle = connections._open_handle
 
-    def traced(self: Connections) -> Any:
-        raw = connect(self)
+    def traced(*how: Any) -> Any:
+        raw = open_handle(*how)
         raw.set_trace_callback(ran.append)
         return raw
 
-    monkeypatch.setattr(Connections, "_connect", traced)
+    monkeypatch.setattr(connections, "_open_handle", traced)
     with open_door(tmp_path, key_cache_seconds=600.0) as door:
         mine, other = Tenant(door, "red"), Tenant(door, "blue")
         mine.fill()
