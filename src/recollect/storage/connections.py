@@ -31,6 +31,7 @@ _PAGE_BYTES = 8192
 # The writer checkpoints by itself after a commit, while it still holds the lock; readers never checkpoint.
 _CHECKPOINT_PAGES = 1000
 _BUSY_MS = 30_000
+_JOURNAL = b"\x01\x01"  # in the header of a database that is not in WAL mode
 _FORK_WAIT = 5.0
 
 _inherited: list[object] = []
@@ -59,6 +60,7 @@ class Connections:
         self._torn = False
         self._held_by_fork: list[threading.Lock] = []
         self._start()
+        self._turn_to_wal()
         tell_of_forks(self)
 
     def _start(self) -> None:
@@ -72,6 +74,13 @@ class Connections:
         self._writer: Connection | None = None
         self._one_writer = threading.Lock()
         self._borrowing = threading.Lock()  # held by a fork, so that no handle is opened meanwhile
+
+    def _turn_to_wal(self) -> None:
+        """A new file is turned to write-ahead logging by one process alone: SQLite would refuse the others at once."""
+        with translated(str(self.path)):
+            if not _has_wal(self.path):
+                with self._lock():
+                    self._raw.give_back(self._raw_reader())
 
     def _make_engine(self) -> Engine:
         return create_engine(
@@ -288,6 +297,13 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _has_wal(path: Path) -> bool:
+    """Whether a database is there that is past its first turn to write-ahead logging, or something else altogether."""
+    with path.open("rb") as file:
+        header = file.read(20)
+    return bool(header) and header[18:20] != _JOURNAL
 
 
 def _open_handle(module: Any, path: str, durability: Durability) -> Any:

@@ -13,6 +13,7 @@ from sqlalchemy.engine import base, default
 from recollect import Closed, RecollectError, Unavailable
 from recollect.storage import connections
 from recollect.storage.connections import Connections
+from recollect.storage.lock import FileLock
 from recollect.storage.sqlite import SQLiteStore
 from recollect.testing.hash_embedder import HashEmbedder
 from tests.unit.storage.interrupts import interrupted_at
@@ -75,7 +76,21 @@ def rows(path: Path) -> list[str]:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Connections:
+    (tmp_path / "a.db").touch()
     return Connections(tmp_path / "a.db")
+
+
+def test_a_new_file_is_turned_to_write_ahead_logging_behind_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    path.touch()
+    with ThreadPoolExecutor(1) as pool:
+        with FileLock(tmp_path / "a.db.lock")():
+            opening = pool.submit(Connections, path)
+            with pytest.raises(TimeoutError):
+                opening.result(timeout=0.2)
+            assert path.stat().st_size == 0
+        opening.result().close()
+    assert path.read_bytes()[18:20] == b"\x02\x02"
 
 
 def test_reads_one_after_the_other_share_a_connection(opened: Connections) -> None:
