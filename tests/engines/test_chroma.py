@@ -21,6 +21,8 @@ FACTS = ["Ann likes green tea", "Bob drives a red car", "Ann lives in Berlin"]
 
 
 class TestChroma(IndexContract):
+    recall = 0.95  # its graph is made anew by chance, and now and then misses one
+
     def make_index(self, dimension: int) -> VectorIndex:
         # All in-memory clients of a process share one store.
         return ChromaEngine().open(uuid.uuid4().hex, "partition", dimension)
