@@ -20,8 +20,12 @@ from recollect.testing.index import DIMENSION, IndexContract, unit_rows
 FACTS = ["Ann likes green tea", "Bob drives a red car", "Ann lives in Berlin"]
 
 
+# Chroma's graph is made anew by chance, and now and then misses one.
+_RECALL = 0.9
+
+
 class TestChroma(IndexContract):
-    recall = 0.95  # its graph is made anew by chance, and now and then misses one
+    recall = _RECALL
 
     def make_index(self, dimension: int) -> VectorIndex:
         # All in-memory clients of a process share one store.
@@ -61,6 +65,8 @@ def _wait_for(port: int) -> None:
 
 
 class TestChromaServer(IndexContract):
+    recall = _RECALL
+
     @pytest.fixture
     def index(self, server: int) -> VectorIndex:
         return ChromaEngine(host="127.0.0.1", port=server).open(uuid.uuid4().hex, "partition", DIMENSION)
