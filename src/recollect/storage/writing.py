@@ -34,7 +34,8 @@ class Checked:
 
 
 Work: TypeAlias = Sequence[Change] | Checked | Callable[[Connection, int], Any]
-"""What one writer hands in: changes to memories, or a function of the connection and the time in microseconds."""
+"""What one writer hands in: changes to memories, looked at once more or not, or a function of the connection and the
+time in microseconds."""
 
 
 def do_all(connection: Connection, works: Sequence[Work], at: int) -> list[Any]:

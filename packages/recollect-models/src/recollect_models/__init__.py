@@ -45,6 +45,8 @@ def unpacked(file: Path) -> bytes:
     try:
         with file.open("rb") as packed:
             streams = [packed.read(int(length)) for length in packed.readline().split()]
+        if not streams:
+            raise ValueError("it holds nothing")
         with ThreadPoolExecutor(len(streams), "unpack") as pool:
             return b"".join(pool.map(zlib.decompress, streams))
     except (ValueError, zlib.error) as error:
