@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
-MODELS := ./packages/recollect-models
-RERANKER := ./packages/recollect-reranker
+MODELS := ./packages/memoranda-models
+RERANKER := ./packages/memoranda-reranker
 
 .PHONY: demo test check format crash fuzz engines mcp-conformance clean
 
 demo: $(INSTALLED)  ## Remember a long conversation, restart, and ask about it.
-	$(BIN)/python -m recollect.demo
+	$(BIN)/python -m memoranda.demo
 
 test: $(READY)  ## Everything that must hold, in minutes.
 	./scripts/system-packages
@@ -37,7 +37,7 @@ fuzz: $(READY)  ## 20,000 requests made up from the server's own OpenAPI documen
 engines: $(READY)  ## The vector stores and peers that are too large for the ordinary tests, in an environment of their own.
 	$(PYTHON) -m venv .bench/engines
 	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[cli,dev,chroma,mem0]"
-	RECOLLECT_ENGINES=1 .bench/engines/bin/pytest tests/engines
+	MEMORANDA_ENGINES=1 .bench/engines/bin/pytest tests/engines
 
 mcp-conformance: $(READY)  ## Outsiders' own checks of the MCP door: conformance runner, inspector, reference server.
 	./scripts/mcp-peers

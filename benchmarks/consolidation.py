@@ -24,8 +24,8 @@ from evaluation.metrics import figures
 from evaluation.ours import ingest
 from evaluation.sets import Question, QuestionSet, load
 from evaluation.vectors import KeptVectors
-from recollect import MemoryManager
-from recollect.lifecycle.base import POLICIES, UpkeepSettings
+from memoranda import MemoryManager
+from memoranda.lifecycle.base import POLICIES, UpkeepSettings
 
 _LIMIT = 10
 _DEPTH = 30

@@ -32,13 +32,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from recollect import MemoryConfig, MemoryManager
-from recollect.dates import find_mentions
-from recollect.extraction.base import Candidate, Verdict
-from recollect.extraction.rules import extract
-from recollect.messages.message import Message
-from recollect.reconcile.known import KnownTexts
-from recollect.text import query_terms
+from memoranda import MemoryConfig, MemoryManager
+from memoranda.dates import find_mentions
+from memoranda.extraction.base import Candidate, Verdict
+from memoranda.extraction.rules import extract
+from memoranda.messages.message import Message
+from memoranda.reconcile.known import KnownTexts
+from memoranda.text import query_terms
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "dates.tsv"
 PLEASANTRIES = """hi hello hey bye goodbye thank thanks thx please sorry congrats congratulations wow oh yeah yes yep
@@ -47,7 +47,7 @@ PLEASANTRIES = """hi hello hey bye goodbye thank thanks thx please sorry congrat
 KEYS = re.compile(
     r"\bsk-\w{16}|\bAKIA[A-Z0-9]{16}|\bghp_\w{30}|-----BEGIN [A-Z ]*PRIVATE KEY|\b(?:\d{4}[ -]){3}\d{4}\b"
 )
-FENCE = re.compile(r"<recollect-memory [0-9a-f]{16}>")
+FENCE = re.compile(r"<memoranda-memory [0-9a-f]{16}>")
 INNER_NAME = re.compile(r"[a-z,;] [A-Z][a-z]+")
 
 

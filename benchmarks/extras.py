@@ -11,11 +11,11 @@ from peers.systems import BENCHMARKS, CACHE, OURS, REQUIREMENTS, ROOT, environme
 
 
 def install_sizes() -> dict[str, dict[str, float]]:
-    """Megabytes on disk, freshly installed: Recollect's core with its models, the same with the reranker, the peers."""
-    models, reranker = (str(ROOT / "packages" / name) for name in ("recollect-models", "recollect-reranker"))
+    """Megabytes on disk, freshly installed: Memoranda's core with its models, the same with the reranker, the peers."""
+    models, reranker = (str(ROOT / "packages" / name) for name in ("memoranda-models", "memoranda-reranker"))
     install(CACHE / "core", models, str(ROOT))
     install(CACHE / "best", models, reranker, str(ROOT))
-    ours = {"Recollect with models": CACHE / "core", "Recollect[best]": CACHE / "best"}
+    ours = {"Memoranda with models": CACHE / "core", "Memoranda[best]": CACHE / "best"}
     folders = ours | {name: CACHE / name for name in REQUIREMENTS}
     return {name: _sizes(folder) for name, folder in folders.items() if folder.exists()}
 

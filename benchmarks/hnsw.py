@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from recollect.index.faiss import GRAPH_FROM, FAISSIndex
-from recollect.types import FloatArray
+from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
+from memoranda.types import FloatArray
 
 LIMIT = 10
 QUESTIONS = 200
@@ -72,7 +72,7 @@ def _seconds(work: Callable[[], object]) -> float:
 def _vectors(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     if options.texts is None:
         return _drawn(max(options.rows), QUESTIONS)
-    from recollect.embedding.model import EmbeddingModel
+    from memoranda.embedding.model import EmbeddingModel
 
     model = EmbeddingModel()
     passages = model.encode(_texts(options.texts, max(options.rows)))

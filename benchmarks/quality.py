@@ -1,4 +1,4 @@
-"""How well Recollect finds the right memory, beside the systems people would pick instead.
+"""How well Memoranda finds the right memory, beside the systems people would pick instead.
 
     python benchmarks/quality.py --data DATA
 
@@ -51,7 +51,7 @@ class Run:
         return self._embedders[model]
 
     def answers(self, questions: QuestionSet, mode: str, change: str | None = None) -> dict[str, Any]:
-        """Recollect's answers to a set, by question id; kept as they come. `change` names what is not as it is."""
+        """Memoranda's answers to a set, by question id; kept as they come. `change` names what is not as it is."""
         kept = self.work / f"{questions.name}-{mode}{f'-{change}' if change else ''}.json".replace(" ", "_")
         found: dict[str, Any] = {} if self.again or not kept.exists() else json.loads(kept.read_text())
         missing = [question for question in questions.questions if question.id not in found]
@@ -99,13 +99,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "machine": {"python": platform.python_version(), "system": platform.platform()},
         "sets": {},
         "ablation": {},
-        "settings": {"Recollect": "remember(messages with speaker, session and time), recall(now=asked at)"},
+        "settings": {"Memoranda": "remember(messages with speaker, session and time), recall(now=asked at)"},
     }
     for name in options.sets:
         questions = load(name, options.data)
         systems: dict[str, Any] = {}
         for mode in options.modes:
-            systems[f"Recollect, {mode}"] = score(questions, run.answers(questions, mode)) | {
+            systems[f"Memoranda, {mode}"] = score(questions, run.answers(questions, mode)) | {
                 "ingest_ms": round(run.ingest_ms(questions, mode), 3)
             }
         for peer in options.peers if name == "locomo" else ():

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 Results: TypeAlias = dict[str, Any]
 
-OURS, MEM0, CHROMA, LANGGRAPH = "Recollect", "mem0 + Qdrant", "chromadb", "LangGraph"
+OURS, MEM0, CHROMA, LANGGRAPH = "Memoranda", "mem0 + Qdrant", "chromadb", "LangGraph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def _head(results: Results) -> str:
     return (
         f"Speed, engine cost without an embedder: {results['memories']:,} memories, 100 a user, 384 dimensions\n"
         f"{results['at']}  Python {machine['python']}, {machine['cores']} cores, {machine['system']}\n"
-        f"(×n: Recollect is n times better; below 1 it is worse)"
+        f"(×n: Memoranda is n times better; below 1 it is worse)"
     )
 
 
@@ -171,7 +171,7 @@ def _growth(points: Sequence[Sequence[float]]) -> float | None:
 
 
 def _installed(results: Results) -> float | None:
-    size: float | None = results.get("install", {}).get("Recollect with models", {}).get("mb_with_bytecode")
+    size: float | None = results.get("install", {}).get("Memoranda with models", {}).get("mb_with_bytecode")
     return size
 
 

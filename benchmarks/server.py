@@ -1,8 +1,8 @@
 """Requests a second over HTTP, beside chromadb's server: `python benchmarks/server.py`.
 
 Both servers hold the same texts with the same vectors and stay up side by side; each load runs on one and right after
-it on the other, so that both see the machine in the same mood. Recollect makes its vectors itself, by a hash that
-costs next to nothing; chromadb is handed them ready made. The last two parts time `recollect serve` from its
+it on the other, so that both see the machine in the same mood. Memoranda makes its vectors itself, by a hash that
+costs next to nothing; chromadb is handed them ready made. The last two parts time `memoranda serve` from its
 start to the first answer, and note every wake-up of the event loop while the real embedder works.
 """
 
@@ -91,10 +91,10 @@ class Server:
         self._process.wait(60)
 
 
-class Recollect(Server):
-    """Our own server as `recollect serve` starts it, with the embedder named."""
+class Memoranda(Server):
+    """Our own server as `memoranda serve` starts it, with the embedder named."""
 
-    name = "Recollect"
+    name = "Memoranda"
     embedder = "hash"
     batch = SCOPE_SIZE
     """A call writes the memories of one user."""
@@ -128,16 +128,16 @@ class Recollect(Server):
         return Endpoint(f"{self.url}/v1/memories", body)
 
 
-class RealEmbedder(Recollect):
+class RealEmbedder(Memoranda):
     embedder = "default"
 
 
-class CommandLine(Recollect):
+class CommandLine(Memoranda):
     """As an operator starts it."""
 
     def command(self) -> list[str]:
         options = ["--db", str(self.folder / "server.db"), "--port", str(self.port)]
-        return [sys.executable, "-m", "recollect.cli.main", "serve", *options]
+        return [sys.executable, "-m", "memoranda.cli.main", "serve", *options]
 
 
 class Chroma(Server):
@@ -195,12 +195,12 @@ class Chroma(Server):
 
 def _vectors(texts: list[str]) -> list[list[float]]:
     """What our server makes of the same texts."""
-    from recollect.testing.hash_embedder import HashEmbedder
+    from memoranda.testing.hash_embedder import HashEmbedder
 
     return HashEmbedder(DIMENSION).embed(texts, kind="passage").tolist()
 
 
-def measure(kinds: Sequence[type[Recollect] | type[Chroma]], work: Workload, seconds: float) -> dict[str, Any]:
+def measure(kinds: Sequence[type[Memoranda] | type[Chroma]], work: Workload, seconds: float) -> dict[str, Any]:
     """Each system's figures: first all are filled, then each load runs on one after the other."""
     with ExitStack() as stack:
         servers = [stack.enter_context(_running(kind)) for kind in kinds]
@@ -230,7 +230,7 @@ def _running(kind: type[_S]) -> Iterator[_S]:
             server.stop()
 
 
-def _fill(server: Recollect | Chroma, work: Workload) -> float:
+def _fill(server: Memoranda | Chroma, work: Workload) -> float:
     began = time.perf_counter()
     starts = range(0, work.count, server.batch)
     for start in bar(starts, len(starts), f"filling {server.name}"):
@@ -290,10 +290,10 @@ async def _sample(into: list[tuple[float, float]]) -> None:
 
 
 def serve(embedder: str, folder: str, port: str) -> None:
-    """Our server as `recollect serve` runs it, with a probe beside its requests."""
-    from recollect.server import ServerConfig, create_app
-    from recollect.server.run import listen
-    from recollect.testing.hash_embedder import HashEmbedder
+    """Our server as `memoranda serve` runs it, with a probe beside its requests."""
+    from memoranda.server import ServerConfig, create_app
+    from memoranda.server.run import listen
+    from memoranda.testing.hash_embedder import HashEmbedder
 
     config = ServerConfig(port=int(port))
     made = HashEmbedder(DIMENSION) if embedder == "hash" else None
@@ -317,7 +317,7 @@ def table(results: dict[str, Any]) -> str:
     if "start" in results:
         start = results["start"]
         lines.append(
-            f"recollect serve, start to first answer: {start['wall_s']:.2f} s, {start['cpu_s']:.2f} s of it work "
+            f"memoranda serve, start to first answer: {start['wall_s']:.2f} s, {start['cpu_s']:.2f} s of it work "
             f"(quickest of {start['times']}; goal: 2 s)"
         )
     if "lag" in results:
@@ -377,13 +377,13 @@ def main() -> None:
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
     parser.add_argument("--embedded", type=int, default=10_000, help="texts for the lag of the event loop; 0 for none")
-    parser.add_argument("--only", choices=["recollect", "chromadb", "start", "lag"])
+    parser.add_argument("--only", choices=["memoranda", "chromadb", "start", "lag"])
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         serve(*given.serve)
         return
-    kinds = [kind for kind in (Recollect, Chroma) if given.only in (None, kind.name.lower())]
+    kinds = [kind for kind in (Memoranda, Chroma) if given.only in (None, kind.name.lower())]
     if Chroma in kinds:
         prepare("chromadb")
     load = os.getloadavg()[0]

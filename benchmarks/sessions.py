@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from recollect import MemoryConfig, MemoryManager, SessionContext, create_session
+from memoranda import MemoryConfig, MemoryManager, SessionContext, create_session
 from values import redis_url
 
 CROWDS = (0, 100, 1_000)

@@ -1,4 +1,4 @@
-"""How fast Recollect is beside the systems people would pick instead: `python benchmarks/speed.py`.
+"""How fast Memoranda is beside the systems people would pick instead: `python benchmarks/speed.py`.
 
 Same texts, same precomputed vectors, 100 memories a user. Every system runs in its own process and
 environment; they take turns in small rounds, so that a slow minute of the machine falls on all of them.

@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recollect.conversation.sentences import Sentence, sentences_of
-from recollect.conversation.summary import select
-from recollect.messages.message import Message
-from recollect.text import query_terms
+from memoranda.conversation.sentences import Sentence, sentences_of
+from memoranda.conversation.summary import select
+from memoranda.messages.message import Message
+from memoranda.text import query_terms
 
 Selector = Callable[[Sequence[Sentence], int], list[Sentence]]
 RANDOM_RUNS = 5

@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator
 import cachetools
 import redis
 
-from recollect.session.base import Namespace
-from recollect.session.inmemory import InMemoryBackend
-from recollect.session.redis import RedisBackend
-from recollect.types import JSON
+from memoranda.session.base import Namespace
+from memoranda.session.inmemory import InMemoryBackend
+from memoranda.session.redis import RedisBackend
+from memoranda.types import JSON
 
 VALUE: JSON = {"name": "Q1 launch", "budget": 50_000, "channels": ["mail", "web"], "ready": False}
 AGENT = Namespace(agent="marketing_strategy_agent")
@@ -67,7 +67,7 @@ def _in_memory() -> dict[str, Run]:
             copied[key] = json.dumps(VALUE)
             json.loads(copied[key])
 
-    return {"recollect": run_ours, "cachetools": run_bare, "cachetools + JSON copy": run_copied}
+    return {"memoranda": run_ours, "cachetools": run_bare, "cachetools + JSON copy": run_copied}
 
 
 def _one_by_one(ours: RedisBackend, plain: redis.Redis) -> dict[str, Run]:
@@ -81,7 +81,7 @@ def _one_by_one(ours: RedisBackend, plain: redis.Redis) -> dict[str, Run]:
             plain.set(f"plain:{key}", json.dumps(VALUE), ex=TTL)
             json.loads(plain.get(f"plain:{key}"))  # type: ignore[arg-type]
 
-    return {"recollect": run_ours, "redis-py": run_plain}
+    return {"memoranda": run_ours, "redis-py": run_plain}
 
 
 def _batches(ours: RedisBackend, plain: redis.Redis) -> dict[str, Run]:
@@ -97,7 +97,7 @@ def _batches(ours: RedisBackend, plain: redis.Redis) -> dict[str, Run]:
         for text in plain.mget([f"plain:{key}" for key in BATCH]):
             json.loads(text)  # type: ignore[arg-type]
 
-    return {"recollect": run_ours, "redis-py": run_plain}
+    return {"memoranda": run_ours, "redis-py": run_plain}
 
 
 def _compare(title: str, contestants: dict[str, Run], values: int, rounds: int) -> None:
@@ -111,8 +111,8 @@ def _compare(title: str, contestants: dict[str, Run], values: int, rounds: int) 
     kept = {name: min(times[1:]) for name, times in seconds.items()}
     print(f"\n{title} ({rounds} rounds)")
     for name, best in kept.items():
-        ratio = kept["recollect"] / best
-        print(f"  {name:24}{values / best:>10,.0f} values/s   recollect takes {ratio:.2f} times as long")
+        ratio = kept["memoranda"] / best
+        print(f"  {name:24}{values / best:>10,.0f} values/s   memoranda takes {ratio:.2f} times as long")
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from recollect import MemoryManager, Message
+from memoranda import MemoryManager, Message
 
 
 def main(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from recollect import BaseAgent, MemoryManager, SessionContext, create_session
+from memoranda import BaseAgent, MemoryManager, SessionContext, create_session
 
 
 class Reader(BaseAgent):

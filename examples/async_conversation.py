@@ -2,7 +2,7 @@
 
 import asyncio
 
-from recollect.aio import ConversationMemory
+from memoranda.aio import ConversationMemory
 
 
 async def main() -> None:

@@ -1,6 +1,6 @@
 """An agent with a memory: by a base class, or by a mixin for a class that you have already."""
 
-from recollect import BaseAgent, MemoryManager, MemoryMixin
+from memoranda import BaseAgent, MemoryManager, MemoryMixin
 
 
 class MarketingStrategyAgent(BaseAgent):

@@ -6,7 +6,7 @@ python examples/chat_loop.py [file]
 import sys
 from pathlib import Path
 
-from recollect import Message, SummarizingMemory
+from memoranda import Message, SummarizingMemory
 
 
 def reply(window: list[Message]) -> str:

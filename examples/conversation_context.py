@@ -4,8 +4,8 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 
-from recollect import Hit, MemoryConfig, MemoryTypes, Message
-from recollect.aio import ConversationContext
+from memoranda import Hit, MemoryConfig, MemoryTypes, Message
+from memoranda.aio import ConversationContext
 
 
 class Agent:

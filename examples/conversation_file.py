@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from recollect import ConversationMemory, Message
+from memoranda import ConversationMemory, Message
 
 
 class FileMemory:

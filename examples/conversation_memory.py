@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from recollect import ConversationMemory, Message, MessageContent, ToolCallMsg
+from memoranda import ConversationMemory, Message, MessageContent, ToolCallMsg
 
 
 def main() -> None:

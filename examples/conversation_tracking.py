@@ -1,6 +1,6 @@
 """Turns of a conversation, and the latest of them as context for the next answer."""
 
-from recollect import ConversationMemory, Message
+from memoranda import ConversationMemory, Message
 
 
 class ConversationTracker:

@@ -1,6 +1,6 @@
 """An audit trail: what agents did, how it went, and proof that nobody changed it afterwards."""
 
-from recollect import MemoryManager
+from memoranda import MemoryManager
 
 with MemoryManager() as memory_manager:
     for status, duration in [("success", 120), ("success", 80), ("failed", 950)]:

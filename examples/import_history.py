@@ -5,8 +5,8 @@ python examples/import_history.py chatgpt|claude export.zip [page.md]
 
 import sys
 
-from recollect.conversation.exports import read_chatgpt_export, read_claude_export
-from recollect.conversation.transfer import export_conversation
+from memoranda.conversation.exports import read_chatgpt_export, read_claude_export
+from memoranda.conversation.transfer import export_conversation
 
 READERS = {"chatgpt": read_chatgpt_export, "claude": read_claude_export}
 WIDTH = 40

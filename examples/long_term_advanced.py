@@ -1,6 +1,6 @@
 """Several memories, links between them, and a clean-up of what is old and unimportant."""
 
-from recollect import MemoryManager, MemoryType
+from memoranda import MemoryManager, MemoryType
 
 # Initialize with custom settings
 memory_manager = MemoryManager(

@@ -1,6 +1,6 @@
 """Store a memory, close, and find it by what it means."""
 
-from recollect import MemoryManager, MemoryType
+from memoranda import MemoryManager, MemoryType
 
 # Initialize the memory manager
 with MemoryManager("sqlite:///memories.db") as memory_manager:

@@ -1,6 +1,6 @@
 """Several agents work on one campaign: each has its own memory, all share the session and the guidelines."""
 
-from recollect import MemoryManager, SessionContext, create_session
+from memoranda import MemoryManager, SessionContext, create_session
 
 GUIDELINES = """# Mail guidelines
 Write a subject of at most six words.

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from recollect.aio import ConversationMemory, PersistentMemory
+from memoranda.aio import ConversationMemory, PersistentMemory
 
 
 class Backend:

@@ -5,7 +5,7 @@ python examples/persistent_conversation.py [database]
 
 import sys
 
-from recollect import MemoryManager, Message
+from memoranda import MemoryManager, Message
 
 
 def main(database: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from recollect.aio import PersistentMemory
+from memoranda.aio import PersistentMemory
 
 
 async def main() -> None:

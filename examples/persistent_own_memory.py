@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from recollect import PersistentMemoryBase
-from recollect.persistence.base import Recalled, Saved
-from recollect.types import Outcome
+from memoranda import PersistentMemoryBase
+from memoranda.persistence.base import Recalled, Saved
+from memoranda.types import Outcome
 
 
 class Notebook(PersistentMemoryBase):

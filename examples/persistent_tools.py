@@ -2,7 +2,7 @@
 
 import json
 
-from recollect import PersistentMemory
+from memoranda import PersistentMemory
 
 memory = PersistentMemory(agent_name="agent_1", user_name="alice")
 tools = memory.tools()

@@ -1,6 +1,6 @@
 """A workflow's own memory: what its agents share while it runs, gone when it ends."""
 
-from recollect import MemoryManager, create_session
+from memoranda import MemoryManager, create_session
 
 memory_manager = MemoryManager()
 

@@ -1,6 +1,6 @@
 """A long conversation that stays short: built in, and as a class of one's own."""
 
-from recollect import ConversationMemory, Message, SummarizingMemory
+from memoranda import ConversationMemory, Message, SummarizingMemory
 
 
 class CountingMemory(ConversationMemory):

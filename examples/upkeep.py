@@ -6,7 +6,7 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from recollect import MemoryManager, Message
+from memoranda import MemoryManager, Message
 
 START = datetime(2026, 5, 1, 9, tzinfo=UTC)
 TURNS = [

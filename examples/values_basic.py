@@ -1,6 +1,6 @@
 """Values an agent keeps under a key: for the task at hand, or for good."""
 
-from recollect import MemoryManager
+from memoranda import MemoryManager
 
 # Initialize memory manager
 memory_manager = MemoryManager()

@@ -2,7 +2,7 @@
 
 import json
 
-from recollect import Message, ToolCallMsg, format_for_anthropic, format_for_openai, system_text
+from memoranda import Message, ToolCallMsg, format_for_anthropic, format_for_openai, system_text
 
 MESSAGES = [
     Message(role="system", content="Answer in one sentence."),

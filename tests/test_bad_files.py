@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Incompatible, MemoryManager, RecollectError, Unavailable
-from recollect.storage.sqlite import SQLiteStore
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import Scope
+from memoranda import Incompatible, MemorandaError, MemoryManager, Unavailable
+from memoranda.storage.sqlite import SQLiteStore
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import Scope
 
 PAGE = 4096
 TEXTS = [f"note {number} about " + "river stone lamp " * (number * 7 % 90 + 1) for number in range(60)]
@@ -43,11 +43,11 @@ def answer(path: Path) -> list[str]:
 
 def assert_refused_or_told(path: Path) -> None:
     """Refused; or every text as it was written, and if some are missing then the store's own check says so."""
-    refusal: RecollectError | None = None
+    refusal: MemorandaError | None = None
     contents: list[str] = []
     try:
         contents = answer(path)
-    except RecollectError as error:
+    except MemorandaError as error:
         refusal = error
     if refusal is not None:
         assert isinstance(refusal, Incompatible), refusal
@@ -163,8 +163,8 @@ def _can_mount() -> bool:
 OPEN = """
     import json, sys
     from pathlib import Path
-    from recollect import MemoryManager, RecollectError
-    from recollect.testing.hash_embedder import HashEmbedder
+    from memoranda import MemoryManager, MemorandaError
+    from memoranda.testing.hash_embedder import HashEmbedder
 
     folder = Path(sys.argv[1])
     manager = MemoryManager(db_url=f"sqlite:///{folder}/memories.db", embedder=HashEmbedder(16))
@@ -172,7 +172,7 @@ OPEN = """
     def attempt(text):
         try:
             manager.add_memory(text)
-        except RecollectError as error:
+        except MemorandaError as error:
             return [type(error).__name__, str(error)]
         return None
 """
@@ -190,7 +190,7 @@ FILL = (
             break
         written.append(text)
     store = manager._parts.open().store
-    from recollect.types import Scope
+    from memoranda.types import Scope
 
     kept = [memory.content for memory in store.find(Scope(), limit=10**6)]
     found = len(manager.recall("river stone", limit=5))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from recollect import Closed, Incompatible, InvalidInput, MemoryManager, Message, NotFound, RecollectError
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import Closed, Incompatible, InvalidInput, MemorandaError, MemoryManager, Message, NotFound
+from memoranda.testing.hash_embedder import HashEmbedder
 
 TABLES = ("memories", "messages", "vectors", "associations", "memory_text", "changes", "generations", "executions")
 TEN_MEGABYTES = "ten megabytes " * (10_000_000 // 14)
@@ -80,7 +80,7 @@ def test_text_that_cannot_be_kept(manager: MemoryManager, path: Path, verb: str,
     assert_refused(path, InvalidInput, expected, lambda: TEXT_VERBS[verb](manager, bad))
 
 
-CALLS: dict[str, tuple[type[RecollectError], str, Call]] = {
+CALLS: dict[str, tuple[type[MemorandaError], str, Call]] = {
     "unknown type": (InvalidInput, "use one of short_term", lambda m: m.add_memory("x", "diary")),
     "type of another type": (InvalidInput, "use one of short_term", lambda m: m.add_memory("x", 3)),
     "unknown type to search": (InvalidInput, "use one of", lambda m: m.search_memories("x", ["diary"])),
@@ -107,16 +107,16 @@ CALLS: dict[str, tuple[type[RecollectError], str, Call]] = {
     "get text": (InvalidInput, "whole number", lambda m: m.get("1")),
     "get none": (InvalidInput, "whole number", lambda m: m.get(None)),
     "get bool": (InvalidInput, "whole number", lambda m: m.get(True)),
-    "get beyond 64 bits": (RecollectError, "memory", lambda m: m.get(2**70)),
+    "get beyond 64 bits": (MemorandaError, "memory", lambda m: m.get(2**70)),
     "update unknown": (NotFound, "no memory 999", lambda m: m.update(999, "x")),
     "update foreign": (NotFound, "no memory 1", lambda m: m.update(1, "x", user="ann")),
     "update nothing": (InvalidInput, "nothing to update: give", lambda m: m.update(1)),
-    "update beyond 64 bits": (RecollectError, "memory", lambda m: m.update(2**70, "x")),
+    "update beyond 64 bits": (MemorandaError, "memory", lambda m: m.update(2**70, "x")),
     "delete unknown": (NotFound, "999", lambda m: m.delete(999)),
     "delete one unknown of several": (NotFound, "999", lambda m: m.delete([1, 999, 2])),
     "delete foreign": (NotFound, "3", lambda m: m.delete(3, user="ben")),
     "delete text": (InvalidInput, "whole number", lambda m: m.delete("1")),
-    "delete beyond 64 bits": (RecollectError, "memory", lambda m: m.delete(2**70)),
+    "delete beyond 64 bits": (MemorandaError, "memory", lambda m: m.delete(2**70)),
     "link unknown": (NotFound, "999", lambda m: m.add_memory_association(1, 999)),
     "link foreign": (NotFound, "3", lambda m: m.add_memory_association(1, 3)),
     "link itself": (InvalidInput, "itself", lambda m: m.add_memory_association(1, 1)),
@@ -237,7 +237,7 @@ def test_a_call_that_is_wrong(manager: MemoryManager, path: Path, case: str) -> 
     assert_refused(path, error, advice, lambda: call(manager))
 
 
-def assert_refused(path: Path, error: type[RecollectError], advice: str, call: Callable[[], object]) -> None:
+def assert_refused(path: Path, error: type[MemorandaError], advice: str, call: Callable[[], object]) -> None:
     before = dump(path)
     with pytest.raises(error, match=advice) as refusal:
         call()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import MemoryConfig, errors
+from memoranda import MemoryConfig, errors
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])

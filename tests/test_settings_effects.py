@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Closed, MemoryConfig, MemoryManager, Unavailable, create_session
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import Closed, MemoryConfig, MemoryManager, Unavailable, create_session
+from memoranda.testing.hash_embedder import HashEmbedder
 
 Set = Callable[[str, object], None]
 
@@ -56,8 +56,8 @@ def test_memory_vector_store(put: Set) -> None:
 
 
 def _index_file() -> Path:
-    from recollect import get_settings
-    from recollect.parts.engine import index_path
+    from memoranda import get_settings
+    from memoranda.parts.engine import index_path
 
     return index_path(get_settings().memory, Path("memories.db"))
 
@@ -115,7 +115,7 @@ def test_memory_max_cache_size(put: Set, size: int, kept: int | None) -> None:
 
 @pytest.mark.parametrize(("enabled", "runs"), [("true", 1), ("false", 2)])
 def test_memory_cache_enabled(put: Set, monkeypatch: pytest.MonkeyPatch, enabled: str, runs: int) -> None:
-    from recollect.embedding.static import StaticEmbedder
+    from memoranda.embedding.static import StaticEmbedder
 
     put("MEMORY_CACHE_ENABLED", enabled)
     put("EMBEDDING_MODEL", "fast")

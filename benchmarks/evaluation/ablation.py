@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from recollect.retrieval.speaker import Speakers
-from recollect.text import query_terms
+from memoranda.retrieval.speaker import Speakers
+from memoranda.text import query_terms
 
 
 def _no_windows(*_: object) -> tuple[()]:
@@ -23,9 +23,9 @@ def _not_the_asker(*_: object) -> tuple[()]:
     return ()
 
 
-_RETRIEVAL = "recollect.retrieval."
+_RETRIEVAL = "memoranda.retrieval."
 Changes: TypeAlias = tuple[tuple[str, str, Any], ...]
-"""Module of `recollect.retrieval`, name and value."""
+"""Module of `memoranda.retrieval`, name and value."""
 OFF: dict[str, Changes] = {
     "dense arm": (("arms", "DENSE_WEIGHT", 0.0),),
     # Not quite 0: a question that is nothing but a time has no other arm.

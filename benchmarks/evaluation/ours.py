@@ -1,4 +1,4 @@
-"""Recollect under test, through its public API alone."""
+"""Memoranda under test, through its public API alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from evaluation.sets import Question, QuestionSet, Turn
 from evaluation.vectors import KeptVectors
-from recollect import MemoryManager, Message
+from memoranda import MemoryManager, Message
 
 DEPTH = 50
 """Hits asked for where sessions are ranked: a session stands where its best hit stands."""

@@ -32,7 +32,7 @@ def _categories(name: str, systems: dict[str, Any]) -> str:
     rows = [
         [system, view, category, *(f"{100 * summary[figure][0]:.1f}" for figure in FIGURES)]
         for system, found in systems.items()
-        if system.startswith("Recollect")
+        if system.startswith("Memoranda")
         for view, scored in found["views"].items()
         for category, summary in scored["categories"].items()
     ]
@@ -50,7 +50,7 @@ def _abstention(name: str, systems: dict[str, Any]) -> str:
 
 
 def _ablation(name: str, systems: dict[str, Any], off: dict[str, Any]) -> str:
-    whole = systems.get("Recollect, default")
+    whole = systems.get("Memoranda, default")
     if whole is None:
         return ""
     rows = []

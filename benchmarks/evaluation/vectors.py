@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recollect.embedding.model import EmbeddingModel
-from recollect.text import content_hash
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.text import content_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.embedding.base import EmbedderIdentity, Kind
+    from memoranda.embedding.base import EmbedderIdentity, Kind
 
 _EVERY = 2_000
 

@@ -1,4 +1,4 @@
-"""Recollect, through its public API alone."""
+"""Memoranda, through its public API alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _IMPORTANCE = 0.5
 
 
 class Ours:
-    """Recollect on its default store, one SQLite file."""
+    """Memoranda on its default store, one SQLite file."""
 
     settings = "SQLite file, every acknowledged write synced, hybrid (lexical + dense), bulk = add_memories(list)"
 
     def __init__(self, folder: Path, lookup: Lookup) -> None:
-        from recollect import MemoryManager
+        from memoranda import MemoryManager
 
         self.version = _version()
         self._manager = MemoryManager(db_url=f"sqlite:///{folder / 'memories.db'}", embedder=LookupEmbedder(lookup))
@@ -50,7 +50,7 @@ class LookupEmbedder:
     """As with every peer, the store is not searched for a vector that is there for the asking."""
 
     def __init__(self, lookup: Lookup) -> None:
-        from recollect.embedding.base import EmbedderIdentity
+        from memoranda.embedding.base import EmbedderIdentity
 
         self.identity = EmbedderIdentity(provider="benchmark", model="lookup", dimension=DIMENSION)
         self._lookup = lookup
@@ -61,6 +61,6 @@ class LookupEmbedder:
 
 def _version() -> str:
     try:
-        return version("recollect")
+        return version("memoranda")
     except PackageNotFoundError:
         return "checkout"

@@ -44,7 +44,7 @@ class System:
     """How far it takes part in the curve; None leaves it out."""
 
 
-OURS = System("Recollect", "peers.ours:Ours", "from recollect import MemoryManager", curve_to=100_000)
+OURS = System("Memoranda", "peers.ours:Ours", "from memoranda import MemoryManager", curve_to=100_000)
 MEM0 = System("mem0 + Qdrant", "peers.mem0:Mem0Qdrant", "from mem0 import Memory", "mem0", curve_to=3_000)
 MEM0_FAISS = System("mem0 + FAISS", "peers.mem0:Mem0Faiss", "from mem0 import Memory", "mem0", most=1_000)
 CHROMA = System("chromadb", "peers.chroma:Chroma", "import chromadb", "chromadb", curve_to=100_000)

@@ -5,12 +5,12 @@ from functools import cache
 
 import pytest
 
-from recollect.embedding.base import Embedder
-from recollect.embedding.cache import CachedEmbedder
-from recollect.embedding.model import EmbeddingModel
-from recollect.embedding.static import StaticEmbedder
-from recollect.testing.embedder import EmbedderContract
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.embedding.base import Embedder
+from memoranda.embedding.cache import CachedEmbedder
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.embedding.static import StaticEmbedder
+from memoranda.testing.embedder import EmbedderContract
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @cache

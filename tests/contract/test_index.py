@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from recollect.index.base import VectorIndex
-from recollect.index.faiss import FAISSIndex
-from recollect.testing.index import ExactIndex, IndexContract
+from memoranda.index.base import VectorIndex
+from memoranda.index.faiss import FAISSIndex
+from memoranda.testing.index import ExactIndex, IndexContract
 
 
 class TestExactIndex(IndexContract):

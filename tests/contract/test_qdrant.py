@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient
 
-from recollect.index.base import VectorIndex
-from recollect.index.qdrant_edge import QdrantEdge
-from recollect.index.qdrant_server import QdrantServer
-from recollect.testing.index import DIMENSION, IndexContract, unit_rows
+from memoranda.index.base import VectorIndex
+from memoranda.index.qdrant_edge import QdrantEdge
+from memoranda.index.qdrant_server import QdrantServer
+from memoranda.testing.index import DIMENSION, IndexContract, unit_rows
 
 
 class TestQdrantEmbedded(IndexContract):

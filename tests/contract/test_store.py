@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from recollect.storage.sqlite import SQLiteStore
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.testing.pair import Store
-from recollect.testing.reference import ReferenceStore
-from recollect.testing.samples import VectorSpace
-from recollect.testing.store import StoreContract
+from memoranda.storage.sqlite import SQLiteStore
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.pair import Store
+from memoranda.testing.reference import ReferenceStore
+from memoranda.testing.samples import VectorSpace
+from memoranda.testing.store import StoreContract
 
 DIMENSION = 8
 

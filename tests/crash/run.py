@@ -221,7 +221,7 @@ def main() -> int:
     parser.add_argument("--lanes", type=int, default=2, help="stores under fire at once")
     parser.add_argument("--no-reader", action="store_true", help="nobody else has the file open")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="recollect-crash-") as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-crash-") as folder:
         _warm_up(Path(folder) / "warm-up.db")
         tally = run_side_by_side(
             options.kills,

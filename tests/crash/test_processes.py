@@ -6,8 +6,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from recollect.storage.sqlite import SQLiteStore
-from recollect.types import Scope
+from memoranda.storage.sqlite import SQLiteStore
+from memoranda.types import Scope
 from tests.crash.children import Child
 from tests.crash.writer import open_manager, tell
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from recollect import MemoryManager
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import Memory, Scope
+from memoranda import MemoryManager
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import Memory, Scope
 from tests.crash.model import Operation, State
 
 NOBODY = Scope()

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect import MemoryManager, PersistentMemory, Unavailable
-from recollect.index.base import VectorIndex
-from recollect.index.chroma import ChromaEngine
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.testing.index import DIMENSION, IndexContract, unit_rows
+from memoranda import MemoryManager, PersistentMemory, Unavailable
+from memoranda.index.base import VectorIndex
+from memoranda.index.chroma import ChromaEngine
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.index import DIMENSION, IndexContract, unit_rows
 
 FACTS = ["Ann likes green tea", "Bob drives a red car", "Ann lives in Berlin"]
 

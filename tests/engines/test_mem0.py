@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect import MemoryManager, PersistentMemory
-from recollect.integrations.mem0 import import_mem0, read
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import MemoryManager, PersistentMemory
+from memoranda.integrations.mem0 import import_mem0, read
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
-from recollect.mcp import Whose, create_http_app
-from recollect.server.config import ServerConfig
-from recollect.server.keys import open_keys
-from recollect.settings import MemoryConfig
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.mcp import Whose, create_http_app
+from memoranda.server.config import ServerConfig
+from memoranda.server.keys import open_keys
+from memoranda.settings import MemoryConfig
+from memoranda.testing.hash_embedder import HashEmbedder
 from tests.server.live import free_port, listening
 
 LEGACY, NEWEST = "legacy", "2026-07-28"

@@ -28,13 +28,13 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field
 
-from recollect.aio import MemoryManager
-from recollect.mcp import Whose, create_server
-from recollect.mcp.http import build_http
-from recollect.server.config import ServerConfig
-from recollect.server.run import listen
-from recollect.settings import MemoryConfig
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.aio import MemoryManager
+from memoranda.mcp import Whose, create_server
+from memoranda.mcp.http import build_http
+from memoranda.server.config import ServerConfig
+from memoranda.server.run import listen
+from memoranda.settings import MemoryConfig
+from memoranda.testing.hash_embedder import HashEmbedder
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 SILENCE = base64.b64encode(b"RIFF$\x00\x00\x00WAVEfmt ").decode()

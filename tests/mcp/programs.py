@@ -1,4 +1,4 @@
-"""`recollect mcp` as a program of its own, as a host would start it."""
+"""`memoranda mcp` as a program of its own, as a host would start it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _START_SECONDS = 30
 
 
 def command(database: Path, *options: str) -> list[str]:
-    return ["-m", "recollect.cli.main", "mcp", "--db", str(database), *options]
+    return ["-m", "memoranda.cli.main", "mcp", "--db", str(database), *options]
 
 
 def environment() -> dict[str, str]:
@@ -30,7 +30,7 @@ def over_stdio(database: Path, *options: str) -> StdioServerParameters:
 
 @contextmanager
 def over_http(database: Path, *options: str) -> Iterator[str]:
-    """The address of `recollect mcp` on a free loopback port; it is stopped at the end."""
+    """The address of `memoranda mcp` on a free loopback port; it is stopped at the end."""
     port = _free_port()
     with _running(port, *command(database, "--transport", "http", "--port", str(port), *options)) as url:
         yield url

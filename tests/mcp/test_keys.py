@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from mcp import Client, MCPError
-from recollect.mcp import Whose
-from recollect.server.keys import open_keys
+from memoranda.mcp import Whose
+from memoranda.server.keys import open_keys
 from tests.mcp.door import LEGACY, NEWEST, McpDoor, open_mcp
 from tests.mcp.programs import command, environment
 from tests.server.live import free_port
@@ -134,4 +134,4 @@ def test_no_key_no_start_where_others_can_reach_it(tmp_path: Path) -> None:
     program = [sys.executable, *command(tmp_path / "m.db", *options)]
     done = subprocess.run(program, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 8
-    assert "recollect keys create" in done.stderr
+    assert "memoranda keys create" in done.stderr

@@ -9,7 +9,7 @@ import pytest
 from mcp.client.stdio import stdio_client
 
 from mcp import Client
-from recollect import MemoryManager
+from memoranda import MemoryManager
 from tests.mcp.programs import over_http, over_stdio
 
 
@@ -18,7 +18,7 @@ async def test_a_host_remembers_over_stdio_and_a_new_process_recalls(tmp_path: P
         done = await client.call_tool("remember", {"content": "Ann moved to Oslo in May"})
         assert done.structured_content["outcomes"][0]["status"] == "stored"
     async with Client(stdio_client(over_stdio(tmp_path / "m.db", "--user", "ann"))) as client:
-        assert client.server_info.name == "recollect"
+        assert client.server_info.name == "memoranda"
         found = await client.call_tool("recall", {"query": "Where does Ann live?"})
         assert "Ann moved to Oslo in May" in found.structured_content["text"]
     with MemoryManager(f"sqlite:///{tmp_path}/m.db") as manager:
@@ -66,6 +66,6 @@ def test_names_and_pages_are_allowed_on_the_command_line(tmp_path: Path) -> None
 def test_a_wrong_option_is_a_usage_error(option: list[str]) -> None:
     from typer.testing import CliRunner
 
-    from recollect.cli.app import app
+    from memoranda.cli.app import app
 
     assert CliRunner().invoke(app, ["mcp", *option]).exit_code == 2

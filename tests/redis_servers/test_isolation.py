@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 
-from recollect.session.base import Namespace
-from recollect.session.redis import RedisBackend
+from memoranda.session.base import Namespace
+from memoranda.session.redis import RedisBackend
 from tests.redis_servers.servers import Server
 from tests.unit.session.confusable import Contents, check_isolation, contents, namespaces
 

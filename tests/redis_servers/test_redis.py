@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect.errors import Incompatible, InvalidInput, InvalidType, MissingExtra, Unavailable
-from recollect.session.base import Namespace, Tenant, Workflow
-from recollect.session.redis import RedisBackend
-from recollect.testing.values import ValueStoreContract
+from memoranda.errors import Incompatible, InvalidInput, InvalidType, MissingExtra, Unavailable
+from memoranda.session.base import Namespace, Tenant, Workflow
+from memoranda.session.redis import RedisBackend
+from memoranda.testing.values import ValueStoreContract
 from tests.redis_servers.servers import Cluster, Server, wait_until
 
 AGENT = Namespace(agent="writer")
@@ -207,7 +207,7 @@ def test_a_prefix_that_would_break_the_hash_tag_is_refused(prefix: str) -> None:
 
 def test_without_the_extra_the_install_line_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "redis.exceptions", None)
-    with pytest.raises(MissingExtra, match=r"recollect\[redis\]"):
+    with pytest.raises(MissingExtra, match=r"memoranda\[redis\]"):
         RedisBackend()
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import Closed, Unavailable
-from recollect.manager import MemoryManager, create_session
-from recollect.settings import MemoryConfig
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.errors import Closed, Unavailable
+from memoranda.manager import MemoryManager, create_session
+from memoranda.settings import MemoryConfig
+from memoranda.testing.hash_embedder import HashEmbedder
 from tests.redis_servers.servers import Cluster, Server
 
 Opener = Callable[..., MemoryManager]
@@ -59,7 +59,7 @@ def test_a_session_is_one_for_all_managers(kind: str, request: pytest.FixtureReq
 
 PROGRAM = """
 import sys
-from recollect.manager import MemoryManager, create_session
+from memoranda.manager import MemoryManager, create_session
 
 name = sys.argv[1]
 manager = MemoryManager()

@@ -11,12 +11,12 @@ from typing import Any
 import httpx2
 from starlette.testclient import TestClient
 
-from recollect.client import MemoryManager as RemoteManager
-from recollect.client.aio import MemoryManager as AsyncRemoteManager
-from recollect.server import ServerConfig, create_app
-from recollect.server.keys import open_keys
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import Clock
+from memoranda.client import MemoryManager as RemoteManager
+from memoranda.client.aio import MemoryManager as AsyncRemoteManager
+from memoranda.server import ServerConfig, create_app
+from memoranda.server.keys import open_keys
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import Clock
 
 URL = "http://localhost"
 

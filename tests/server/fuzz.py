@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from recollect.server.keys import open_keys
+from memoranda.server.keys import open_keys
 from tests.server.live import serving
 
 CHECKS = (

@@ -16,14 +16,14 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from recollect.server import ServerConfig, create_app
-from recollect.server.run import uvicorn_config
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.server import ServerConfig, create_app
+from memoranda.server.run import uvicorn_config
+from memoranda.testing.hash_embedder import HashEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]
 _SCRIPT = """
 import sys
-from recollect.server import ServerConfig, run
+from memoranda.server import ServerConfig, run
 run(ServerConfig(host=sys.argv[2], port=int(sys.argv[3]), key_cache_seconds=0.01), sys.argv[1])
 """
 
@@ -68,9 +68,9 @@ def process(folder: Path, host: str = "127.0.0.1", **environment: str) -> Iterat
 
 @contextmanager
 def command_line(folder: Path, *options: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The same by `recollect serve`."""
+    """The same by `memoranda serve`."""
     port = free_port()
-    command = ["-m", "recollect.cli.main", "serve", "--db", f"{folder}/server.db", "--port", str(port), *options]
+    command = ["-m", "memoranda.cli.main", "serve", "--db", f"{folder}/server.db", "--port", str(port), *options]
     with _started(folder, port, command, environment) as server:
         yield server
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect.server.keys import open_keys
+from memoranda.server.keys import open_keys
 from tests.server.fuzz import explore
 from tests.server.live import serving
 

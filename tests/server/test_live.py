@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from recollect import MemoryManager
-from recollect.client.aio import MemoryManager as RemoteManager
-from recollect.errors import RecollectError
-from recollect.server.keys import open_keys
-from recollect.settings import MemoryConfig
+from memoranda import MemoryManager
+from memoranda.client.aio import MemoryManager as RemoteManager
+from memoranda.errors import MemorandaError
+from memoranda.server.keys import open_keys
+from memoranda.settings import MemoryConfig
 from tests.server.live import command_line, process, serving, wait_for
 
 WITHOUT_MODEL = {"MEMORY_ENABLE_VECTOR_SEARCH": "false"}
@@ -25,7 +25,7 @@ def test_no_key_no_start_where_others_can_reach_it(tmp_path: Path) -> None:
     with process(tmp_path, "0.0.0.0") as (server, _):
         assert server.wait(30) == 1
         assert server.stderr is not None
-        assert "recollect keys create" in server.stderr.read()
+        assert "memoranda keys create" in server.stderr.read()
     with open_keys(f"sqlite:///{tmp_path}/server.db") as keys:
         key = keys.create("first").key
     with process(tmp_path, "0.0.0.0") as (_, url):
@@ -54,7 +54,7 @@ async def test_a_server_told_to_stop_loses_nothing_it_has_acknowledged(tmp_path:
                 for number in range(10_000):
                     try:
                         stored.append((await remote.add_memory(f"fact {name}-{number}")).id)
-                    except RecollectError:
+                    except MemorandaError:
                         return
 
             writers = [asyncio.create_task(write(name)) for name in range(8)]

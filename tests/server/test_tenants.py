@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect.storage import connections
+from memoranda.storage import connections
 from tests.server.doors import Door, open_door
 
 NAMES = ("writer", "ann", "campaign", "tea", "draft", None)
@@ -276,5 +276,5 @@ def _stable(text: str) -> str:
 
     counted = r'"access_count":\d+|,"accessed_at":"[^"]+"'
     return re.sub(
-        rf'"(duration_seconds|elapsed_ms)":[0-9.e-]+|recollect-memory [0-9a-f]+|"recall_id":"\w+"|{counted}', "", text
+        rf'"(duration_seconds|elapsed_ms)":[0-9.e-]+|memoranda-memory [0-9a-f]+|"recall_id":"\w+"|{counted}', "", text
     )

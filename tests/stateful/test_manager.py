@@ -11,10 +11,10 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from recollect import MemoryManager
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import MemoryManager
+from memoranda.testing.hash_embedder import HashEmbedder
 
-EXAMPLES = os.environ.get("RECOLLECT_STATEFUL_EXAMPLES")
+EXAMPLES = os.environ.get("MEMORANDA_STATEFUL_EXAMPLES")
 users = st.sampled_from([None, "ann", "anna", "Ann"])
 handles = st.integers(0, 1)
 words = st.lists(st.sampled_from(["river", "stone", "lamp", "it's", "猫"]), min_size=1, max_size=4)
@@ -24,7 +24,7 @@ choices = st.integers(0, 2**16)
 class ManagerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.mkdtemp(prefix="recollect-stateful-")
+        self.folder = tempfile.mkdtemp(prefix="memoranda-stateful-")
         self.managers = [self.open(), self.open()]
         self.abandoned: list[MemoryManager] = []
         self.known: dict[int, tuple[str | None, str]] = {}

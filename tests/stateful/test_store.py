@@ -1,6 +1,6 @@
 """The SQLite store as a state machine: whatever is done to the file, it answers as the reference does.
 
-Longer: RECOLLECT_STATEFUL_EXAMPLES=2000 pytest tests/stateful
+Longer: MEMORANDA_STATEFUL_EXAMPLES=2000 pytest tests/stateful
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from recollect.storage.base import Add, Change
-from recollect.storage.sqlite import SQLiteStore
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.testing.history import compare_answers, random_step
-from recollect.testing.pair import Pair
-from recollect.testing.samples import Samples, VectorSpace
-from recollect.types import ANY, Scope
+from memoranda.storage.base import Add, Change
+from memoranda.storage.sqlite import SQLiteStore
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.history import compare_answers, random_step
+from memoranda.testing.pair import Pair
+from memoranda.testing.samples import Samples, VectorSpace
+from memoranda.types import ANY, Scope
 from tests.crash.children import Child
 
 DIMENSION = 8
-EXAMPLES = os.environ.get("RECOLLECT_STATEFUL_EXAMPLES")
+EXAMPLES = os.environ.get("MEMORANDA_STATEFUL_EXAMPLES")
 STEPS = 25
 seeds = st.integers(0, 2**32 - 1)
 
@@ -33,7 +33,7 @@ seeds = st.integers(0, 2**32 - 1)
 class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.mkdtemp(prefix="recollect-stateful-")
+        self.folder = tempfile.mkdtemp(prefix="memoranda-stateful-")
         self.path = Path(self.folder) / "memories.db"
         self.handles = [self.open(), self.open()]
         self.abandoned: list[SQLiteStore] = []

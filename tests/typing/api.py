@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from recollect import ConversationMemory, Hit, Memory, MemoryManager, MemoryType, Message, Outcomes, Recall, aio
-from recollect.aio.manager import MemoryManager as AsyncMemoryManager
+from memoranda import ConversationMemory, Hit, Memory, MemoryManager, MemoryType, Message, Outcomes, Recall, aio
+from memoranda.aio.manager import MemoryManager as AsyncMemoryManager
 
 
 def sync(manager: MemoryManager) -> None:

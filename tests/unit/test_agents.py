@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.agents import BaseAgent, MemoryMixin
-from recollect.errors import InvalidInput
-from recollect.manager import MemoryManager
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.agents import BaseAgent, MemoryMixin
+from memoranda.errors import InvalidInput
+from memoranda.manager import MemoryManager
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import (
+from memoranda import (
     Closed,
     ConversationContext,
     ConversationMemory,
@@ -17,7 +17,7 @@ from recollect import (
     Message,
     aio,
 )
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.dates import Mention, Precision, absolute, find_mentions, relative
-from recollect.dates.kinds import kinds_in
-from recollect.text import lower_case
+from memoranda.dates import Mention, Precision, absolute, find_mentions, relative
+from memoranda.dates.kinds import kinds_in
+from memoranda.text import lower_case
 
 LABELS = Path(__file__).parent.parent / "data" / "dates.tsv"
 WEDNESDAY = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)

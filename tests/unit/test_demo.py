@@ -10,12 +10,12 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from recollect import MemoryManager
-from recollect.demo.__main__ import main
-from recollect.demo.conversation import ASKED_AT, QUESTIONS, USER, Turn, load_sessions
-from recollect.demo.report import Answer, answers_table
-from recollect.demo.steps import messages, url
-from recollect.types import ArmScore, Hit, Memory, MemoryType, Recall
+from memoranda import MemoryManager
+from memoranda.demo.__main__ import main
+from memoranda.demo.conversation import ASKED_AT, QUESTIONS, USER, Turn, load_sessions
+from memoranda.demo.report import Answer, answers_table
+from memoranda.demo.steps import messages, url
+from memoranda.types import ArmScore, Hit, Memory, MemoryType, Recall
 
 TURNS = [turn for turns in load_sessions().values() for turn in turns]
 
@@ -38,7 +38,7 @@ def hit_for(turn: Turn, score: float) -> Hit:
 def run_demo(folder: Path, columns: int, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": str(columns), "TMPDIR": str(folder), "TEMP": str(folder)}
     return subprocess.run(
-        [sys.executable, "-m", "recollect.demo", *options],
+        [sys.executable, "-m", "memoranda.demo", *options],
         env=environment | {"PYTHONUTF8": "1"},
         capture_output=True,
         encoding="utf-8",
@@ -138,4 +138,4 @@ def test_without_rich_the_demo_prints_the_install_line(
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich", None)
     assert main([]) == 1
-    assert 'pip install "recollect[cli]"' in capsys.readouterr().err
+    assert 'pip install "memoranda[cli]"' in capsys.readouterr().err

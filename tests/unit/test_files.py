@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.files import replacing
+from memoranda.files import replacing
 
 
 def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import Incompatible, InvalidInput, InvalidType
-from recollect.jsonvalue import MAX_BYTES, MAX_DEPTH, decode_json, encode_json
-from recollect.types import JSON
+from memoranda.errors import Incompatible, InvalidInput, InvalidType
+from memoranda.jsonvalue import MAX_BYTES, MAX_DEPTH, decode_json, encode_json
+from memoranda.types import JSON
 
 _texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 _scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _texts

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from recollect import (
+from memoranda import (
     ANY,
     Closed,
     Incompatible,
@@ -26,7 +26,7 @@ from recollect import (
     Message,
     NotFound,
 )
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.testing.hash_embedder import HashEmbedder
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -417,10 +417,10 @@ class TestLife:
     def test_importing_and_adding_load_no_search_library(self, tmp_path: Path) -> None:
         program = f"""
 import sys, json
-import recollect
+import memoranda
 early = [name for name in ("numpy", "sqlalchemy", "faiss", "onnxruntime", "alembic") if name in sys.modules]
-config = recollect.MemoryConfig(db_url="sqlite:///{tmp_path}/a.db", enable_vector_search=False)
-with recollect.MemoryManager(config) as m:
+config = memoranda.MemoryConfig(db_url="sqlite:///{tmp_path}/a.db", enable_vector_search=False)
+with memoranda.MemoryManager(config) as m:
     m.add_memory("tea")
 late = [name for name in ("faiss", "onnxruntime") if name in sys.modules]
 print(json.dumps([early, late]))

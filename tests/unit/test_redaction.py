@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
-from recollect.types import JSON
+from memoranda.errors import InvalidInput
+from memoranda.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
+from memoranda.types import JSON
 
 # Put together here, so that no line of this file looks like a secret to a scanner.
 SECRETS = [

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import registry
-from recollect.embedding.model import EmbeddingModel
-from recollect.embedding.static import StaticEmbedder
-from recollect.errors import InvalidInput, MissingExtra
+from memoranda import registry
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.embedding.static import StaticEmbedder
+from memoranda.errors import InvalidInput, MissingExtra
 
 
 def test_a_name_gives_its_class() -> None:
@@ -31,7 +31,7 @@ def test_unknown_names_and_kinds_list_the_known_ones() -> None:
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = registry.Entry("a_package_nobody_has.part:Part", extra="some-extra")
     monkeypatch.setitem(registry._TABLE["embedder"], "theirs", entry)
-    with pytest.raises(MissingExtra, match=r"pip install \"recollect\[some-extra\]\""):
+    with pytest.raises(MissingExtra, match=r"pip install \"memoranda\[some-extra\]\""):
         registry.resolve("embedder", "theirs")
 
 
@@ -45,7 +45,7 @@ def test_a_module_missing_for_no_extra_is_not_hidden(monkeypatch: pytest.MonkeyP
 def joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed package that brings an embedder of its own."""
     (tmp_path / "their_embedder.py").write_text(
-        "from recollect.embedding.static import StaticEmbedder\n"
+        "from memoranda.embedding.static import StaticEmbedder\n"
         "class Theirs(StaticEmbedder):\n"
         "    def __init__(self, model, *, use_gpu):\n"
         "        super().__init__()\n"
@@ -54,7 +54,7 @@ def joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metadata = tmp_path / "their_embedder-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: their-embedder\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[recollect.embedders]\ntheirs = their_embedder:Theirs\n")
+    (metadata / "entry_points.txt").write_text("[memoranda.embedders]\ntheirs = their_embedder:Theirs\n")
     monkeypatch.syspath_prepend(tmp_path)
 
 

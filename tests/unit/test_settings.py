@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import InvalidInput, MemoryConfig, get_settings
-from recollect.settings import Settings
+from memoranda import InvalidInput, MemoryConfig, get_settings
+from memoranda.settings import Settings
 
 
 @pytest.fixture(autouse=True)

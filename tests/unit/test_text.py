@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from recollect.text import A_NAME, A_NUMBER, A_TIME, ASKING, lexical_keys, query_terms, terms
+from memoranda.text import A_NAME, A_NUMBER, A_TIME, ASKING, lexical_keys, query_terms, terms
 
 
 @pytest.mark.parametrize(

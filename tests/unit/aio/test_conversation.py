@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from recollect.aio import conversation as twins
-from recollect.conversation.memory import ConversationMemory
-from recollect.conversation.summarizing import SummarizingMemory
-from recollect.errors import InvalidInput
-from recollect.messages.message import Message
+from memoranda.aio import conversation as twins
+from memoranda.conversation.memory import ConversationMemory
+from memoranda.conversation.summarizing import SummarizingMemory
+from memoranda.errors import InvalidInput
+from memoranda.messages.message import Message
 
 NOT_AWAITED = {"state_dict", "load_state_dict"}
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Closed, Message, aio
-from recollect.conversation.base import MessageLog
-from recollect.conversation.log import ListLog
+from memoranda import Closed, Message, aio
+from memoranda.conversation.base import MessageLog
+from memoranda.conversation.log import ListLog
 
 
 class SlowLog(ListLog):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Closed, MemoryManager
-from recollect.aio.manager import MemoryManager as AsyncMemoryManager
-from recollect.embedding.base import Kind
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import FloatArray
+from memoranda import Closed, MemoryManager
+from memoranda.aio.manager import MemoryManager as AsyncMemoryManager
+from memoranda.embedding.base import Kind
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import FloatArray
 
 
 def _public(cls: type) -> set[str]:

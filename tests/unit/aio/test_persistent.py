@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect import aio, tools
-from recollect.aio.persistent import MemoryTools
-from recollect.testing.hash_embedder import HashEmbedder
+import memoranda
+from memoranda import aio, tools
+from memoranda.aio.persistent import MemoryTools
+from memoranda.testing.hash_embedder import HashEmbedder
 
 TALK = [{"role": "user", "content": "My name is Alice"}, {"role": "assistant", "content": "Nice to meet you, Alice!"}]
 
@@ -34,9 +34,9 @@ def _shape(method: object) -> list[tuple[str, object, object]]:
 @pytest.mark.parametrize(
     ("twin", "original", "not_awaited"),
     [
-        (aio.PersistentMemory, recollect.PersistentMemory, {"tools", "llm_backend"}),
-        (aio.PersistentMemoryBase, recollect.PersistentMemoryBase, {"tools"}),
-        (aio.MemoryBase, recollect.MemoryBase, {"register"}),
+        (aio.PersistentMemory, memoranda.PersistentMemory, {"tools", "llm_backend"}),
+        (aio.PersistentMemoryBase, memoranda.PersistentMemoryBase, {"tools"}),
+        (aio.MemoryBase, memoranda.MemoryBase, {"register"}),
         (MemoryTools, tools.MemoryTools, {"openai", "anthropic", "responses"}),
     ],
 )
@@ -78,7 +78,7 @@ async def test_closed_the_tools_still_answer_and_the_rest_says_why(memory: aio.P
     await memory.close()
     assert (await memory.save_to_memory("", ["tea"]))["success"] is False
     assert (await memory.recall_from_memory(["tea"]))["success"] is False
-    with pytest.raises(recollect.Closed):
+    with pytest.raises(memoranda.Closed):
         await memory.retrieve("tea")
 
 

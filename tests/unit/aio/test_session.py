@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from recollect.aio.manager import MemoryManager
-from recollect.aio.session import SessionContext, create_session
-from recollect.errors import Closed, InvalidInput
-from recollect.manager import create_session as sync_create_session
-from recollect.session.context import SessionContext as SyncSessionContext
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.aio.manager import MemoryManager
+from memoranda.aio.session import SessionContext, create_session
+from memoranda.errors import Closed, InvalidInput
+from memoranda.manager import create_session as sync_create_session
+from memoranda.session.context import SessionContext as SyncSessionContext
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @pytest.fixture

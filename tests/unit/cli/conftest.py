@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from recollect.cli.app import app
+from memoranda.cli.app import app
 
 
-class Recollect:
+class Memoranda:
     """The command line, on one database."""
 
     def __init__(self, database: Path) -> None:
@@ -29,9 +29,9 @@ class Recollect:
 
 
 @pytest.fixture
-def recollect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recollect:
+def memoranda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memoranda:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EMBEDDING_MODEL", "fast")
     monkeypatch.setenv("MEMORY_DB_URL", f"sqlite:///{tmp_path}/m.db")
     monkeypatch.setenv("COLUMNS", "120")
-    return Recollect(tmp_path / "m.db")
+    return Memoranda(tmp_path / "m.db")

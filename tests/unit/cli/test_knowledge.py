@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recollect.cli.app import app
+from memoranda.cli.app import app
 
 
 def test_documents_go_in_are_listed_and_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,22 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Recollect
+from tests.unit.cli.conftest import Memoranda
 
 
-def _add(recollect: Recollect, *texts: str, user: str = "ann") -> list[int]:
-    return [outcome["memory"]["id"] for outcome in recollect.json("add", *texts, "-u", user)]
+def _add(memoranda: Memoranda, *texts: str, user: str = "ann") -> list[int]:
+    return [outcome["memory"]["id"] for outcome in memoranda.json("add", *texts, "-u", user)]
 
 
-def test_what_is_added_is_found_shown_and_listed(recollect: Recollect) -> None:
-    [tea, oslo] = _add(recollect, "Ann likes green tea", "Bob moved to Oslo")
-    assert recollect.json("search", "tea", "-u", "ann", "-n", "1")[0]["memory"]["content"] == "Ann likes green tea"
-    found = recollect.json("recall", "Who moved?", "-u", "ann", "--explain")
+def test_what_is_added_is_found_shown_and_listed(memoranda: Memoranda) -> None:
+    [tea, oslo] = _add(memoranda, "Ann likes green tea", "Bob moved to Oslo")
+    assert memoranda.json("search", "tea", "-u", "ann", "-n", "1")[0]["memory"]["content"] == "Ann likes green tea"
+    found = memoranda.json("recall", "Who moved?", "-u", "ann", "--explain")
     assert found["hits"][0]["memory"]["id"] == oslo
     assert found["explanation"]["considered"] == 2
-    assert recollect.json("show", str(tea), "-u", "ann")["memory"]["user"] == "ann"
-    assert [memory["id"] for memory in recollect.json("list", "-u", "ann")] == [tea, oslo]
-    assert [memory["id"] for memory in recollect.json("list", "-u", "ann", "--after", str(tea))] == [oslo]
+    assert memoranda.json("show", str(tea), "-u", "ann")["memory"]["user"] == "ann"
+    assert [memory["id"] for memory in memoranda.json("list", "-u", "ann")] == [tea, oslo]
+    assert [memory["id"] for memory in memoranda.json("list", "-u", "ann", "--after", str(tea))] == [oslo]
     for command in (
         ["search", "tea"],
         ["recall", "who?", "--explain"],
@@ -28,83 +28,83 @@ def test_what_is_added_is_found_shown_and_listed(recollect: Recollect) -> None:
         ["list"],
         ["context", "tea"],
     ):
-        done = recollect(*command, "-u", "ann")
+        done = memoranda(*command, "-u", "ann")
         assert done.exit_code == 0
         assert "Ann likes green tea" in done.stdout, command
 
 
-def test_a_user_is_never_mixed_with_another_or_with_nobody(recollect: Recollect) -> None:
-    [tea] = _add(recollect, "Ann likes tea")
+def test_a_user_is_never_mixed_with_another_or_with_nobody(memoranda: Memoranda) -> None:
+    [tea] = _add(memoranda, "Ann likes tea")
     for other in ([], ["-u", "bob"], ["-u", "ann", "-a", "spy"], ["-u", "ann", "--tenant", "other"]):
-        assert recollect.json("list", *other) == []
-        assert recollect("show", str(tea), *other).exit_code == 3
-    assert len(recollect.json("list", "--all-users")) == 1
+        assert memoranda.json("list", *other) == []
+        assert memoranda("show", str(tea), *other).exit_code == 3
+    assert len(memoranda.json("list", "--all-users")) == 1
 
 
-def test_lines_are_read_from_stdin(recollect: Recollect) -> None:
-    outcomes = recollect.json("add", "-", stdin="one fact\n\n another fact \n")
+def test_lines_are_read_from_stdin(memoranda: Memoranda) -> None:
+    outcomes = memoranda.json("add", "-", stdin="one fact\n\n another fact \n")
     assert [outcome["memory"]["content"] for outcome in outcomes] == ["one fact", "another fact"]
 
 
-def test_everything_about_a_memory_can_be_given_and_changed(recollect: Recollect) -> None:
+def test_everything_about_a_memory_can_be_given_and_changed(memoranda: Memoranda) -> None:
     options = ["--type", "procedural", "--importance", "0.9", "--source", "manual", "--metadata", '{"topic": "tea"}']
-    [outcome] = recollect.json("add", "Boil water", *options, "--at", "2024-05-01T12:00:00+02:00")
+    [outcome] = memoranda.json("add", "Boil water", *options, "--at", "2024-05-01T12:00:00+02:00")
     memory = outcome["memory"]
     assert (memory["type"], memory["importance"], memory["source"]) == ("procedural", 0.9, "manual")
     assert (memory["metadata"], memory["valid_from"]) == ({"topic": "tea"}, "2024-05-01T10:00:00+00:00")
-    changed = recollect.json("edit", str(memory["id"]), "--content", "Boil fresh water", "--importance", "0.5")
+    changed = memoranda.json("edit", str(memory["id"]), "--content", "Boil fresh water", "--importance", "0.5")
     assert (changed["content"], changed["importance"], changed["type"]) == ("Boil fresh water", 0.5, "procedural")
 
 
-def test_forget_can_be_tried_dry_and_wants_a_yes(recollect: Recollect) -> None:
-    ids = _add(recollect, "tea with milk", "milk", "bread")
+def test_forget_can_be_tried_dry_and_wants_a_yes(memoranda: Memoranda) -> None:
+    ids = _add(memoranda, "tea with milk", "milk", "bread")
     named = [str(memory_id) for memory_id in ids[:2]]
-    dry = recollect.json("forget", *named, "-u", "ann", "--dry-run")
+    dry = memoranda.json("forget", *named, "-u", "ann", "--dry-run")
     assert (dry["dry_run"], dry["ids"]) == (True, ids[:2])
-    asked = recollect("forget", *named, "-u", "ann")
+    asked = memoranda("forget", *named, "-u", "ann")
     assert (asked.exit_code, "--yes" in asked.stderr) == (2, True)
-    assert recollect("forget", *named, "999", "-u", "ann", "--yes").exit_code == 3
-    assert recollect("forget", "--yes").exit_code == 2
-    assert len(recollect.json("list", "-u", "ann")) == 3
-    assert recollect("forget", "--containing", "milk", "-u", "ann", "--yes").stdout.endswith("2 memories erased\n")
-    assert [memory["content"] for memory in recollect.json("list", "-u", "ann")] == ["bread"]
-    assert b"tea with milk" not in recollect.database.read_bytes()
+    assert memoranda("forget", *named, "999", "-u", "ann", "--yes").exit_code == 3
+    assert memoranda("forget", "--yes").exit_code == 2
+    assert len(memoranda.json("list", "-u", "ann")) == 3
+    assert memoranda("forget", "--containing", "milk", "-u", "ann", "--yes").stdout.endswith("2 memories erased\n")
+    assert [memory["content"] for memory in memoranda.json("list", "-u", "ann")] == ["bread"]
+    assert b"tea with milk" not in memoranda.database.read_bytes()
 
 
-def test_history_tells_what_holds_and_what_took_its_place(recollect: Recollect) -> None:
-    [old] = _add(recollect, "I live in Berlin.")
-    [new] = _add(recollect, "I live in Paris.")
-    shown = recollect("history", str(old), "-u", "ann").stdout
+def test_history_tells_what_holds_and_what_took_its_place(memoranda: Memoranda) -> None:
+    [old] = _add(memoranda, "I live in Berlin.")
+    [new] = _add(memoranda, "I live in Paris.")
+    shown = memoranda("history", str(old), "-u", "ann").stdout
     assert "city: Berlin" in shown
     assert "superseded by" in shown
     assert "I live in Paris." in shown
-    assert "superseded by" in recollect("show", str(old), "-u", "ann").stdout
-    assert "supersedes" in recollect("show", str(new), "-u", "ann").stdout
+    assert "superseded by" in memoranda("show", str(old), "-u", "ann").stdout
+    assert "supersedes" in memoranda("show", str(new), "-u", "ann").stdout
 
 
-def test_history_shows_what_a_memory_was(recollect: Recollect) -> None:
-    [memory_id] = _add(recollect, "Ann likes tea")
-    recollect.json("edit", str(memory_id), "--content", "Ann likes coffee", "-u", "ann")
-    past = recollect.json("history", str(memory_id), "-u", "ann")
+def test_history_shows_what_a_memory_was(memoranda: Memoranda) -> None:
+    [memory_id] = _add(memoranda, "Ann likes tea")
+    memoranda.json("edit", str(memory_id), "--content", "Ann likes coffee", "-u", "ann")
+    past = memoranda.json("history", str(memory_id), "-u", "ann")
     assert [version["content"] for version in past["versions"]] == ["Ann likes tea"]
-    assert "Ann likes coffee" in recollect("history", str(memory_id), "-u", "ann").stdout
+    assert "Ann likes coffee" in memoranda("history", str(memory_id), "-u", "ann").stdout
 
 
-def test_why_and_why_not(recollect: Recollect) -> None:
-    [tea, oslo] = _add(recollect, "Ann likes green tea", "Bob moved to Oslo")
-    told = recollect.json("why", "green tea", str(tea), "-u", "ann")
+def test_why_and_why_not(memoranda: Memoranda) -> None:
+    [tea, oslo] = _add(memoranda, "Ann likes green tea", "Bob moved to Oslo")
+    told = memoranda.json("why", "green tea", str(tea), "-u", "ann")
     assert told["place"] == 1
     assert {each["arm"] for each in told["hit"]["why"]} >= {"lexical", "dense"}
-    assert "lexical" in recollect("why", "green tea", str(tea), "-u", "ann").stdout
-    missed = recollect.json("why", "green tea", str(oslo), "-u", "ann", "-n", "1")
+    assert "lexical" in memoranda("why", "green tea", str(tea), "-u", "ann").stdout
+    missed = memoranda.json("why", "green tea", str(oslo), "-u", "ann", "-n", "1")
     assert (missed["id"], missed["rank"]) == (oslo, 2)
-    assert "no memory 99" in recollect("why", "green tea", "99", "-u", "ann").stdout
+    assert "no memory 99" in memoranda("why", "green tea", "99", "-u", "ann").stdout
 
 
-def test_stored_text_cannot_play_with_the_terminal(recollect: Recollect) -> None:
-    _add(recollect, "tea \x1b[2J\x1b]0;owned\x07 [red]not markup[/red] \u202eright to left")
+def test_stored_text_cannot_play_with_the_terminal(memoranda: Memoranda) -> None:
+    _add(memoranda, "tea \x1b[2J\x1b]0;owned\x07 [red]not markup[/red] \u202eright to left")
     for command in (["list"], ["search", "tea"], ["show", "1"]):
-        shown = recollect(*command, "-u", "ann").stdout
+        shown = memoranda(*command, "-u", "ann").stdout
         assert "\x1b" not in shown
         assert "\x07" not in shown
         assert "\u202e" not in shown
@@ -135,27 +135,27 @@ def test_stored_text_cannot_play_with_the_terminal(recollect: Recollect) -> None
     ],
 )
 def test_an_error_is_one_line_and_a_code_that_means_something(
-    recollect: Recollect, command: list[str], code: int
+    memoranda: Memoranda, command: list[str], code: int
 ) -> None:
-    done = recollect(*command)
+    done = memoranda(*command)
     assert done.exit_code == code, done.stderr
     if done.stderr.startswith("error:"):
         assert done.stderr.count("\n") == 1
 
 
-def test_a_file_that_is_no_database_is_damaged_data(recollect: Recollect, tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_damaged_data(memoranda: Memoranda, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"not a database at all" * 200)
-    assert recollect("list", "--db", str(tmp_path / "x.db")).exit_code == 6
+    assert memoranda("list", "--db", str(tmp_path / "x.db")).exit_code == 6
 
 
-def test_a_claude_export_becomes_memories_once(recollect: Recollect, tmp_path: Path) -> None:
+def test_a_claude_export_becomes_memories_once(memoranda: Memoranda, tmp_path: Path) -> None:
     turns = [
         {"uuid": "1", "sender": "human", "text": "I moved to Oslo", "created_at": "2026-01-01T10:00:00Z"},
         {"uuid": "2", "sender": "assistant", "text": "Oslo is cold in January", "created_at": "2026-01-01T10:00:05Z"},
     ]
     path = tmp_path / "conversations.json"
     path.write_text(json.dumps([{"uuid": "c1", "name": "Moving", "chat_messages": turns}]))
-    assert recollect.json("chat", "import", str(path), "-u", "ann")["stored"] == 2
-    again = recollect.json("chat", "import", str(path), "-u", "ann", "--from", "claude")
+    assert memoranda.json("chat", "import", str(path), "-u", "ann")["stored"] == 2
+    again = memoranda.json("chat", "import", str(path), "-u", "ann", "--from", "claude")
     assert again == {"conversations": 1, "messages": 2, "stored": 0}
-    assert recollect.json("list", "-u", "ann", "-s", "c1")[0]["content"] == "I moved to Oslo"
+    assert memoranda.json("list", "-u", "ann", "-s", "c1")[0]["content"] == "I moved to Oslo"

@@ -9,13 +9,13 @@ pytest.importorskip("typer")
 
 from typer.testing import CliRunner
 
-from recollect.cli.models import app
+from memoranda.cli.models import app
 from tests.unit.embedding.bert import make_weights, write_folder
 
 
 @pytest.fixture(autouse=True)
 def _empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMORANDA_HOME", str(tmp_path / "home"))
 
 
 def _names() -> list[str]:

@@ -12,16 +12,16 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from recollect import ANY, Message, NotFound
-from recollect.client import MemoryManager, create_session
-from recollect.client.aio import MemoryManager as AsyncMemoryManager
-from recollect.client.log import RemoteLog
-from recollect.conversation import shelf
-from recollect.conversation.base import MessageLog
-from recollect.errors import Closed, Conflict, Denied, Incompatible, InvalidInput, Unavailable
-from recollect.lifecycle.base import UpkeepSettings
-from recollect.manager import MemoryManager as Embedded
-from recollect.testing.log import MessageLogContract
+from memoranda import ANY, Message, NotFound
+from memoranda.client import MemoryManager, create_session
+from memoranda.client.aio import MemoryManager as AsyncMemoryManager
+from memoranda.client.log import RemoteLog
+from memoranda.conversation import shelf
+from memoranda.conversation.base import MessageLog
+from memoranda.errors import Closed, Conflict, Denied, Incompatible, InvalidInput, Unavailable
+from memoranda.lifecycle.base import UpkeepSettings
+from memoranda.manager import MemoryManager as Embedded
+from memoranda.testing.log import MessageLogContract
 from tests.server.doors import Door, open_door
 from tests.unit.test_manager import TestMemories, TestRemember, TestScopes, TestValues, Wind
 
@@ -187,7 +187,7 @@ def test_errors_are_those_of_the_embedded_manager(manager: MemoryManager, door: 
         manager.add_memory("\ud800")
     with door.client(door.key(scopes=("read",))) as reader, pytest.raises(Denied, match="write"):
         reader.add_memory("tea")
-    with door.client("rcl.no.key") as stranger, pytest.raises(Denied) as refused:
+    with door.client("mmr.no.key") as stranger, pytest.raises(Denied) as refused:
         stranger.get_stats()
     assert refused.value.status == 401
 
@@ -222,7 +222,7 @@ def test_a_write_over_a_broken_connection_is_sent_again_under_the_same_key() -> 
     [
         (httpx2.Response(200, content=b"<html>"), Incompatible),
         (httpx2.Response(200, json={"unknown": 1}), Incompatible),
-        (httpx2.Response(409, json={"type": "urn:recollect:Conflict", "detail": "x"}), Conflict),
+        (httpx2.Response(409, json={"type": "urn:memoranda:Conflict", "detail": "x"}), Conflict),
         (httpx2.Response(503, headers={"retry-after": "7"}, json={}), Unavailable),
         (httpx2.Response(502, content=b"bad gateway"), Unavailable),
     ],

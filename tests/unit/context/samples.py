@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recollect.types import Hit, Memory, MemoryType
+from memoranda.types import Hit, Memory, MemoryType
 
 NOW = datetime(2024, 5, 20, 12, tzinfo=UTC)
 MARKER = "0123456789abcdef"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.context.base import FENCE, close_mark, open_mark, without_recalled
-from recollect.context.render import rendered
+from memoranda.context.base import FENCE, close_mark, open_mark, without_recalled
+from memoranda.context.render import rendered
 from tests.unit.context.samples import MARKER, NOW, hit
 
 ANY_MARK = re.compile(rf"<\s*/?\s*{FENCE}", re.IGNORECASE)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.context.pack import distinct, packed
-from recollect.context.render import rendered
-from recollect.errors import InvalidInput
-from recollect.types import Hit
+from memoranda.context.pack import distinct, packed
+from memoranda.context.render import rendered
+from memoranda.errors import InvalidInput
+from memoranda.types import Hit
 from tests.unit.context.samples import MARKER, NOW, hit, words
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from recollect.context.base import close_mark, open_mark
-from recollect.context.render import rendered
+from memoranda.context.base import close_mark, open_mark
+from memoranda.context.render import rendered
 from tests.unit.context.samples import MARKER, NOW, hit
 
 

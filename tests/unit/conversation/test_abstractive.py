@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.conversation import abstractive
-from recollect.conversation.abstractive import rewrite, rewrite_lines
-from recollect.errors import ExtractionFailed
-from recollect.llm.scripted import ScriptedLLM
-from recollect.messages.message import Message
+from memoranda.conversation import abstractive
+from memoranda.conversation.abstractive import rewrite, rewrite_lines
+from memoranda.errors import ExtractionFailed
+from memoranda.llm.scripted import ScriptedLLM
+from memoranda.messages.message import Message
 
 
 def by_words(text: str) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from recollect.conversation.exports import read_chatgpt_export, read_claude_export
-from recollect.errors import Incompatible
+from memoranda.conversation.exports import read_chatgpt_export, read_claude_export
+from memoranda.errors import Incompatible
 
 
 def node(identity: str, parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:

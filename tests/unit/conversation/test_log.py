@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from recollect.conversation.base import MessageLog
-from recollect.conversation.log import ListLog
-from recollect.messages.message import Message
-from recollect.testing.log import MessageLogContract
+from memoranda.conversation.base import MessageLog
+from memoranda.conversation.log import ListLog
+from memoranda.messages.message import Message
+from memoranda.testing.log import MessageLogContract
 
 
 class TestListLog(MessageLogContract):

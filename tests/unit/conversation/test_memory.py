@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect.conversation.memory import ConversationMemory
-from recollect.errors import Incompatible, InvalidInput
-from recollect.messages.message import Message
+from memoranda.conversation.memory import ConversationMemory
+from memoranda.errors import Incompatible, InvalidInput
+from memoranda.messages.message import Message
 
 
 def texts(messages: Any) -> list[object]:

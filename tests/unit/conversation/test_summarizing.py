@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from recollect.conversation.memory import ConversationMemory
-from recollect.conversation.summarizing import MAX_SUMMARIES, SummarizingMemory
-from recollect.conversation.tokens import message_tokens
-from recollect.errors import InvalidInput, Unavailable
-from recollect.llm.scripted import ScriptedLLM
-from recollect.messages.calls import ToolCallMsg
-from recollect.messages.message import Message
-from recollect.messages.openai import format_for_openai
+from memoranda.conversation.memory import ConversationMemory
+from memoranda.conversation.summarizing import MAX_SUMMARIES, SummarizingMemory
+from memoranda.conversation.tokens import message_tokens
+from memoranda.errors import InvalidInput, Unavailable
+from memoranda.llm.scripted import ScriptedLLM
+from memoranda.messages.calls import ToolCallMsg
+from memoranda.messages.message import Message
+from memoranda.messages.openai import format_for_openai
 
 
 def turn(i: int) -> Message:

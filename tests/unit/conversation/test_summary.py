@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import random
 
-from recollect.conversation.sentences import sentences_of, split_sentences, transcript
-from recollect.conversation.summary import condense, select, summarize
-from recollect.messages.message import Message
+from memoranda.conversation.sentences import sentences_of, split_sentences, transcript
+from memoranda.conversation.summary import condense, select, summarize
+from memoranda.messages.message import Message
 
 WHEN = "2024-05-08T13:00:00+00:00"
 FACTS = (

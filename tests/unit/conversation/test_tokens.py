@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from recollect.conversation import tokens
-from recollect.conversation.tokens import default_counter, estimate_tokens, exact_counter, message_tokens
-from recollect.errors import InvalidInput, MissingExtra
-from recollect.messages.calls import ToolCallMsg
-from recollect.messages.message import Message
+from memoranda.conversation import tokens
+from memoranda.conversation.tokens import default_counter, estimate_tokens, exact_counter, message_tokens
+from memoranda.errors import InvalidInput, MissingExtra
+from memoranda.messages.calls import ToolCallMsg
+from memoranda.messages.message import Message
 
 TALK = """Hey! I went to the pottery class on 12 March 2024, it was amazing. We made three bowls, and Anna's turned out
 really well. Do you still want to come with us next Thursday? It costs $45, they take reservations until noon."""
@@ -51,7 +51,7 @@ def test_without_the_extra_the_estimate_counts(monkeypatch: pytest.MonkeyPatch) 
     tokens.exact_counter.cache_clear()
     monkeypatch.setattr(tokens, "import_module", missing)
     assert default_counter() is estimate_tokens
-    with pytest.raises(MissingExtra, match=r"recollect\[tokens\]"):
+    with pytest.raises(MissingExtra, match=r"memoranda\[tokens\]"):
         exact_counter()
     monkeypatch.undo()
     assert default_counter() is not estimate_tokens

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.conversation.memory import ConversationMemory
-from recollect.conversation.transfer import export_conversation, import_conversation, to_markdown
-from recollect.errors import Incompatible, InvalidInput
-from recollect.messages.calls import ToolCallMsg
-from recollect.messages.message import Message
+from memoranda.conversation.memory import ConversationMemory
+from memoranda.conversation.transfer import export_conversation, import_conversation, to_markdown
+from memoranda.errors import Incompatible, InvalidInput
+from memoranda.messages.calls import ToolCallMsg
+from memoranda.messages.message import Message
 
 WHEN = "2024-05-08T13:00:00+00:00"
 CALL = ToolCallMsg("a", "a", "function", "weather", '{"city": "Rome"}')

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.conversation.memory import ConversationMemory
-from recollect.messages.message import Message
+from memoranda.conversation.memory import ConversationMemory
+from memoranda.messages.message import Message
 
 
 class Halving(ConversationMemory):

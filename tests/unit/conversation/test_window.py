@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.conversation.log import ListLog
-from recollect.conversation.memory import ConversationMemory
-from recollect.conversation.tokens import message_tokens
-from recollect.errors import InvalidInput
-from recollect.messages.calls import ToolCallMsg
-from recollect.messages.message import Message
-from recollect.messages.openai import format_for_openai
+from memoranda.conversation.log import ListLog
+from memoranda.conversation.memory import ConversationMemory
+from memoranda.conversation.tokens import message_tokens
+from memoranda.errors import InvalidInput
+from memoranda.messages.calls import ToolCallMsg
+from memoranda.messages.message import Message
+from memoranda.messages.openai import format_for_openai
 
 
 def by_words(text: str) -> int:

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from recollect.embedding.base import EmbedderIdentity, Kind
-from recollect.embedding.cache import CachedEmbedder, CacheStatistics
-from recollect.embedding.static import StaticEmbedder
-from recollect.errors import InvalidInput, Unavailable
-from recollect.types import FloatArray
+from memoranda.embedding.base import EmbedderIdentity, Kind
+from memoranda.embedding.cache import CachedEmbedder, CacheStatistics
+from memoranda.embedding.static import StaticEmbedder
+from memoranda.errors import InvalidInput, Unavailable
+from memoranda.types import FloatArray
 
 
 class Recorded:

@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.embedding.base import Embedder
-from recollect.embedding.model import EmbeddingModel
-from recollect.embedding.static import StaticEmbedder
-from recollect.errors import InvalidInput, InvalidType
+from memoranda.embedding.base import Embedder
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.embedding.static import StaticEmbedder
+from memoranda.errors import InvalidInput, InvalidType
 
 
 @pytest.fixture(autouse=True)
 def _empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path))
+    monkeypatch.setenv("MEMORANDA_HOME", str(tmp_path))
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
 def test_minilm_says_how_to_add_it(name: str) -> None:
-    with pytest.raises(InvalidInput, match="recollect models add all-MiniLM-L6-v2"):
+    with pytest.raises(InvalidInput, match="memoranda models add all-MiniLM-L6-v2"):
         EmbeddingModel(name)
 
 

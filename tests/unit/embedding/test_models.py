@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recollect.embedding import models, sources
-from recollect.embedding.model import EmbeddingModel
-from recollect.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
-from recollect.neural.wordpiece import WordPiece
+from memoranda.embedding import models, sources
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
+from memoranda.neural.wordpiece import WordPiece
 from tests.unit.embedding.bert import PLACES, forward, make_weights, safetensors, write_folder
 
 TEXTS = ["The cat sat on the mat.", "a dog", "Running dogs?", "cat, " * 30]
@@ -20,7 +20,7 @@ TEXTS = ["The cat sat on the mat.", "a dog", "Running dogs?", "cat, " * 30]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RECOLLECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MEMORANDA_HOME", str(tmp_path / "home"))
     return tmp_path / "home" / "models"
 
 
@@ -195,20 +195,20 @@ def test_the_hub_without_its_package_names_the_extra() -> None:
     try:
         import huggingface_hub  # noqa: F401
     except ImportError:
-        with pytest.raises(MissingExtra, match=r"recollect\[hub\]"):
+        with pytest.raises(MissingExtra, match=r"memoranda\[hub\]"):
             models.add("hub:someone/some-model")
     else:
         pytest.skip("huggingface_hub is installed")
 
 
 def test_the_files_that_come_with_the_package_are_the_pinned_ones() -> None:
-    import recollect_models
-    import recollect_reranker
+    import memoranda_models
+    import memoranda_reranker
 
-    for package in (recollect_models, recollect_reranker):
+    for package in (memoranda_models, memoranda_reranker):
         for name, sha256 in package.SHA256.items():
             file = package.path(name)
-            inside = recollect_models.unpacked(file) if file.suffix == ".packed" else file.read_bytes()
+            inside = memoranda_models.unpacked(file) if file.suffix == ".packed" else file.read_bytes()
             assert hashlib.sha256(inside).hexdigest() == sha256
     with pytest.raises(KeyError, match=r"vocab\.txt"):
-        recollect_models.path("nope")
+        memoranda_models.path("nope")

@@ -6,13 +6,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import memoranda_models
 import numpy as np
 import pytest
-import recollect_models
 
-from recollect.embedding.local import default_spec
-from recollect.embedding.onnx import OnnxEmbedder
-from recollect.errors import Incompatible, InvalidInput, InvalidType, Unavailable
+from memoranda.embedding.local import default_spec
+from memoranda.embedding.onnx import OnnxEmbedder
+from memoranda.errors import Incompatible, InvalidInput, InvalidType, Unavailable
 
 MIXED = ["cat", "The cat sat on the mat. " * 300, "Zürich, 日本 🙂", "my phone number is 555-0100", "a " * 40, "cat"]
 
@@ -101,7 +101,7 @@ def test_the_identity_is_known_without_the_model_file(tmp_path: Path) -> None:
 def test_a_damaged_model_file_is_a_clear_error(tmp_path: Path, name: str, size: int) -> None:
     whole = default_spec().model
     damaged = tmp_path / name
-    content = whole.read_bytes() if damaged.suffix == whole.suffix else recollect_models.unpacked(whole)
+    content = whole.read_bytes() if damaged.suffix == whole.suffix else memoranda_models.unpacked(whole)
     damaged.write_bytes(content[:size])
     embedder = OnnxEmbedder(dataclasses.replace(default_spec(), model=damaged))
     with pytest.raises(Incompatible, match=r"damaged\.onnx.*install it again"):
@@ -128,7 +128,7 @@ def test_a_gpu_that_is_not_there_says_what_to_install() -> None:
 
 def test_naming_a_model_loads_nothing_heavy() -> None:
     script = (
-        "import sys; from recollect.embedding.model import EmbeddingModel; assert 'numpy' not in sys.modules; "
+        "import sys; from memoranda.embedding.model import EmbeddingModel; assert 'numpy' not in sys.modules; "
         "EmbeddingModel().identity; assert 'onnxruntime' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("openai")
 
-from recollect.embedding.model import EmbeddingModel
-from recollect.embedding.remote import OpenAIEmbedder
-from recollect.embedding.static import StaticEmbedder
-from recollect.errors import Incompatible, InvalidInput, Unavailable
-from recollect.testing.embedder import EmbedderContract
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.embedding.remote import OpenAIEmbedder
+from memoranda.embedding.static import StaticEmbedder
+from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.testing.embedder import EmbedderContract
 
 
 def vector(text: str, size: int = 8) -> list[float]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.embedding.model import EmbeddingModel
-from recollect.errors import InvalidInput, MissingExtra, Unavailable
-from recollect.neural.wordpiece import WordPiece
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.errors import InvalidInput, MissingExtra, Unavailable
+from memoranda.neural.wordpiece import WordPiece
 from tests.unit.embedding.bert import HIDDEN, forward, make_weights, write_folder
 
 INSTALLED = find_spec("sentence_transformers") is not None
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(INSTALLED, reason="sentence-transformers is installed")
 def test_without_the_library_the_extra_is_named() -> None:
-    with pytest.raises(MissingExtra, match=r"recollect\[sentence-transformers\]"):
+    with pytest.raises(MissingExtra, match=r"memoranda\[sentence-transformers\]"):
         EmbeddingModel("sentence-transformers:all-mpnet-base-v2")
 
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
+import memoranda_models
 import numpy as np
 import pytest
-import recollect_models
 
-from recollect.embedding.static import StaticEmbedder
-from recollect.errors import InvalidInput
-from recollect.neural.wordpiece import WordPiece
+from memoranda.embedding.static import StaticEmbedder
+from memoranda.errors import InvalidInput
+from memoranda.neural.wordpiece import WordPiece
 
 TEXTS = ["Mia adopted a puppy named Rex.", "The train to Bern leaves at nine.", "Interest rates rose again."]
 
@@ -17,9 +17,9 @@ def embedder() -> StaticEmbedder:
 
 
 def test_a_text_is_the_mean_of_its_pieces(embedder: StaticEmbedder) -> None:
-    rows = np.load(recollect_models.path("potion-base-8M.npy")).astype(np.float64)
-    rows *= np.load(recollect_models.path("potion-base-8M.scale.npy"))[:, None]
-    ids = WordPiece(recollect_models.path("vocab.txt")).ids(TEXTS[0])
+    rows = np.load(memoranda_models.path("potion-base-8M.npy")).astype(np.float64)
+    rows *= np.load(memoranda_models.path("potion-base-8M.scale.npy"))[:, None]
+    ids = WordPiece(memoranda_models.path("vocab.txt")).ids(TEXTS[0])
     expected = rows[ids].mean(axis=0)
     expected /= np.linalg.norm(expected)
     np.testing.assert_allclose(embedder.embed([TEXTS[0]], kind="passage")[0], expected, atol=1e-6)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from recollect.extraction.base import Candidate, Claim, Saying, Verdict
-from recollect.extraction.rules import extract
-from recollect.messages.message import Message
+from memoranda.extraction.base import Candidate, Claim, Saying, Verdict
+from memoranda.extraction.rules import extract
+from memoranda.messages.message import Message
 
 WEDNESDAY = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)
 

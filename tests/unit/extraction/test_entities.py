@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.extraction.entities import find_entities
+from memoranda.extraction.entities import find_entities
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.context.base import close_mark, open_mark
-from recollect.extraction.base import Candidate, Verdict
-from recollect.extraction.gate import holds_secret
-from recollect.extraction.rules import candidates, extract
-from recollect.reconcile.known import KnownTexts
+from memoranda.context.base import close_mark, open_mark
+from memoranda.extraction.base import Candidate, Verdict
+from memoranda.extraction.gate import holds_secret
+from memoranda.extraction.rules import candidates, extract
+from memoranda.reconcile.known import KnownTexts
 from tests.unit.extraction.sayings import one, said
 
 

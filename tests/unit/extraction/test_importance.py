@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.extraction.base import Candidate
-from recollect.extraction.rules import candidates, extract, importance_of
-from recollect.reconcile.known import KnownTexts
+from memoranda.extraction.base import Candidate
+from memoranda.extraction.rules import candidates, extract, importance_of
+from memoranda.reconcile.known import KnownTexts
 from tests.unit.extraction.sayings import WEDNESDAY, one, said
 
 

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from recollect.errors import ExtractionFailed, Unavailable
-from recollect.extraction.base import Candidate, Verdict
-from recollect.extraction.llm import find_quote, refine
-from recollect.extraction.rules import extract
-from recollect.llm.scripted import ScriptedLLM
-from recollect.reconcile.known import KnownTexts
-from recollect.types import MemoryType
+from memoranda.errors import ExtractionFailed, Unavailable
+from memoranda.extraction.base import Candidate, Verdict
+from memoranda.extraction.llm import find_quote, refine
+from memoranda.extraction.rules import extract
+from memoranda.llm.scripted import ScriptedLLM
+from memoranda.reconcile.known import KnownTexts
+from memoranda.types import MemoryType
 from tests.unit.extraction.sayings import said
 
 TEXT = "Hey! We adopted Max two weeks ago, he’s a beagle."

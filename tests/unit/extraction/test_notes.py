@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
-from recollect.extraction.base import Candidate
-from recollect.extraction.notes import claims_in, notes_of
+from memoranda.extraction.base import Candidate
+from memoranda.extraction.notes import claims_in, notes_of
 from tests.unit.extraction.sayings import one
 
 

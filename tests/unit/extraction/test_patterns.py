@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.extraction import patterns
-from recollect.extraction.patterns import patterns_for
+from memoranda.extraction import patterns
+from memoranda.extraction.patterns import patterns_for
 
 _ROW = (
     "I I'm my we and but , . been born in on Lisbon Acme from live lived living to work at as a teacher nurse "

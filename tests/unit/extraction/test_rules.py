@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from recollect.extraction.base import Candidate
-from recollect.extraction.rules import candidates, extract
-from recollect.messages.message import Message
-from recollect.types import MemoryType
+from memoranda.extraction.base import Candidate
+from memoranda.extraction.rules import candidates, extract
+from memoranda.messages.message import Message
+from memoranda.types import MemoryType
 from tests.unit.extraction.sayings import WEDNESDAY, one, said
 
 

@@ -6,8 +6,8 @@ from math import inf
 
 import numpy as np
 
-from recollect.storage.base import IndexRow, PartitionKey
-from recollect.testing.index import unit_rows
+from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.testing.index import unit_rows
 
 DIMENSION = 8
 ANNA = PartitionKey("default", "anna")

@@ -13,17 +13,17 @@ import pytest
 import qdrant_edge as edge
 from qdrant_client import QdrantClient
 
-from recollect import Closed, InvalidInput, MemoryManager, Unavailable
-from recollect.index.base import VectorEngine
-from recollect.index.collection import CollectionIndex
-from recollect.index.partitions import Partitions
-from recollect.index.qdrant import open_qdrant
-from recollect.index.qdrant_edge import QdrantEdge
-from recollect.index.qdrant_server import QdrantServer
-from recollect.testing.fakes import MemoryIndexSource
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.testing.index import unit_rows
-from recollect.types import FloatArray, IntArray
+from memoranda import Closed, InvalidInput, MemoryManager, Unavailable
+from memoranda.index.base import VectorEngine
+from memoranda.index.collection import CollectionIndex
+from memoranda.index.partitions import Partitions
+from memoranda.index.qdrant import open_qdrant
+from memoranda.index.qdrant_edge import QdrantEdge
+from memoranda.index.qdrant_server import QdrantServer
+from memoranda.testing.fakes import MemoryIndexSource
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.index import unit_rows
+from memoranda.types import FloatArray, IntArray
 from tests.unit.index.samples import ANNA, DIMENSION, row
 
 like_a_server = pytest.mark.filterwarnings("ignore:Local mode performs exact", "ignore:Payload indexes have no effect")
@@ -158,7 +158,7 @@ def test_clearing_the_partitions_empties_the_engine(engine: VectorEngine) -> Non
 
 
 def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.index.qdrant_edge._OPEN_AT_ONCE", 2)
+    monkeypatch.setattr("memoranda.index.qdrant_edge._OPEN_AT_ONCE", 2)
     engine = QdrantEdge(tmp_path)
     vectors = unit_rows(np.random.default_rng(3), 4)
     indexes = [engine.open("s", f"user {n}", 16) for n in range(4)]

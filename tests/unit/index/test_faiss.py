@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.errors import Incompatible, InvalidInput, NotFound, Unavailable
-from recollect.index.base import VectorIndex
-from recollect.index.faiss import FAISSIndex
-from recollect.testing.index import ExactIndex, IndexContract, unit_rows
-from recollect.types import FloatArray, IntArray
+from memoranda.errors import Incompatible, InvalidInput, NotFound, Unavailable
+from memoranda.index.base import VectorIndex
+from memoranda.index.faiss import FAISSIndex
+from memoranda.testing.index import ExactIndex, IndexContract, unit_rows
+from memoranda.types import FloatArray, IntArray
 
 
 class TestExactSearch(IndexContract):
@@ -241,6 +241,6 @@ def test_a_removed_vector_is_in_no_file(tmp_path: Path) -> None:
 
 
 def test_importing_and_constructing_load_no_faiss() -> None:
-    code = "import sys, recollect.index.faiss as f; f.FAISSIndex(3); print('faiss' in sys.modules)"
+    code = "import sys, memoranda.index.faiss as f; f.FAISSIndex(3); print('faiss' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -6,8 +6,8 @@ from math import log
 import numpy as np
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.index.lexical import K1, B, Postings
+from memoranda.errors import InvalidInput
+from memoranda.index.lexical import K1, B, Postings
 
 VOCABULARY = [f"w{number}" for number in range(60)]
 

@@ -5,9 +5,9 @@ from math import inf
 import numpy as np
 import pytest
 
-from recollect.errors import Incompatible
-from recollect.index.partition import UNNAMED, Partition
-from recollect.storage.base import IndexRow
+from memoranda.errors import Incompatible
+from memoranda.index.partition import UNNAMED, Partition
+from memoranda.storage.base import IndexRow
 from tests.unit.index.samples import ANNA, DIMENSION, random_row, row
 
 

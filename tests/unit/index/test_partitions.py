@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.errors import Unavailable
-from recollect.index.partition import Partition
-from recollect.index.partitions import Partitions
-from recollect.storage.base import IndexRow, PartitionKey
-from recollect.testing.fakes import MemoryIndexSource
-from recollect.testing.index import unit_rows
-from recollect.types import ANY, IntArray
+from memoranda.errors import Unavailable
+from memoranda.index.partition import Partition
+from memoranda.index.partitions import Partitions
+from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.testing.fakes import MemoryIndexSource
+from memoranda.testing.index import unit_rows
+from memoranda.types import ANY, IntArray
 from tests.unit.index.samples import ANNA, BEN, DIMENSION, random_row, row
 
 EVERYBODY = PartitionKey("default", ANY)
@@ -232,7 +232,7 @@ def test_clearing_leaves_no_file_and_nothing_in_memory(tmp_path: Path) -> None:
     assert (len(partitions), partitions.nbytes) == (0, 0)
     assert len(partitions.get(ANNA, 1)) == 200
     partitions.close()
-    assert "recollect-graph" not in {thread.name for thread in threading.enumerate()}
+    assert "memoranda-graph" not in {thread.name for thread in threading.enumerate()}
 
 
 class FailingOnce(MemoryIndexSource):
@@ -291,8 +291,8 @@ def test_a_search_never_sees_half_a_change() -> None:
 
 def test_nothing_heavy_is_loaded_before_the_first_get() -> None:
     code = (
-        "import sys; from recollect.index.partitions import Partitions; "
-        "from recollect.testing.fakes import MemoryIndexSource; "
+        "import sys; from memoranda.index.partitions import Partitions; "
+        "from memoranda.testing.fakes import MemoryIndexSource; "
         "Partitions(MemoryIndexSource(), store_id='one', path='nowhere'); print('faiss' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

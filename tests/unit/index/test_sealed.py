@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.errors import Incompatible, Unavailable
-from recollect.index.faiss import FAISSIndex
-from recollect.testing.index import unit_rows
+from memoranda.errors import Incompatible, Unavailable
+from memoranda.index.faiss import FAISSIndex
+from memoranda.testing.index import unit_rows
 
 
 @pytest.fixture(params=["exact", "graph"])

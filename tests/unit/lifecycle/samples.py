@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from recollect.lifecycle.base import Subject, UpkeepSettings
-from recollect.types import Memory, MemoryType
+from memoranda.lifecycle.base import Subject, UpkeepSettings
+from memoranda.types import Memory, MemoryType
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SETTINGS = UpkeepSettings()

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from recollect.lifecycle.archive import faded, outlived
-from recollect.lifecycle.decay import faded_importance, protection
-from recollect.types import MemoryType
+from memoranda.lifecycle.archive import faded, outlived
+from memoranda.lifecycle.decay import faded_importance, protection
+from memoranda.types import MemoryType
 from tests.unit.lifecycle.samples import NOW, SETTINGS, subject
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from recollect.lifecycle.base import UpkeepSettings
-from recollect.lifecycle.consolidate import clusters, word_vectors
-from recollect.lifecycle.erase import with_descendants
-from recollect.lifecycle.reflect import PERIOD, finished_periods, period_of
-from recollect.lifecycle.summaries import THROUGH, finished_sessions
-from recollect.storage.base import Derivation
-from recollect.types import MemoryType
+from memoranda.lifecycle.base import UpkeepSettings
+from memoranda.lifecycle.consolidate import clusters, word_vectors
+from memoranda.lifecycle.erase import with_descendants
+from memoranda.lifecycle.reflect import PERIOD, finished_periods, period_of
+from memoranda.lifecycle.summaries import THROUGH, finished_sessions
+from memoranda.storage.base import Derivation
+from memoranda.types import MemoryType
 from tests.unit.lifecycle.samples import NOW, SETTINGS, Subject, subject, turn
 
 FEW = UpkeepSettings(session_least=3, period_least=3)

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from recollect.lifecycle.duplicates import repeats
-from recollect.reconcile.duplicates import fingerprint, says_the_same
-from recollect.types import Memory, MemoryType
+from memoranda.lifecycle.duplicates import repeats
+from memoranda.reconcile.duplicates import fingerprint, says_the_same
+from memoranda.types import Memory, MemoryType
 from tests.unit.lifecycle.samples import NOW, SETTINGS, Subject, subject, turn
 
 

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.lifecycle.base import UpkeepSettings
-from recollect.lifecycle.prune import beyond_window, expired
-from recollect.types import MemoryType
+from memoranda.errors import InvalidInput
+from memoranda.lifecycle.base import UpkeepSettings
+from memoranda.lifecycle.prune import beyond_window, expired
+from memoranda.types import MemoryType
 from tests.unit.lifecycle.samples import NOW, SETTINGS, subject
 
 

@@ -8,16 +8,16 @@ from typing import cast
 
 import pytest
 
-from recollect import MemoryManager, Outcomes
-from recollect.errors import ExtractionFailed, NotFound
-from recollect.extraction.llm import refine
-from recollect.extraction.rules import extract
-from recollect.llm.base import CountingLLM
-from recollect.llm.gguf import GGUFLLM
-from recollect.messages.message import Message
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import MemoryManager, Outcomes
+from memoranda.errors import ExtractionFailed, NotFound
+from memoranda.extraction.llm import refine
+from memoranda.extraction.rules import extract
+from memoranda.llm.base import CountingLLM
+from memoranda.llm.gguf import GGUFLLM
+from memoranda.messages.message import Message
+from memoranda.testing.hash_embedder import HashEmbedder
 
-MODEL = Path(sys.prefix) / "share" / "recollect-tests" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+MODEL = Path(sys.prefix) / "share" / "memoranda-tests" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_it_completes_and_counts_and_says_the_same_again(llm: GGUFLLM) -> None:
 
 
 def test_an_answer_that_is_cut_off_fails_with_its_text(llm: GGUFLLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.extraction.llm.MAX_TOKENS", 8)  # too few for a whole answer: it must fail, cleanly
+    monkeypatch.setattr("memoranda.extraction.llm.MAX_TOKENS", 8)  # too few for a whole answer: it must fail, cleanly
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     with pytest.raises(ExtractionFailed) as failure:
         refine(extract([Message("user", text, name="Ana")]), llm)
@@ -48,7 +48,7 @@ def test_an_answer_that_is_cut_off_fails_with_its_text(llm: GGUFLLM, monkeypatch
 def test_remembering_with_it_keeps_what_was_said_and_only_facts_with_evidence(
     llm: GGUFLLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.extraction.llm.MAX_TOKENS", 96)
+    monkeypatch.setattr("memoranda.extraction.llm.MAX_TOKENS", 96)
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16), llm=llm) as manager:
         try:

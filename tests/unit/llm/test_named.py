@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import registry
-from recollect.errors import InvalidInput, MissingExtra, NotFound
-from recollect.llm.named import open_llm
+from memoranda import registry
+from memoranda.errors import InvalidInput, MissingExtra, NotFound
+from memoranda.llm.named import open_llm
 
 
 def test_a_script_is_a_model_by_name(tmp_path: Path) -> None:
@@ -43,9 +43,9 @@ def test_an_endpoint_is_asked_for_the_model_after_the_colon(
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_missing_extra_prints_its_line(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, f"recollect.llm.{provider}", raising=False)
+    monkeypatch.delitem(sys.modules, f"memoranda.llm.{provider}", raising=False)
     monkeypatch.setitem(sys.modules, provider, None)
-    with pytest.raises(MissingExtra, match=rf"pip install \"recollect\[{provider}\]\""):
+    with pytest.raises(MissingExtra, match=rf"pip install \"memoranda\[{provider}\]\""):
         open_llm(f"{provider}:some-model")
 
 

@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
-from recollect.errors import InvalidInput, Unavailable
-from recollect.llm.anthropic import AnthropicLLM
-from recollect.llm.base import LLM, CountingLLM
-from recollect.llm.metered import Metered
-from recollect.llm.openai import OpenAILLM
-from recollect.llm.retrying import Retries
+from memoranda.errors import InvalidInput, Unavailable
+from memoranda.llm.anthropic import AnthropicLLM
+from memoranda.llm.base import LLM, CountingLLM
+from memoranda.llm.metered import Metered
+from memoranda.llm.openai import OpenAILLM
+from memoranda.llm.retrying import Retries
 from tests.unit.llm.endpoint import Endpoint, running
 
 Remote: TypeAlias = OpenAILLM | AnthropicLLM

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from recollect.errors import InvalidInput, Unavailable
-from recollect.llm.retrying import Retries, with_retries
+from memoranda.errors import InvalidInput, Unavailable
+from memoranda.llm.retrying import Retries, with_retries
 
 
 def test_waits_double_up_to_the_longest_and_only_a_random_share_is_waited() -> None:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import Unavailable
-from recollect.llm.base import LLM
-from recollect.llm.scripted import ScriptedLLM
+from memoranda.errors import Unavailable
+from memoranda.llm.base import LLM
+from memoranda.llm.scripted import ScriptedLLM
 
 
 def test_it_answers_in_order_and_keeps_the_prompts() -> None:

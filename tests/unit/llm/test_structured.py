@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import ExtractionFailed, InvalidInput
-from recollect.llm.metered import Metered
-from recollect.llm.scripted import ScriptedLLM
-from recollect.llm.structured import a_list, a_number, a_text, an_object, ask, json_in
-from recollect.types import JSON
+from memoranda.errors import ExtractionFailed, InvalidInput
+from memoranda.llm.metered import Metered
+from memoranda.llm.scripted import ScriptedLLM
+from memoranda.llm.structured import a_list, a_number, a_text, an_object, ask, json_in
+from memoranda.types import JSON
 
 
 def read(answer: JSON) -> str:

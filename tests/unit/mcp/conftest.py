@@ -8,9 +8,9 @@ from typing import Protocol
 import pytest
 
 from mcp import Client
-from recollect.aio import MemoryManager
-from recollect.mcp import Whose, create_server
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.aio import MemoryManager
+from memoranda.mcp import Whose, create_server
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 class Connect(Protocol):

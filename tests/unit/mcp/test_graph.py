@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.aio import MemoryManager
-from recollect.mcp import Whose
-from recollect.mcp.graph import Entity, KnowledgeGraph
-from recollect.mcp.graph_tools import GRAPH_URI
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.aio import MemoryManager
+from memoranda.mcp import Whose
+from memoranda.mcp.graph import Entity, KnowledgeGraph
+from memoranda.mcp.graph_tools import GRAPH_URI
+from memoranda.testing.hash_embedder import HashEmbedder
 from tests.mcp.graph_calls import Model, random_calls
 from tests.unit.mcp.conftest import Connect
 

@@ -8,11 +8,11 @@ from anthropic.types import Message as AnthropicMessage
 from anthropic.types import TextBlock, ToolUseBlock
 from pydantic import ValidationError
 
-from recollect.errors import InvalidInput
-from recollect.messages.anthropic import format_for_anthropic, from_anthropic, system_text
-from recollect.messages.calls import ToolCallMsg
-from recollect.messages.message import Message
-from recollect.messages.openai import format_for_openai
+from memoranda.errors import InvalidInput
+from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
+from memoranda.messages.calls import ToolCallMsg
+from memoranda.messages.message import Message
+from memoranda.messages.openai import format_for_openai
 from tests.unit.messages.vendors import accepted_by_anthropic, accepted_by_openai
 
 JPEG = b"\xff\xd8\xff\xe0" + b"\0" * 8

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.messages.calls import AgentCallMsg, ToolCallMsg
-from recollect.messages.content import MessageContent
+from memoranda.errors import InvalidInput
+from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
+from memoranda.messages.content import MessageContent
 
 
 def call(**changes: str) -> ToolCallMsg:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.messages import images
+from memoranda.errors import InvalidInput
+from memoranda.messages import images
 
 PICTURES = {
     "image/png": b"\x89PNG\r\n\x1a\n" + b"\0" * 8,

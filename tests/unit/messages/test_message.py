@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput, InvalidType
-from recollect.messages.calls import AgentCallMsg, ToolCallMsg
-from recollect.messages.content import MessageContent
-from recollect.messages.message import ROLES, Message, as_message
+from memoranda.errors import InvalidInput, InvalidType
+from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
+from memoranda.messages.content import MessageContent
+from memoranda.messages.message import ROLES, Message, as_message
 
 SEARCH = ToolCallMsg(id="call_1", call_id="call_1", type="function", name="search", arguments='{"q": "tea"}')
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8

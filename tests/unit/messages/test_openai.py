@@ -7,10 +7,10 @@ import pytest
 from openai.types.chat import ChatCompletionMessage
 from pydantic import ValidationError
 
-from recollect.errors import InvalidInput
-from recollect.messages.calls import AgentCallMsg, ToolCallMsg
-from recollect.messages.message import Message
-from recollect.messages.openai import format_for_openai, from_openai
+from memoranda.errors import InvalidInput
+from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
+from memoranda.messages.message import Message
+from memoranda.messages.openai import format_for_openai, from_openai
 from tests.unit.messages.vendors import accepted_by_openai
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8

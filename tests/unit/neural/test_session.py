@@ -5,14 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import recollect_models
+import memoranda_models
 
 
 def test_opening_a_model_writes_nothing_and_sends_nothing(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from recollect.neural.session import open_session
-open_session(Path({str(recollect_models.path("e5-small-v2.onnx"))!r}))
+from memoranda.neural.session import open_session
+open_session(Path({str(memoranda_models.path("e5-small-v2.onnx"))!r}))
 """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     environment.pop("ORT_DISABLE_TELEMETRY", None)

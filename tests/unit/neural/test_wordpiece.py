@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import time
 
+import memoranda_models
 import pytest
-import recollect_models
 
-from recollect.neural.wordpiece import WordPiece
+from memoranda.neural.wordpiece import WordPiece
 
 
 @pytest.fixture(scope="module")
 def tokens() -> WordPiece:
-    return WordPiece(recollect_models.path("vocab.txt"))
+    return WordPiece(memoranda_models.path("vocab.txt"))
 
 
 # The ids are those of the reference tokeniser for this vocabulary.

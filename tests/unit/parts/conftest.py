@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.manager import MemoryManager
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.manager import MemoryManager
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 class Ticking:

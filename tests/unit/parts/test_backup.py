@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Conflict, Incompatible, MemoryConfig, MemoryManager, NotFound, Unavailable
-from recollect.parts.transfer import restore
-from recollect.storage.backup import inspect
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import Conflict, Incompatible, MemoryConfig, MemoryManager, NotFound, Unavailable
+from memoranda.parts.transfer import restore
+from memoranda.storage.backup import inspect
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_a_killed_backup_leaves_no_file_under_its_name(tmp_path: Path) -> None:
     with MemoryManager(_config(tmp_path / "m.db"), embedder=HashEmbedder(32)) as manager:
         manager.add_memories([f"fact {n}" for n in range(2000)])
     program = (
-        "import os; from recollect import MemoryManager; from recollect.testing.hash_embedder import HashEmbedder\n"
+        "import os; from memoranda import MemoryManager; from memoranda.testing.hash_embedder import HashEmbedder\n"
         f"m = MemoryManager('sqlite:///{tmp_path}/m.db', embedder=HashEmbedder(32))\n"
         f"m.backup('{tmp_path}/b.db', progress=lambda done, total: os._exit(9))"
     )

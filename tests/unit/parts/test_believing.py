@@ -14,10 +14,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from recollect import Memory, MemoryManager, Message
-from recollect.storage.base import Supersede
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import Scope
+from memoranda import Memory, MemoryManager, Message
+from memoranda.storage.base import Supersede
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import Scope
 from tests.unit.parts.clocks import ManualClock
 
 SAID = datetime(2026, 3, 4, 9, tzinfo=UTC)

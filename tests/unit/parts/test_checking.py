@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Incompatible, MemoryManager
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import Incompatible, MemoryManager
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.parts.chunks import split
+from memoranda.parts.chunks import split
 
 GUIDE = """Intro before any heading.
 

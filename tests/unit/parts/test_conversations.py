@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Closed, ConversationMemory, Incompatible, InvalidInput, MemoryManager, Message
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import Closed, ConversationMemory, Incompatible, InvalidInput, MemoryManager, Message
+from memoranda.testing.hash_embedder import HashEmbedder
 
 Open = Callable[..., MemoryManager]
 

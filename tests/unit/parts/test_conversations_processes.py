@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from recollect import MemoryConfig, MemoryManager, Message
-from recollect.storage.sqlite import SQLiteStore
+from memoranda import MemoryConfig, MemoryManager, Message
+from memoranda.storage.sqlite import SQLiteStore
 
 # Says "<name>-<n>" for n from a start, and prints each once `add_message` has returned.
 TALKER = """
 import sys
-from recollect import MemoryConfig, MemoryManager, Message
+from memoranda import MemoryConfig, MemoryManager, Message
 
 url, name, start, count, keep = sys.argv[1:]
 config = MemoryConfig(db_url=url, enable_vector_search=False)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import InvalidInput, InvalidType
-from recollect.manager import MemoryManager, create_session
-from recollect.redaction import Redactor
-from recollect.settings import MemoryConfig
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.errors import InvalidInput, InvalidType
+from memoranda.manager import MemoryManager, create_session
+from memoranda.redaction import Redactor
+from memoranda.settings import MemoryConfig
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 def open_manager(folder: Path, **settings: object) -> MemoryManager:

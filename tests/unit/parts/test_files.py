@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import InvalidInput, NotFound
-from recollect.manager import MemoryManager, create_session
-from recollect.settings import MemoryConfig
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.manager import MemoryManager, create_session
+from memoranda.settings import MemoryConfig
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 def other(tmp_path: Path, **settings: object) -> MemoryManager:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect import ANY, InvalidInput, MemoryManager, Message, NotFound
-from recollect.lifecycle.base import POLICIES, UpkeepSettings
-from recollect.parts.forgetting import ForgetReceipt, Forgetting
-from recollect.storage import erasure
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound
+from memoranda.lifecycle.base import POLICIES, UpkeepSettings
+from memoranda.parts.forgetting import ForgetReceipt, Forgetting
+from memoranda.storage import erasure
+from memoranda.testing.hash_embedder import HashEmbedder
 from tests.crash.children import Child
 from tests.unit.parts.clocks import ManualClock
 

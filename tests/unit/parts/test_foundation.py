@@ -10,7 +10,7 @@ from threading import Barrier
 
 import pytest
 
-from recollect import Closed, InvalidInput, MemoryManager, parts
+from memoranda import Closed, InvalidInput, MemoryManager, parts
 
 _TOO_HEAVY = (
     "alembic",
@@ -24,7 +24,7 @@ _TOO_HEAVY = (
     "numpy",
     "onnxruntime",
     "pysqlite3",
-    "recollect_models",
+    "memoranda_models",
     "redis",
     "socket",
     "sqlalchemy",
@@ -41,9 +41,9 @@ def loaded_by(program: str) -> set[str]:
 
 
 def test_importing_the_front_door_loads_nothing_that_a_verb_may_never_need() -> None:
-    loaded = loaded_by("from recollect import MemoryManager")
+    loaded = loaded_by("from memoranda import MemoryManager")
     assert loaded.isdisjoint(_TOO_HEAVY)
-    stages = {name.split(".")[1] for name in loaded if name.startswith("recollect.")}
+    stages = {name.split(".")[1] for name in loaded if name.startswith("memoranda.")}
     assert stages == {
         "arguments",
         "conversation",  # its retention policies alone
@@ -56,17 +56,17 @@ def test_importing_the_front_door_loads_nothing_that_a_verb_may_never_need() -> 
         "types",
         "verbs",
     }
-    assert {name for name in loaded if name.startswith("recollect.parts.")} == {"recollect.parts.foundation"}
+    assert {name for name in loaded if name.startswith("memoranda.parts.")} == {"memoranda.parts.foundation"}
 
 
 def test_a_verb_loads_its_own_part_and_no_other(tmp_path: Path) -> None:
     loaded = loaded_by(f"""
-from recollect import MemoryManager
+from memoranda import MemoryManager
 with MemoryManager("sqlite:///{tmp_path}/a.db") as manager:
     manager.list_memories()
 """)
-    assert "recollect.parts.memories" in loaded
-    assert loaded.isdisjoint({f"recollect.parts.{name}" for name in ("conversations", "executions", "knowledge")})
+    assert "memoranda.parts.memories" in loaded
+    assert loaded.isdisjoint({f"memoranda.parts.{name}" for name in ("conversations", "executions", "knowledge")})
     assert loaded.isdisjoint({"faiss", "onnxruntime"})
 
 
@@ -98,10 +98,10 @@ def test_type_checkers_know_the_modules_that_are_loaded_when_named() -> None:
     known = {
         alias.name
         for node in ast.walk(ast.parse(Path(str(parts.__file__)).read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module == "recollect.parts"
+        if isinstance(node, ast.ImportFrom) and node.module == "memoranda.parts"
         for alias in node.names
     }
     for name in known:
-        assert getattr(parts, name).__name__ == f"recollect.parts.{name}"
+        assert getattr(parts, name).__name__ == f"memoranda.parts.{name}"
     with pytest.raises(AttributeError, match="parcels"):
         parts.parcels  # noqa: B018

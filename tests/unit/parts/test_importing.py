@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from recollect import ANY, Incompatible, Memory, MemoryManager, NotFound, create_session
-from recollect.settings import MemoryConfig
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import ANY, Incompatible, Memory, MemoryManager, NotFound, create_session
+from memoranda.settings import MemoryConfig
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 def _open(path: Path, tenant: str = "default") -> MemoryManager:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.manager import MemoryManager, create_session
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.manager import MemoryManager, create_session
+from memoranda.testing.hash_embedder import HashEmbedder
 from tests.unit.session.confusable import names
 
 several = st.lists(names, min_size=2, max_size=5, unique=True)

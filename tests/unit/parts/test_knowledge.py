@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from recollect.arguments import SHARED_USER
-from recollect.embedding.base import Kind
-from recollect.errors import InvalidInput, InvalidType, NotFound
-from recollect.manager import MemoryManager
-from recollect.parts.knowledge import Document
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import ANY, FloatArray, MemoryType
+from memoranda.arguments import SHARED_USER
+from memoranda.embedding.base import Kind
+from memoranda.errors import InvalidInput, InvalidType, NotFound
+from memoranda.manager import MemoryManager
+from memoranda.parts.knowledge import Document
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import ANY, FloatArray, MemoryType
 
 GUIDE = "# Brand\nOur colour is teal.\n\n## Voice\nWe write short sentences."
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import ANY, ExtractionFailed, MemoryManager, MemoryType, Message, Outcome, Unavailable
-from recollect.llm.base import LLM
-from recollect.llm.scripted import ScriptedLLM
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import ANY, ExtractionFailed, MemoryManager, MemoryType, Message, Outcome, Unavailable
+from memoranda.llm.base import LLM
+from memoranda.llm.scripted import ScriptedLLM
+from memoranda.testing.hash_embedder import HashEmbedder
 from tests.unit.parts.clocks import ManualClock
 
 SAID = datetime(2026, 3, 4, 9, tzinfo=UTC)  # a Wednesday

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from recollect import MemoryManager, Message, Outcome
-from recollect.embedding.base import Kind
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import FloatArray
+from memoranda import MemoryManager, Message, Outcome
+from memoranda.embedding.base import Kind
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import FloatArray
 from tests.crash.children import Child
 from tests.crash.writer import tell
 

@@ -4,9 +4,9 @@ import random
 import time
 from pathlib import Path
 
-from recollect.manager import MemoryManager, create_session
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import MemoryType
+from memoranda.manager import MemoryManager, create_session
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import MemoryType
 
 
 def test_everything_is_counted(manager: MemoryManager) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect import ANY, InvalidInput, MemoryManager, MemoryType, Message, aio
-from recollect.lifecycle.base import POLICIES, UpkeepSettings
-from recollect.llm.scripted import ScriptedLLM
-from recollect.parts.keeping import Keeper
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import ANY, InvalidInput, MemoryManager, MemoryType, Message, aio
+from memoranda.lifecycle.base import POLICIES, UpkeepSettings
+from memoranda.llm.scripted import ScriptedLLM
+from memoranda.parts.keeping import Keeper
+from memoranda.testing.hash_embedder import HashEmbedder
 from tests.unit.parts.clocks import ManualClock
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -234,7 +234,7 @@ def test_what_is_derived_is_trusted_no_more_than_its_sources(manager: MemoryMana
 
 
 def test_upkeep_without_a_model_works_by_words(tmp_path: Path, clock: ManualClock) -> None:
-    from recollect import MemoryConfig
+    from memoranda import MemoryConfig
 
     config = MemoryConfig(db_url=f"sqlite:///{tmp_path / 'm.db'}", enable_vector_search=False)
     with MemoryManager(config, clock=clock) as manager:
@@ -275,8 +275,8 @@ def test_only_one_runs_at_a_time_and_a_dead_one_blocks_for_minutes_only(
 
 
 def test_a_memory_changed_meanwhile_is_left_alone(manager: MemoryManager, clock: ManualClock) -> None:
-    from recollect.lifecycle.base import Decision
-    from recollect.parts.keeping import Plan
+    from memoranda.lifecycle.base import Decision
+    from memoranda.parts.keeping import Plan
 
     memory = manager.add_memory("note", importance=0.01)
     manager.pin(memory.id)
@@ -298,7 +298,7 @@ def test_a_schedule_runs_in_the_background_and_ends_with_the_manager(tmp_path: P
     assert manager.health().status == "ok"
     assert memory.id
     manager.close()
-    assert not [thread for thread in threading.enumerate() if thread.name == "recollect-upkeep"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "memoranda-upkeep"]
 
 
 def test_progress_counts_users(manager: MemoryManager) -> None:

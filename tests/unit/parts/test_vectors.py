@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import MemoryManager
-from recollect.embedding.base import Kind
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.types import FloatArray
+from memoranda import MemoryManager
+from memoranda.embedding.base import Kind
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.types import FloatArray
 
 
 class Counting(HashEmbedder):

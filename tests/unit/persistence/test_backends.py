@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.embedding.base import Embedder
-from recollect.embedding.model import EmbeddingModel
-from recollect.errors import Incompatible, InvalidType, Unavailable
-from recollect.persistence.backends import BackendEmbedder, as_embedder
-from recollect.testing.embedder import EmbedderContract
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.embedding.base import Embedder
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.errors import Incompatible, InvalidType, Unavailable
+from memoranda.persistence.backends import BackendEmbedder, as_embedder
+from memoranda.testing.embedder import EmbedderContract
+from memoranda.testing.hash_embedder import HashEmbedder
 
 _HASH = HashEmbedder(48)
 

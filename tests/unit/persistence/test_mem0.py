@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from recollect import InvalidType, MissingExtra, PersistentMemory
-from recollect.persistence.base import Names
-from recollect.persistence.mem0 import Mem0
+from memoranda import InvalidType, MissingExtra, PersistentMemory
+from memoranda.persistence.base import Names
+from memoranda.persistence.mem0 import Mem0
 
 
 class Shelf:
@@ -68,7 +68,7 @@ def test_an_error_of_mem0_is_told() -> None:
 
 
 def test_without_mem0_the_install_line_is_named() -> None:
-    with pytest.raises(MissingExtra, match=r'pip install "recollect\[mem0\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install "memoranda\[mem0\]"'):
         Mem0({}, Names("a", None, None))
     with pytest.raises((MissingExtra, InvalidType)):
         Mem0(5, Names("a", None, None))

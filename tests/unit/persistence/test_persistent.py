@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect import (
+from memoranda import (
     ConversationMemory,
     InvalidInput,
     InvalidType,
@@ -19,7 +19,7 @@ from recollect import (
     PersistentMemory,
     PersistentMemoryBase,
 )
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.testing.hash_embedder import HashEmbedder
 
 TALK = [
     {"role": "user", "content": "My name is Alice"},

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from recollect import InvalidInput, InvalidType, MissingExtra, PersistentMemory
-from recollect.index.qdrant_edge import QdrantEdge
-from recollect.persistence.vector_stores import vector_store
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import InvalidInput, InvalidType, MissingExtra, PersistentMemory
+from memoranda.index.qdrant_edge import QdrantEdge
+from memoranda.persistence.vector_stores import vector_store
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @dataclass
@@ -80,12 +80,12 @@ def test_a_configuration_without_a_provider_is_refused(config: Any) -> None:
 
 
 def test_chroma_not_installed_names_the_install_line() -> None:
-    with pytest.raises(MissingExtra, match=r'pip install "recollect\[chroma\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install "memoranda\[chroma\]"'):
         vector_store("chroma")
 
 
 def test_mem0_not_installed_names_the_install_line() -> None:
-    with pytest.raises(ImportError, match=r'pip install "recollect\[mem0\]"'):
+    with pytest.raises(ImportError, match=r'pip install "memoranda\[mem0\]"'):
         PersistentMemory("a", mem0_config={"version": "v1.1"})
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.reconcile.duplicates import echoes, fingerprint, likeness, says_the_same
+from memoranda.reconcile.duplicates import echoes, fingerprint, likeness, says_the_same
 
 NOW = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)
 

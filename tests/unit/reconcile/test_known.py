@@ -3,9 +3,9 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 
-from recollect.extraction.base import Known, Saying
-from recollect.reconcile.duplicates import Fingerprint, of_saying, says_the_same
-from recollect.reconcile.known import KnownTexts
+from memoranda.extraction.base import Known, Saying
+from memoranda.reconcile.duplicates import Fingerprint, of_saying, says_the_same
+from memoranda.reconcile.known import KnownTexts
 
 NOW = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)
 

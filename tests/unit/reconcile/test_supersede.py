@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from recollect.extraction.base import Claim
-from recollect.reconcile.supersede import Ending, KnownClaim, MadeBy, decide, replay
+from memoranda.extraction.base import Claim
+from memoranda.reconcile.supersede import Ending, KnownClaim, MadeBy, decide, replay
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)

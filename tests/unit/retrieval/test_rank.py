@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from recollect.index.faiss import FAISSIndex
-from recollect.index.lexical import Postings
-from recollect.retrieval.arms import Arm, content_scores, dense_arm, lexical_arm
-from recollect.retrieval.boost import holding_gains, speaker_gains, time_gains
-from recollect.retrieval.field import NO_SESSION, Field, align
-from recollect.retrieval.rank import Evidence, Ranking, as_score, rank
-from recollect.retrieval.talk import dialogue, neighbour_gains, session_gains
-from recollect.types import FloatArray, Window
+from memoranda.index.faiss import FAISSIndex
+from memoranda.index.lexical import Postings
+from memoranda.retrieval.arms import Arm, content_scores, dense_arm, lexical_arm
+from memoranda.retrieval.boost import holding_gains, speaker_gains, time_gains
+from memoranda.retrieval.field import NO_SESSION, Field, align
+from memoranda.retrieval.rank import Evidence, Ranking, as_score, rank
+from memoranda.retrieval.talk import dialogue, neighbour_gains, session_gains
+from memoranda.types import FloatArray, Window
 
 NONE = np.empty(0, dtype=np.int64)
 DAY = 86_400.0

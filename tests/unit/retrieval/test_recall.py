@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import InvalidInput, MemoryConfig, MemoryManager, Message, NotFound
-from recollect.parts import fields
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import InvalidInput, MemoryConfig, MemoryManager, Message, NotFound
+from memoranda.parts import fields
+from memoranda.testing.hash_embedder import HashEmbedder
 
 MONDAY = datetime(2024, 1, 8, 12, tzinfo=UTC)
 ASKED = datetime(2024, 3, 1, 12, tzinfo=UTC)

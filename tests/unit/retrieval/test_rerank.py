@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from recollect.errors import MissingExtra
-from recollect.retrieval.rerank import CrossEncoder, reranked
+from memoranda.errors import MissingExtra
+from memoranda.retrieval.rerank import CrossEncoder, reranked
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def test_nothing_to_read_is_nothing(reranker: CrossEncoder) -> None:
 
 
 def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "recollect_reranker", None)
-    with pytest.raises(MissingExtra, match=r"mode 'best'.*recollect\[best\]"):
+    monkeypatch.setitem(sys.modules, "memoranda_reranker", None)
+    with pytest.raises(MissingExtra, match=r"mode 'best'.*memoranda\[best\]"):
         CrossEncoder()
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.retrieval.speaker import read_speakers
+from memoranda.retrieval.speaker import read_speakers
 
 
 def test_a_name_is_matched_against_who_spoke_and_taken_out_of_the_question() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.retrieval.wanted import wanted_kind
-from recollect.text import A_NAME, A_NUMBER, A_TIME
+from memoranda.retrieval.wanted import wanted_kind
+from memoranda.text import A_NAME, A_NUMBER, A_TIME
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.retrieval.window import read_windows
+from memoranda.retrieval.window import read_windows
 
 NOW = datetime(2024, 1, 12, 15, 30, tzinfo=UTC)  # a Friday
 

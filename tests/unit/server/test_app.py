@@ -27,7 +27,7 @@ class TestWhoComesIn:
         assert refused.status_code == 401
         assert refused.headers["www-authenticate"] == "Bearer"
         assert refused.headers["content-type"] == "application/problem+json"
-        assert refused.json()["type"] == "urn:recollect:Denied"
+        assert refused.json()["type"] == "urn:memoranda:Denied"
 
     def test_a_key_may_do_what_its_scopes_say_and_nothing_else(self, door: Door, key: str) -> None:
         reader, writer = door.key(scopes=("read",)), door.key(scopes=("write",))
@@ -260,22 +260,22 @@ class TestWhatGoesOut:
     def test_metrics_name_routes_and_never_ids(self, door: Door, key: str) -> None:
         door.send("GET", "/v1/memories/123456", key)
         figures = door.send("GET", "/v1/metrics", key).text
-        assert 'recollect_requests_total{method="GET",route="/v1/memories/{memory_id}",status="404"} 1.0' in figures
+        assert 'memoranda_requests_total{method="GET",route="/v1/memories/{memory_id}",status="404"} 1.0' in figures
         assert "123456" not in figures
 
     def test_an_unexpected_error_is_logged_and_not_shown(
         self, door: Door, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        from recollect.aio.manager import MemoryManager
+        from memoranda.aio.manager import MemoryManager
 
         async def broken(self: object) -> object:
-            raise ZeroDivisionError("the secret is rcl.abc.def")
+            raise ZeroDivisionError("the secret is mmr.abc.def")
 
         monkeypatch.setattr(MemoryManager, "get_stats", broken)
-        with caplog.at_level(logging.ERROR, "recollect.server"):
+        with caplog.at_level(logging.ERROR, "memoranda.server"):
             answer = door.send("GET", "/v1/stats", key)
         assert answer.status_code == 500
-        assert answer.json()["type"] == "urn:recollect:Internal"
+        assert answer.json()["type"] == "urn:memoranda:Internal"
         assert "secret" not in answer.text
         assert caplog.records[0].fields["request_id"] == answer.headers["x-request-id"]  # type: ignore[attr-defined]
 
@@ -283,14 +283,14 @@ class TestWhatGoesOut:
 def test_trouble_of_the_store_is_told_without_its_details_and_logged_with_them(
     door: Door, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from recollect.aio.manager import MemoryManager
-    from recollect.errors import Unavailable
+    from memoranda.aio.manager import MemoryManager
+    from memoranda.errors import Unavailable
 
     async def full(self: object) -> object:
         raise Unavailable("no space left in /var/lib/secret-place", retry_after=7)
 
     monkeypatch.setattr(MemoryManager, "get_stats", full)
-    with caplog.at_level(logging.ERROR, "recollect.server"):
+    with caplog.at_level(logging.ERROR, "memoranda.server"):
         answer = door.send("GET", "/v1/stats", key)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "7")
     assert "secret-place" not in answer.text
@@ -301,9 +301,9 @@ def test_trouble_of_the_store_is_told_without_its_details_and_logged_with_them(
 def test_a_log_line_is_json_without_secrets_and_without_what_was_said(
     door: Door, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from recollect.server import logs
+    from memoranda.server import logs
 
-    logger = logging.getLogger("recollect.server")
+    logger = logging.getLogger("memoranda.server")
     before = logger.handlers, logger.propagate, logger.level
     try:
         logs.configure()

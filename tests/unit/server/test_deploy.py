@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.server.config import DEFAULT_PORT, ServerConfig
+from memoranda.server.config import DEFAULT_PORT, ServerConfig
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
@@ -20,7 +20,7 @@ DEPLOY = ROOT / "deploy"
 def unit() -> configparser.ConfigParser:
     parser = configparser.ConfigParser(strict=False, interpolation=None, comment_prefixes=("#",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read(DEPLOY / "recollect.service")
+    parser.read(DEPLOY / "memoranda.service")
     return parser
 
 
@@ -42,8 +42,8 @@ def test_systemd_has_nothing_to_say_of_the_unit(tmp_path: Path) -> None:
     if analyze is None:
         pytest.skip("systemd is not on this machine")
     # It also looks for the program, which is not installed where tests run: another one stands in its place.
-    text = (DEPLOY / "recollect.service").read_text().replace("/opt/recollect/bin/recollect", sys.executable)
-    copy = tmp_path / "recollect.service"
+    text = (DEPLOY / "memoranda.service").read_text().replace("/opt/memoranda/bin/memoranda", sys.executable)
+    copy = tmp_path / "memoranda.service"
     copy.write_text(text)
     assert run(analyze, "verify", str(copy)) == ""
 
@@ -51,7 +51,7 @@ def test_systemd_has_nothing_to_say_of_the_unit(tmp_path: Path) -> None:
 def test_the_unit_starts_the_server_as_nobody_special_on_this_machine_alone() -> None:
     service = unit()["Service"]
     assert unit().sections() == ["Unit", "Service", "Install"]
-    assert service["User"] == "recollect"
+    assert service["User"] == "memoranda"
     host = re.search(r"--host (\S+)", service["ExecStart"])
     assert host is not None
     assert ServerConfig(host=host[1]).is_local

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.server.keys import open_keys
+from memoranda.server.keys import open_keys
 from tests.server.live import serving
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +27,7 @@ def test_the_blocks_of_the_page_run_against_a_real_server(tmp_path: Path, capsys
 
 
 def test_every_route_stands_in_the_page() -> None:
-    from recollect.server import create_app
+    from memoranda.server import create_app
 
     page = PAGE.read_text(encoding="utf-8")
     paths = create_app(memory="sqlite://").openapi()["paths"]
@@ -37,6 +37,6 @@ def test_every_route_stands_in_the_page() -> None:
 
 
 def test_every_variable_of_the_server_stands_in_the_page() -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "src" / "recollect" / "server").rglob("*.py"))
+    sources = "".join(path.read_text() for path in (ROOT / "src" / "memoranda" / "server").rglob("*.py"))
     for variable in set(re.findall(r"MEMORY_SERVER_\w+", sources)):
         assert variable in PAGE.read_text(encoding="utf-8"), variable

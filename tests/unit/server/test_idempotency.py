@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from starlette.types import Message, Receive, Scope, Send
 
-from recollect.server.auth import LOCAL
-from recollect.server.idempotency import Replays
+from memoranda.server.auth import LOCAL
+from memoranda.server.idempotency import Replays
 
 
 async def _done(scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import Denied, InvalidInput, NotFound, Unavailable
-from recollect.server.auth import LOCAL, Authenticator
-from recollect.server.buckets import Bucket
-from recollect.server.keys import Keys, open_keys, split_key
-from recollect.storage.sqlite import SQLiteStore
+from memoranda.errors import Denied, InvalidInput, NotFound, Unavailable
+from memoranda.server.auth import LOCAL, Authenticator
+from memoranda.server.buckets import Bucket
+from memoranda.server.keys import Keys, open_keys, split_key
+from memoranda.storage.sqlite import SQLiteStore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -73,7 +73,7 @@ async def test_the_key_alone_decides_tenant_and_scopes(keys: Keys, door: Authent
         principal.require("admin")
 
 
-@pytest.mark.parametrize("header", ["Bearer nonsense", "Bearer rcl.0000.secret", "Basic abc", "", "Bearer", "rcl"])
+@pytest.mark.parametrize("header", ["Bearer nonsense", "Bearer mmr.0000.secret", "Basic abc", "", "Bearer", "mmr"])
 async def test_what_is_no_key_is_refused_in_the_same_words(keys: Keys, door: Authenticator, header: str) -> None:
     keys.create("ci")
     with pytest.raises(Denied, match="wrong, revoked or expired") as refused:
@@ -99,7 +99,7 @@ async def test_a_digest_moved_to_another_row_opens_nothing(keys: Keys, store: SQ
     store.write(lambda connection, _: connection.exec_driver_sql(statement, (row.digest, strong.info.id)))
     secret = weak.key.split(".")[2]
     with pytest.raises(Denied):
-        await door.authenticate(bearer(f"rcl.{strong.info.id}.{secret}"), local=False)
+        await door.authenticate(bearer(f"mmr.{strong.info.id}.{secret}"), local=False)
 
 
 async def test_a_revoked_key_works_no_longer_than_it_is_trusted(keys: Keys, door: Authenticator, wind: Wind) -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Message, Receive
 
-from recollect.errors import InvalidInput
-from recollect.server.config import ServerConfig
-from recollect.server.limits import check_shape, declared_length, parse, read_body
-from recollect.server.problems import Refusal
+from memoranda.errors import InvalidInput
+from memoranda.server.config import ServerConfig
+from memoranda.server.limits import check_shape, declared_length, parse, read_body
+from memoranda.server.problems import Refusal
 
 SMALL = ServerConfig(max_body=100, max_depth=3, max_values=5, body_timeout=0.05)
 

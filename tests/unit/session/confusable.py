@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from recollect.session.base import Namespace, Tenant, ValueStore, Within, Workflow
-from recollect.testing.values import CONFUSABLE
+from memoranda.session.base import Namespace, Tenant, ValueStore, Within, Workflow
+from memoranda.testing.values import CONFUSABLE
 
 Contents: TypeAlias = Mapping[tuple[Namespace, str], int]
 

@@ -5,9 +5,9 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.session.base import Namespace, Tenant, Workflow
-from recollect.testing.values import BAD_NAMES
+from memoranda.errors import InvalidInput
+from memoranda.session.base import Namespace, Tenant, Workflow
+from memoranda.testing.values import BAD_NAMES
 
 MAKERS: list[Callable[[str], object]] = [
     Tenant,

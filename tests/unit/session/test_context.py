@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import Closed, InvalidInput, InvalidType
-from recollect.manager import MemoryManager, create_session
-from recollect.settings import MemoryConfig
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda.errors import Closed, InvalidInput, InvalidType
+from memoranda.manager import MemoryManager, create_session
+from memoranda.settings import MemoryConfig
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 class Wind:

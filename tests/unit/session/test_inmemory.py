@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.session.base import Namespace, Tenant
-from recollect.session.inmemory import InMemoryBackend
-from recollect.testing.values import ValueStoreContract
+from memoranda.errors import InvalidInput
+from memoranda.session.base import Namespace, Tenant
+from memoranda.session.inmemory import InMemoryBackend
+from memoranda.testing.values import ValueStoreContract
 
 AGENT = Namespace(agent="writer")
 

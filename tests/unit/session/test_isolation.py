@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from recollect.session.base import Namespace, key_of, named
-from recollect.session.inmemory import InMemoryBackend
-from recollect.session.redis_layout import Layout
+from memoranda.session.base import Namespace, key_of, named
+from memoranda.session.inmemory import InMemoryBackend
+from memoranda.session.redis_layout import Layout
 from tests.unit.session.confusable import Contents, check_isolation, contents, names, namespaces
 
 
@@ -31,6 +31,6 @@ def test_a_name_gives_its_key_back_and_is_safe_anywhere(space: Namespace, key: s
 
 @given(one=namespaces, other=namespaces, key=names)
 def test_redis_keys_meet_only_where_namespaces_do(one: Namespace, other: Namespace, key: str) -> None:
-    layout = Layout("recollect:")
+    layout = Layout("memoranda:")
     keys = [layout.bucket(space).keys(named(space, [key]).values()) for space in (one, other)]
     assert (keys[0] == keys[1]) == (one == other)

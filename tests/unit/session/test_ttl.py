@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import InvalidType
-from recollect.session.ttl import check_ttl
+from memoranda.errors import InvalidType
+from memoranda.session.ttl import check_ttl
 
 
 def test_times_are_seconds() -> None:

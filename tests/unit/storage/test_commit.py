@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from recollect.storage import commit
-from recollect.storage.commit import GroupCommit
+from memoranda.storage import commit
+from memoranda.storage.commit import GroupCommit
 from tests.unit.storage.interrupts import interrupted_at
 
 

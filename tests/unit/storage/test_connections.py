@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import base, default
 
-from recollect import Closed, RecollectError, Unavailable
-from recollect.storage import connections
-from recollect.storage.connections import Connections
-from recollect.storage.lock import FileLock
-from recollect.storage.sqlite import SQLiteStore
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import Closed, MemorandaError, Unavailable
+from memoranda.storage import connections
+from memoranda.storage.connections import Connections
+from memoranda.storage.lock import FileLock
+from memoranda.storage.sqlite import SQLiteStore
+from memoranda.testing.hash_embedder import HashEmbedder
 from tests.unit.storage.interrupts import interrupted_at
 
 
@@ -100,7 +100,7 @@ def test_reads_one_after_the_other_share_a_connection(opened: Connections) -> No
 
 
 def test_a_read_that_fails_is_an_error_of_ours_and_keeps_nothing(opened: Connections) -> None:
-    with pytest.raises(RecollectError):
+    with pytest.raises(MemorandaError):
         opened.fetch("SELECT nothing FROM nowhere")
     assert not opened._raw.idle
     assert not opened._raw.lent

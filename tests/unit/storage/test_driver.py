@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.storage import driver
+from memoranda.errors import InvalidInput
+from memoranda.storage import driver
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_the_standard_library_can_be_asked_for_and_an_old_one_is_reported(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "_warned", set())
-    with caplog.at_level(logging.WARNING, logger="recollect"):
+    with caplog.at_level(logging.WARNING, logger="memoranda"):
         driver.load_driver("sqlite3")
         _, chosen = driver.load_driver("sqlite3")
     assert chosen.name == "sqlite3"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from recollect.errors import Incompatible, InvalidInput
-from recollect.storage.executions import ExecutionLog, ExecutionQuery, ExecutionRow
-from recollect.storage.sqlite import SQLiteStore
+from memoranda.errors import Incompatible, InvalidInput
+from memoranda.storage.executions import ExecutionLog, ExecutionQuery, ExecutionRow
+from memoranda.storage.sqlite import SQLiteStore
 
 TENANT = "default"
 

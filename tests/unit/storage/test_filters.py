@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import MemoryManager
-from recollect.testing.hash_embedder import HashEmbedder
+from memoranda import MemoryManager
+from memoranda.testing.hash_embedder import HashEmbedder
 
 
 @pytest.mark.parametrize(("allowed", "found"), [([], []), (["tea"], ["Ann"]), (["tea", "milk"], ["Ann", "Bo"])])

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from recollect import MemoryManager
-from recollect.errors import Incompatible
-from recollect.storage.base import Add
-from recollect.storage.sqlite import SQLiteStore
-from recollect.testing.hash_embedder import HashEmbedder
-from recollect.testing.samples import Samples, VectorSpace
+from memoranda import MemoryManager
+from memoranda.errors import Incompatible
+from memoranda.storage.base import Add
+from memoranda.storage.sqlite import SQLiteStore
+from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.samples import Samples, VectorSpace
 
 DAMAGE = {
     "without full text": "DELETE FROM memory_text WHERE rowid = 2",

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from recollect.conversation.base import MessageLog
-from recollect.conversation.memory import ConversationMemory
-from recollect.errors import Incompatible
-from recollect.messages.message import Message
-from recollect.storage import conversations
-from recollect.storage.base import StoredMessage
-from recollect.storage.log import StoredLog
-from recollect.storage.sqlite import SQLiteStore
-from recollect.testing.log import MessageLogContract
-from recollect.types import Scope
+from memoranda.conversation.base import MessageLog
+from memoranda.conversation.memory import ConversationMemory
+from memoranda.errors import Incompatible
+from memoranda.messages.message import Message
+from memoranda.storage import conversations
+from memoranda.storage.base import StoredMessage
+from memoranda.storage.log import StoredLog
+from memoranda.storage.sqlite import SQLiteStore
+from memoranda.testing.log import MessageLogContract
+from memoranda.types import Scope
 
 MINE = Scope("acme", agent="Analyzer")
 TURNS = [StoredMessage("new", "user", "x", Message("user", "x").timestamp)]

@@ -8,9 +8,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
-from recollect.errors import Incompatible
-from recollect.storage.schema import metadata
-from recollect.storage.sqlite import SQLiteStore
+from memoranda.errors import Incompatible
+from memoranda.storage.schema import metadata
+from memoranda.storage.sqlite import SQLiteStore
 
 
 def test_migrations_make_exactly_the_tables_of_the_schema(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_store_keeps_its_name(tmp_path: Path) -> None:
 def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     SQLiteStore.open(tmp_path / "a.db").close()
     _run(tmp_path / "a.db", "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(Incompatible, match="upgrade recollect"):
+    with pytest.raises(Incompatible, match="upgrade memoranda"):
         SQLiteStore.open(tmp_path / "a.db")
 
 

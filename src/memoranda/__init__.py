@@ -1,0 +1,176 @@
+"""Memory for AI agents: complete without a model, better with one."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memoranda.agents import BaseAgent, MemoryMixin
+    from memoranda.conversation.memory import ConversationMemory
+    from memoranda.conversation.summarizing import SummarizingMemory
+    from memoranda.conversing import ConversationContext
+    from memoranda.embedding.model import EmbeddingModel
+    from memoranda.errors import (
+        Closed,
+        Conflict,
+        Denied,
+        ExtractionFailed,
+        Incompatible,
+        InvalidInput,
+        InvalidType,
+        MemorandaError,
+        MissingExtra,
+        NotFound,
+        Unavailable,
+    )
+    from memoranda.index.faiss import FAISSIndex
+    from memoranda.manager import MemoryManager, create_session
+    from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
+    from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
+    from memoranda.messages.content import MessageContent
+    from memoranda.messages.message import Message
+    from memoranda.messages.openai import format_for_openai, from_openai
+    from memoranda.persistence.base import MemoryBase, PersistentMemoryBase
+    from memoranda.persistent import PersistentMemory
+    from memoranda.session.context import SessionContext
+    from memoranda.session.inmemory import InMemoryBackend
+    from memoranda.session.redis import RedisBackend
+    from memoranda.settings import MemoryConfig, get_settings
+    from memoranda.types import ANY, Association, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Scope
+
+    MemoryAssociation = Association
+    MemoryEntry = Memory
+    MemoryTypes = MemoryType
+
+__all__ = [
+    "ANY",
+    "AgentCallMsg",
+    "Association",
+    "BaseAgent",
+    "Closed",
+    "Conflict",
+    "ConversationContext",
+    "ConversationMemory",
+    "Denied",
+    "EmbeddingModel",
+    "ExtractionFailed",
+    "FAISSIndex",
+    "Hit",
+    "InMemoryBackend",
+    "Incompatible",
+    "InvalidInput",
+    "InvalidType",
+    "MemorandaError",
+    "Memory",
+    "MemoryAssociation",
+    "MemoryBase",
+    "MemoryConfig",
+    "MemoryEntry",
+    "MemoryManager",
+    "MemoryMixin",
+    "MemoryType",
+    "MemoryTypes",
+    "Message",
+    "MessageContent",
+    "MissingExtra",
+    "NotFound",
+    "Outcome",
+    "Outcomes",
+    "PersistentMemory",
+    "PersistentMemoryBase",
+    "Recall",
+    "RedisBackend",
+    "Scope",
+    "SessionContext",
+    "SummarizingMemory",
+    "ToolCallMsg",
+    "Unavailable",
+    "create_session",
+    "format_for_anthropic",
+    "format_for_openai",
+    "from_anthropic",
+    "from_openai",
+    "get_settings",
+    "system_text",
+]
+
+# Each name is loaded when it is first asked for: importing the package costs next to nothing.
+_HOMES = {
+    "memoranda.agents": (
+        "BaseAgent",
+        "MemoryMixin",
+    ),
+    "memoranda.conversation.memory": ("ConversationMemory",),
+    "memoranda.conversation.summarizing": ("SummarizingMemory",),
+    "memoranda.conversing": ("ConversationContext",),
+    "memoranda.embedding.model": ("EmbeddingModel",),
+    "memoranda.errors": (
+        "Closed",
+        "Conflict",
+        "Denied",
+        "ExtractionFailed",
+        "Incompatible",
+        "InvalidInput",
+        "InvalidType",
+        "MissingExtra",
+        "NotFound",
+        "MemorandaError",
+        "Unavailable",
+    ),
+    "memoranda.index.faiss": ("FAISSIndex",),
+    "memoranda.manager": (
+        "MemoryManager",
+        "create_session",
+    ),
+    "memoranda.messages.anthropic": (
+        "format_for_anthropic",
+        "from_anthropic",
+        "system_text",
+    ),
+    "memoranda.messages.calls": (
+        "AgentCallMsg",
+        "ToolCallMsg",
+    ),
+    "memoranda.messages.content": ("MessageContent",),
+    "memoranda.messages.message": ("Message",),
+    "memoranda.messages.openai": (
+        "format_for_openai",
+        "from_openai",
+    ),
+    "memoranda.persistence.base": (
+        "MemoryBase",
+        "PersistentMemoryBase",
+    ),
+    "memoranda.persistent": ("PersistentMemory",),
+    "memoranda.session.context": ("SessionContext",),
+    "memoranda.session.inmemory": ("InMemoryBackend",),
+    "memoranda.session.redis": ("RedisBackend",),
+    "memoranda.settings": (
+        "MemoryConfig",
+        "get_settings",
+    ),
+    "memoranda.types": (
+        "ANY",
+        "Association",
+        "Hit",
+        "Memory",
+        "MemoryType",
+        "Outcome",
+        "Outcomes",
+        "Recall",
+        "Scope",
+    ),
+}
+_ALIASES = {"MemoryAssociation": "Association", "MemoryEntry": "Memory", "MemoryTypes": "MemoryType"}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'memoranda' has no attribute {name!r}")
+    wanted = _ALIASES.get(name, name)
+    value = globals()[name] = getattr(import_module(_MODULES[wanted]), wanted)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,19 @@
+"""The async twins: the same names, the same results, awaited."""
+
+from memoranda.aio.conversation import ConversationMemory, SummarizingMemory
+from memoranda.aio.conversing import ConversationContext
+from memoranda.aio.manager import MemoryManager
+from memoranda.aio.persistent import MemoryBase, PersistentMemory, PersistentMemoryBase
+from memoranda.aio.session import SessionContext, create_session
+
+__all__ = [
+    "ConversationContext",
+    "ConversationMemory",
+    "MemoryBase",
+    "MemoryManager",
+    "PersistentMemory",
+    "PersistentMemoryBase",
+    "SessionContext",
+    "SummarizingMemory",
+    "create_session",
+]

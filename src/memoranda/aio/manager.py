@@ -1,0 +1,168 @@
+"""`MemoryManager`, awaited: the same methods with the same arguments and results."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from copy import copy
+from functools import partial
+from os import PathLike
+from types import TracebackType
+from typing import Self
+from weakref import WeakValueDictionary
+
+from memoranda import manager
+from memoranda.aio.conversation import ConversationMemory
+from memoranda.aio.threads import Threads, in_thread, off_loop
+from memoranda.conversation.memory import ConversationMemory as SyncConversation
+from memoranda.embedding.base import Embedder
+from memoranda.index.base import VectorEngine
+from memoranda.llm.base import LLM
+from memoranda.redaction import Redactor
+from memoranda.session.base import ValueStore
+from memoranda.settings import MemoryConfig
+from memoranda.types import DEFAULT_TENANT, Clock
+
+_Sync = manager.MemoryManager
+
+
+class MemoryManager:
+    """Memory for agents, without holding up the event loop."""
+
+    def __init__(
+        self,
+        config: MemoryConfig | str | PathLike[str] | None = None,
+        *,
+        db_url: str | PathLike[str] | None = None,
+        faiss_index_path: str | PathLike[str] | None = None,
+        embedder: Embedder | None = None,
+        index: VectorEngine | None = None,
+        llm: LLM | str | None = None,
+        short_term: ValueStore | None = None,
+        clock: Clock | None = None,
+        tenant: str = DEFAULT_TENANT,
+        retention_policy: str = "session",
+        max_messages_per_agent: int | None = 1000,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self._inner = _Sync(
+            config,
+            db_url=db_url,
+            faiss_index_path=faiss_index_path,
+            embedder=embedder,
+            index=index,
+            llm=llm,
+            short_term=short_term,
+            clock=clock,
+            tenant=tenant,
+            retention_policy=retention_policy,
+            max_messages_per_agent=max_messages_per_agent,
+            redactor=redactor,
+        )
+        self._threads = Threads()
+        self._shares_threads = False
+        # A twin lives as long as somebody uses it: it knows nothing that the conversation behind it does not.
+        self._twins: WeakValueDictionary[SyncConversation, ConversationMemory] = WeakValueDictionary()
+
+    async def __aenter__(self) -> Self:
+        await self._threads.run(self._inner.__enter__, model=False)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def for_tenant(self, tenant: str) -> MemoryManager:
+        """A manager of another tenant over the same store and models; it ends when this one is closed."""
+        other = copy(self)
+        other._inner, other._twins = self._inner.for_tenant(tenant), WeakValueDictionary()
+        other._shares_threads = True
+        return other
+
+    async def close(self) -> None:
+        """Saves the index and lets go of the file; may be called twice."""
+        if not self._threads.closed:
+            await self._threads.run(self._inner.close, model=False)
+            if not self._shares_threads:
+                await in_thread(self._threads.close)  # it waits for calls under way
+
+    remember = off_loop(_Sync.remember, model=True)
+    recall = off_loop(_Sync.recall, model=True)
+    why = off_loop(_Sync.why)
+    why_not = off_loop(_Sync.why_not, model=True)
+    context = off_loop(_Sync.context, model=True)
+
+    add_memory = off_loop(_Sync.add_memory, model=True)
+    add_memories = off_loop(_Sync.add_memories, model=True)
+    get = off_loop(_Sync.get)
+    update = off_loop(_Sync.update, model=True)
+    delete = off_loop(_Sync.delete)
+    list_memories = off_loop(_Sync.list_memories)
+    search_memories = off_loop(_Sync.search_memories, model=True)
+    search_memory = off_loop(_Sync.search_memory, model=True)
+    add_memory_association = off_loop(_Sync.add_memory_association)
+    get_related_memories = off_loop(_Sync.get_related_memories)
+    cleanup_old_memories = off_loop(_Sync.cleanup_old_memories)
+
+    save = off_loop(_Sync.save, model=True)
+    retrieve = off_loop(_Sync.retrieve)
+    search_similar = off_loop(_Sync.search_similar, model=True)
+
+    get_conversation_history = off_loop(_Sync.get_conversation_history)
+    clear_session = off_loop(_Sync.clear_session)
+    get_sessions = off_loop(_Sync.get_sessions)
+
+    save_execution_record = off_loop(_Sync.save_execution_record)
+    get_execution_records = off_loop(_Sync.get_execution_records)
+    get_execution_stats = off_loop(_Sync.get_execution_stats)
+    verify_executions = off_loop(_Sync.verify_executions)
+    export_files = off_loop(_Sync.export_files)
+    import_files = off_loop(_Sync.import_files, model=True)
+
+    add_knowledge = off_loop(_Sync.add_knowledge, model=True)
+    remove_knowledge = off_loop(_Sync.remove_knowledge)
+    get_knowledge_sources = off_loop(_Sync.get_knowledge_sources)
+
+    async def get_memory(
+        self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
+    ) -> ConversationMemory:
+        """The conversation of an agent, with a user or in a session where named: the same object at each call."""
+        find = partial(self._inner.get_memory, agent_name, user=user, session=session)
+        return self._twin(await self._threads.run(find, model=False))
+
+    @asynccontextmanager
+    async def run(self, agent_name: str) -> AsyncIterator[ConversationMemory]:
+        """One run of an agent, for `async with`; when it ends, a `single_run` conversation is emptied."""
+        run = self._inner.run(agent_name)
+        conversation = await in_thread(run.__enter__)
+        try:
+            yield self._twin(conversation)
+        finally:
+            await in_thread(run.__exit__, None, None, None)
+
+    clear_agent_memory = off_loop(_Sync.clear_agent_memory)
+    clear_all = off_loop(_Sync.clear_all)
+    set_retention_policy = off_loop(_Sync.set_retention_policy)
+    end_run = off_loop(_Sync.end_run)
+
+    backup = off_loop(_Sync.backup)
+    check = off_loop(_Sync.check)
+    repair = off_loop(_Sync.repair, model=True)
+    export_jsonl = off_loop(_Sync.export_jsonl)
+    import_jsonl = off_loop(_Sync.import_jsonl, model=True)
+
+    upkeep = off_loop(_Sync.upkeep, model=True)
+    forget = off_loop(_Sync.forget)
+    history = off_loop(_Sync.history)
+    archive = off_loop(_Sync.archive)
+    restore = off_loop(_Sync.restore)
+    pin = off_loop(_Sync.pin)
+    unpin = off_loop(_Sync.unpin)
+
+    reembed = off_loop(_Sync.reembed, model=True)
+    get_stats = off_loop(_Sync.get_stats)
+    health = off_loop(_Sync.health)
+
+    def _twin(self, conversation: SyncConversation) -> ConversationMemory:
+        return self._twins.setdefault(conversation, ConversationMemory.over(conversation))

@@ -1,0 +1,58 @@
+"""The reference of the command line as Markdown: `python -m memoranda.cli.reference docs/cli.md` updates the page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from typer.main import get_command
+
+from memoranda.cli.app import app
+from memoranda.cli.errors import EXIT_CODES
+
+START: Final = "<!-- generated: python -m memoranda.cli.reference docs/cli.md -->"
+END: Final = "<!-- end of what is generated -->"
+
+
+def reference() -> str:
+    """Exit codes, and what every command takes."""
+    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    return "\n\n".join(["## Exit codes", f"| code | meaning |\n|---|---|\n{codes}", "## Commands", *_sections()])
+
+
+def updated(page: str) -> str:
+    """The page with the reference between its two marks."""
+    before, _, rest = page.partition(START)
+    after = rest.partition(END)[2]
+    return f"{before}{START}\n\n{reference()}\n\n{END}{after}"
+
+
+def _sections() -> Iterator[str]:
+    for name, command in _leaves(get_command(app), "memoranda"):
+        rows = "\n".join(_row(each) for each in command.params if each.name != "help")
+        yield f"### {name}\n\n{command.help}\n\n| takes | meaning |\n|---|---|\n{rows}"
+
+
+def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield name, command
+        return
+    for child_name, child in command.commands.items():
+        yield from _leaves(child, f"{name} {child_name}")
+
+
+def _row(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        names = f"`{parameter.name.upper()}{'…' if parameter.nargs == -1 else ''}`"
+    else:
+        names = ", ".join(f"`{name}`" for name in sorted(parameter.opts, key=len, reverse=True))
+    default = parameter.default
+    shown = f" Default: {default}." if isinstance(default, int | float | str) and default not in (False, "") else ""
+    return f"| {names} | {parameter.help or ''}{shown} |"
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1])
+    path.write_text(updated(path.read_text("utf-8")), "utf-8")

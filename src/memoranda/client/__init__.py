@@ -1,0 +1,13 @@
+"""The memory of a Memoranda server, with the embedded manager's own methods: `MemoryManager(url, api_key=…)`."""
+
+from memoranda.errors import MissingExtra
+
+try:
+    import httpx2 as _httpx2  # noqa: F401
+except ModuleNotFoundError as error:
+    raise MissingExtra("the client", "client") from error
+
+from memoranda.client.manager import MemoryManager
+from memoranda.client.session import SessionContext, create_session
+
+__all__ = ["MemoryManager", "SessionContext", "create_session"]

@@ -1,0 +1,1 @@
+"""A long conversation, a restart, and a dozen questions: `python -m memoranda.demo`."""

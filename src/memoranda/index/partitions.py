@@ -1,0 +1,212 @@
+"""The partitions in memory: loaded on demand, caught up with the store, dropped when there are too many."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from memoranda.errors import MemorandaError
+from memoranda.forking import tell_of_forks
+from memoranda.index.base import PartitionVectors, VectorEngine
+from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
+from memoranda.index.growth import GraphGrowth
+from memoranda.index.partition import NEVER_LOADED, Partition
+from memoranda.index.saved import SavedGraphs
+from memoranda.storage.base import IndexRow, IndexSource, PartitionKey
+
+DEFAULT_CAPACITY = 1 << 30
+"""Bytes of partitions kept in memory."""
+_ROWS_AT_ONCE = 4096
+_Name: TypeAlias = tuple[PartitionKey, int | None]
+
+
+class Partitions:
+    """Every partition of a store, as of the latest commit. Safe to use from several threads.
+
+    Nothing is read before the first `get`. `path` is where graphs that took work to build are
+    kept between two runs; a file that cannot be trusted is named in `problems` and not used. With an
+    `engine` the vectors are kept there instead, and it is closed with this. `last_erasure` gives the
+    number of the newest change that erased: what was read before it is dropped, and never kept.
+    """
+
+    def __init__(
+        self,
+        source: IndexSource,
+        *,
+        store_id: str,
+        path: str | Path | None = None,
+        capacity_bytes: int = DEFAULT_CAPACITY,
+        graph_from: int = GRAPH_FROM,
+        engine: VectorEngine | None = None,
+        last_erasure: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.problems: list[str] = []
+        self._source = source
+        self._store_id = store_id
+        self._engine = engine
+        self._saved = None if path is None or engine is not None else SavedGraphs(Path(path), store_id)
+        self._capacity = capacity_bytes
+        self._graph_from = graph_from
+        self._last_erasure = last_erasure
+        self._start()
+        tell_of_forks(self)
+
+    def _start(self) -> None:
+        self._growth = GraphGrowth()
+        self._lock = threading.Lock()
+        self._partitions: OrderedDict[_Name, Partition] = OrderedDict()
+        self._sizes: dict[_Name, int] = {}
+        self._total = 0
+
+    def before_fork(self) -> None:
+        """Nothing: what is in memory can be read again."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """In the child, all is read again: another thread may have been at work on a partition, and locked it."""
+        if in_child:
+            self._start()
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the partitions take."""
+        return self._total
+
+    def get(self, key: PartitionKey, generation: int | None = None) -> Partition:
+        """The partition with this generation's vectors, caught up with every commit before the call."""
+        partition = self._known(key, generation)
+        with partition.lock:
+            if self._catch_up(partition):
+                self._growth.offer(partition)
+                self._make_room((key, generation), partition.nbytes)
+        return partition
+
+    def words(self, key: PartitionKey, generation: int | None) -> Partition:
+        """The partition for what needs no vectors: the one with this generation's where it is in memory already."""
+        with self._lock:
+            loaded = (key, generation) in self._partitions
+        return self.get(key, generation if loaded else None)
+
+    @contextmanager
+    def reading(self, key: PartitionKey, generation: int | None = None) -> Iterator[Partition]:
+        """The same, and it does not change until the block ends: keep the block short."""
+        partition = self.get(key, generation)
+        with partition.lock:
+            yield partition
+
+    def wait_for_graphs(self) -> None:
+        """Returns when every large partition has its graph; until then it is searched exactly."""
+        self._growth.wait()
+
+    def save(self) -> None:
+        """Keeps the graphs for the next run; a failure is named in `problems`, as it loses nothing."""
+        if self._saved is None:
+            return
+        with self._lock:
+            partitions = list(self._partitions.values())
+        try:
+            erased = self._last_erasure() if partitions else 0
+            clean = [each for each in partitions if each.loaded_at >= erased]
+            self._saved.write([each for each in clean if isinstance(each.index, FAISSIndex) and each.index.has_graph])
+        except MemorandaError as error:
+            self._report(str(error))
+
+    def clear(self) -> None:
+        """Forgets everything in memory and deletes the file: after this, nothing erased is left here."""
+        with self._lock:
+            self._partitions.clear()
+            self._sizes.clear()
+            self._total = 0
+        if self._saved is not None:
+            self._saved.delete()
+        if self._engine is not None:
+            self._engine.clear(self._store_id)
+
+    def close(self) -> None:
+        """Stops the work in the background, then saves."""
+        self._growth.stop()
+        self.save()
+        if self._engine is not None:
+            self._engine.close()
+
+    def _known(self, key: PartitionKey, generation: int | None) -> Partition:
+        name = (key, generation)
+        with self._lock:
+            partition = self._partitions.get(name)
+            if partition is None:
+                partition = self._partitions[name] = self._new(key, generation)
+                if generation is not None:  # the same words are in both
+                    self._drop((key, None))
+            self._partitions.move_to_end(name)
+            return partition
+
+    def _new(self, key: PartitionKey, generation: int | None) -> Partition:
+        kept = None if self._engine is None else self._open_kept
+        return Partition(key, generation, graph_from=self._graph_from, kept=kept)
+
+    def _open_kept(self, partition: Partition, dimension: int) -> PartitionVectors:
+        assert self._engine is not None
+        return self._engine.open(self._store_id, partition.name, dimension)
+
+    def _catch_up(self, partition: Partition) -> bool:
+        # Read before the rows: what is committed in between is only read again next time.
+        head = self._source.head()
+        if partition.seq == head:
+            return False
+        if partition.seq == NEVER_LOADED or partition.seq > head or partition.loaded_at < self._last_erasure():
+            self._load(partition, head)
+        else:
+            self._apply_changes(partition)
+        partition.seq = head
+        return True
+
+    def _load(self, partition: Partition, head: int) -> None:
+        index = None
+        if self._saved is not None:
+            index = self._saved.read(partition, head, self._report)
+        partition.reset(index)
+        partition.loaded_at = head
+        rows = self._source.rows(partition.key, None, partition.generation)
+        while chunk := list(islice(rows, _ROWS_AT_ONCE)):
+            partition.upsert(chunk)
+        partition.remove_strangers()
+
+    def _apply_changes(self, partition: Partition) -> None:
+        changed = self._source.changed(partition.key, partition.seq)
+        if not len(changed):
+            return
+        rows = list(self._source.rows(partition.key, changed, partition.generation))
+        partition.upsert(rows)
+        if len(rows) < len(changed):
+            partition.remove(np.setdiff1d(changed, _ids_of(rows)))
+
+    def _make_room(self, name: _Name, size: int) -> None:
+        with self._lock:
+            if name not in self._partitions:  # dropped by another thread in the meantime
+                return
+            self._total += size - self._sizes.get(name, 0)
+            self._sizes[name] = size
+            while self._total > self._capacity and len(self._partitions) > 1:
+                self._drop(next(iter(self._partitions)))
+
+    def _drop(self, name: _Name) -> None:
+        self._partitions.pop(name, None)
+        self._total -= self._sizes.pop(name, 0)
+
+    def _report(self, problem: str) -> None:
+        with self._lock:
+            if problem not in self.problems:
+                self.problems.append(problem)
+
+
+def _ids_of(rows: Iterable[IndexRow]) -> list[int]:
+    return [row.id for row in rows]

@@ -1,0 +1,62 @@
+"""A model from a GGUF file, in this process, on xllamacpp. No network, no server to start."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from memoranda.errors import ExtractionFailed, MissingExtra, NotFound
+from memoranda.llm.base import Completion
+
+if TYPE_CHECKING:
+    import xllamacpp
+
+_QUIET: Final = -1
+
+
+class GGUFLLM:
+    """An `LLM` that runs a model file on this machine's processors; one prompt at a time."""
+
+    def __init__(self, path: str | Path, *, context: int = 4096, threads: int = 2, seed: int = 0) -> None:
+        file = Path(path)
+        if not file.is_file():
+            raise NotFound(f"no model file {file}: give the path of a .gguf file")
+        self._server = _opened(file, context, threads)
+        self._seed = seed
+        self._lock = threading.Lock()
+
+    def complete(self, prompt: str, *, max_tokens: int) -> str:
+        """The model's text; always the same for the same prompt."""
+        return self.generate(prompt, max_tokens=max_tokens).text
+
+    def generate(self, prompt: str, *, max_tokens: int) -> Completion:
+        """The model's text, and what it cost."""
+        request = {
+            "messages": [{"role": "user", "content": prompt}],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+            "seed": self._seed,
+        }
+        with self._lock:
+            answer = self._server.handle_chat_completions(request)
+        if "choices" not in answer:
+            raise ExtractionFailed(f"the model gave no answer: {answer.get('message', answer)}")
+        usage = answer["usage"]
+        text = answer["choices"][0]["message"]["content"]
+        return Completion(str(text), int(usage["prompt_tokens"]), int(usage["completion_tokens"]))
+
+
+def _opened(file: Path, context: int, threads: int) -> xllamacpp.Server:
+    try:
+        import xllamacpp
+    except ModuleNotFoundError as error:
+        raise MissingExtra("a model from a GGUF file", "gguf") from error
+    params = xllamacpp.CommonParams()
+    params.model.path = str(file)
+    params.n_ctx = context
+    params.n_parallel = 1
+    params.cpuparams.n_threads = threads
+    params.warmup = False
+    params.verbosity = _QUIET
+    return xllamacpp.Server(params)

@@ -1,0 +1,53 @@
+"""The one place where the database's errors become ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError
+
+from memoranda.errors import Conflict, Incompatible, InvalidInput, MemorandaError, Unavailable
+
+_DAMAGED = (
+    "malformed", "not a database", "file is encrypted", "corrupt", "no such table", "no such column", "utf-8",
+    "vtable constructor failed", "unsupported file format", "invalid fts5", "parse error",
+)  # fmt: skip
+_FULL = ("disk is full", "database or disk is full")
+_READ_ONLY = ("readonly", "read-only", "attempt to write", "unable to open")
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Raises Memoranda's own error, with advice, in place of a driver's."""
+    try:
+        yield
+    except MemorandaError:
+        raise
+    except DBAPIError as error:
+        raise _translate(str(error.orig), where) from error
+    except UnicodeDecodeError as error:
+        raise _translate(f"malformed text: {error}", where) from error
+    except UnicodeEncodeError as error:
+        advice = "use a UTF-8 locale or another path"
+        raise InvalidInput(f"{where!a} cannot be a file name in this system's encoding: {advice}") from error
+    except OSError as error:
+        advice = "check the folder's permissions and space, or choose another path"
+        raise Unavailable(f"{where}: {error.strerror or error}: {advice}") from error
+
+
+def _translate(said: str, where: str) -> MemorandaError:
+    lowered = said.lower()
+    if any(sign in lowered for sign in _DAMAGED):
+        return Incompatible(f"{where} is damaged or not a Memoranda database ({said}): restore a backup")
+    if any(sign in lowered for sign in _FULL):
+        return Unavailable(f"{where}: the disk is full, nothing was written: free some space, then try again")
+    if any(sign in lowered for sign in _READ_ONLY):
+        return Unavailable(f"{where} cannot be written ({said}): check the folder's permissions or choose another path")
+    if "locked" in lowered or "busy" in lowered:
+        return Unavailable(f"{where} is locked by another program ({said})", retry_after=1.0)
+    if "foreign key" in lowered:
+        return Incompatible(f"{where} was moved to another embedding model by another process: open it again")
+    if "unique constraint" in lowered:
+        return Conflict(f"{where}: somebody else wrote the same row first ({said})")
+    return Unavailable(f"{where}: the database failed ({said})")

@@ -1,0 +1,10 @@
+"""Alembic's entry: migrations run on the connection that the store hands over."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from memoranda.storage.schema import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.run_migrations()

@@ -1,0 +1,262 @@
+"""The tables. Times are microseconds since 1970 UTC; a scope name that is not set is the empty string."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BLOB,
+    REAL,
+    TEXT,
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    UniqueConstraint,
+    column,
+    table,
+    text,
+)
+
+HEAD = "0001"
+"""The newest migration; a store at this version opens without loading Alembic."""
+
+metadata = MetaData()
+
+
+def _scope() -> list[Column[str]]:
+    named = [Column(name, TEXT, nullable=False, server_default="") for name in ("agent", "user", "session")]
+    return [Column("tenant", TEXT, nullable=False), *named]
+
+
+meta = Table("meta", metadata, Column("key", TEXT, primary_key=True), Column("value", TEXT, nullable=False))
+
+_NAMES = ("tenant", "agent", "user", "session")
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("message_id", TEXT, nullable=False),
+    *_scope(),
+    Column("role", TEXT, nullable=False),
+    Column("speaker", TEXT),
+    Column("content", TEXT),
+    Column("payload", TEXT, nullable=False),
+    Column("said_at", BigInteger, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    # Its number in the conversation of exactly this scope, without gaps; NULL for the turn behind a memory.
+    Column("place", Integer),
+    Index("messages_once", "message_id", *_NAMES, unique=True, sqlite_where=text("place IS NULL")),
+    Index("messages_in_order", "tenant", "user", "session", "seq"),
+    Index("messages_place", *_NAMES, "place", sqlite_where=text("place IS NOT NULL")),
+    Index("messages_known", *_NAMES, "message_id", sqlite_where=text("place IS NOT NULL")),
+    sqlite_autoincrement=True,
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    *_scope(),
+    Column("content", TEXT, nullable=False),
+    Column("type", TEXT, nullable=False),
+    Column("key", TEXT),
+    Column("value", TEXT),
+    Column("metadata", TEXT, nullable=False, server_default="{}"),
+    Column("source", TEXT),
+    Column("trust", TEXT, nullable=False, server_default="user"),
+    Column("importance", REAL, nullable=False),
+    Column("message_seq", Integer, ForeignKey("messages.seq")),
+    Column("message_id", TEXT),
+    Column("speaker", TEXT),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("valid_from", BigInteger, nullable=False),
+    Column("valid_to", BigInteger),
+    Column("expires_at", BigInteger),
+    Column("superseded_by", Integer),
+    Column("archived_at", BigInteger),
+    Column("quarantined_at", BigInteger),
+    Column("access_count", Integer, nullable=False, server_default="0"),
+    Column("accessed_at", BigInteger),
+    Column("content_hash", BLOB, nullable=False),
+    Column("idempotency_key", TEXT),
+    Column("version", Integer, nullable=False, server_default="1"),
+    Column("pinned", Integer, nullable=False, server_default="0"),
+    Column("notes", TEXT, nullable=False, server_default="{}"),
+    Index("memories_scope", "tenant", "user", "id"),
+    Index("memories_hash", "content_hash"),
+    Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
+    Index("memories_spoken", "message_id", sqlite_where=text("message_id IS NOT NULL")),
+    Index(
+        "memories_key", "tenant", "agent", "user", "session", "key", unique=True, sqlite_where=text("key IS NOT NULL")
+    ),
+    Index("memories_superseded", "superseded_by", sqlite_where=text("superseded_by IS NOT NULL")),
+    Index("memories_once", "idempotency_key", sqlite_where=text("idempotency_key IS NOT NULL")),
+    sqlite_autoincrement=True,
+)
+
+# Where to look when something new is said of somebody: the claims in the notes of memories that still hold.
+claims = Table(
+    "claims",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    # Its number among the claims of the memory.
+    Column("place", Integer, primary_key=True),
+    # Whose memory it is, whom and what it is about, as one hash.
+    Column("question", BLOB, nullable=False),
+    Index("claims_question", "question"),
+)
+
+# Messages that a model has still to read, because it failed.
+unread = Table(
+    "unread",
+    metadata,
+    Column("message_seq", Integer, ForeignKey("messages.seq", ondelete="CASCADE"), primary_key=True),
+    Column("reason", TEXT, nullable=False),
+    Column("failed_at", BigInteger, nullable=False),
+)
+
+generations = Table(
+    "generations",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("provider", TEXT, nullable=False),
+    Column("model", TEXT, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("fingerprint", TEXT, nullable=False),
+    Column("active", Integer, nullable=False),
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), nullable=False),
+    Column("generation", Integer, ForeignKey("generations.id"), nullable=False),
+    Column("data", BLOB, nullable=False),
+    Index("vectors_once", "memory_id", "generation", unique=True),
+)
+
+associations = Table(
+    "associations",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("related_memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("relationship_type", TEXT, primary_key=True),
+    Column("strength", REAL, nullable=False),
+    Index("associations_back", "related_memory_id"),
+)
+
+# What a memory was made from. A source that is deleted stays known by its number.
+lineage = Table(
+    "lineage",
+    metadata,
+    Column("derived_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("source_id", Integer, primary_key=True),
+    Column("kind", TEXT, primary_key=True),
+    Index("lineage_back", "source_id"),
+)
+
+# What a memory was before each edit.
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("content", TEXT, nullable=False),
+    Column("type", TEXT, nullable=False),
+    Column("importance", REAL, nullable=False),
+    Column("source", TEXT),
+    Column("metadata", TEXT, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+)
+
+# One row a session, written when it ends: what took place stays known after its data is gone.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("tenant", TEXT, nullable=False),
+    Column("workflow", TEXT, nullable=False),
+    Column("metadata", TEXT, nullable=False, server_default="{}"),
+    Column("agents", TEXT, nullable=False, server_default="{}"),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger, nullable=False),
+    Index("sessions_ended", "tenant", "ended_at"),
+    Index("sessions_workflow", "tenant", "workflow", "ended_at"),
+)
+
+executions = Table(
+    "executions",
+    metadata,
+    Column("tenant", TEXT, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("id", TEXT, nullable=False),
+    Column("agent", TEXT, nullable=False),
+    Column("workflow", TEXT),
+    Column("session", TEXT),
+    Column("status", TEXT),
+    Column("duration_ms", REAL),
+    Column("record", TEXT, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("digest", BLOB, nullable=False),
+    UniqueConstraint("tenant", "id", name="executions_once"),
+    Index("executions_agent", "tenant", "agent", "number"),
+    Index("executions_workflow", "tenant", "workflow", "number"),
+)
+
+execution_heads = Table(
+    "execution_heads",
+    metadata,
+    Column("tenant", TEXT, primary_key=True),
+    Column("records", Integer, nullable=False),
+    Column("digest", BLOB, nullable=False),
+    Column("seal", BLOB, nullable=False),
+)
+
+# How many there are of what, and the newest: memories by type and by agent, executions by agent. `tallies.count_added`
+# counts new memories, triggers of the first migration all else, in the transaction that changes the rows.
+tallies = Table(
+    "tallies",
+    metadata,
+    Column("tenant", TEXT, primary_key=True),
+    Column("kind", TEXT, primary_key=True),
+    Column("name", TEXT, primary_key=True),
+    Column("entries", Integer, nullable=False),
+    Column("last_at", BigInteger, nullable=False),
+)
+
+# Who may use the server: of a key's secret only a keyed hash is kept.
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("tenant", TEXT, nullable=False),
+    Column("name", TEXT, nullable=False),
+    Column("digest", BLOB, nullable=False),
+    Column("scopes", TEXT, nullable=False),
+    Column("rate", REAL),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    Column("used_at", BigInteger),
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("op", TEXT, nullable=False),
+    Column("memory_id", Integer, nullable=False),
+    Column("tenant", TEXT, nullable=False),
+    Column("user", TEXT, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Index("changes_scope", "tenant", "user", "seq"),
+    sqlite_autoincrement=True,
+)
+
+# FTS5 is not one of SQLAlchemy's tables. Its words come from `memoranda.text.terms`, so its own tokenizer
+# only splits at spaces: every character class that can stand in a term counts as part of a word. Ranking and phrases
+# are not asked of it (the index ranks inside a scope), so it keeps neither places nor lengths, and merges seldom.
+memory_text = table("memory_text", column("rowid", Integer), column("terms", TEXT))

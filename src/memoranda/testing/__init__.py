@@ -1,0 +1,11 @@
+"""Contract suites, an exact reference and fakes: for Memoranda's own back ends and for yours."""
+
+from __future__ import annotations
+
+import sys
+
+_SUITES = ("embedder", "index", "log", "pair", "store", "values")
+
+if "pytest" in sys.modules:
+    # The suites are imported, not collected: without this a failed assert would not show its values.
+    sys.modules["pytest"].register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))

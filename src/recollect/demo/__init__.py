@@ -1,1 +1,0 @@
-"""A long conversation, a restart, and a dozen questions: `python -m recollect.demo`."""
