@@ -25,7 +25,7 @@ from evaluation.ours import ingest
 from evaluation.sets import Question, QuestionSet, load
 from evaluation.vectors import KeptVectors
 from memoranda import MemoryManager
-from memoranda.lifecycle.base import POLICIES, UpkeepSettings
+from memoranda.maintenance.base import POLICIES, UpkeepSettings
 
 _LIMIT = 10
 _DEPTH = 30

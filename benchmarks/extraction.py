@@ -34,10 +34,10 @@ from typing import Any
 
 from memoranda import MemoryConfig, MemoryManager
 from memoranda.dates import find_mentions
-from memoranda.extraction.base import Candidate, Verdict
-from memoranda.extraction.rules import extract
 from memoranda.messages.message import Message
-from memoranda.reconcile.known import KnownTexts
+from memoranda.remember.base import Candidate, Verdict
+from memoranda.remember.duplicates import KnownTexts
+from memoranda.remember.extraction import extract
 from memoranda.text import query_terms
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "dates.tsv"

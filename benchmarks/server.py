@@ -195,7 +195,7 @@ class Chroma(Server):
 
 def _vectors(texts: list[str]) -> list[list[float]]:
     """What our server makes of the same texts."""
-    from memoranda.testing.hash_embedder import HashEmbedder
+    from memoranda.testing.fakes import HashEmbedder
 
     return HashEmbedder(DIMENSION).embed(texts, kind="passage").tolist()
 
@@ -293,7 +293,7 @@ def serve(embedder: str, folder: str, port: str) -> None:
     """Our server as `memoranda serve` runs it, with a probe beside its requests."""
     from memoranda.server import ServerConfig, create_app
     from memoranda.server.run import listen
-    from memoranda.testing.hash_embedder import HashEmbedder
+    from memoranda.testing.fakes import HashEmbedder
 
     config = ServerConfig(port=int(port))
     made = HashEmbedder(DIMENSION) if embedder == "hash" else None

@@ -24,8 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memoranda.conversation.sentences import Sentence, sentences_of
-from memoranda.conversation.summary import select
+from memoranda.conversation.summary import Sentence, select, sentences_of
 from memoranda.messages.message import Message
 from memoranda.text import query_terms
 

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator
 import cachetools
 import redis
 
-from memoranda.session.base import Namespace
-from memoranda.session.inmemory import InMemoryBackend
-from memoranda.session.redis import RedisBackend
+from memoranda.sessions.base import Namespace
+from memoranda.sessions.inmemory import InMemoryBackend
+from memoranda.sessions.redis import RedisBackend
 from memoranda.types import JSON
 
 VALUE: JSON = {"name": "Q1 launch", "budget": 50_000, "channels": ["mail", "web"], "ready": False}

@@ -5,8 +5,7 @@ python examples/import_history.py chatgpt|claude export.zip [page.md]
 
 import sys
 
-from memoranda.conversation.exports import read_chatgpt_export, read_claude_export
-from memoranda.conversation.transfer import export_conversation
+from memoranda.transfer.chats import export_conversation, read_chatgpt_export, read_claude_export
 
 READERS = {"chatgpt": read_chatgpt_export, "claude": read_claude_export}
 WIDTH = 40

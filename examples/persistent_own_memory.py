@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda import PersistentMemoryBase
-from memoranda.persistence.base import Recalled, Saved
+from memoranda.persistent.base import Recalled, Saved
 from memoranda.types import Outcome
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from memoranda import Incompatible, MemorandaError, MemoryManager, Unavailable
-from memoranda.storage.sqlite import SQLiteStore
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Scope
 
 PAGE = 4096
@@ -164,7 +164,7 @@ OPEN = """
     import json, sys
     from pathlib import Path
     from memoranda import MemoryManager, MemorandaError
-    from memoranda.testing.hash_embedder import HashEmbedder
+    from memoranda.testing.fakes import HashEmbedder
 
     folder = Path(sys.argv[1])
     manager = MemoryManager(db_url=f"sqlite:///{folder}/memories.db", embedder=HashEmbedder(16))
@@ -189,7 +189,7 @@ FILL = (
         if refused:
             break
         written.append(text)
-    store = manager._parts.open().store
+    store = manager._components.open().store
     from memoranda.types import Scope
 
     kept = [memory.content for memory in store.find(Scope(), limit=10**6)]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memoranda import Closed, Incompatible, InvalidInput, MemorandaError, MemoryManager, Message, NotFound
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 TABLES = ("memories", "messages", "vectors", "associations", "memory_text", "changes", "generations", "executions")
 TEN_MEGABYTES = "ten megabytes " * (10_000_000 // 14)

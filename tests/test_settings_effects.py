@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import Closed, MemoryConfig, MemoryManager, Unavailable, create_session
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 Set = Callable[[str, object], None]
 
@@ -57,7 +57,7 @@ def test_memory_vector_store(put: Set) -> None:
 
 def _index_file() -> Path:
     from memoranda import get_settings
-    from memoranda.parts.engine import index_path
+    from memoranda.manager.components import index_path
 
     return index_path(get_settings().memory, Path("memories.db"))
 

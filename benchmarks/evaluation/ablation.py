@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from memoranda.retrieval.speaker import Speakers
+from memoranda.recall.query import Speakers
 from memoranda.text import query_terms
 
 
@@ -23,23 +23,23 @@ def _not_the_asker(*_: object) -> tuple[()]:
     return ()
 
 
-_RETRIEVAL = "memoranda.retrieval."
+_RETRIEVAL = "memoranda.recall."
 Changes: TypeAlias = tuple[tuple[str, str, Any], ...]
-"""Module of `memoranda.retrieval`, name and value."""
+"""Module of `memoranda.recall`, name and value."""
 OFF: dict[str, Changes] = {
     "dense arm": (("arms", "DENSE_WEIGHT", 0.0),),
     # Not quite 0: a question that is nothing but a time has no other arm.
     "lexical arm": (("arms", "LEXICAL_WEIGHT", 1e-9),),
     "speakers, names taken out": (("query", "read_speakers", _no_speakers),),
-    "speaker boost": (("boost", "SPEAKER_GAIN", 0.0),),
-    "the asker as a speaker": (("speaker", "_asker", _not_the_asker),),
+    "speaker boost": (("rank", "SPEAKER_GAIN", 0.0),),
+    "the asker as a speaker": (("query", "_asker", _not_the_asker),),
     "time window": (("query", "read_windows", _no_windows),),
-    "kind of answer": (("boost", "_HOLDING_SHARE", 0.0),),
-    "neighbours": (("talk", "NEIGHBOUR_SHARE", 0.0),),
-    "reply to a question": (("talk", "REPLY_SHARE", 0.0),),
+    "kind of answer": (("rank", "_HOLDING_SHARE", 0.0),),
+    "neighbours": (("rank", "NEIGHBOUR_SHARE", 0.0),),
+    "reply to a question": (("rank", "REPLY_SHARE", 0.0),),
     "asking stands back": (("rank", "ASKING_COST", 0.0),),
-    "session lift": (("talk", "SESSION_SHARE", 0.0),),
-    "long texts stand alone": (("talk", "_LONG", 1e9),),
+    "session lift": (("rank", "SESSION_SHARE", 0.0),),
+    "long texts stand alone": (("rank", "_LONG", 1e9),),
 }
 
 

@@ -4,10 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoranda.agents import BaseAgent, MemoryMixin
+    from memoranda.conversation.context import ConversationContext
     from memoranda.conversation.memory import ConversationMemory
     from memoranda.conversation.summarizing import SummarizingMemory
-    from memoranda.conversing import ConversationContext
     from memoranda.embedding.model import EmbeddingModel
     from memoranda.errors import (
         Closed,
@@ -23,17 +22,17 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from memoranda.index.faiss import FAISSIndex
-    from memoranda.manager import MemoryManager, create_session
+    from memoranda.manager.manager import MemoryManager, create_session
     from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
-    from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
-    from memoranda.messages.content import MessageContent
+    from memoranda.messages.calls import AgentCallMsg, MessageContent, ToolCallMsg
     from memoranda.messages.message import Message
     from memoranda.messages.openai import format_for_openai, from_openai
-    from memoranda.persistence.base import MemoryBase, PersistentMemoryBase
-    from memoranda.persistent import PersistentMemory
-    from memoranda.session.context import SessionContext
-    from memoranda.session.inmemory import InMemoryBackend
-    from memoranda.session.redis import RedisBackend
+    from memoranda.persistent.agents import BaseAgent, MemoryMixin
+    from memoranda.persistent.base import MemoryBase, PersistentMemoryBase
+    from memoranda.persistent.memory import PersistentMemory
+    from memoranda.sessions.context import SessionContext
+    from memoranda.sessions.inmemory import InMemoryBackend
+    from memoranda.sessions.redis import RedisBackend
     from memoranda.settings import MemoryConfig, get_settings
     from memoranda.types import ANY, Association, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Scope
 
@@ -95,13 +94,13 @@ __all__ = [
 
 # Each name is loaded when it is first asked for: importing the package costs next to nothing.
 _HOMES = {
-    "memoranda.agents": (
+    "memoranda.persistent.agents": (
         "BaseAgent",
         "MemoryMixin",
     ),
     "memoranda.conversation.memory": ("ConversationMemory",),
     "memoranda.conversation.summarizing": ("SummarizingMemory",),
-    "memoranda.conversing": ("ConversationContext",),
+    "memoranda.conversation.context": ("ConversationContext",),
     "memoranda.embedding.model": ("EmbeddingModel",),
     "memoranda.errors": (
         "Closed",
@@ -117,7 +116,7 @@ _HOMES = {
         "Unavailable",
     ),
     "memoranda.index.faiss": ("FAISSIndex",),
-    "memoranda.manager": (
+    "memoranda.manager.manager": (
         "MemoryManager",
         "create_session",
     ),
@@ -128,22 +127,22 @@ _HOMES = {
     ),
     "memoranda.messages.calls": (
         "AgentCallMsg",
+        "MessageContent",
         "ToolCallMsg",
     ),
-    "memoranda.messages.content": ("MessageContent",),
     "memoranda.messages.message": ("Message",),
     "memoranda.messages.openai": (
         "format_for_openai",
         "from_openai",
     ),
-    "memoranda.persistence.base": (
+    "memoranda.persistent.base": (
         "MemoryBase",
         "PersistentMemoryBase",
     ),
-    "memoranda.persistent": ("PersistentMemory",),
-    "memoranda.session.context": ("SessionContext",),
-    "memoranda.session.inmemory": ("InMemoryBackend",),
-    "memoranda.session.redis": ("RedisBackend",),
+    "memoranda.persistent.memory": ("PersistentMemory",),
+    "memoranda.sessions.context": ("SessionContext",),
+    "memoranda.sessions.inmemory": ("InMemoryBackend",),
+    "memoranda.sessions.redis": ("RedisBackend",),
     "memoranda.settings": (
         "MemoryConfig",
         "get_settings",

@@ -113,3 +113,23 @@ def _parse_number(variable: str, text: str, kind: type[int] | type[float]) -> in
         return kind(text)
     except ValueError as error:
         raise InvalidInput(f"{variable} must be a number, not {text!r}") from error
+
+
+def database_url(config: MemoryConfig) -> str:
+    """Return the database's URL, a relative file resolved against the storage folder where one is set."""
+    prefix, _, name = config.db_url.partition(":///")
+    if config.storage_dir is None or prefix != "sqlite" or not name or name == ":memory:" or Path(name).is_absolute():
+        return config.db_url
+    return f"sqlite:///{Path(config.storage_dir) / name}"
+
+
+def index_path(config: MemoryConfig, database: Path) -> Path:
+    """Return the path of the index file: where it is set, else beside the database."""
+    if config.faiss_index_path is not None:
+        path = Path(config.storage_dir or "") / config.faiss_index_path
+        if path.resolve() == database.resolve():
+            raise InvalidInput(f"{path} is the database: give faiss_index_path another name, or leave it out")
+        return path
+    path = database.with_name(f"{config.vector_store or database.stem}.faiss")
+    # An index may be deleted and rebuilt at any time, so it must never be the database itself.
+    return path if path != database else database.with_name(f"{database.name}.faiss")

@@ -38,6 +38,17 @@ class MemoryType(StrEnum):
     SHARED = "shared"
 
 
+class RetentionPolicy(StrEnum):
+    """How long a conversation is kept. A string, so plain strings work everywhere."""
+
+    SINGLE_RUN = "single_run"
+    """Cleared after each run."""
+    SESSION = "session"
+    """Cleared with the session."""
+    PERSISTENT = "persistent"
+    """Kept across processes."""
+
+
 class AnyUser(Enum):
     """The type of `ANY`: reading across users must be said out loud."""
 

@@ -6,11 +6,10 @@ from functools import cache
 import pytest
 
 from memoranda.embedding.base import Embedder
-from memoranda.embedding.cache import CachedEmbedder
-from memoranda.embedding.model import EmbeddingModel
+from memoranda.embedding.model import CachedEmbedder, EmbeddingModel
 from memoranda.embedding.static import StaticEmbedder
 from memoranda.testing.embedder import EmbedderContract
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 
 @cache

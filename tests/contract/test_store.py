@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.storage.sqlite import SQLiteStore
-from memoranda.testing.hash_embedder import HashEmbedder
-from memoranda.testing.pair import Store
+from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.testing.differential import Store
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.reference import ReferenceStore
 from memoranda.testing.samples import VectorSpace
 from memoranda.testing.store import StoreContract

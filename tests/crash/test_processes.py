@@ -6,7 +6,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from memoranda.storage.sqlite import SQLiteStore
+from memoranda.storage.sqlite.store import SQLiteStore
 from memoranda.types import Scope
 from tests.crash.children import Child
 from tests.crash.writer import open_manager, tell

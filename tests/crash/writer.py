@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from memoranda import MemoryManager
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Memory, Scope
 from tests.crash.model import Operation, State
 
@@ -43,7 +43,7 @@ def live(path: Path, pipe: int, seed: int) -> None:
 def survey(manager: MemoryManager) -> tuple[list[Memory], list[str]]:
     """Every memory in the store, and all that does not fit together."""
     # The manager's own store: opening the file a second time would double the cost of each crash.
-    store = manager._parts.open().store
+    store = manager._components.open().store
     rows = store.find(NOBODY, limit=10_000)
     return rows, store.check() + index_problems(manager, rows)
 

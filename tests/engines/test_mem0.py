@@ -9,7 +9,7 @@ import pytest
 
 from memoranda import MemoryManager, PersistentMemory
 from memoranda.integrations.mem0 import import_mem0, read
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from memoranda.mcp import Whose, create_http_app
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import open_keys
 from memoranda.settings import MemoryConfig
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 from tests.server.live import free_port, listening
 
 LEGACY, NEWEST = "legacy", "2026-07-28"

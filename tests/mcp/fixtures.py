@@ -34,7 +34,7 @@ from memoranda.mcp.http import build_http
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import listen
 from memoranda.settings import MemoryConfig
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 SILENCE = base64.b64encode(b"RIFF$\x00\x00\x00WAVEfmt ").decode()

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 
-from memoranda.session.base import Namespace
-from memoranda.session.redis import RedisBackend
+from memoranda.sessions.base import Namespace
+from memoranda.sessions.redis import RedisBackend
 from tests.redis_servers.servers import Server
-from tests.unit.session.confusable import Contents, check_isolation, contents, namespaces
+from tests.unit.sessions.confusable import Contents, check_isolation, contents, namespaces
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MissingExtra, Unavailable
-from memoranda.session.base import Namespace, Tenant, Workflow
-from memoranda.session.redis import RedisBackend
+from memoranda.sessions.base import Namespace, Tenant, Workflow
+from memoranda.sessions.redis import RedisBackend
 from memoranda.testing.values import ValueStoreContract
 from tests.redis_servers.servers import Cluster, Server, wait_until
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from memoranda.errors import Closed, Unavailable
-from memoranda.manager import MemoryManager, create_session
+from memoranda.manager.manager import MemoryManager, create_session
 from memoranda.settings import MemoryConfig
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 from tests.redis_servers.servers import Cluster, Server
 
 Opener = Callable[..., MemoryManager]
@@ -59,7 +59,7 @@ def test_a_session_is_one_for_all_managers(kind: str, request: pytest.FixtureReq
 
 PROGRAM = """
 import sys
-from memoranda.manager import MemoryManager, create_session
+from memoranda import MemoryManager, create_session
 
 name = sys.argv[1]
 manager = MemoryManager()

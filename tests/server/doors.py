@@ -15,7 +15,7 @@ from memoranda.client import MemoryManager as RemoteManager
 from memoranda.client.aio import MemoryManager as AsyncRemoteManager
 from memoranda.server import ServerConfig, create_app
 from memoranda.server.keys import open_keys
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Clock
 
 URL = "http://localhost"

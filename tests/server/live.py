@@ -18,7 +18,7 @@ import uvicorn
 
 from memoranda.server import ServerConfig, create_app
 from memoranda.server.run import uvicorn_config
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]
 _SCRIPT = """

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.storage import connections
+from memoranda.storage.sqlite import connections
 from tests.server.doors import Door, open_door
 
 NAMES = ("writer", "ann", "campaign", "tea", "draft", None)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from memoranda import MemoryManager
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 EXAMPLES = os.environ.get("MEMORANDA_STATEFUL_EXAMPLES")
 users = st.sampled_from([None, "ann", "anna", "Ann"])

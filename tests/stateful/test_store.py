@@ -15,11 +15,11 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memoranda.storage.base import Add, Change
-from memoranda.storage.sqlite import SQLiteStore
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.memories.changes import Add, Change
+from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.testing.differential import Pair
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.history import compare_answers, random_step
-from memoranda.testing.pair import Pair
 from memoranda.testing.samples import Samples, VectorSpace
 from memoranda.types import ANY, Scope
 from tests.crash.children import Child

@@ -1,7 +1,7 @@
 """The async twins: the same names, the same results, awaited."""
 
+from memoranda.aio.context import ConversationContext
 from memoranda.aio.conversation import ConversationMemory, SummarizingMemory
-from memoranda.aio.conversing import ConversationContext
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.persistent import MemoryBase, PersistentMemory, PersistentMemoryBase
 from memoranda.aio.session import SessionContext, create_session

@@ -7,19 +7,17 @@ from os import PathLike
 from typing import Generic, ParamSpec, Self, TypeVar
 
 from memoranda.aio.threads import in_thread
-from memoranda.conversation import memory as sync
-from memoranda.conversation import summarizing
+from memoranda.conversation import memory, summarizing
 from memoranda.conversation.base import MessageLog
 from memoranda.conversation.memory import AnyMessage
-from memoranda.conversation.tokens import TokenCounter
-from memoranda.conversation.view import MessageView
+from memoranda.conversation.window import MessageView, TokenCounter
 from memoranda.llm.base import LLM, Usage
 from memoranda.messages.message import Message
 from memoranda.types import JSON
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_Core = TypeVar("_Core", bound=sync.ConversationMemory)
+_Core = TypeVar("_Core", bound=memory.ConversationMemory)
 
 _FEW = 1_000
 """So many messages are walked through in well under a millisecond."""
@@ -139,7 +137,7 @@ class _Conversation(Generic[_Core]):
         await in_thread(self._core.load_from_file, filepath)
 
 
-class ConversationMemory(_Conversation[sync.ConversationMemory]):
+class ConversationMemory(_Conversation[memory.ConversationMemory]):
     """The messages of one conversation, the oldest dropped beyond `max_messages`."""
 
     def __init__(
@@ -150,10 +148,10 @@ class ConversationMemory(_Conversation[sync.ConversationMemory]):
         counter: TokenCounter | None = None,
         log: MessageLog | None = None,
     ) -> None:
-        super().__init__(sync.ConversationMemory(max_messages, retention_policy, counter=counter, log=log))
+        super().__init__(memory.ConversationMemory(max_messages, retention_policy, counter=counter, log=log))
 
     @classmethod
-    def over(cls, core: sync.ConversationMemory) -> Self:
+    def over(cls, core: memory.ConversationMemory) -> Self:
         """The twin of a conversation that exists already: both show the same messages."""
         twin = cls.__new__(cls)
         _Conversation.__init__(twin, core)

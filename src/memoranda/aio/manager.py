@@ -11,15 +11,15 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakValueDictionary
 
-from memoranda import manager
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import Threads, in_thread, off_loop
 from memoranda.conversation.memory import ConversationMemory as SyncConversation
 from memoranda.embedding.base import Embedder
 from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM
+from memoranda.manager import manager
 from memoranda.redaction import Redactor
-from memoranda.session.base import ValueStore
+from memoranda.sessions.base import ValueStore
 from memoranda.settings import MemoryConfig
 from memoranda.types import DEFAULT_TENANT, Clock
 

@@ -8,19 +8,18 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-from memoranda import persistent, tools
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.threads import Threads, off_loop
 from memoranda.errors import InvalidInput
 from memoranda.messages.message import Message
-from memoranda.persistence.backends import EmbeddingBackend
-from memoranda.persistence.base import AnyMessage, Named, Question, Recalled, Saved
-from memoranda.persistence.vector_stores import VectorStoreConfig
-from memoranda.tools import Call, ToolCall, ToolMessage
+from memoranda.persistent import memory, tools
+from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
+from memoranda.persistent.base import AnyMessage, Named, Question, Recalled, Saved
+from memoranda.persistent.tools import Call, ToolCall, ToolMessage
 from memoranda.types import Outcome
 
-_Sync = persistent.PersistentMemory
+_Sync = memory.PersistentMemory
 _Answer = TypeVar("_Answer", Saved, Recalled)
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from memoranda import manager as sync
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.threads import Threads
 from memoranda.errors import MemorandaError
-from memoranda.session.context import SessionContext as _Sync
+from memoranda.manager import manager
+from memoranda.sessions.context import SessionContext as _Sync
 from memoranda.types import JSON
 
 P = ParamSpec("P")
@@ -84,5 +84,5 @@ def create_session(
 ) -> SessionContext:
     """A session of a workflow, for `async with`."""
     inner, threads = memory_manager._inner, memory_manager._threads
-    make = functools.partial(sync.create_session, workflow_id, inner, metadata, auto_cleanup)
+    make = functools.partial(manager.create_session, workflow_id, inner, metadata, auto_cleanup)
     return SessionContext(workflow_id, threads, make)

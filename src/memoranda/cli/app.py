@@ -7,17 +7,28 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli import chats, finding, keys, knowledge, models, remembering, serving, sessions, transfer, upkeep
+from memoranda.cli import (
+    conversations,
+    keys,
+    knowledge,
+    maintenance,
+    memories,
+    models,
+    recall,
+    serve,
+    sessions,
+    transfer,
+)
 from memoranda.cli.errors import group
 
 app = group("Memory for AI agents.")
-for theme in (remembering, finding):
+for theme in (memories, recall):
     theme.register(app)
-app.add_typer(chats.app, name="chat")
+app.add_typer(conversations.app, name="chat")
 app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(sessions.sessions, name="session")
 app.add_typer(sessions.executions, name="executions")
-for work in (upkeep, transfer, serving):
+for work in (maintenance, transfer, serve):
     work.register(app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")

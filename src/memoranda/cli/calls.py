@@ -15,7 +15,7 @@ import typer
 from memoranda.types import ANY, DEFAULT_TENANT, AnyUser
 
 if TYPE_CHECKING:
-    from memoranda.manager import MemoryManager
+    from memoranda.manager.manager import MemoryManager
     from memoranda.settings import MemoryConfig
 
 P = ParamSpec("P")
@@ -62,7 +62,7 @@ class Call:
     @contextmanager
     def manager(self) -> Iterator[MemoryManager]:
         """The memory that the options name."""
-        from memoranda.manager import MemoryManager
+        from memoranda.manager.manager import MemoryManager
 
         with MemoryManager(self.config, tenant=self.tenant) as opened:
             yield opened

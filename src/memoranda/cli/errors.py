@@ -1,4 +1,4 @@
-"""Errors on the command line: one line on stderr, no traceback, and an exit code that says what to do."""
+"""Errors on the command line: exit codes and messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ EXIT_CODES: Final[dict[int, str]] = {
     7: "An optional part is not installed: the message is the install line.",
     8: "It is not allowed: use another key or address.",
 }
+
+
 DAMAGED: Final = 6
+
+
 _CODES: Final[tuple[tuple[type[MemorandaError], int], ...]] = (
     (InvalidInput, 2),
     (NotFound, 3),

@@ -14,7 +14,7 @@ from memoranda.errors import InvalidInput
 from memoranda.types import ANY, Progress, Record
 
 if TYPE_CHECKING:
-    from memoranda.manager import MemoryManager
+    from memoranda.manager.manager import MemoryManager
 
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
@@ -98,7 +98,7 @@ def restore(
     force: Force = False,
 ) -> None:
     """Put a backup in the place of the database. What was there is kept as <file>.before-restore."""
-    from memoranda.parts.transfer import restore as put_back
+    from memoranda.transfer.export import restore as put_back
 
     done = put_back(path, call.config, force=force)
     unsure = "" if done.verified else " (its checksum file was missing, so damage could go unseen)"

@@ -13,12 +13,10 @@ import httpx2
 
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import in_thread
-from memoranda.client import calls, care, flows
-from memoranda.client import manager as sync
-from memoranda.client.sending import awaited
-from memoranda.client.transport import AsyncTransport
-from memoranda.parts.importing import ImportReport
-from memoranda.parts.transfer import ExportReport
+from memoranda.client import manager, requests
+from memoranda.client.transport import AsyncTransport, awaited
+from memoranda.transfer.export import ExportReport
+from memoranda.transfer.importing import ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
 
 
@@ -36,7 +34,7 @@ class MemoryManager:
     ) -> None:
         self._transport = AsyncTransport(url, api_key, timeout, client)
         # Conversations and files are worked on in threads, as in the embedded twin.
-        self._blocking = sync.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
+        self._blocking = manager.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
         self._twins: WeakValueDictionary[object, ConversationMemory] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
@@ -52,51 +50,51 @@ class MemoryManager:
         self._blocking.close()
         await self._transport.close()
 
-    remember = awaited(calls.remember)
-    recall = awaited(calls.recall)
-    why_not = awaited(calls.why_not)
+    remember = awaited(requests.remember)
+    recall = awaited(requests.recall)
+    why_not = awaited(requests.why_not)
 
     async def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
         """What each arm and boost said of one hit of a recall."""
         return self._blocking.why(recall, memory_id)
 
-    context = awaited(calls.context)
+    context = awaited(requests.context)
 
-    add_memory = awaited(calls.add_memory)
-    add_memories = awaited(calls.add_memories)
-    get = awaited(calls.get)
-    update = awaited(calls.update)
-    delete = awaited(calls.delete)
-    list_memories = awaited(calls.list_memories)
-    search_memories = awaited(calls.search_memories)
-    search_memory = awaited(calls.search_memory)
-    add_memory_association = awaited(calls.add_memory_association)
-    get_related_memories = awaited(calls.get_related_memories)
-    history = awaited(care.history)
-    archive = awaited(care.archive)
-    restore = awaited(care.restore)
-    pin = awaited(care.pin)
-    unpin = awaited(care.unpin)
-    cleanup_old_memories = awaited(care.cleanup_old_memories)
-    upkeep = awaited(care.upkeep)
-    forget = awaited(care.forget)
+    add_memory = awaited(requests.add_memory)
+    add_memories = awaited(requests.add_memories)
+    get = awaited(requests.get)
+    update = awaited(requests.update)
+    delete = awaited(requests.delete)
+    list_memories = awaited(requests.list_memories)
+    search_memories = awaited(requests.search_memories)
+    search_memory = awaited(requests.search_memory)
+    add_memory_association = awaited(requests.add_memory_association)
+    get_related_memories = awaited(requests.get_related_memories)
+    history = awaited(requests.history)
+    archive = awaited(requests.archive)
+    restore = awaited(requests.restore)
+    pin = awaited(requests.pin)
+    unpin = awaited(requests.unpin)
+    cleanup_old_memories = awaited(requests.cleanup_old_memories)
+    upkeep = awaited(requests.upkeep)
+    forget = awaited(requests.forget)
 
-    save = awaited(flows.save)
-    retrieve = awaited(flows.retrieve)
-    search_similar = awaited(calls.search_similar)
+    save = awaited(requests.save)
+    retrieve = awaited(requests.retrieve)
+    search_similar = awaited(requests.search_similar)
 
-    get_conversation_history = awaited(flows.get_conversation_history)
-    clear_session = awaited(flows.clear_session)
-    get_sessions = awaited(flows.get_sessions)
+    get_conversation_history = awaited(requests.get_conversation_history)
+    clear_session = awaited(requests.clear_session)
+    get_sessions = awaited(requests.get_sessions)
 
-    save_execution_record = awaited(flows.save_execution_record)
-    get_execution_records = awaited(flows.get_execution_records)
-    get_execution_stats = awaited(flows.get_execution_stats)
-    verify_executions = awaited(flows.verify_executions)
+    save_execution_record = awaited(requests.save_execution_record)
+    get_execution_records = awaited(requests.get_execution_records)
+    get_execution_stats = awaited(requests.get_execution_stats)
+    verify_executions = awaited(requests.verify_executions)
 
-    add_knowledge = awaited(flows.add_knowledge)
-    remove_knowledge = awaited(flows.remove_knowledge)
-    get_knowledge_sources = awaited(flows.get_knowledge_sources)
+    add_knowledge = awaited(requests.add_knowledge)
+    remove_knowledge = awaited(requests.remove_knowledge)
+    get_knowledge_sources = awaited(requests.get_knowledge_sources)
 
     async def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
@@ -118,9 +116,9 @@ class MemoryManager:
         """How long an agent's conversations are kept: single_run, session or persistent. Open ones move."""
         await in_thread(self._blocking.set_retention_policy, agent_name, policy)
 
-    clear_agent_memory = awaited(flows.clear_agent_memory)
-    clear_all = awaited(flows.clear_all)
-    end_run = awaited(flows.end_run)
+    clear_agent_memory = awaited(requests.clear_agent_memory)
+    clear_all = awaited(requests.clear_all)
+    end_run = awaited(requests.end_run)
 
     async def export_jsonl(
         self,
@@ -139,5 +137,5 @@ class MemoryManager:
         """Loads an export; what is there already stays, and running it again adds nothing."""
         return await in_thread(self._blocking.import_jsonl, source, progress=progress)
 
-    get_stats = awaited(calls.get_stats)
-    health = awaited(calls.health)
+    get_stats = awaited(requests.get_stats)
+    health = awaited(requests.health)

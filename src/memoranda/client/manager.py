@@ -11,20 +11,18 @@ from typing import Self
 
 import httpx2
 
-from memoranda.arguments import check_whole
-from memoranda.client import calls, care, flows
-from memoranda.client.call import as_sent, query
-from memoranda.client.log import open_conversation
-from memoranda.client.rebuild import build
-from memoranda.client.sending import sent
-from memoranda.client.transfer import export_report
-from memoranda.client.transport import Transport
+from memoranda.client import requests
+from memoranda.client.conversation import open_conversation
+from memoranda.client.requests import as_sent, export_report, query
+from memoranda.client.responses import build
+from memoranda.client.transport import Transport, sent
+from memoranda.conversation.conversations import Shelf
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.conversation.shelf import Shelf
 from memoranda.files import replacing
-from memoranda.parts.importing import ImportReport
-from memoranda.parts.transfer import ExportReport
+from memoranda.transfer.export import ExportReport
+from memoranda.transfer.importing import ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
+from memoranda.validation import check_whole
 
 
 class MemoryManager:
@@ -53,53 +51,53 @@ class MemoryManager:
         """Ends the connections; may be called twice."""
         self._transport.close()
 
-    remember = sent(calls.remember)
-    recall = sent(calls.recall)
-    why_not = sent(calls.why_not)
+    remember = sent(requests.remember)
+    recall = sent(requests.recall)
+    why_not = sent(requests.why_not)
 
     def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
         """What each arm and boost said of one hit of a recall."""
-        from memoranda.retrieval.explain import why  # numpy comes with it
+        from memoranda.recall.explain import why  # numpy comes with it
 
         return why(recall, check_whole(memory_id, "a memory id"))
 
-    context = sent(calls.context)
+    context = sent(requests.context)
 
-    add_memory = sent(calls.add_memory)
-    add_memories = sent(calls.add_memories)
-    get = sent(calls.get)
-    update = sent(calls.update)
-    delete = sent(calls.delete)
-    list_memories = sent(calls.list_memories)
-    search_memories = sent(calls.search_memories)
-    search_memory = sent(calls.search_memory)
-    add_memory_association = sent(calls.add_memory_association)
-    get_related_memories = sent(calls.get_related_memories)
-    history = sent(care.history)
-    archive = sent(care.archive)
-    restore = sent(care.restore)
-    pin = sent(care.pin)
-    unpin = sent(care.unpin)
-    cleanup_old_memories = sent(care.cleanup_old_memories)
-    upkeep = sent(care.upkeep)
-    forget = sent(care.forget)
+    add_memory = sent(requests.add_memory)
+    add_memories = sent(requests.add_memories)
+    get = sent(requests.get)
+    update = sent(requests.update)
+    delete = sent(requests.delete)
+    list_memories = sent(requests.list_memories)
+    search_memories = sent(requests.search_memories)
+    search_memory = sent(requests.search_memory)
+    add_memory_association = sent(requests.add_memory_association)
+    get_related_memories = sent(requests.get_related_memories)
+    history = sent(requests.history)
+    archive = sent(requests.archive)
+    restore = sent(requests.restore)
+    pin = sent(requests.pin)
+    unpin = sent(requests.unpin)
+    cleanup_old_memories = sent(requests.cleanup_old_memories)
+    upkeep = sent(requests.upkeep)
+    forget = sent(requests.forget)
 
-    save = sent(flows.save)
-    retrieve = sent(flows.retrieve)
-    search_similar = sent(calls.search_similar)
+    save = sent(requests.save)
+    retrieve = sent(requests.retrieve)
+    search_similar = sent(requests.search_similar)
 
-    get_conversation_history = sent(flows.get_conversation_history)
-    clear_session = sent(flows.clear_session)
-    get_sessions = sent(flows.get_sessions)
+    get_conversation_history = sent(requests.get_conversation_history)
+    clear_session = sent(requests.clear_session)
+    get_sessions = sent(requests.get_sessions)
 
-    save_execution_record = sent(flows.save_execution_record)
-    get_execution_records = sent(flows.get_execution_records)
-    get_execution_stats = sent(flows.get_execution_stats)
-    verify_executions = sent(flows.verify_executions)
+    save_execution_record = sent(requests.save_execution_record)
+    get_execution_records = sent(requests.get_execution_records)
+    get_execution_stats = sent(requests.get_execution_stats)
+    verify_executions = sent(requests.verify_executions)
 
-    add_knowledge = sent(flows.add_knowledge)
-    remove_knowledge = sent(flows.remove_knowledge)
-    get_knowledge_sources = sent(flows.get_knowledge_sources)
+    add_knowledge = sent(requests.add_knowledge)
+    remove_knowledge = sent(requests.remove_knowledge)
+    get_knowledge_sources = sent(requests.get_knowledge_sources)
 
     def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
@@ -120,14 +118,14 @@ class MemoryManager:
 
     def set_retention_policy(self, agent_name: str, policy: str) -> None:
         """How long an agent's conversations are kept: single_run, session or persistent. Open ones move."""
-        self._transport.send(flows.set_retention_policy(agent_name, policy))
+        self._transport.send(requests.set_retention_policy(agent_name, policy))
         for (agent, _, _), conversation in self._conversations.items():
             if agent == agent_name:
                 conversation.retention_policy = policy
 
-    clear_agent_memory = sent(flows.clear_agent_memory)
-    clear_all = sent(flows.clear_all)
-    end_run = sent(flows.end_run)
+    clear_agent_memory = sent(requests.clear_agent_memory)
+    clear_all = sent(requests.clear_all)
+    end_run = sent(requests.end_run)
 
     def export_jsonl(
         self,
@@ -151,5 +149,5 @@ class MemoryManager:
             progress(report.memories, report.memories)
         return report
 
-    get_stats = sent(calls.get_stats)
-    health = sent(calls.health)
+    get_stats = sent(requests.get_stats)
+    health = sent(requests.health)

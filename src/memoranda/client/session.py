@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from memoranda.client import flows
-from memoranda.client.call import Call, Given, answer_of, encode, field_of, given_to, request
+from memoranda.client import requests
 from memoranda.client.manager import MemoryManager
+from memoranda.client.requests import Call, Given, answer_of, encode, field_of, given_to, request
 from memoranda.errors import Closed, MemorandaError, NotFound
-from memoranda.session.context import SessionContext as Embedded
-from memoranda.session.history import SessionMessage, SessionSummary
+from memoranda.sessions.context import SessionContext as Embedded
+from memoranda.sessions.workflow_state import SessionMessage, SessionSummary
 from memoranda.types import JSON
 
 P = ParamSpec("P")
@@ -56,9 +56,9 @@ class SessionContext:
                 raise
             error.add_note(f"and session {self.workflow_id!r} could not be cleaned up: {failure}")
 
-    save_agent_memory = _sent(Embedded.save_agent_memory, lambda at, given: flows.value_saved(f"{at}/values", given))
+    save_agent_memory = _sent(Embedded.save_agent_memory, lambda at, given: requests.value_saved(f"{at}/values", given))
     retrieve_agent_memory = _sent(
-        Embedded.retrieve_agent_memory, lambda at, given: flows.value_read(f"{at}/values", given)
+        Embedded.retrieve_agent_memory, lambda at, given: requests.value_read(f"{at}/values", given)
     )
     add_conversation_message = _sent(
         Embedded.add_conversation_message,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import uuid
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 import httpx2
 
-from memoranda.client.call import Call
-from memoranda.client.faults import error_of, translated
+from memoranda.client.requests import Call
+from memoranda.client.responses import error_of, translated
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 
 R = TypeVar("R")
@@ -103,3 +105,38 @@ class AsyncTransport:
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+P = ParamSpec("P")
+
+
+class Remote(Protocol):
+    """Whoever has a transport."""
+
+    @property
+    def _transport(self) -> Transport: ...
+
+
+class AsyncRemote(Protocol):
+    @property
+    def _transport(self) -> AsyncTransport: ...
+
+
+def sent(build: Callable[P, Call[R]]) -> Callable[Concatenate[Remote, P], R]:
+    """The blocking method."""
+
+    @functools.wraps(build)
+    def method(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._transport.send(build(*args, **kwargs))
+
+    return method
+
+
+def awaited(build: Callable[P, Call[R]]) -> Callable[Concatenate[AsyncRemote, P], Coroutine[Any, Any, R]]:
+    """The awaited method."""
+
+    @functools.wraps(build)
+    async def method(self: AsyncRemote, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._transport.send(build(*args, **kwargs))
+
+    return method

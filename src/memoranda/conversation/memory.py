@@ -9,18 +9,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from memoranda.arguments import check_whole
-from memoranda.conversation.base import MessageLog
-from memoranda.conversation.files import read_json, write_atomically
-from memoranda.conversation.log import ListLog
-from memoranda.conversation.retention import retention_policy as checked_policy
-from memoranda.conversation.state import checked, packed, unpacked
-from memoranda.conversation.tokens import TokenCounter, default_counter
-from memoranda.conversation.view import MessageView
-from memoranda.conversation.window import newest_that_fit
-from memoranda.errors import InvalidInput, InvalidType
+from memoranda.conversation.base import ListLog, MessageLog
+from memoranda.conversation.window import MessageView, TokenCounter, default_counter, newest_that_fit
+from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
+from memoranda.files import replacing
 from memoranda.messages.message import ROLES, Message, as_message
 from memoranda.types import JSON
+from memoranda.validation import check_policy, check_whole
 
 AnyMessage: TypeAlias = Message | Mapping[str, object]
 _PAGE = 200
@@ -42,7 +37,7 @@ class ConversationMemory:
         log: MessageLog | None = None,
     ) -> None:
         self.max_messages = None if max_messages is None else check_whole(max_messages, "max_messages")
-        self.retention_policy: str = checked_policy(retention_policy)
+        self.retention_policy: str = check_policy(retention_policy)
         self._counter = counter
         self._log: MessageLog = ListLog() if log is None else log
         self._lock = threading.RLock()
@@ -135,7 +130,7 @@ class ConversationMemory:
 
     def move_to(self, log: MessageLog, retention_policy: str) -> None:
         """Goes on in another log, after what that one holds; on an error everything stays as it was."""
-        policy = checked_policy(retention_policy)
+        policy = check_policy(retention_policy)
         with self._lock:
             moved = self._log.read(0, len(self._log))
             log.append(moved, keep=self.max_messages, once=True)
@@ -199,3 +194,79 @@ def _position(index: object, size: int) -> int:
     if not -size <= index < size:
         raise IndexError(f"no message {index}: there are {size}")
     return index % size
+
+
+FORMAT = "memoranda.conversation"
+VERSION = 1
+
+_HEADER = ("format", "version", "title")
+
+
+def packed(messages: Sequence[Message], **more: JSON) -> dict[str, JSON]:
+    """The state that holds these messages."""
+    return {"format": FORMAT, "version": VERSION, "messages": [message.to_dict() for message in messages], **more}
+
+
+def checked(state: object, allowed: Sequence[str], *, strict: bool) -> Mapping[str, object]:
+    """The state, when this version can read it; with `strict` it must hold messages and nothing unknown."""
+    if not isinstance(state, Mapping):
+        raise InvalidType(f"a conversation's state must be a dict, not {type(state).__name__}")
+    if state.get("format", FORMAT) != FORMAT:
+        raise Incompatible(f"this is {state['format']!r}, not a conversation")
+    version = state.get("version", VERSION)
+    if not isinstance(version, int) or version > VERSION:
+        raise Incompatible(f"this conversation has version {version}; this code reads up to {VERSION}: update it")
+    if strict:
+        _check_keys(state, allowed)
+    return state
+
+
+def unpacked(given: object, name: str = "messages") -> list[Message]:
+    """The messages in a state, each checked; the error names the one that is wrong."""
+    if not isinstance(given, list | tuple):
+        raise InvalidType(f"{name} must be a list, not {type(given).__name__}")
+    messages = []
+    for position, item in enumerate(given):
+        try:
+            messages.append(as_message(item))
+        except MemorandaError as error:
+            raise InvalidInput(f"{name}[{position}]: {error}") from error
+    return messages
+
+
+def summaries_of(state: Mapping[str, object], originals: int) -> tuple[list[str], list[int]]:
+    """The summaries in a state, and how many of the originals each stands for."""
+    summaries, spans = state.get("summaries", []), state.get("spans", [])
+    if not isinstance(summaries, list) or not all(isinstance(summary, str) for summary in summaries):
+        raise InvalidType("summaries must be a list of strings")
+    if not isinstance(spans, list) or not all(isinstance(span, int) and span >= 0 for span in spans):
+        raise InvalidType("spans must be a list of whole numbers")
+    if len(spans) != len(summaries) or sum(spans) != originals:
+        raise InvalidInput("the state's summaries, spans and originals do not belong together")
+    return list(summaries), list(spans)
+
+
+def _check_keys(state: Mapping[str, object], allowed: Sequence[str]) -> None:
+    unknown = sorted(set(state) - {*_HEADER, *allowed})
+    if unknown:
+        raise InvalidInput(f"the state has an unknown key {unknown[0]!r}: leave it out, or use strict=False")
+    if "messages" not in state:
+        raise InvalidInput("the state has no 'messages': nothing to load")
+
+
+_ORDINARY = 0o666  # what the program's own umask leaves of it, as for any file that a user asks for
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Puts the text on disk under that name; after a crash the file is the old one or this one."""
+    with replacing(path, _ORDINARY) as draft:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+
+
+def read_json(path: Path) -> JSON:
+    """The file's data; `Incompatible` when it is damaged."""
+    try:
+        data: JSON = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise Incompatible(f"{path} is damaged or not JSON: {error}") from error
+    return data

@@ -6,17 +6,12 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from memoranda.conversation.abstractive import rewrite, rewrite_lines
-from memoranda.conversation.base import MessageLog
-from memoranda.conversation.log import ListLog
-from memoranda.conversation.memory import AnyMessage, ConversationMemory
-from memoranda.conversation.state import checked, packed, summaries_of, unpacked
-from memoranda.conversation.summary import MIN_CHARACTERS, condense, summarize
-from memoranda.conversation.tokens import TokenCounter, message_tokens
-from memoranda.conversation.window import newest_that_fit, whole_turns
+from memoranda.conversation.base import ListLog, MessageLog
+from memoranda.conversation.memory import AnyMessage, ConversationMemory, checked, packed, summaries_of, unpacked
+from memoranda.conversation.summary import MIN_CHARACTERS, condense, rewrite, rewrite_lines, summarize
+from memoranda.conversation.window import TokenCounter, message_tokens, newest_that_fit, whole_turns
 from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
-from memoranda.llm.base import LLM, Usage
-from memoranda.llm.metered import Metered
+from memoranda.llm.base import LLM, Metered, Usage
 from memoranda.messages.message import Message
 from memoranda.types import JSON
 

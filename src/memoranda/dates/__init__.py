@@ -2,6 +2,6 @@
 
 from memoranda.dates.find import Kind, Mention, find_mentions
 from memoranda.dates.intervals import Interval, Precision
-from memoranda.dates.tense import Tense
+from memoranda.dates.rules import Tense
 
 __all__ = ["Interval", "Kind", "Mention", "Precision", "Tense", "find_mentions"]

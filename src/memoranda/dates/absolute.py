@@ -6,7 +6,24 @@ import re
 from datetime import datetime, timedelta
 from typing import Final
 
-from memoranda.dates.holidays import HOLIDAYS
+from memoranda.dates.base import (
+    DASH,
+    DATE_DAY,
+    DATE_DAY2,
+    HOLIDAYS,
+    MONTH,
+    MONTH2,
+    ORDINALS,
+    SEASON,
+    WEEKDAY,
+    WHICH,
+    YEAR,
+    Match,
+    direction,
+    month_number,
+    named,
+    weekday_number,
+)
 from memoranda.dates.intervals import (
     DAY,
     Interval,
@@ -22,23 +39,6 @@ from memoranda.dates.intervals import (
     year_of,
 )
 from memoranda.dates.rules import Reading, Rule, by_tense, rule, unsure
-from memoranda.dates.words import (
-    DASH,
-    DATE_DAY,
-    DATE_DAY2,
-    MONTH,
-    MONTH2,
-    ORDINALS,
-    SEASON,
-    WEEKDAY,
-    WHICH,
-    YEAR,
-    Match,
-    direction,
-    month_number,
-    named,
-    weekday_number,
-)
 
 _RECURRING: Final = re.compile(r"\b(?:birthday|anniversary|born|celebrated?s?)\b[^.!?]*$", re.I)
 

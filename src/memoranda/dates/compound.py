@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol
 
+from memoranda.dates.base import NUMBER, count_of, weekday_number
 from memoranda.dates.intervals import (
     DAY,
     Interval,
@@ -19,8 +20,7 @@ from memoranda.dates.intervals import (
     shifted_months,
     weekend_of,
 )
-from memoranda.dates.tense import Tense
-from memoranda.dates.words import NUMBER, count_of, weekday_number
+from memoranda.dates.rules import Tense
 
 _SIDE: Final = re.compile(
     rf"\b(?:{NUMBER}|the)\s+(?P<unit>day|night|weekend|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\s+"

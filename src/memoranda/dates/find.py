@@ -14,11 +14,15 @@ from functools import lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
 from memoranda.dates import absolute, relative
+from memoranda.dates.base import kinds_in
 from memoranda.dates.compound import Joined, joined
 from memoranda.dates.intervals import Interval, Precision
-from memoranda.dates.kinds import kinds_in
-from memoranda.dates.rules import Reading, Rule
-from memoranda.dates.tense import Tense, tense_around
+from memoranda.dates.rules import (
+    Reading,
+    Rule,
+    Tense,
+    tense_around,
+)
 from memoranda.text import lower_case
 
 Kind: TypeAlias = Literal["at", "since", "until"]

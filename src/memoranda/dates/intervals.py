@@ -1,4 +1,4 @@
-"""Calendar arithmetic: half-open stretches of time with the precision they were named in. Pure."""
+"""Intervals of time: days, weeks, months, seasons, and shifts between them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from enum import StrEnum
 from typing import Final
 
 DAY: Final = timedelta(days=1)
+
+
 WEEK: Final = timedelta(days=7)
+
+
 SEASON_STARTS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """The month in which a season starts, on the northern half of the globe."""
+
+
 PARTS: Final = {"morning": (5, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
 """The hours of a part of the day; a night reaches into the next one."""
 
@@ -146,7 +152,11 @@ _UNITS: Final = {
     "quarter": quarter_of,
     "year": year_of,
 }
+
+
 _MONTHS_PER: Final = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+
+
 _LENGTHS: Final = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),

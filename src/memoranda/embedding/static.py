@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 import memoranda_models
 import numpy as np
 
-from memoranda.embedding.arrays import checked_texts, unit
-from memoranda.embedding.base import EmbedderIdentity, Kind
-from memoranda.neural.wordpiece import WordPiece
+from memoranda.embedding.base import EmbedderIdentity, Kind, checked_texts, unit
+from memoranda.embedding.wordpiece import WordPiece
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

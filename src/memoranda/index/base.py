@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from importlib import import_module
+from typing import Any, Protocol
 
 from memoranda.types import FloatArray, IntArray
 
@@ -89,3 +90,12 @@ class TextIndex(Protocol):
     def ceiling(self, query_terms: Sequence[str]) -> float:
         """What a text of usual length scores that holds every word once."""
         ...
+
+
+def load_faiss() -> Any:
+    """The FAISS module; its own type hints cover only half of it, hence no type here."""
+    return import_module("faiss")
+
+
+GRAPH_FROM = 100_000
+"""Above this many vectors a graph is built."""

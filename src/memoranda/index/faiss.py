@@ -12,15 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.index.graph import SEARCH_WIDTH, Candidates, CardScan, Graph
-from memoranda.index.sealed import open_sealed, write_sealed
-from memoranda.index.snapshot import Snapshot
-from memoranda.index.table import grown
-from memoranda.index.vectors import VectorTable, checked_ids, checked_limit, checked_query, latest_vectors
+from memoranda.files import open_sealed, write_sealed
+from memoranda.index.base import GRAPH_FROM
+from memoranda.index.hnsw import SEARCH_WIDTH, Candidates, CardScan, Graph
+from memoranda.index.vectors import (
+    Snapshot,
+    VectorTable,
+    checked_ids,
+    checked_limit,
+    checked_query,
+    grown,
+    latest_vectors,
+)
 from memoranda.types import JSON, FloatArray, IntArray
 
-GRAPH_FROM = 100_000
-"""Above this many vectors a graph is built."""
 _LONGEST_BY_GRAPH = SEARCH_WIDTH // 4  # longer answers come from the exact scan
 _KIND = b"RCLVECTS"
 _WASTE = 0.25  # share of holes and outdated graph entries at which they are cleared away

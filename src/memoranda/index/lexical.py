@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import InvalidInput
-from memoranda.index.table import grown
+from memoranda.index.vectors import grown
 from memoranda.types import FloatArray, IntArray
 
 K1 = 0.9

@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.index.base import PartitionVectors
-from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
+from memoranda.index.base import GRAPH_FROM, PartitionVectors
+from memoranda.index.faiss import FAISSIndex
 from memoranda.index.lexical import Postings
-from memoranda.index.table import IdTable, grown
-from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.index.vectors import (
+    IdTable,
+    grown,
+)
+from memoranda.memories.changes import IndexRow, PartitionKey
 from memoranda.types import ANY, FloatArray, IntArray
 
 UNNAMED = -1

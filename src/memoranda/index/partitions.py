@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -12,14 +12,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from memoranda.errors import MemorandaError
-from memoranda.forking import tell_of_forks
-from memoranda.index.base import PartitionVectors, VectorEngine
-from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
-from memoranda.index.growth import GraphGrowth
+from memoranda.errors import Incompatible, MemorandaError, NotFound, Unavailable
+from memoranda.files import SealedFile, open_sealed, write_sealed
+from memoranda.fork_safety import tell_of_forks
+from memoranda.index.base import GRAPH_FROM, PartitionVectors, VectorEngine
+from memoranda.index.faiss import FAISSIndex
 from memoranda.index.partition import NEVER_LOADED, Partition
-from memoranda.index.saved import SavedGraphs
-from memoranda.storage.base import IndexRow, IndexSource, PartitionKey
+from memoranda.index.vectors import Snapshot
+from memoranda.memories.changes import IndexRow, IndexSource, PartitionKey
+from memoranda.types import JSON
 
 DEFAULT_CAPACITY = 1 << 30
 """Bytes of partitions kept in memory."""
@@ -210,3 +211,135 @@ class Partitions:
 
 def _ids_of(rows: Iterable[IndexRow]) -> list[int]:
     return [row.id for row in rows]
+
+
+_KIND = b"RCLGRAPH"
+_PARTS = ("ids", "live", "vectors", "fresh", "graph")
+_Listed: TypeAlias = dict[str, dict[str, JSON]]
+
+
+class SavedGraphs:
+    """One file of graphs, of one store, each with the change number that it is valid up to."""
+
+    def __init__(self, path: Path, store_id: str) -> None:
+        self._path = path
+        self._store_id = store_id
+
+    def read(self, partition: Partition, head: int, report: Callable[[str], None]) -> FAISSIndex | None:
+        """The vectors and graph of this partition, or None where the file has none that can be trusted."""
+        try:
+            with open_sealed(self._path, _KIND) as file:
+                return self._restored(file, partition, head)
+        except NotFound:
+            return None
+        except (Incompatible, Unavailable) as error:
+            report(f"The index file is not used, and rebuilt from the store: {error}")
+            return None
+
+    def write(self, partitions: Sequence[Partition]) -> None:
+        """Writes these partitions; others that the file holds stay in it."""
+        if not partitions:
+            return
+        listed, sections = self._others({_name(each) for each in partitions})
+        for partition in partitions:
+            with partition.lock:
+                if not isinstance(partition.index, FAISSIndex):
+                    continue
+                name = _name(partition)
+                listed[name] = {"seq": partition.seq, "dimension": partition.index.dimension}
+                sections |= partition.index.snapshot().sections(name)
+        meta: dict[str, JSON] = {"store_id": self._store_id, "partitions": dict(listed)}
+        write_sealed(self._path, _KIND, meta, sections)
+
+    def delete(self) -> None:
+        """Removes the file, where there is one."""
+        self._path.unlink(missing_ok=True)
+
+    def _restored(self, file: SealedFile, partition: Partition, head: int) -> FAISSIndex | None:
+        entry = self._listed(file).get(_name(partition))
+        if entry is None:
+            return None
+        seq, dimension = int(str(entry["seq"])), int(str(entry["dimension"]))
+        if seq > head:
+            raise Incompatible(f"{self._path} knows change {seq}, the store only {head}: the store was replaced")
+        index = partition.new_index(dimension)
+        index.restore(Snapshot.read(file, dimension, _name(partition)))
+        return index
+
+    def _listed(self, file: SealedFile) -> _Listed:
+        if file.meta.get("store_id") != self._store_id:
+            raise Incompatible(f"{self._path} belongs to another store")
+        listed = file.meta["partitions"]
+        if not isinstance(listed, dict):
+            raise Incompatible(f"{self._path} has no list of partitions")
+        return {name: entry for name, entry in listed.items() if isinstance(entry, dict)}
+
+    def _others(self, rewritten: set[str]) -> tuple[_Listed, dict[str, memoryview]]:
+        try:
+            with open_sealed(self._path, _KIND) as file:
+                kept = {name: entry for name, entry in self._listed(file).items() if name not in rewritten}
+                names = [name + part for name in kept for part in _PARTS if name + part in file]
+                return kept, {name: file.section(name) for name in names}
+        except (NotFound, Incompatible, Unavailable):
+            return {}, {}  # nothing to keep: what is there was reported when it was read
+
+
+def _name(partition: Partition) -> str:
+    """A partition's name in the file; no two partitions share one."""
+    return f"{partition.name}/"
+
+
+_ROWS_AT_ONCE = 32  # a few milliseconds, the longest that a question waits for the lock
+
+
+_BREATH = 0.001  # seconds between two turns, so that waiting questions get the lock
+
+
+class GraphGrowth:
+    """One background thread, alive only while there is something to grow."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[Partition] = deque()
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def offer(self, partition: Partition) -> None:
+        """Grows this partition's graph in the background, if it wants one."""
+        index = partition.index
+        if not isinstance(index, FAISSIndex) or not index.pending or self._stopped.is_set():
+            return
+        with self._lock:
+            if partition not in self._waiting:
+                self._waiting.append(partition)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="memoranda-graph", daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Returns when every graph is grown."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def stop(self) -> None:
+        """Ends the thread after the rows in hand; nothing is grown any more."""
+        self._stopped.set()
+        self.wait()
+
+    def _work(self) -> None:
+        while (partition := self._next()) is not None:
+            while not self._stopped.wait(_BREATH) and _grown_further(partition):
+                pass
+
+    def _next(self) -> Partition | None:
+        with self._lock:
+            if self._waiting and not self._stopped.is_set():
+                return self._waiting.popleft()
+            self._thread = None
+            return None
+
+
+def _grown_further(partition: Partition) -> bool:
+    with partition.lock:
+        return isinstance(partition.index, FAISSIndex) and partition.index.grow(_ROWS_AT_ONCE) > 0

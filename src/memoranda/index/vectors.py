@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from dataclasses import dataclass
+from typing import TypeVar
 
-from memoranda.errors import InvalidInput
-from memoranda.index.engine import load_faiss
-from memoranda.index.table import IdTable, grown
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from memoranda.errors import Incompatible, InvalidInput
+from memoranda.files import SealedFile
+from memoranda.index.base import load_faiss
 from memoranda.types import FloatArray, IntArray
 
 # Two ways to add up one cosine differ by less than this, so a cut this much lower loses no tie.
@@ -139,3 +142,150 @@ def _dot(matrix: FloatArray, query: FloatArray) -> FloatArray:
         faiss.swig_ptr(products), faiss.swig_ptr(query), faiss.swig_ptr(rows), rows.shape[1], len(rows)
     )
     return products
+
+
+Column = TypeVar("Column", bound=np.generic)
+
+
+def grown(array: NDArray[Column], size: int) -> NDArray[Column]:
+    """The array with room for `size` rows; it grows by halves, so that appending stays cheap."""
+    if size <= len(array):
+        return array
+    larger = np.zeros((max(size, len(array) * 3 // 2, 16), *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+class IdTable:
+    """Positions of ids. A removed id leaves a hole, and takes it again when it comes back."""
+
+    def __init__(self) -> None:
+        self._ids: IntArray = np.empty(0, dtype=np.int64)
+        self._live = np.empty(0, dtype=np.bool_)
+        self._size = 0
+        self._count = 0
+        self._ascending = True
+        self._order: IntArray | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def size(self) -> int:
+        """How many positions there are, holes included."""
+        return self._size
+
+    @property
+    def ids(self) -> IntArray:
+        """The id of each position."""
+        return self._ids[: self._size]
+
+    @property
+    def live(self) -> NDArray[np.bool_]:
+        """False where a position is a hole."""
+        return self._live[: self._size]
+
+    @property
+    def nbytes(self) -> int:
+        return self._ids.nbytes + self._live.nbytes
+
+    def positions(self) -> IntArray:
+        """All positions that are not holes."""
+        return np.flatnonzero(self.live)
+
+    def find(self, ids: IntArray) -> IntArray:
+        """The position of each id, -1 where it is not there."""
+        found = self._locate(ids)
+        found[found >= 0] = np.where(self.live[found[found >= 0]], found[found >= 0], -1)
+        return found
+
+    def claim(self, ids: IntArray) -> IntArray:
+        """The position of each id, new ones at the end; no id may be given twice."""
+        positions = self._locate(ids)
+        new = positions < 0
+        if new.any():
+            positions[new] = self._append(ids[new])
+        self._count += int(np.count_nonzero(~self.live[positions]))
+        self._live[positions] = True
+        return positions
+
+    def release(self, ids: IntArray) -> IntArray:
+        """Makes holes of these ids, and gives the positions that were in use."""
+        positions = np.unique(self.find(ids))
+        positions = positions[positions >= 0]
+        self._live[positions] = False
+        self._count -= len(positions)
+        return positions
+
+    def compact(self) -> IntArray:
+        """Closes the holes and sorts by id; gives the old position of each new one."""
+        kept = self.positions()
+        kept = kept[np.argsort(self.ids[kept], kind="stable")]
+        self._ids = self._ids[kept]
+        self._live = np.ones(len(kept), dtype=np.bool_)
+        self._size = self._count = len(kept)
+        self._ascending, self._order = True, None
+        return kept
+
+    def _append(self, ids: IntArray) -> IntArray:
+        start, end = self._size, self._size + len(ids)
+        self._ids, self._live = grown(self._ids, end), grown(self._live, end)
+        self._ids[start:end] = ids
+        self._live[start:end] = False
+        self._size, self._order = end, None
+        if self._ascending:
+            self._ascending = bool((np.diff(self._ids[max(start - 1, 0) : end]) > 0).all())
+        return np.arange(start, end, dtype=np.int64)
+
+    def _locate(self, ids: IntArray) -> IntArray:
+        if not self._size or not len(ids):
+            return np.full(len(ids), -1, dtype=np.int64)
+        if not self._ascending and self._order is None:
+            self._order = np.argsort(self.ids, kind="stable")
+        places = np.searchsorted(self.ids, ids, sorter=self._order)
+        places = np.minimum(places, self._size - 1).astype(np.int64, copy=False)
+        positions = places if self._order is None else self._order[places]
+        positions[self.ids[positions] != ids] = -1
+        return positions
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One row a position; `fresh` and `graph` cover the positions that the graph has taken in."""
+
+    ids: IntArray
+    live: NDArray[np.bool_]
+    vectors: FloatArray
+    fresh: NDArray[np.bool_]
+    graph: memoryview | None
+
+    def sections(self, prefix: str = "") -> dict[str, memoryview]:
+        """What a file must hold to give the snapshot back."""
+        arrays = {
+            "ids": self.ids.astype("<i8", copy=False),
+            "live": self.live.astype(np.uint8),
+            "vectors": self.vectors.astype("<f4", copy=False),
+            "fresh": self.fresh.astype(np.uint8),
+        }
+        found = {prefix + name: _flat_bytes(array) for name, array in arrays.items()}
+        if self.graph is not None:
+            found[prefix + "graph"] = self.graph
+        return found
+
+    @classmethod
+    def read(cls, file: SealedFile, dimension: int, prefix: str = "") -> Snapshot:
+        """The snapshot in these sections; `Incompatible` when its parts do not fit together."""
+        ids = np.frombuffer(file.section(prefix + "ids"), dtype="<i8").astype(np.int64)
+        live = np.frombuffer(file.section(prefix + "live"), dtype=np.uint8).astype(np.bool_)
+        fresh = np.frombuffer(file.section(prefix + "fresh"), dtype=np.uint8).astype(np.bool_)
+        numbers = np.frombuffer(file.section(prefix + "vectors"), dtype="<f4").astype(np.float32)
+        if len(numbers) != len(ids) * dimension or len(live) != len(ids) or len(fresh) > len(ids):
+            raise Incompatible("The parts of the index file do not fit together: delete it, and it is rebuilt")
+        if len(np.unique(ids)) != len(ids):
+            raise Incompatible("The index file names an id twice: delete it, and it is rebuilt")
+        graph = file.section(prefix + "graph") if prefix + "graph" in file else None
+        return cls(ids, live, numbers.reshape(len(ids), dimension), fresh, graph)
+
+
+def _flat_bytes(array: NDArray[np.generic]) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

@@ -13,10 +13,10 @@ from typing import Any
 
 from memoranda.errors import Incompatible, NotFound
 from memoranda.integrations.qdrant_folder import points
-from memoranda.jsonvalue import copy_json_object
-from memoranda.manager import MemoryManager
-from memoranda.persistence.mem0 import moment
+from memoranda.manager.manager import MemoryManager
+from memoranda.persistent.mem0 import moment
 from memoranda.types import JSON, MemoryType, Progress, Record
+from memoranda.validation import copy_json_object
 
 _NAMES = ("user_id", "agent_id", "run_id", "actor_id", "role")
 _OWN_KEYS = frozenset((*_NAMES, "data", "hash", "created_at", "updated_at", "text_lemmatized", "attributed_to"))

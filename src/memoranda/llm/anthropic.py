@@ -10,8 +10,7 @@ import anthropic
 
 from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
 from memoranda.llm.base import Completion
-from memoranda.llm.retrying import Retries, with_retries
-from memoranda.llm.waiting import retry_after
+from memoranda.llm.retrying import Retries, retry_after, with_retries
 
 
 class AnthropicLLM:

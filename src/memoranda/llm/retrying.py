@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -46,3 +46,11 @@ def with_retries(call: Callable[[], T], retries: Retries) -> tuple[T, int]:
                 raise
             retries.sleep(retries.wait(attempt, error.retry_after))
     raise AssertionError("unreachable")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, where the answer says so; None when the header is missing or is a date, and the caller chooses."""
+    try:
+        return max(0.0, float(headers["retry-after"]))
+    except (KeyError, ValueError):
+        return None

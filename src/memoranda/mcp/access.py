@@ -1,5 +1,4 @@
-"""What a key may do through the MCP door: tools that read take `read`, all others `write`; what it may not use, it is
-not shown."""
+"""Which tools a key may see and call."""
 
 from __future__ import annotations
 
@@ -13,6 +12,8 @@ from memoranda.errors import Denied
 from memoranda.server.auth import Principal
 
 _OPEN: Final = frozenset({"initialize", "ping", "server/discover"})
+
+
 _ALSO_READ: Final = frozenset({"session_say"})
 """Tools that change something and tell what others have said."""
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import NotFound
-from memoranda.mcp.whose import Whose
+from memoranda.mcp.run import Whose
 from memoranda.types import JSON, Memory
 
 _KIND: Final = "graph"

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.mcp.graph import Entity, Graph, KnowledgeGraph, Relation
-from memoranda.mcp.tooling import ADDS, READS, REMOVES, answer, pretty, told
-from memoranda.mcp.whose import Whose
+from memoranda.mcp.run import Whose
+from memoranda.mcp.tools import ADDS, READS, REMOVES, answer, pretty, told
 
 GRAPH_URI = "memory://knowledge-graph"
 

@@ -24,13 +24,12 @@ from starlette.types import Receive, Scope, Send
 from memoranda.aio.manager import MemoryManager
 from memoranda.embedding.base import Embedder
 from memoranda.mcp.access import ScopeCheck
+from memoranda.mcp.run import Whose
 from memoranda.mcp.server import build_server
-from memoranda.mcp.whose import Whose
 from memoranda.server.auth import LOCAL, Principal
 from memoranda.server.config import ServerConfig
 from memoranda.server.guard import Guard
-from memoranda.server.logs import RequestLog
-from memoranda.server.metrics import Metrics
+from memoranda.server.observability import Metrics, RequestLog
 from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.types import Clock

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from datetime import datetime
-from typing import Annotated
+from datetime import datetime, timedelta
+from typing import Annotated, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
+from pydantic_core import to_json
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import InvalidInput
-from memoranda.mcp.tooling import ADDS_ONCE, READS, REMOVES, answer, fenced, pretty, told
-from memoranda.mcp.whose import Whose
+from memoranda.mcp.run import Whose
+from memoranda.mcp.tools import ADDS_ONCE, READS, REMOVES, answer, fenced, pretty, told
 from memoranda.server.requests import (
     MAX_ITEMS,
     Count,
@@ -229,6 +230,48 @@ def _about(memory: Memory) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1024)
 def _title(content: str) -> str:
-    from memoranda.context.defuse import defused_name
+    from memoranda.recall.render import defused_name
 
     return defused_name(content[: 4 * _TITLE])
+
+
+STATS_URI: Final = "memory://stats"
+RECENT_URI: Final = "memory://recent"
+_SHOWN: Final = 20
+_PAGE: Final = 1000
+_WINDOWS: Final = (timedelta(hours=1), timedelta(days=1), timedelta(days=30), timedelta(days=365))
+
+
+def register(server: MCPServer, memory: MemoryManager, whose: Whose, clock: Clock) -> None:
+    """Adds the resources to a server."""
+
+    @server.resource(STATS_URI, title="Statistics", mime_type="application/json")
+    async def stats() -> str:
+        """How much memory holds, by type."""
+        return to_json(await memory.get_stats(), indent=2).decode()
+
+    @server.resource(RECENT_URI, title="Recent memories", mime_type="text/plain")
+    async def recent() -> str:
+        """The memories that are from the latest time, as data inside a fence."""
+        newest = await _newest(memory, whose, clock)
+        return fenced([Hit(each, 1.0) for each in newest], clock())
+
+
+async def _newest(memory: MemoryManager, whose: Whose, clock: Clock) -> list[Memory]:
+    """Looks back further and further, so that a large store is not read from its start."""
+    now, found = clock(), list[Memory]()
+    for window in (*_WINDOWS, None):
+        where: dict[str, object] | None = None if window is None else {"after": now - window}
+        found = await _last(memory, whose, where)
+        if len(found) == _SHOWN:
+            break
+    return found
+
+
+async def _last(memory: MemoryManager, whose: Whose, where: dict[str, object] | None) -> list[Memory]:
+    kept, after = list[Memory](), 0
+    while page := await memory.list_memories(_PAGE, after, where=where, **whose.scope()):
+        kept, after = sorted([*kept, *page], key=lambda each: (each.valid_from, each.id))[-_SHOWN:], page[-1].id
+        if len(page) < _PAGE:
+            break
+    return kept

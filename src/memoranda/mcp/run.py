@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
 from memoranda.embedding.base import Embedder
 from memoranda.errors import MissingExtra
-from memoranda.mcp.whose import Whose
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import PARTS as SERVER_PARTS
 from memoranda.server.run import listen, refuse_without_keys
 from memoranda.settings import MemoryConfig
-from memoranda.types import Clock
+from memoranda.types import DEFAULT_TENANT, Clock
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
     from starlette.applications import Starlette
 
     from memoranda.aio.manager import MemoryManager
+
 
 __all__ = ["Whose", "create_http_app", "create_server", "run"]
 
@@ -81,3 +82,25 @@ def _named() -> Iterator[None]:
         if missing in SERVER_PARTS:
             raise MissingExtra("MCP over HTTP", "server") from error
         raise
+
+
+class ScopeArguments(TypedDict):
+    """A scope as the manager's arguments."""
+
+    agent: str | None
+    user: str | None
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """The tenant, user, agent and session whose memories the tools read and write."""
+
+    tenant: str = DEFAULT_TENANT
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+
+    def scope(self, session: str | None = None) -> ScopeArguments:
+        """The scope of one call; a session may be named only where the door has none of its own."""
+        return {"agent": self.agent, "user": self.user, "session": self.session or session}

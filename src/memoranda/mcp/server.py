@@ -7,11 +7,11 @@ from importlib.metadata import version
 from mcp.server.mcpserver import MCPServer
 
 from memoranda.aio.manager import MemoryManager
-from memoranda.mcp import resources
+from memoranda.mcp import memories
 from memoranda.mcp.graph_tools import GraphTools
 from memoranda.mcp.memories import MemoryTools
+from memoranda.mcp.run import Whose
 from memoranda.mcp.sessions import SessionTools
-from memoranda.mcp.whose import Whose
 from memoranda.types import Clock, utc_now
 
 _INSTRUCTIONS = (
@@ -33,5 +33,5 @@ def build_server(memory: MemoryManager, whose: Whose, clock: Clock = utc_now) ->
     MemoryTools(memory, whose, clock).register(server)
     SessionTools(memory).register(server)
     GraphTools(memory, whose).register(server)
-    resources.register(server, memory, whose, clock)
+    memories.register(server, memory, whose, clock)
     return server

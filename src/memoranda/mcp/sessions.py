@@ -1,4 +1,4 @@
-"""Tools for sessions: what several agents say to each other while they work on one thing."""
+"""Tools for the sessions of a workflow."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pydantic import BaseModel, Field
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.session import SessionContext, create_session
 from memoranda.errors import Closed
-from memoranda.mcp.tooling import ADDS, READS, REMOVES, told
+from memoranda.mcp.tools import ADDS, READS, REMOVES, told
 from memoranda.server.requests import Limit, Metadata, Name, Text
 
 _MOST: Final = 10_000
 """Sessions open at once; beyond it the one that was not spoken in for longest ends."""
+
 
 Workflow = Annotated[Name, Field(description="The workflow's id: all who name the same one share the session.")]
 

@@ -10,8 +10,7 @@ from memoranda.errors import InvalidInput
 from memoranda.messages.calls import ToolCallMsg
 from memoranda.messages.images import image_url, split_data_url
 from memoranda.messages.message import Message, as_message
-from memoranda.messages.pairing import paired
-from memoranda.messages.parts import Part, parts_of, plain, text_of
+from memoranda.messages.parts import Part, paired, parts_of, plain, text_of
 from memoranda.types import JSON
 
 _FOREIGN: Final = ("input_audio", "file")

@@ -1,4 +1,4 @@
-"""Pictures in messages: by path, by address, or as bytes."""
+"""Images in messages: references, data URLs and media types."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.messages.frozen import freeze_text
+from memoranda.messages.calls import freeze_text
 
 MAX_IMAGE_BYTES: Final = 20_000_000
 """What the vendors take at most."""
+
 
 _SIGNATURES: Final = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 

@@ -1,4 +1,4 @@
-"""Stage 0, what is said: one turn of a conversation."""
+"""JSON values that cannot be changed: what a message holds is shared by threads and never copied."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from memoranda.arguments import check_moment
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
-from memoranda.messages.content import Content, MessageContent, freeze_content
-from memoranda.messages.frozen import FrozenDict, FrozenList, freeze_mapping, freeze_text, thaw
+from memoranda.messages.calls import (
+    AgentCallMsg,
+    Content,
+    FrozenDict,
+    FrozenList,
+    MessageContent,
+    ToolCallMsg,
+    freeze_content,
+    freeze_mapping,
+    freeze_text,
+    thaw,
+)
 from memoranda.messages.images import as_reference
 from memoranda.types import JSON, Record
+from memoranda.validation import check_moment
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")

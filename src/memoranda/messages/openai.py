@@ -9,8 +9,7 @@ from typing import Final
 from memoranda.errors import InvalidInput
 from memoranda.messages.images import image_url
 from memoranda.messages.message import Message
-from memoranda.messages.pairing import paired
-from memoranda.messages.parts import Part, parts_of, plain
+from memoranda.messages.parts import Part, paired, parts_of, plain
 from memoranda.types import JSON
 
 _KINDS: Final[dict[str, tuple[str, ...]]] = {

@@ -13,7 +13,7 @@ from memoranda.aio.manager import MemoryManager
 from memoranda.errors import Denied, InvalidInput
 from memoranda.server.auth import Principal
 from memoranda.server.requests import Owner
-from memoranda.server.schemas import AnswerRoute
+from memoranda.server.responses import AnswerRoute
 from memoranda.server.services import Services
 from memoranda.types import ANY, DEFAULT_TENANT, AnyUser
 

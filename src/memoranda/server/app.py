@@ -14,11 +14,10 @@ from starlette.exceptions import HTTPException
 
 from memoranda.embedding.base import Embedder
 from memoranda.errors import MemorandaError
-from memoranda.server import problems
+from memoranda.server import errors
 from memoranda.server.config import ServerConfig
 from memoranda.server.guard import Guard
-from memoranda.server.logs import RequestLog
-from memoranda.server.metrics import Metrics
+from memoranda.server.observability import Metrics, RequestLog
 from memoranda.server.routes import (
     conversations,
     executions,
@@ -82,10 +81,10 @@ def build_app(
     for resource in _RESOURCES:
         app.include_router(resource.routes)
     app.include_router(status.open_routes)
-    app.add_exception_handler(MemorandaError, problems.on_error)
-    app.add_exception_handler(IndexError, problems.on_index)
-    app.add_exception_handler(RequestValidationError, problems.on_validation)
-    app.add_exception_handler(HTTPException, problems.on_http)
+    app.add_exception_handler(MemorandaError, errors.on_error)
+    app.add_exception_handler(IndexError, errors.on_index)
+    app.add_exception_handler(RequestValidationError, errors.on_validation)
+    app.add_exception_handler(HTTPException, errors.on_http)
     app.add_middleware(Guard, config=config, services=services, metrics=metrics, log=RequestLog())
     app.openapi = lambda: _with_keys(app)  # type: ignore[method-assign]
     return app
@@ -104,7 +103,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _refusal(text: str) -> dict[str, Any]:
-    return {"description": text, "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    return {"description": text, "content": {errors.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 
 
 def _with_keys(app: FastAPI) -> dict[str, Any]:

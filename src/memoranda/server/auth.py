@@ -1,4 +1,4 @@
-"""Who is calling: a key becomes a principal, which alone decides the tenant."""
+"""Who calls: keys, principals and their scopes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from typing import Final
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Denied, Unavailable
-from memoranda.server.buckets import Bucket
+from memoranda.server.errors import denied
 from memoranda.server.keys import SCOPES, ApiKey, Keys, info_of, split_key
-from memoranda.server.problems import denied
+from memoranda.server.limits import Bucket
 from memoranda.types import DEFAULT_TENANT, Clock
 
 _REMEMBERED: Final = 10_000
+
+
 _NOTE_EVERY: Final = 60.0
+
+
 _REFUSED: Final = "this key is not valid: it is wrong, revoked or expired"
 
 

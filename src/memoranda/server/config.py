@@ -6,9 +6,8 @@ import ipaddress
 import os
 from dataclasses import dataclass, replace
 
-from memoranda.arguments import check_whole
 from memoranda.errors import InvalidInput
-from memoranda.jsonvalue import MAX_DEPTH
+from memoranda.validation import MAX_DEPTH, check_whole
 
 DEFAULT_PORT = 8700
 

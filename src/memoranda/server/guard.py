@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import time
 from typing import Final
 from urllib.parse import urlsplit
 
+import h11
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memoranda.errors import MemorandaError
-from memoranda.server import limits, tracing
+from memoranda.server import limits, observability
 from memoranda.server.config import ServerConfig
+from memoranda.server.errors import Refusal, answer_to, unexpected
 from memoranda.server.idempotency import Replays
-from memoranda.server.logs import RequestLog
-from memoranda.server.metrics import Metrics
-from memoranda.server.problems import Refusal, answer_to, unexpected
+from memoranda.server.observability import Metrics, RequestLog
 from memoranda.server.services import Services
 
 PUBLIC: Final = frozenset({"/healthz", "/openapi.json"})
@@ -73,7 +75,7 @@ class Guard:
         reply = _Reply(send, _request_id(headers.get("x-request-id")), self._allowed_origin(headers))
         reply.unread = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
         scope.setdefault("state", {})["request_id"] = reply.request_id
-        with self._metrics.in_flight(), tracing.continued(headers):
+        with self._metrics.in_flight(), observability.continued(headers):
             try:
                 await self._admit(scope, receive, reply, headers)
             except MemorandaError as error:
@@ -170,3 +172,37 @@ def _check_content_type(headers: Headers) -> None:
 
 def _same(headers: Headers) -> bool:
     return urlsplit(headers.get("origin", "")).netloc == headers.get("host")
+
+
+_TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+def punctual(seconds: float) -> type[asyncio.Protocol]:
+    """A protocol for uvicorn. A head may take between one and two times so many seconds, whatever drips in."""
+
+    class Punctual(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._was_waiting = False
+            self._next_look = self.loop.call_later(seconds, self._look)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._next_look.cancel()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is not h11.IDLE:
+                self._was_waiting = False
+
+        def _look(self) -> None:
+            # Between two requests uvicorn's own timer runs; with the first byte of the next one it is stopped.
+            waiting = self.conn.their_state is h11.IDLE and self.timeout_keep_alive_task is None
+            if waiting and self._was_waiting:
+                self.transport.write(_TOO_LATE)
+                self.transport.close()
+                return
+            self._was_waiting = waiting
+            self._next_look = self.loop.call_later(seconds, self._look)
+
+    return Punctual

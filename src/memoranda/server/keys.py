@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, insert, select, update
 
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.parts.engine import database_url
-from memoranda.settings import MemoryConfig, get_settings
-from memoranda.storage import keys as rows
-from memoranda.storage.audit import KeyRing
-from memoranda.storage.keys import KeyRow
-from memoranda.storage.rows import from_micros
-from memoranda.storage.sqlite import SQLiteStore
+from memoranda.executions.log import KeyRing
+from memoranda.memories.rows import from_micros
+from memoranda.settings import MemoryConfig, database_url, get_settings
+from memoranda.storage.schema import api_keys
+from memoranda.storage.sqlite.store import SQLiteStore
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, Record
 
@@ -88,18 +86,18 @@ class Keys:
         def write(connection: Connection, now: int) -> KeyRow:
             ends = None if expires_in is None else now + expires_in // timedelta(microseconds=1)
             row = KeyRow(key_id, tenant, name, digest, " ".join(scopes), rate, now, ends)
-            rows.add(connection, row)
+            add(connection, row)
             return row
 
         return IssuedKey(f"{PREFIX}.{key_id}.{secret}", info_of(self._store.write(write)))
 
     def all(self) -> list[ApiKey]:
         """Every key there ever was, the oldest first."""
-        return [info_of(row) for row in self._store.read(rows.find_all)]
+        return [info_of(row) for row in self._store.read(find_all)]
 
     def revoke(self, key_id: str) -> None:
         """The key is refused from now on; `NotFound` when there is none that still works."""
-        if not self._store.write(lambda connection, now: rows.revoke(connection, key_id, now)):
+        if not self._store.write(lambda connection, now: revoke(connection, key_id, now)):
             raise NotFound(f"no key {key_id} that could be revoked")
 
     def rotate(self, key_id: str, *, grace: timedelta = timedelta(0)) -> IssuedKey:
@@ -109,17 +107,17 @@ class Keys:
             raise NotFound(f"no key {key_id} that could be rotated")
         new = self.create(old.name, tenant=old.tenant, scopes=old.scopes.split(), rate=old.rate)
         ends = grace // timedelta(microseconds=1)
-        self._store.write(lambda connection, now: rows.expire(connection, key_id, now + ends))
+        self._store.write(lambda connection, now: expire(connection, key_id, now + ends))
         return new
 
     def find(self, key_id: str) -> KeyRow | None:
-        return self._store.read(lambda connection: rows.find(connection, key_id))
+        return self._store.read(lambda connection: find(connection, key_id))
 
     def any_valid(self, now: datetime) -> bool:
         return any(key.is_valid(now) for key in self.all())
 
     def note_use(self, key_id: str) -> None:
-        self._store.write(lambda connection, now: rows.note_use(connection, key_id, now))
+        self._store.write(lambda connection, now: note_use(connection, key_id, now))
 
     def digest(self, key_id: str, secret: str) -> bytes:
         # The id is part of what is hashed: a digest copied into another row opens nothing.
@@ -169,3 +167,52 @@ def _checked(scopes: Sequence[str]) -> tuple[str, ...]:
     if unknown or not wanted:
         raise InvalidInput(f"scopes must be some of {', '.join(SCOPES)}, not {', '.join(map(repr, unknown)) or 'none'}")
     return tuple(scope for scope in SCOPES if scope in wanted)
+
+
+_K = api_keys.c
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """One key as the table holds it; times are microseconds."""
+
+    id: str
+    tenant: str
+    name: str
+    digest: bytes
+    scopes: str
+    rate: float | None
+    created_at: int
+    expires_at: int | None = None
+    revoked_at: int | None = None
+    used_at: int | None = None
+
+
+def add(connection: Connection, row: KeyRow) -> None:
+    connection.execute(insert(api_keys).values({name: getattr(row, name) for name in KeyRow.__slots__}))
+
+
+def find(connection: Connection, key_id: str) -> KeyRow | None:
+    row = connection.execute(select(api_keys).where(_K.id == key_id)).first()
+    return None if row is None else KeyRow(*row)
+
+
+def find_all(connection: Connection) -> list[KeyRow]:
+    """Every key, the oldest first."""
+    return [KeyRow(*row) for row in connection.execute(select(api_keys).order_by(_K.created_at, _K.id))]
+
+
+def revoke(connection: Connection, key_id: str, at: int) -> bool:
+    """Whether there was such a key, not yet revoked."""
+    changed = update(api_keys).where(_K.id == key_id, _K.revoked_at.is_(None)).values(revoked_at=at)
+    return connection.execute(changed).rowcount == 1
+
+
+def expire(connection: Connection, key_id: str, at: int) -> None:
+    """The key ends at `at`, unless it ends sooner."""
+    sooner = (_K.expires_at.is_(None)) | (_K.expires_at > at)
+    connection.execute(update(api_keys).where(_K.id == key_id, sooner).values(expires_at=at))
+
+
+def note_use(connection: Connection, key_id: str, at: int) -> None:
+    connection.execute(update(api_keys).where(_K.id == key_id).values(used_at=at))

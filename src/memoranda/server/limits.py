@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from starlette.types import Message, Receive, Scope
 
 from memoranda.server.config import ServerConfig
-from memoranda.server.problems import Refusal
+from memoranda.server.errors import Refusal
 from memoranda.types import JSON
 
 # Strings first, so that what stands inside them is never counted. An unclosed one ends the search.
@@ -89,3 +90,25 @@ def check_shape(body: bytes, config: ServerConfig) -> None:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON number")
+
+
+@dataclass(slots=True)
+class Bucket:
+    """Holds as many requests as a second's worth, at least one; the rest must wait."""
+
+    rate: float
+    left: float
+    filled_at: float
+
+    @classmethod
+    def full(cls, rate: float, now: float) -> Bucket:
+        return cls(rate, max(1.0, rate), now)
+
+    def take(self, now: float) -> float:
+        """Takes one request out: 0 when there was one, else the seconds until there will be."""
+        self.left = min(max(1.0, self.rate), self.left + (now - self.filled_at) * self.rate)
+        self.filled_at = now
+        if self.left >= 1:
+            self.left -= 1
+            return 0.0
+        return (1 - self.left) / self.rate

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memoranda.arguments import MAX_LIMIT
-from memoranda.lifecycle.base import PolicyName
-from memoranda.session.base import MAX_NAME
+from memoranda.maintenance.base import PolicyName
+from memoranda.sessions.base import MAX_NAME
 from memoranda.text import MAX_TEXT
+from memoranda.validation import MAX_LIMIT
 
 MAX_ITEMS = 1000
 """Texts, messages or ids of one call."""

@@ -55,9 +55,9 @@ def listen(app: ASGIApp, config: ServerConfig, *, log_level: str = "info") -> No
     """Serves an application of ours until a signal ends it."""
     import uvicorn
 
-    from memoranda.server import logs
+    from memoranda.server import observability
 
-    logs.configure(log_level)
+    observability.configure(log_level)
     # What was imported stays: the collector need not walk through it again, which would hold up all requests.
     gc.freeze()
     with _surviving_signals():
@@ -68,7 +68,7 @@ def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
     """How uvicorn serves an application of ours."""
     import uvicorn
 
-    from memoranda.server.punctual import punctual
+    from memoranda.server.guard import punctual
 
     return uvicorn.Config(
         app,

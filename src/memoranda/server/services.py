@@ -1,17 +1,16 @@
-"""What the routes stand on: one store, one set of models, a manager for each tenant."""
+"""What all routes share: the manager, the keys, the open sessions."""
 
 from __future__ import annotations
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed
-from memoranda.parts.engine import database_url
 from memoranda.server.auth import Authenticator
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
 from memoranda.server.sessions import OpenSessions
-from memoranda.settings import MemoryConfig
-from memoranda.storage.sqlite import SQLiteStore
+from memoranda.settings import MemoryConfig, database_url
+from memoranda.storage.sqlite.store import SQLiteStore
 from memoranda.types import DEFAULT_TENANT, Clock, utc_now
 
 

@@ -11,7 +11,7 @@ from memoranda.aio.manager import MemoryManager
 from memoranda.aio.session import SessionContext, create_session
 from memoranda.errors import Closed, NotFound
 from memoranda.server.requests import OpenSession
-from memoranda.session.history import SessionSummary
+from memoranda.sessions.workflow_state import SessionSummary
 
 _MOST: Final = 100_000
 

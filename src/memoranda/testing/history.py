@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from memoranda.errors import Conflict, NotFound
-from memoranda.storage.base import (
+from memoranda.memories.changes import (
     Add,
     Archive,
     Change,
@@ -19,7 +19,7 @@ from memoranda.storage.base import (
     Remove,
     Supersede,
 )
-from memoranda.testing.pair import Pair
+from memoranda.testing.differential import Pair
 from memoranda.testing.samples import KINDS, ODD_VALUES, Samples
 from memoranda.types import ANY, Association, Scope
 

@@ -7,18 +7,8 @@ from dataclasses import replace
 import pytest
 
 from memoranda.errors import NotFound
-from memoranda.storage.base import (
-    KEPT_REVISIONS,
-    Add,
-    Archive,
-    Derive,
-    Edit,
-    PartitionKey,
-    Pin,
-    Remove,
-    Supersede,
-)
-from memoranda.testing.pair import Pair
+from memoranda.memories.changes import KEPT_REVISIONS, Add, Archive, Derive, Edit, PartitionKey, Pin, Remove, Supersede
+from memoranda.testing.differential import Pair
 from memoranda.testing.samples import Samples
 from memoranda.types import ANY, Memory, Scope
 

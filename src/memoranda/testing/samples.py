@@ -9,19 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from memoranda.storage.base import Draft, StoredMessage
+from memoranda.memories.changes import Draft, StoredMessage
 from memoranda.text import content_hash, terms
-from memoranda.types import (
-    ANY,
-    JSON,
-    AnyUser,
-    Condition,
-    Filter,
-    FloatArray,
-    MemoryType,
-    Operator,
-    Scope,
-)
+from memoranda.types import ANY, JSON, AnyUser, Condition, Filter, FloatArray, MemoryType, Operator, Scope
 
 EPOCH = datetime(2024, 2, 29, 12, 0, 0, 1, tzinfo=UTC)
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from memoranda.errors import Conflict, NotFound
-from memoranda.storage.base import Add, Change, Draft, Edit, Link, PartitionKey, Remove, Say
+from memoranda.memories.changes import Add, Change, Draft, Edit, Link, PartitionKey, Remove, Say
+from memoranda.testing.differential import Pair, Store
 from memoranda.testing.history import compare_answers, random_step
 from memoranda.testing.lifecycle import LifecycleContract
-from memoranda.testing.pair import Pair, Store
 from memoranda.testing.samples import (
     CONFUSABLE_NAMES,
     KINDS,

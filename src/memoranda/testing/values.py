@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 from memoranda.errors import Closed, InvalidInput, InvalidType
-from memoranda.session.base import Namespace, Tenant, ValueStore, Workflow
+from memoranda.sessions.base import Namespace, Tenant, ValueStore, Workflow
 from memoranda.types import JSON
 
 AGENT = Namespace("acme", None, "writer")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.aio import conversation as twins
+from memoranda.aio import conversation
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.conversation.summarizing import SummarizingMemory
 from memoranda.errors import InvalidInput
@@ -19,7 +19,7 @@ NOT_AWAITED = {"state_dict", "load_state_dict"}
 
 @pytest.mark.parametrize(
     ("sync", "twin"),
-    [(ConversationMemory, twins.ConversationMemory), (SummarizingMemory, twins.SummarizingMemory)],
+    [(ConversationMemory, conversation.ConversationMemory), (SummarizingMemory, conversation.SummarizingMemory)],
 )
 def test_the_twin_has_the_same_methods_with_the_same_arguments(sync: type, twin: type) -> None:
     methods = {name: method for name, method in inspect.getmembers(sync, inspect.isfunction) if name[0] != "_"}
@@ -31,7 +31,7 @@ def test_the_twin_has_the_same_methods_with_the_same_arguments(sync: type, twin:
 
 
 async def test_a_chat_as_one_would_write_it() -> None:
-    memory = twins.ConversationMemory()
+    memory = conversation.ConversationMemory()
     await memory.add({"role": "user", "content": "Hello!"})
     await memory.add({"role": "assistant", "content": "Hi there!"})
     messages: list[Any] = await memory.get_messages()
@@ -45,13 +45,13 @@ async def test_a_chat_as_one_would_write_it() -> None:
     assert await memory.size() == len(memory) == 1
     await memory.clear()
     assert await memory.get_last_message() is None
-    new_memory = twins.ConversationMemory()
+    new_memory = conversation.ConversationMemory()
     new_memory.load_state_dict(state)
     assert [m["content"] for m in await new_memory.get_messages()] == ["Hello!", "Hi there!"]
 
 
 async def test_errors_come_through() -> None:
-    memory = twins.ConversationMemory(max_messages=5, retention_policy="single_run")
+    memory = conversation.ConversationMemory(max_messages=5, retention_policy="single_run")
     assert (memory.max_messages, memory.retention_policy) == (5, "single_run")
     with pytest.raises(TypeError):
         await memory.add("text")  # type: ignore[arg-type]
@@ -62,11 +62,11 @@ async def test_errors_come_through() -> None:
 
 
 async def test_files_windows_and_the_live_list(tmp_path: Path) -> None:
-    memory = twins.ConversationMemory()
+    memory = conversation.ConversationMemory()
     await memory.add([Message("user", str(i)) for i in range(5)])
     await memory.add_message(Message("user", "5"))
     await memory.save_to_file(tmp_path / "c.json")
-    other = twins.ConversationMemory()
+    other = conversation.ConversationMemory()
     await other.load_from_file(tmp_path / "c.json")
     assert await other.to_dict() == await memory.to_dict()
     assert len(await other.get_window(10)) == 2
@@ -77,13 +77,13 @@ async def test_files_windows_and_the_live_list(tmp_path: Path) -> None:
 
 
 async def test_many_tasks_lose_nothing() -> None:
-    memory = twins.ConversationMemory()
+    memory = conversation.ConversationMemory()
     await asyncio.gather(*(memory.add({"role": "user", "content": str(i)}) for i in range(200)))
     assert {message.content for message in await memory.get_messages()} == {str(i) for i in range(200)}
 
 
 async def test_summaries() -> None:
-    memory = twins.SummarizingMemory(max_messages=10)
+    memory = conversation.SummarizingMemory(max_messages=10)
     await memory.add([Message("user", f"I met Person{i} on day {i}.") for i in range(10)])
     assert len(memory.summaries) == 1
     assert memory.degraded is None
@@ -107,7 +107,7 @@ class SlowLLM:
 
 async def test_the_loop_is_free_while_a_model_thinks_and_a_cancelled_write_is_finished() -> None:
     llm = SlowLLM()
-    memory = twins.SummarizingMemory(max_messages=4, llm=llm)
+    memory = conversation.SummarizingMemory(max_messages=4, llm=llm)
     adding = asyncio.create_task(memory.add([Message("user", str(i)) for i in range(4)]))
     await asyncio.to_thread(llm.asked.wait, 10)
     assert len(await memory.get_messages()) == 4

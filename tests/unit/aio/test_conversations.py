@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from memoranda import Closed, Message, aio
-from memoranda.conversation.base import MessageLog
-from memoranda.conversation.log import ListLog
+from memoranda.conversation.base import ListLog, MessageLog
 
 
 class SlowLog(ListLog):

@@ -13,7 +13,7 @@ import pytest
 from memoranda import Closed, MemoryManager
 from memoranda.aio.manager import MemoryManager as AsyncMemoryManager
 from memoranda.embedding.base import Kind
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 
 

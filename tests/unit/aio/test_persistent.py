@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import memoranda
-from memoranda import aio, tools
+from memoranda import aio
 from memoranda.aio.persistent import MemoryTools
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.persistent import tools
+from memoranda.testing.fakes import HashEmbedder
 
 TALK = [{"role": "user", "content": "My name is Alice"}, {"role": "assistant", "content": "Nice to meet you, Alice!"}]
 

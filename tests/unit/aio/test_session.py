@@ -10,9 +10,9 @@ import pytest
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.session import SessionContext, create_session
 from memoranda.errors import Closed, InvalidInput
-from memoranda.manager import create_session as sync_create_session
-from memoranda.session.context import SessionContext as SyncSessionContext
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.manager.manager import create_session as sync_create_session
+from memoranda.sessions.context import SessionContext as SyncSessionContext
+from memoranda.testing.fakes import HashEmbedder
 
 
 @pytest.fixture

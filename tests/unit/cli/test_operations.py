@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memoranda import MemoryManager
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 from tests.unit.cli.conftest import Memoranda
 
 
@@ -129,7 +129,7 @@ def test_executions_are_listed_counted_and_verified(memoranda: Memoranda) -> Non
 
 
 def test_sessions_that_ended_are_listed(memoranda: Memoranda) -> None:
-    from memoranda.manager import create_session
+    from memoranda.manager.manager import create_session
 
     with (
         MemoryManager(f"sqlite:///{memoranda.database}") as manager,

@@ -15,15 +15,15 @@ import pytest
 from memoranda import ANY, Message, NotFound
 from memoranda.client import MemoryManager, create_session
 from memoranda.client.aio import MemoryManager as AsyncMemoryManager
-from memoranda.client.log import RemoteLog
-from memoranda.conversation import shelf
+from memoranda.client.conversation import RemoteLog
+from memoranda.conversation import conversations
 from memoranda.conversation.base import MessageLog
 from memoranda.errors import Closed, Conflict, Denied, Incompatible, InvalidInput, Unavailable
-from memoranda.lifecycle.base import UpkeepSettings
-from memoranda.manager import MemoryManager as Embedded
+from memoranda.maintenance.base import UpkeepSettings
+from memoranda.manager.manager import MemoryManager as Embedded
 from memoranda.testing.log import MessageLogContract
 from tests.server.doors import Door, open_door
-from tests.unit.test_manager import TestMemories, TestRemember, TestScopes, TestValues, Wind
+from tests.unit.manager.test_manager import TestMemories, TestRemember, TestScopes, TestValues, Wind
 
 __all__ = ["TestMemories", "TestRemember", "TestScopes", "TestValues"]
 
@@ -90,7 +90,7 @@ def test_a_conversation_is_the_same_object_and_the_same_messages(manager: Memory
 def test_conversations_are_let_go_beyond_the_latest_and_lose_nothing(
     manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "_MOST_LATEST", 2)
+    monkeypatch.setattr(conversations, "_MOST_LATEST", 2)
     held = manager.get_memory("writer", user="held")
     gone = weakref.ref(manager.get_memory("writer", user="ann"))
     gone().add_message({"role": "user", "content": "hello"})  # type: ignore[union-attr]

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.conversation import abstractive
-from memoranda.conversation.abstractive import rewrite, rewrite_lines
+from memoranda.conversation import summary
+from memoranda.conversation.summary import rewrite, rewrite_lines
 from memoranda.errors import ExtractionFailed
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.messages.message import Message
@@ -21,7 +21,7 @@ def test_what_was_said_is_fenced_as_a_record() -> None:
 
 
 def test_a_long_conversation_is_summarised_in_pieces_and_those_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(abstractive, "CHUNK_TOKENS", 100)
+    monkeypatch.setattr(summary, "CHUNK_TOKENS", 100)
     llm = ScriptedLLM([f"piece {i}" for i in range(4)] + ["the whole"])
     lines = ["ten words in each line so that ten fit once"] * 40
     assert rewrite_lines(lines, llm, by_words) == "the whole"
@@ -30,7 +30,7 @@ def test_a_long_conversation_is_summarised_in_pieces_and_those_again(monkeypatch
 
 
 def test_lines_that_never_fit_together_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(abstractive, "CHUNK_TOKENS", 5)
+    monkeypatch.setattr(summary, "CHUNK_TOKENS", 5)
     llm = ScriptedLLM(["a b c", "d e f"])
     assert rewrite_lines(["one two three four", "five six seven eight"], llm, by_words) == "a b c\nd e f"
 

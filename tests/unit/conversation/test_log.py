@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from memoranda.conversation.base import MessageLog
-from memoranda.conversation.log import ListLog
+from memoranda.conversation.base import ListLog, MessageLog
 from memoranda.messages.message import Message
 from memoranda.testing.log import MessageLogContract
 

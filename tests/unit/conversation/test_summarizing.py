@@ -9,7 +9,7 @@ import pytest
 
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.conversation.summarizing import MAX_SUMMARIES, SummarizingMemory
-from memoranda.conversation.tokens import message_tokens
+from memoranda.conversation.window import message_tokens
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.messages.calls import ToolCallMsg

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import random
 
-from memoranda.conversation.sentences import sentences_of, split_sentences, transcript
-from memoranda.conversation.summary import condense, select, summarize
+from memoranda.conversation.summary import condense, select, sentences_of, split_sentences, summarize, transcript
 from memoranda.messages.message import Message
 
 WHEN = "2024-05-08T13:00:00+00:00"

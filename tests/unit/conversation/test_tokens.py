@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from memoranda.conversation import tokens
-from memoranda.conversation.tokens import default_counter, estimate_tokens, exact_counter, message_tokens
+from memoranda.conversation import window
+from memoranda.conversation.window import default_counter, estimate_tokens, exact_counter, message_tokens
 from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.messages.calls import ToolCallMsg
 from memoranda.messages.message import Message
@@ -48,8 +48,8 @@ def test_without_the_extra_the_estimate_counts(monkeypatch: pytest.MonkeyPatch) 
             raise ImportError(name)
         return real(name, *args)
 
-    tokens.exact_counter.cache_clear()
-    monkeypatch.setattr(tokens, "import_module", missing)
+    window.exact_counter.cache_clear()
+    monkeypatch.setattr(window, "import_module", missing)
     assert default_counter() is estimate_tokens
     with pytest.raises(MissingExtra, match=r"memoranda\[tokens\]"):
         exact_counter()

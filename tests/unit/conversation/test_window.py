@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.conversation.log import ListLog
+from memoranda.conversation.base import ListLog
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.conversation.tokens import message_tokens
+from memoranda.conversation.window import message_tokens
 from memoranda.errors import InvalidInput
 from memoranda.messages.calls import ToolCallMsg
 from memoranda.messages.message import Message

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from memoranda.embedding.base import EmbedderIdentity, Kind
-from memoranda.embedding.cache import CachedEmbedder, CacheStatistics
+from memoranda.embedding.model import CachedEmbedder, CacheStatistics
 from memoranda.embedding.static import StaticEmbedder
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.types import FloatArray

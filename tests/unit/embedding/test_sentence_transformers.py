@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from memoranda.embedding.model import EmbeddingModel
+from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import InvalidInput, MissingExtra, Unavailable
-from memoranda.neural.wordpiece import WordPiece
 from tests.unit.embedding.bert import HIDDEN, forward, make_weights, write_folder
 
 INSTALLED = find_spec("sentence_transformers") is not None

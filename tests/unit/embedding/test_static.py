@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from memoranda.embedding.static import StaticEmbedder
+from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import InvalidInput
-from memoranda.neural.wordpiece import WordPiece
 
 TEXTS = ["Mia adopted a puppy named Rex.", "The train to Bern leaves at nine.", "Interest rates rose again."]
 

@@ -20,8 +20,7 @@ from memoranda.index.partitions import Partitions
 from memoranda.index.qdrant import open_qdrant
 from memoranda.index.qdrant_edge import QdrantEdge
 from memoranda.index.qdrant_server import QdrantServer
-from memoranda.testing.fakes import MemoryIndexSource
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder, MemoryIndexSource
 from memoranda.testing.index import unit_rows
 from memoranda.types import FloatArray, IntArray
 from tests.unit.index.samples import ANNA, DIMENSION, row

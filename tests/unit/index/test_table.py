@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memoranda.index.table import IdTable, grown
+from memoranda.index.vectors import IdTable, grown
 
 
 @pytest.mark.parametrize("seed", range(5))

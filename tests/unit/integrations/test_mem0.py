@@ -13,7 +13,7 @@ from qdrant_client import QdrantClient, models
 
 from memoranda import Incompatible, InvalidInput, MemoryManager, NotFound
 from memoranda.integrations.mem0 import import_mem0, read
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 BERLIN, TEA = "930eb825-b9a3-4f4a-9069-cf677c6c5149", "42a3a22a-1232-4255-9431-5b950832aaa4"
 

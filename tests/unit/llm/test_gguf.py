@@ -10,12 +10,12 @@ import pytest
 
 from memoranda import MemoryManager, Outcomes
 from memoranda.errors import ExtractionFailed, NotFound
-from memoranda.extraction.llm import refine
-from memoranda.extraction.rules import extract
 from memoranda.llm.base import CountingLLM
 from memoranda.llm.gguf import GGUFLLM
 from memoranda.messages.message import Message
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.remember.extraction import extract
+from memoranda.remember.llm_extraction import refine
+from memoranda.testing.fakes import HashEmbedder
 
 MODEL = Path(sys.prefix) / "share" / "memoranda-tests" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -38,7 +38,9 @@ def test_it_completes_and_counts_and_says_the_same_again(llm: GGUFLLM) -> None:
 
 
 def test_an_answer_that_is_cut_off_fails_with_its_text(llm: GGUFLLM, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoranda.extraction.llm.MAX_TOKENS", 8)  # too few for a whole answer: it must fail, cleanly
+    monkeypatch.setattr(
+        "memoranda.remember.llm_extraction.MAX_TOKENS", 8
+    )  # too few for a whole answer: it must fail, cleanly
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     with pytest.raises(ExtractionFailed) as failure:
         refine(extract([Message("user", text, name="Ana")]), llm)
@@ -48,7 +50,7 @@ def test_an_answer_that_is_cut_off_fails_with_its_text(llm: GGUFLLM, monkeypatch
 def test_remembering_with_it_keeps_what_was_said_and_only_facts_with_evidence(
     llm: GGUFLLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoranda.extraction.llm.MAX_TOKENS", 96)
+    monkeypatch.setattr("memoranda.remember.llm_extraction.MAX_TOKENS", 96)
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16), llm=llm) as manager:
         try:

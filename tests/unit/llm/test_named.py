@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import registry
 from memoranda.errors import InvalidInput, MissingExtra, NotFound
-from memoranda.llm.named import open_llm
+from memoranda.llm.base import open_llm
 
 
 def test_a_script_is_a_model_by_name(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ pytest.importorskip("anthropic")
 
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.llm.anthropic import AnthropicLLM
-from memoranda.llm.base import LLM, CountingLLM
-from memoranda.llm.metered import Metered
+from memoranda.llm.base import LLM, CountingLLM, Metered
 from memoranda.llm.openai import OpenAILLM
 from memoranda.llm.retrying import Retries
 from tests.unit.llm.endpoint import Endpoint, running

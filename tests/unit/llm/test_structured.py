@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memoranda.errors import ExtractionFailed, InvalidInput
-from memoranda.llm.metered import Metered
+from memoranda.llm.base import Metered
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.llm.structured import a_list, a_number, a_text, an_object, ask, json_in
 from memoranda.types import JSON

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from memoranda.aio import MemoryManager
 from memoranda.mcp import Whose, create_server
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 
 
 class Connect(Protocol):

@@ -10,7 +10,7 @@ from memoranda.aio import MemoryManager
 from memoranda.mcp import Whose
 from memoranda.mcp.graph import Entity, KnowledgeGraph
 from memoranda.mcp.graph_tools import GRAPH_URI
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.testing.fakes import HashEmbedder
 from tests.mcp.graph_calls import Model, random_calls
 from tests.unit.mcp.conftest import Connect
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memoranda.errors import InvalidInput
-from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
-from memoranda.messages.content import MessageContent
+from memoranda.messages.calls import AgentCallMsg, MessageContent, ToolCallMsg
 
 
 def call(**changes: str) -> ToolCallMsg:

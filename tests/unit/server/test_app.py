@@ -301,12 +301,12 @@ def test_trouble_of_the_store_is_told_without_its_details_and_logged_with_them(
 def test_a_log_line_is_json_without_secrets_and_without_what_was_said(
     door: Door, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from memoranda.server import logs
+    from memoranda.server import observability
 
     logger = logging.getLogger("memoranda.server")
     before = logger.handlers, logger.propagate, logger.level
     try:
-        logs.configure()
+        observability.configure()
         door.send("POST", "/v1/memories", key, json={"content": "a private sentence"}, headers={"X-Request-Id": "abc"})
         logger.error("failed with %s and password=hunter22", key)
     finally:

@@ -8,9 +8,9 @@ import pytest
 
 from memoranda.errors import Denied, InvalidInput, NotFound, Unavailable
 from memoranda.server.auth import LOCAL, Authenticator
-from memoranda.server.buckets import Bucket
 from memoranda.server.keys import Keys, open_keys, split_key
-from memoranda.storage.sqlite import SQLiteStore
+from memoranda.server.limits import Bucket
+from memoranda.storage.sqlite.store import SQLiteStore
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from starlette.types import Message, Receive
 
 from memoranda.errors import InvalidInput
 from memoranda.server.config import ServerConfig
+from memoranda.server.errors import Refusal
 from memoranda.server.limits import check_shape, declared_length, parse, read_body
-from memoranda.server.problems import Refusal
 
 SMALL = ServerConfig(max_body=100, max_depth=3, max_values=5, body_timeout=0.05)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from memoranda.storage import commit
-from memoranda.storage.commit import GroupCommit
+from memoranda.storage.sqlite import group_commit
+from memoranda.storage.sqlite.group_commit import GroupCommit
 from tests.unit.storage.interrupts import interrupted_at
 
 
@@ -99,7 +99,7 @@ def test_a_writer_interrupted_while_it_waits_for_others_holds_nobody_up(monkeypa
 
 def test_an_interrupt_at_any_moment_leaves_the_next_writer_free() -> None:
     moment = 0
-    while interrupted_at(moment, (group := GroupCommit[int, int](list)).submit, 0, inside=(commit, threading)):
+    while interrupted_at(moment, (group := GroupCommit[int, int](list)).submit, 0, inside=(group_commit, threading)):
         assert _in_threads(group, [1, 2]) in ([1, 2], [2, 1]), f"after an interrupt at moment {moment}"
         assert group._waiting == []
         moment += 1

@@ -11,11 +11,10 @@ import pytest
 from sqlalchemy.engine import base, default
 
 from memoranda import Closed, MemorandaError, Unavailable
-from memoranda.storage import connections
-from memoranda.storage.connections import Connections
-from memoranda.storage.lock import FileLock
-from memoranda.storage.sqlite import SQLiteStore
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.storage.sqlite import connections
+from memoranda.storage.sqlite.connections import Connections, FileLock
+from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.testing.fakes import HashEmbedder
 from tests.unit.storage.interrupts import interrupted_at
 
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from memoranda.errors import InvalidInput
-from memoranda.storage import driver
+from memoranda.storage.sqlite import driver
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Unavailable
-from memoranda.storage.sqlite import SQLiteStore
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Scope
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
@@ -99,7 +99,7 @@ def test_a_child_of_a_parent_at_work_in_other_threads_does_not_wait_for_them(man
 
 
 def test_a_child_forked_in_the_middle_of_a_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoranda.storage.connections._FORK_WAIT", 0.01)
+    monkeypatch.setattr("memoranda.storage.sqlite.connections._FORK_WAIT", 0.01)
     store = SQLiteStore.open(tmp_path / "memories.db")
 
     def refused() -> None:

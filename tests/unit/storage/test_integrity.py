@@ -9,9 +9,9 @@ import pytest
 
 from memoranda import MemoryManager
 from memoranda.errors import Incompatible
-from memoranda.storage.base import Add
-from memoranda.storage.sqlite import SQLiteStore
-from memoranda.testing.hash_embedder import HashEmbedder
+from memoranda.memories.changes import Add
+from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.samples import Samples, VectorSpace
 
 DAMAGE = {

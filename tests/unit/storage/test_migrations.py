@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, text
 
 from memoranda.errors import Incompatible
 from memoranda.storage.schema import metadata
-from memoranda.storage.sqlite import SQLiteStore
+from memoranda.storage.sqlite.store import SQLiteStore
 
 
 def test_migrations_make_exactly_the_tables_of_the_schema(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput
 from memoranda.server.access import Admin, Caller, Reader, Writer, router
-from memoranda.server.answers import Conversation, Done, Messages
 from memoranda.server.requests import (
     AddMessages,
     AgentName,
@@ -23,6 +22,7 @@ from memoranda.server.requests import (
     Retention,
     WindowQuery,
 )
+from memoranda.server.responses import Conversation, Done, Messages
 
 routes = router("conversations")
 _MOST = 10_000

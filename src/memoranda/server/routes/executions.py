@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import Query
 
-from memoranda.parts.executions import ExecutionPage, ExecutionStats
+from memoranda.executions.executions import ExecutionPage, ExecutionStats
+from memoranda.memories.changes import VerificationReport
 from memoranda.server.access import Reader, Writer, router
-from memoranda.server.answers import RecordId
 from memoranda.server.requests import ExecutionQuery, ExecutionRequest, ExecutionStatsQuery, VerifyQuery
-from memoranda.storage.base import VerificationReport
+from memoranda.server.responses import RecordId
 
 routes = router("executions")
 

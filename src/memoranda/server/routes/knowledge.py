@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memoranda.parts.knowledge import Document, KnowledgeReport, KnowledgeSource
+from memoranda.knowledge.knowledge import Document, KnowledgeReport, KnowledgeSource
 from memoranda.server.access import Admin, Reader, router
-from memoranda.server.answers import Done
 from memoranda.server.requests import AddKnowledge, KnowledgeDocument, KnowledgeName
+from memoranda.server.responses import Done
 
 routes = router("knowledge")
 

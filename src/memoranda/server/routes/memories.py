@@ -6,9 +6,8 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from memoranda.parts.past import History
+from memoranda.maintenance.history import History
 from memoranda.server.access import Reader, Writer, router
-from memoranda.server.answers import Done, MemoryPage
 from memoranda.server.requests import (
     AddMemories,
     AddMemory,
@@ -21,6 +20,7 @@ from memoranda.server.requests import (
     RelatedQuery,
     Update,
 )
+from memoranda.server.responses import Done, MemoryPage
 from memoranda.types import Association, Memory, Related
 
 routes = router("memories")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from memoranda.server.access import Reader, Writer, router
-from memoranda.server.answers import ContextText
 from memoranda.server.requests import ContextRequest, RecallRequest, Remember, Search, SearchSimilar, WhyNotRequest
+from memoranda.server.responses import ContextText
 from memoranda.types import Hit, Outcome, Recall, WhyNot
 
 routes = router("recall")

@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import Path, Query
 
 from memoranda.server.access import Reader, Writer, router
-from memoranda.server.answers import Done, RecordId, SessionOpened, Value
 from memoranda.server.requests import (
     EndedQuery,
     ExecutionRequest,
@@ -19,7 +18,8 @@ from memoranda.server.requests import (
     WorkflowName,
     WorkflowQuery,
 )
-from memoranda.session.history import SessionMessage, SessionSummary
+from memoranda.server.responses import Done, RecordId, SessionOpened, Value
+from memoranda.sessions.workflow_state import SessionMessage, SessionSummary
 
 routes = router("sessions")
 Id = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="The id that opening it gave")]

@@ -6,11 +6,10 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.parts.status import Health, Stats
+from memoranda.maintenance.health import Health, Stats
 from memoranda.server.access import Operator, Reader, router
-from memoranda.server.answers import Alive
-from memoranda.server.metrics import CONTENT_TYPE, Metrics
-from memoranda.server.schemas import AnswerRoute
+from memoranda.server.observability import CONTENT_TYPE, Metrics
+from memoranda.server.responses import Alive, AnswerRoute
 
 routes = router("status")
 open_routes = APIRouter(tags=["status"], route_class=AnswerRoute)

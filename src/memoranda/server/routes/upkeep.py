@@ -6,10 +6,10 @@ from dataclasses import fields
 from datetime import timedelta
 
 from memoranda.errors import InvalidInput
-from memoranda.lifecycle.base import UpkeepSettings
-from memoranda.parts.forgetting import ForgetReceipt
-from memoranda.parts.memories import CleanupReport
-from memoranda.parts.upkeep import UpkeepReport
+from memoranda.maintenance.base import UpkeepSettings
+from memoranda.maintenance.forget import ForgetReceipt
+from memoranda.maintenance.upkeep import UpkeepReport
+from memoranda.memories.memories import CleanupReport
 from memoranda.server.access import Writer, router
 from memoranda.server.requests import Cleanup, Forget, Upkeep
 

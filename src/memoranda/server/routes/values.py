@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Query
 
 from memoranda.server.access import Reader, Writer, router
-from memoranda.server.answers import Done, Value
 from memoranda.server.requests import SaveValue, ValueQuery
+from memoranda.server.responses import Done, Value
 
 routes = router("values")
 

@@ -1,0 +1,301 @@
+"""Everything a manager uses, wired in one place. Code and database are loaded when they are first needed.
+
+The inner imports are deliberate: importing `MemoryManager` must not load SQLAlchemy, numpy or a model.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.errors import Closed
+from memoranda.settings import database_url, index_path
+from memoranda.types import Progress, utc_now
+from memoranda.validation import check_policy, check_whole
+
+if TYPE_CHECKING:
+    from memoranda.embedding.base import Embedder
+    from memoranda.index.base import VectorEngine
+    from memoranda.knowledge.knowledge import SharedKnowledge
+    from memoranda.llm.base import LLM
+    from memoranda.maintenance.forget import Forgetting
+    from memoranda.maintenance.history import MemoryHistory
+    from memoranda.maintenance.upkeep import Upkeep
+    from memoranda.memories.memories import Memories
+    from memoranda.recall.pipeline import RecallPipeline
+    from memoranda.redaction import Redactor
+    from memoranda.remember.pipeline import RememberPipeline
+    from memoranda.sessions.base import ValueStore
+    from memoranda.sessions.values import ShortTerm
+    from memoranda.settings import MemoryConfig
+    from memoranda.types import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Ready components that a program passes in place of those the settings name."""
+
+    embedder: Embedder | None = None
+    index: VectorEngine | None = None
+    llm: LLM | str | None = None
+    short_term: ValueStore | None = None
+    clock: Clock | None = None
+    retention_policy: str = "session"
+    max_messages: int | None = None
+    redactor: Redactor | None = None
+
+
+class StoreComponents:
+    """The components over one database, opened together and shared by all tenants."""
+
+    def __init__(
+        self,
+        config: MemoryConfig,
+        embedder: Embedder | None,
+        clock: Clock,
+        index: VectorEngine | None = None,
+        llm: LLM | None = None,
+    ) -> None:
+        from memoranda.executions.log import ExecutionLog
+        from memoranda.index.partitions import Partitions
+        from memoranda.memories.memories import Memories
+        from memoranda.memories.vectors import Vectors
+        from memoranda.recall.accesses import Accesses
+        from memoranda.recall.pipeline import RecallPipeline
+        from memoranda.remember.pipeline import Extractor, RememberPipeline
+        from memoranda.sessions.log import SessionLog
+        from memoranda.storage.sqlite.store import SQLiteStore
+
+        self.store = SQLiteStore.open(database_url(config), durability=config.durability, clock=clock)
+        self.vectors = Vectors(self.store, embedder)
+        self.partitions = Partitions(
+            self.store,
+            store_id=self.store.id,
+            path=index_path(config, self.store.path),
+            engine=index,
+            last_erasure=self.store.last_erasure,
+        )
+        if self.store.erasure_pending():  # an earlier run ended before it had compacted the file
+            self.compact()
+        self.executions = ExecutionLog(self.store, config.audit_key)
+        self.sessions = SessionLog(self.store)
+        self.memories = Memories(self.store, self.vectors, clock)
+        extractor = Extractor(self.store, self.vectors, self.partitions, gate=config.extraction)
+        self.remember = RememberPipeline(self.store, self.vectors, extractor, llm)
+        self.accesses = Accesses(self.store, clock)
+        self.recall = RecallPipeline(self.store, self.vectors, self.partitions, clock, self.accesses)
+
+    def reembed(self, progress: Progress | None) -> int:
+        """Embed every memory with this manager's model; return how many were embedded."""
+        from memoranda.memories.vectors import reembed
+
+        if self.vectors.embedder is None:
+            return 0
+        made = reembed(self.store, self.vectors.embedder, progress)
+        self.vectors.forget_generation()
+        return made
+
+    def compact(self) -> bool:
+        """Remove erased bytes from the index file and the database file; False while a reader still holds them."""
+        self.partitions.clear()
+        return self.store.compact()
+
+    def close(self) -> None:
+        self.accesses.write()
+        try:
+            self.partitions.close()
+        finally:
+            self.store.close()
+
+
+class Components:
+    """The components of one manager and tenant. Those of another tenant share the `root`'s store and models."""
+
+    def __init__(self, config: MemoryConfig, tenant: str, overrides: Overrides, root: Components | None = None) -> None:
+        if overrides.max_messages is not None:
+            check_whole(overrides.max_messages, "max_messages_per_agent")
+        self.config = config
+        self.clock = overrides.clock or utc_now
+        self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
+        self._tenant = tenant
+        self._overrides = overrides
+        self._root = root
+        self._llm = overrides.llm
+        self._lock = threading.Lock()
+        self._before_close: list[Callable[[], None]] = []
+        self._opened: StoreComponents | None = None
+        self._closed = False
+        self._build()
+
+    def _build(self) -> None:
+        """Build what works without a database, or opens it by itself when it first needs one."""
+        from memoranda.conversation.conversations import Conversations
+        from memoranda.executions.executions import Executions, Mirror
+        from memoranda.redaction import default_redactor
+        from memoranda.sessions.sessions import Sessions
+        from memoranda.sessions.values import Values, open_short_term
+
+        config, clock, given = self.config, self.clock, self._overrides
+        self.short_term: ShortTerm = (
+            open_short_term(config, clock, given.short_term)
+            if self._root is None
+            else self._root.short_term.for_tenant(config, clock)
+        )
+        self.mirror = Mirror(Path(config.execution_records_dir)) if config.execution_records_dir else None
+        redactor = (given.redactor or default_redactor()) if config.redact else None
+        self.executions = Executions(self._tenant, lambda: self.open().executions, clock, redactor, self.mirror)
+        self.values = Values(self._tenant, self._short_term_values, lambda: self.memories, clock, self.short_term_ttl)
+        self.sessions = Sessions(
+            self._tenant,
+            config,
+            clock,
+            store=self._session_values,
+            log=lambda: self.open().sessions,
+            values=self.values,
+            executions=self.executions,
+        )
+        self.conversations = Conversations(
+            self._tenant,
+            check_policy(given.retention_policy),
+            given.max_messages,
+            open_store=lambda: self.open().store,
+            is_store_open=lambda: self._opened is not None,
+        )
+
+    def _short_term_values(self) -> ValueStore:
+        self.ensure_open()
+        return self.short_term.values
+
+    def _session_values(self) -> ValueStore:
+        self.ensure_open()
+        return self.short_term.sessions
+
+    # Opened and closed
+
+    def open(self) -> StoreComponents:
+        """Return the components over the database; the first call opens it and creates it if need be."""
+        self.ensure_open()
+        if self._opened is None:
+            with self._lock:
+                if self._opened is None:
+                    self._opened = self._open_store() if self._root is None else self._root.open()
+        return self._opened
+
+    def ensure_open(self) -> None:
+        if self._closed:
+            raise Closed("this MemoryManager is closed: make a new one")
+
+    def for_tenant(self, tenant: str) -> Components:
+        """Return components for another tenant over the same store and models."""
+        return Components(self.config, tenant, self._overrides, root=self)
+
+    def before_close(self, work: Callable[[], None]) -> None:
+        """Call `work` before the store is closed, whichever tenant closes it."""
+        (self._root or self)._before_close.append(work)
+
+    def close(self) -> None:
+        for work in self._before_close:
+            work()
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self.conversations.close()
+            self.short_term.close()
+            if self._opened is not None and self._root is None:
+                self._opened.close()
+
+    # Over the database
+
+    @property
+    def memories(self) -> Memories:
+        return self.open().memories
+
+    @property
+    def remember(self) -> RememberPipeline:
+        return self.open().remember
+
+    @property
+    def recall(self) -> RecallPipeline:
+        return self.open().recall
+
+    @cached_property
+    def knowledge(self) -> SharedKnowledge:
+        from memoranda.knowledge.knowledge import SharedKnowledge
+
+        opened = self.open()
+        return SharedKnowledge(self._tenant, opened.store, opened.vectors, self.clock)
+
+    @cached_property
+    def history(self) -> MemoryHistory:
+        from memoranda.maintenance.history import MemoryHistory
+
+        return MemoryHistory(self.open().store, self.clock)
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        from memoranda.maintenance.upkeep import Upkeep
+
+        opened = self.open()
+        upkeep = Upkeep(
+            self._tenant,
+            opened.store,
+            opened.vectors,
+            opened.remember,
+            opened.accesses,
+            opened.compact,
+            clock=self.clock,
+            session_timeout=timedelta(seconds=self.config.session_timeout),
+            short_term_ttl=self.short_term_ttl,
+            llm=self.llm,
+        )
+        self.before_close(upkeep.stop)
+        return upkeep
+
+    @cached_property
+    def forgetting(self) -> Forgetting:
+        from memoranda.maintenance.forget import Forgetting
+
+        opened = self.open()
+        return Forgetting(
+            self._tenant,
+            opened.store,
+            opened.vectors,
+            opened.compact,
+            conversations=self.conversations,
+            sessions=self.sessions,
+            short_term=self._short_term_values,
+            clock=self.clock,
+        )
+
+    # Models
+
+    @property
+    def llm(self) -> LLM | None:
+        """The language model, where one is given or set; one named by text is opened when it is first needed."""
+        if self._root is not None:  # one model for all tenants, as with the store
+            return self._root.llm
+        chosen = self._llm or self.config.llm
+        if isinstance(chosen, str):
+            from memoranda.llm.base import open_llm
+
+            self._llm = chosen = open_llm(chosen)
+        return chosen
+
+    def _open_store(self) -> StoreComponents:
+        return StoreComponents(self.config, self._embedder(), self.clock, self._overrides.index, self.llm)
+
+    def _embedder(self) -> Embedder | None:
+        if not self.config.enable_vector_search:
+            return None
+        if self._overrides.embedder is not None:
+            return self._overrides.embedder
+        from memoranda.embedding.model import EmbeddingModel
+
+        size = self.config.max_cache_size if self.config.cache_enabled else 0
+        return EmbeddingModel(self.config.embedding_model, use_gpu=self.config.use_gpu, cache_size=size)

@@ -1,0 +1,126 @@
+"""Values an agent keeps under a key: short-term ones expire, long-term ones are memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from memoranda.errors import Unavailable
+from memoranda.remember.pipeline import common
+from memoranda.sessions.base import Namespace, ValueStore, is_short_term
+from memoranda.settings import MemoryConfig
+from memoranda.text import clean_text
+from memoranda.types import JSON, Clock, MemoryType
+from memoranda.validation import copy_json, make_scope
+
+if TYPE_CHECKING:
+    from memoranda.memories.memories import Memories
+    from memoranda.sessions.inmemory import InMemoryBackend
+    from memoranda.sessions.redis import RedisBackend
+
+
+class Values:
+    """`save` and `retrieve` over both kinds of memory."""
+
+    def __init__(
+        self,
+        tenant: str,
+        short_term: Callable[[], ValueStore],
+        memories: Callable[[], Memories],
+        clock: Clock,
+        short_term_ttl: timedelta,
+    ) -> None:
+        self._tenant = tenant
+        self._short_term = short_term
+        self._memories = memories
+        self._clock = clock
+        self._short_term_ttl = short_term_ttl
+
+    def save(
+        self, agent: str, key: str, value: JSON, kind: MemoryType, ttl: float | None, *, session: str | None = None
+    ) -> bool:
+        if is_short_term(kind, ttl):
+            self._short_term().set(Namespace(self._tenant, agent=agent), {key: value}, ttl=ttl)
+            return True
+        name, kept = clean_text(key, "key"), copy_json(value)
+        scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
+        call = common(scope, self._clock(), self._short_term_ttl, type=kind, source="save")
+        self._memories().save(call, name, kept, as_text(name, kept))
+        return True
+
+    def retrieve(self, agent: str, key: str, kind: MemoryType, *, session: str | None = None) -> JSON:
+        """The value; None when there is none."""
+        if is_short_term(kind):
+            return self._short_term().get(Namespace(self._tenant, agent=agent), [key]).get(key)
+        memory = self._memories().by_key(
+            make_scope(self._tenant, clean_text(agent, "agent_id"), session=session), clean_text(key, "key")
+        )
+        return None if memory is None else memory.value
+
+
+def as_text(key: str, value: JSON) -> str:
+    """A value in words, so that it can be found by what it says."""
+    return f"{key.replace('_', ' ')}: {_words(value)}"
+
+
+def _words(value: JSON) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key.replace('_', ' ')}: {_words(item)}" for key, item in value.items()) or "nothing"
+    if isinstance(value, list):
+        return ", ".join(_words(item) for item in value) or "nothing"
+    return str(value)
+
+
+_SESSION_ENTRIES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShortTerm:
+    """The stores of one manager."""
+
+    values: ValueStore
+    sessions: ValueStore
+    problems: tuple[str, ...] = ()
+    """What a person should know of, one sentence each."""
+    shared: bool = False
+    """Whether managers of other tenants can use the same stores."""
+    _opened: tuple[InMemoryBackend | RedisBackend, ...] = field(default=(), repr=False)
+
+    def for_tenant(self, config: MemoryConfig, clock: Clock) -> ShortTerm:
+        """The stores of another tenant: the same ones on Redis, new ones in memory."""
+        # Values kept in this process have a limit: one tenant must not push out those of another.
+        if self.shared:
+            return ShortTerm(self.values, self.sessions, self.problems, shared=True)
+        return _in_memory(config, clock, self.problems)
+
+    def close(self) -> None:
+        """Closes what was opened here; a store that the caller gave is the caller's to close."""
+        for store in self._opened:
+            store.close()
+
+
+def open_short_term(config: MemoryConfig, clock: Clock, given: ValueStore | None) -> ShortTerm:
+    if given is not None:
+        return ShortTerm(given, given, shared=True)
+    if not config.use_redis:
+        return _in_memory(config, clock)
+    from memoranda.sessions.redis import RedisBackend
+
+    try:
+        store = RedisBackend(config.redis_url, ttl=config.short_term_ttl)
+    except Unavailable as error:
+        if not config.redis_fallback:
+            raise
+        return _in_memory(config, clock, (f"short-term values are in memory only, until the next start: {error}",))
+    return ShortTerm(store, store, shared=True, _opened=(store,))
+
+
+def _in_memory(config: MemoryConfig, clock: Clock, problems: tuple[str, ...] = ()) -> ShortTerm:
+    from memoranda.sessions.inmemory import InMemoryBackend
+
+    values = InMemoryBackend(config.max_cache_size, config.short_term_ttl, clock=clock)
+    # Apart from the values: a full cache of those must not push a message out of a session.
+    sessions = InMemoryBackend(_SESSION_ENTRIES, config.short_term_ttl, clock=clock)
+    return ShortTerm(values, sessions, problems, _opened=(values, sessions))

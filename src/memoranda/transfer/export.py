@@ -1,0 +1,135 @@
+"""Memories out of a store: backups, and exports as lines of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Table, func, select
+
+from memoranda.errors import InvalidInput
+from memoranda.files import replacing
+from memoranda.memories.rows import to_json, within
+from memoranda.settings import MemoryConfig, database_url, index_path
+from memoranda.storage.schema import memories
+from memoranda.storage.sqlite import backup
+from memoranda.storage.sqlite.backup import Backup
+from memoranda.storage.sqlite.errors import translated
+from memoranda.transfer.rows import LINKS, LOGS, TABLES, to_record
+from memoranda.types import ANY, JSON, Progress, Record, Scope
+
+if TYPE_CHECKING:
+    from memoranda.storage.sqlite.store import SQLiteStore
+
+
+_BATCH = 500
+
+
+def restore(source: str | PathLike[str], config: MemoryConfig, *, force: bool = False) -> Backup:
+    """Put a backup in the place of the configured database, which nothing may have open."""
+    from memoranda.storage.sqlite.store import path_of
+
+    database = path_of(database_url(config))
+    if database is None:
+        raise InvalidInput("a database in memory cannot be restored to: name a file")
+    done = backup.restore(Path(source), database, force=force)
+    index_path(config, database).unlink(missing_ok=True)  # derived, and of the database that was there before
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport(Record):
+    """How much went out."""
+
+    path: Path
+    memories: int
+    lines: int
+
+
+def back_up(
+    store: SQLiteStore, target: str | PathLike[str], *, force: bool, progress: Progress | None = None
+) -> Backup:
+    """Everything acknowledged before the call, in one file; writers go on meanwhile."""
+    path = Path(target)
+    done = store.read(lambda connection: backup.back_up(connection, path, force=force, progress=progress))
+    backup.copy_key(store.path, path)
+    return done
+
+
+def export_file(
+    store: SQLiteStore, scope: Scope, target: str | PathLike[str], progress: Progress | None = None
+) -> ExportReport:
+    """The export in a file, which is there whole or not at all."""
+    path, lines = Path(target), 0
+    total = store.read(lambda connection: count_memories(connection, scope))
+    memories = 0
+    with translated(str(path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+            for line in store.export(scope):
+                file.write(f"{line}\n")
+                lines += 1
+                memories += line.startswith('{"kind":"memory"')
+                if progress is not None and lines % _BATCH == 0:
+                    progress(memories, total)
+    return ExportReport(path, memories, lines)
+
+
+FORMAT: Final = "memoranda"
+VERSION: Final = 1
+_ROWS_AT_ONCE: Final = 500
+
+
+def export_lines(connection: Connection, scope: Scope, store_id: str) -> Iterator[str]:
+    """Lines without their line ends, all as of one commit."""
+    connection.exec_driver_sql("BEGIN")
+    counts = dict.fromkeys([*TABLES, *LINKS, *LOGS], 0)
+    yield to_json({"kind": "header", "format": FORMAT, "version": VERSION, "store": store_id})
+    for record in _records(connection, scope):
+        counts[str(record["kind"])] += 1
+        yield to_json(record)
+    yield to_json({"kind": "end", **counts})
+    connection.exec_driver_sql("ROLLBACK")
+
+
+def count_memories(connection: Connection, scope: Scope) -> int:
+    return int(
+        connection.execute(select(func.count()).select_from(memories).where(*within(memories, scope))).scalar_one()
+    )
+
+
+def _records(connection: Connection, scope: Scope) -> Iterator[dict[str, JSON]]:
+    for kind, table in TABLES.items():
+        key = next(iter(table.primary_key.columns))
+        for row in _stream(connection, table, [*within(table, scope)], [key]):
+            yield to_record(kind, row)
+    mine = select(memories.c.id).where(*within(memories, scope))
+    for kind, (table, ends) in LINKS.items():
+        held = [table.c[end].in_(mine) for end in ends]
+        for row in _stream(connection, table, held, list(table.primary_key.columns)):
+            yield to_record(kind, row)
+    yield from _logs(connection, scope)
+
+
+def _logs(connection: Connection, scope: Scope) -> Iterator[dict[str, JSON]]:
+    """Only of a whole tenant, or of one agent or session of it: no user can be told apart in them."""
+    if scope.user is not ANY:
+        return
+    for kind, table in LOGS.items():
+        named = {"agent": scope.agent, "id" if kind == "session" else "session": scope.session}
+        given = {name: value for name, value in named.items() if value is not None}
+        if all(name in table.columns for name in given):
+            held = [table.c.tenant == scope.tenant, *(table.c[name] == value for name, value in given.items())]
+            order = [table.c.ended_at, table.c.id] if kind == "session" else [table.c.number]
+            for row in _stream(connection, table, held, order):
+                yield to_record(kind, row)
+
+
+def _stream(
+    connection: Connection, table: Table, where: Sequence[ColumnElement[bool]], order: Sequence[ColumnElement[Any]]
+) -> Iterator[dict[str, Any]]:
+    wanted = select(table).where(*where).order_by(*order).execution_options(yield_per=_ROWS_AT_ONCE)
+    yield from (dict(row) for row in connection.execute(wanted).mappings())

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+
+class FakeClock:
+    """A clock that is moved by hand."""
+
+    def __init__(self, start: datetime) -> None:
+        self.now = start
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **time: float) -> None:
+        self.now += timedelta(**time)

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from memoranda.embedding.base import Kind
+from memoranda.errors import InvalidInput, InvalidType, NotFound
+from memoranda.knowledge.knowledge import Document
+from memoranda.manager.manager import MemoryManager
+from memoranda.testing.fakes import HashEmbedder
+from memoranda.types import ANY, FloatArray, MemoryType
+from memoranda.validation import SHARED_USER
+
+GUIDE = "# Brand\nOur colour is teal.\n\n## Voice\nWe write short sentences."
+
+
+def contents(hits: object) -> list[str]:
+    return [hit.content for hit in hits]  # type: ignore[attr-defined]
+
+
+def test_every_agent_finds_it_when_asked_and_each_hit_says_where_it_is_from(manager: MemoryManager) -> None:
+    manager.add_knowledge(GUIDE, source="brand.md", version="2", metadata={"team": "marketing"})
+    manager.remember("The colour of my draft is teal too", agent="writer")
+    for agent in ("writer", "editor", None):
+        hits = manager.recall("Which colour is it, teal?", agent=agent, shared=True)
+        shared = [hit for hit in hits if hit.type is MemoryType.SHARED]
+        assert shared[0].content == "Brand\nOur colour is teal."
+        assert (shared[0].source, shared[0].metadata["version"], shared[0].metadata["team"]) == (
+            "brand.md", "2", "marketing",
+        )  # fmt: skip
+        assert shared[0].metadata["headings"] == ["Brand"]
+    own = manager.recall("colour teal", agent="writer", shared=True)
+    assert {hit.type for hit in own} == {MemoryType.SHARED, MemoryType.SEMANTIC}
+    assert [hit.score for hit in own] == sorted((hit.score for hit in own), reverse=True)
+    assert len(manager.recall("colour teal", agent="writer", shared=True, limit=1)) == 1
+    assert manager.search_similar("editor", "colour teal", shared=True)[0].source == "brand.md"
+
+
+def test_nobody_finds_it_without_asking(manager: MemoryManager) -> None:
+    manager.add_knowledge(GUIDE, source="brand.md")
+    assert contents(manager.recall("colour teal")) == []
+    assert contents(manager.recall("colour teal", agent="writer", user="ann")) == []
+    assert manager.search_similar("writer", "colour teal") == []
+
+
+def test_asking_for_the_type_is_asking(manager: MemoryManager) -> None:
+    manager.add_knowledge(GUIDE, source="brand.md")
+    manager.remember("colour teal", agent="writer")
+    assert {hit.type for hit in manager.recall("colour teal", agent="writer", types=["shared"])} == {MemoryType.SHARED}
+    assert len(manager.search_memories("colour teal", ["shared", "semantic"], agent="writer")) >= 2
+
+
+def test_an_agents_filters_hold_for_it_too(manager: MemoryManager) -> None:
+    manager.add_knowledge("The colour is teal.", source="a", version="1")
+    manager.add_knowledge("The colour was red.", source="b", version="2")
+    found = manager.recall("colour", shared=True, types=["semantic"], where={"source": "b"})
+    assert [hit.source for hit in found] == ["b"]
+    assert [hit.source for hit in manager.recall("colour", shared=True, where={"metadata": {"version": "1"}})] == ["a"]
+
+
+def test_no_agent_can_write_it(manager: MemoryManager) -> None:
+    manager.add_knowledge(GUIDE, source="brand.md")
+    piece = manager.recall("colour teal", shared=True)[0]
+    for write in (
+        lambda: manager.add_memory("Our colour is red", "shared", agent="writer"),
+        lambda: manager.add_memory("Our colour is red", "shared"),
+        lambda: manager.add_memories(["Our colour is red"], MemoryType.SHARED, agent="writer"),
+        lambda: manager.remember("Our colour is red", agent="writer", type="shared"),
+        lambda: manager.save("writer", "colour", "red", "shared"),
+        lambda: manager.update(piece.id, memory_type="shared"),
+    ):
+        with pytest.raises(InvalidInput, match="add_knowledge"):
+            write()
+    for reach in (
+        lambda: manager.update(piece.id, "Our colour is red", agent="writer"),
+        lambda: manager.update(piece.id, "Our colour is red"),
+        lambda: manager.delete(piece.id, agent="writer"),
+        lambda: manager.delete(piece.id),
+    ):
+        with pytest.raises(NotFound):
+            reach()
+    with pytest.raises(InvalidInput, match="reserved"):
+        manager.update(piece.id, "Our colour is red", user=SHARED_USER)
+    with pytest.raises(InvalidInput, match="reserved"):
+        manager.add_memory("Our colour is red", user=SHARED_USER)
+    assert manager.cleanup_old_memories(0, 1.0).removed == 0
+    assert contents(manager.recall("colour teal", shared=True))[0] == "Brand\nOur colour is teal."
+    assert len(manager.recall("colour teal", user=ANY)) > 0
+
+
+class CountingEmbedder(HashEmbedder):
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.embedded: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+        self.embedded += texts
+        return super().embed(texts, kind=kind)
+
+
+def test_a_source_given_again_is_replaced_and_only_what_is_new_is_embedded(tmp_path: Path) -> None:
+    embedder = CountingEmbedder()
+    with MemoryManager(f"sqlite:///{tmp_path}/b.db", embedder=embedder) as manager:
+        (first,) = manager.add_knowledge(GUIDE, source="brand.md", version="1")
+        assert (first.chunks, first.added, first.kept, first.removed) == (2, 2, 0, 0)
+        kept = manager.recall("short sentences", shared=True)[0]
+        embedder.embedded.clear()
+        (second,) = manager.add_knowledge(GUIDE.replace("teal", "red"), source="brand.md", version="2")
+        assert (second.chunks, second.added, second.kept, second.removed) == (2, 1, 1, 1)
+        assert embedder.embedded == ["Brand\nOur colour is red."]
+        again = manager.recall("short sentences", shared=True)[0]
+        assert (again.id, again.metadata["version"]) == (kept.id, "2")
+        assert not any("teal" in text for text in contents(manager.recall("colour teal", shared=True)))
+        (same,) = manager.add_knowledge(GUIDE.replace("teal", "red"), source="brand.md", version="2")
+        assert (same.added, same.kept, same.removed) == (0, 2, 0)
+        assert manager._components.open().store.check() == []
+
+
+def test_two_who_replace_one_source_at_once_never_mix_it(tmp_path: Path) -> None:
+    texts = ["\n".join(f"# {letter}{number}\ntext {letter}" for number in range(6)) for letter in "ab"]
+
+    def work(text: str) -> None:
+        with MemoryManager(f"sqlite:///{tmp_path}/b.db", embedder=HashEmbedder(16)) as own:
+            for _ in range(5):
+                own.add_knowledge(text, source="doc")
+
+    with MemoryManager(f"sqlite:///{tmp_path}/b.db", embedder=HashEmbedder(16)) as manager:
+        manager.add_knowledge("start", source="doc")
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(work, texts))
+        found = contents(manager.recall("text", shared=True, limit=50))
+        assert sorted(found) in [[f"{letter}{number}\ntext {letter}" for number in range(6)] for letter in "ab"]
+
+
+def test_sources_do_not_touch_each_other(manager: MemoryManager) -> None:
+    manager.add_knowledge("Shared words.", source="a", version="1")
+    manager.add_knowledge("Shared words.", source="b")
+    manager.add_knowledge("Other words.", source="a", version="2")
+    found = [(each.source, each.version, each.chunks) for each in manager.get_knowledge_sources()]
+    assert found == [("a", "2", 1), ("b", None, 1)]
+    assert manager.remove_knowledge("a") == 1
+    assert [each.source for each in manager.get_knowledge_sources()] == ["b"]
+    with pytest.raises(NotFound, match="'a'"):
+        manager.remove_knowledge("a")
+    assert manager.get_stats().by_type["shared"] == 1
+
+
+def test_the_same_paragraph_twice_is_kept_twice(manager: MemoryManager) -> None:
+    text = "# A\nSame.\n# A\nSame.\n"
+    assert manager.add_knowledge(text, source="a")[0].added == 2
+    report = manager.add_knowledge("# A\nSame.\n", source="a")[0]
+    assert (report.kept, report.removed) == (1, 1)
+
+
+def test_files_folders_and_documents(manager: MemoryManager, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.md").write_text("# Title\nMarkdown text.", "utf-8")
+    (folder / "deep" / "b.txt").write_text("# plain\n\nText.", "utf-8-sig")
+    (folder / "picture.png").write_bytes(b"\x89PNG")
+    reports = manager.add_knowledge(folder, version="7")
+    assert [(each.source, each.version) for each in reports] == [("a.md", "7"), ("deep/b.txt", "7")]
+    assert manager.add_knowledge(folder / "a.md")[0].kept == 1
+    assert contents(manager.recall("plain text", shared=True))[0] == "# plain\n\nText."
+    own = [Document("One.", "one", "1", {"n": 1}), Document("Two.", "two")]
+    assert [(each.source, each.version) for each in manager.add_knowledge(own, version="0")] == [
+        ("one", "1"),
+        ("two", "0"),
+    ]
+
+
+def test_all_or_nothing(manager: MemoryManager, tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        manager.add_knowledge([Document("Fine.", "fine"), tmp_path / "bad.txt"])
+    assert manager.get_knowledge_sources() == []
+
+
+def test_wrong_calls_say_what_to_do(manager: MemoryManager, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="source="):
+        manager.add_knowledge("text")
+    with pytest.raises(InvalidInput, match="empty"):
+        manager.add_knowledge("  ", source="a")
+    with pytest.raises(InvalidInput, match="several documents"):
+        manager.add_knowledge(["one", "two"], source="a")
+    with pytest.raises(NotFound):
+        manager.add_knowledge(tmp_path / "nothing.md")
+    with pytest.raises(InvalidType):
+        manager.add_knowledge(7)  # type: ignore[arg-type]
+    with pytest.raises(InvalidType):
+        manager.add_knowledge([7], source="a")  # type: ignore[list-item]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInput, match="nothing to add"):
+        manager.add_knowledge(tmp_path / "empty")
+
+
+def test_tenants_do_not_share(manager: MemoryManager) -> None:
+    manager.for_tenant("acme").add_knowledge(GUIDE, source="brand.md")
+    assert contents(manager.recall("colour teal", shared=True)) == []
+    assert len(manager.for_tenant("acme").recall("colour teal", shared=True)) > 0

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from memoranda import Closed, InvalidInput, MemoryManager
+
+_TOO_HEAVY = (
+    "alembic",
+    "asyncio",
+    "concurrent.futures",
+    "dotenv",
+    "email",
+    "faiss",
+    "http",
+    "logging",
+    "numpy",
+    "onnxruntime",
+    "pysqlite3",
+    "memoranda_models",
+    "redis",
+    "socket",
+    "sqlalchemy",
+    "sqlite3",
+    "ssl",
+)
+
+
+def loaded_by(program: str) -> set[str]:
+    """The modules of a fresh interpreter that has run this."""
+    code = f"{program}\nimport sys\nnames = list(sys.modules)\nimport json\nprint(json.dumps(names))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def test_importing_the_manager_loads_no_heavy_module() -> None:
+    loaded = loaded_by("from memoranda import MemoryManager")
+    assert loaded.isdisjoint(_TOO_HEAVY)
+    own = {name.removeprefix("memoranda.") for name in loaded if name.startswith("memoranda.")}
+    assert own <= {"errors", "settings", "text", "types", "validation"} | {
+        name for name in own if name.split(".")[0] == "manager"
+    }
+
+
+def test_reading_memories_loads_no_index_engine_and_no_model(tmp_path: Path) -> None:
+    loaded = loaded_by(f"""
+from memoranda import MemoryManager
+with MemoryManager("sqlite:///{tmp_path}/a.db") as manager:
+    manager.list_memories()
+""")
+    assert "memoranda.memories.memories" in loaded
+    assert loaded.isdisjoint({"faiss", "onnxruntime", "memoranda.knowledge.knowledge", "memoranda.maintenance.upkeep"})
+
+
+def test_conversation_is_the_same_object_for_all_threads(tmp_path: Path) -> None:
+    manager, start = MemoryManager(f"sqlite:///{tmp_path}/a.db"), Barrier(8)
+
+    def ask(_: int) -> object:
+        start.wait()
+        return manager.get_memory("a")
+
+    with manager, ThreadPoolExecutor(8) as pool:
+        assert len({id(conversation) for conversation in pool.map(ask, range(8))}) == 1
+
+
+def test_conversation_asked_for_after_close_raises_closed(tmp_path: Path) -> None:
+    manager = MemoryManager(f"sqlite:///{tmp_path}/a.db")
+    manager.close()
+    with pytest.raises(Closed):
+        manager.get_memory("a")
+
+
+@pytest.mark.parametrize("wrong", [{"retention_policy": "weekly"}, {"max_messages_per_agent": 0}])
+def test_wrong_arguments_are_refused_at_construction(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        MemoryManager(**wrong)  # type: ignore[arg-type]

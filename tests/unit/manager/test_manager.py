@@ -1,0 +1,475 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda import (
+    ANY,
+    Closed,
+    Incompatible,
+    InvalidInput,
+    InvalidType,
+    MemoryConfig,
+    MemoryManager,
+    MemoryType,
+    Message,
+    NotFound,
+)
+from memoranda.testing.fakes import HashEmbedder
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class Wind:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Wind:
+    return Wind()
+
+
+@pytest.fixture
+def manager(tmp_path: Path, clock: Wind) -> Iterator[MemoryManager]:
+    with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64), clock=clock) as manager:
+        yield manager
+
+
+def contents(hits: object) -> list[str]:
+    return [hit.content for hit in hits]  # type: ignore[attr-defined]
+
+
+def in_threads(calls: Sequence[Callable[[], object]]) -> None:
+    """All at once; the first error of any of them is raised."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        for done in [pool.submit(call) for call in calls]:
+            done.result()
+
+
+class TestMemories:
+    def test_what_is_added_can_be_read_changed_and_deleted(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("Ann likes tea", "semantic", "user_input", {"importance": 0.8, "topic": "drinks"})
+        assert (memory.id, memory.importance, memory.source, memory.type) == (1, 0.8, "user_input", MemoryType.SEMANTIC)
+        assert manager.get(1) == memory
+        changed = manager.update(1, "Ann likes coffee", importance=0.9)
+        assert (changed.content, changed.importance, changed.metadata["topic"]) == ("Ann likes coffee", 0.9, "drinks")
+        assert contents(manager.search_memories("coffee")) == ["Ann likes coffee"]
+        assert manager.search_memories("tea")[0].score < manager.search_memories("coffee")[0].score
+        assert manager.delete(1) == 1
+        assert manager.search_memories("coffee") == []
+        with pytest.raises(NotFound, match="no memory 1"):
+            manager.get(1)
+
+    def test_what_is_returned_belongs_to_the_caller(self, manager: MemoryManager) -> None:
+        given = {"tags": ["a"]}
+        memory = manager.add_memory("Ann likes tea", metadata=given)
+        given["tags"].append("b")
+        memory.metadata["tags"].append("c")
+        assert manager.get(memory.id).metadata == {"tags": ["a"]}
+
+    def test_many_are_one_commit_with_progress(self, manager: MemoryManager) -> None:
+        seen: list[tuple[int, int]] = []
+        added = manager.add_memories(
+            [f"fact {n}" for n in range(600)], progress=lambda done, total: seen.append((done, total))
+        )
+        assert [memory.id for memory in added] == list(range(1, 601))
+        assert seen[-1] == (600, 600)
+        assert len(seen) > 1
+
+    def test_one_bad_text_among_many_leaves_nothing(self, manager: MemoryManager) -> None:
+        with pytest.raises(InvalidInput):
+            manager.add_memories(["good", " "])
+        assert manager.get_stats().long_term_entries == 0
+
+    def test_deleting_several_is_all_or_nothing(self, manager: MemoryManager) -> None:
+        manager.add_memories(["one", "two"])
+        with pytest.raises(NotFound, match="no memory 7"):
+            manager.delete([1, 7])
+        assert manager.get(1).content == "one"
+        assert manager.delete([1, 2]) == 2
+
+    def test_ids_are_never_used_again(self, manager: MemoryManager) -> None:
+        manager.add_memories(["one", "two"])
+        manager.delete([1, 2])
+        assert manager.add_memory("three").id == 3
+
+    def test_types_sources_and_times_narrow_a_search(self, manager: MemoryManager) -> None:
+        manager.add_memory("tea in spring", "episodic", "a", at=NOON - timedelta(days=300))
+        manager.add_memory("tea in winter", "semantic", "b", {"n": 2})
+        assert contents(manager.search_memories("tea", memory_types=["episodic"])) == ["tea in spring"]
+        assert contents(manager.search_memory("tea", "semantic")) == ["tea in winter"]
+        assert contents(manager.recall("tea", where={"source": "a"})) == ["tea in spring"]
+        assert contents(manager.recall("tea", where={"after": NOON - timedelta(days=1)})) == ["tea in winter"]
+        assert contents(manager.recall("tea", where={"metadata": {"n": {"gte": 2}}})) == ["tea in winter"]
+
+    def test_an_unknown_filter_is_an_error(self, manager: MemoryManager) -> None:
+        with pytest.raises(InvalidInput, match="unknown filter 'sauce'"):
+            manager.recall("tea", where={"sauce": "a"})
+        with pytest.raises(InvalidInput, match="unknown operator"):
+            manager.recall("tea", where={"metadata": {"n": {"like": 2}}})
+
+    def test_links_are_walked_by_depth_in_both_directions(self, manager: MemoryManager) -> None:
+        manager.add_memories(["a", "b", "c", "d"])
+        manager.add_memory_association(1, 2, "related_to", 0.5)
+        manager.add_memory_association(2, 3, "related_to", 0.5)
+        manager.add_memory_association(4, 1, "causes", 1.0)
+        assert [each.id for each in manager.get_related_memories(1)] == [4, 2]
+        assert [each.id for each in manager.get_related_memories(1, "related_to")] == [2]
+        far = manager.get_related_memories(1, "related_to", depth=2)
+        assert [(each.id, each.depth, each.strength) for each in far] == [(2, 1, 0.5), (3, 2, 0.25)]
+        manager.add_memory_association(1, 2, "related_to", 0.9)
+        assert manager.get_related_memories(1, "related_to")[0]["strength"] == 0.9
+        with pytest.raises(NotFound):
+            manager.add_memory_association(1, 99)
+        with pytest.raises(InvalidInput, match="itself"):
+            manager.add_memory_association(1, 1)
+
+    def test_a_clean_up_takes_what_is_old_and_unimportant(self, manager: MemoryManager, clock: Wind) -> None:
+        manager.add_memory("old and dull", importance=0.1)
+        manager.add_memory("old and dear", importance=0.9)
+        clock.now += timedelta(days=40)
+        manager.add_memory("new and dull", importance=0.1)
+        plan = manager.cleanup_old_memories(max_age_days=30, min_importance=0.3, dry_run=True)
+        assert [(each.content, each.reason) for each in plan.memories] == [
+            ("old and dull", "40 days old, importance 0.1")
+        ]
+        assert manager.get_stats().long_term_entries == 3
+        done = manager.cleanup_old_memories(max_age_days=30, min_importance=0.3)
+        assert (done["removed"], done["dry_run"]) == (1, False)
+        assert manager.get_stats().long_term_entries == 2
+
+    def test_short_term_memories_expire(self, manager: MemoryManager, clock: Wind) -> None:
+        memory = manager.add_memory("the kettle is on", MemoryType.SHORT_TERM)
+        assert contents(manager.search_memories("kettle")) == ["the kettle is on"]
+        clock.now += timedelta(days=1, seconds=1)
+        assert manager.search_memories("kettle") == []
+        with pytest.raises(NotFound):
+            manager.get(memory.id)
+
+
+class TestRemember:
+    def test_messages_keep_speaker_time_and_identity(self, manager: MemoryManager) -> None:
+        said = Message("user", "I moved to Lisbon", message_id="m1", name="Ann", timestamp=NOON - timedelta(days=3))
+        (outcome,) = manager.remember(said, user="ann", session="s1")
+        assert outcome.status == "stored"
+        (hit,) = manager.recall("Lisbon", user="ann")
+        assert (hit.message_id, hit.session, hit.memory.speaker) == ("m1", "s1", "Ann")
+        assert (hit.memory.valid_from, hit.memory.recorded_at) == (NOON - timedelta(days=3), NOON)
+
+    def test_a_newer_fact_ends_an_older_one_which_answers_as_of_its_time(self, manager: MemoryManager) -> None:
+        turns = [
+            Message("user", "Hello!", "m1", name="Ann", timestamp=NOON - timedelta(days=91)),
+            Message("user", "I live in Hamburg.", "m2", name="Ann", timestamp=NOON - timedelta(days=90)),
+            Message("user", "I live in Ghent now.", "m3", name="Ann", timestamp=NOON - timedelta(days=3)),
+        ]
+        greeting, old, new = manager.remember(turns, user="ann")
+        assert (greeting.status, greeting.rule, greeting.message_id) == ("rejected", "greeting", "m1")
+        assert old.memory is not None
+        assert new.memory is not None
+        assert new.reason == f"takes the place of what {old.memory.id} said"
+        assert new.memory.evidence == (0, 20)
+        assert new.memory.notes["claims"][0]["value"] == "Ghent"
+        assert [hit.id for hit in manager.recall("Where do I live?", user="ann")] == [new.memory.id]
+        then = manager.recall("Where do I live?", user="ann", as_of=NOON - timedelta(days=30))
+        assert [hit.id for hit in then] == [old.memory.id]
+
+    def test_the_same_message_twice_is_a_duplicate(self, manager: MemoryManager) -> None:
+        turns = [Message("user", "I grow tomatoes", message_id="1"), Message("user", "We keep bees", message_id="2")]
+        assert [each.status for each in manager.remember(turns, session="s")] == ["stored", "stored"]
+        again = manager.remember([*turns, {"role": "user", "content": "The goats are gone"}], session="s")
+        assert [each.status for each in again] == ["duplicate", "duplicate", "stored"]
+        assert again[0].memory is not None
+        assert again[0].memory.id == 1
+
+    def test_the_same_text_twice_is_a_duplicate_inside_its_scope(self, manager: MemoryManager) -> None:
+        first, second = manager.remember(["tea", "tea"], user="ann")
+        assert (first.status, second.status, second.reason) == (
+            "stored",
+            "duplicate",
+            "this text is remembered already",
+        )
+        assert manager.remember("tea", user="bob")[0].status == "stored"
+
+    def test_a_text_that_has_expired_is_news_when_it_is_said_again(self, manager: MemoryManager, clock: Wind) -> None:
+        manager.remember("the kettle is on", type="short_term")
+        assert manager.remember("the kettle is on", type="short_term")[0].status == "duplicate"
+        clock.now += timedelta(days=2)
+        assert manager.remember("the kettle is on", type="short_term")[0].status == "stored"
+
+    def test_an_idempotency_key_makes_a_retry_safe(self, manager: MemoryManager) -> None:
+        first = manager.remember(["a", "b"], idempotency_key="k")
+        again = manager.remember(["a changed", "b"], idempotency_key="k")
+        assert [each.status for each in again] == ["duplicate", "duplicate"]
+        assert [each.memory for each in first] == [each.memory for each in again]
+
+    def test_a_message_without_words_is_rejected_and_the_rest_is_kept(self, manager: MemoryManager) -> None:
+        outcomes = manager.remember([Message("assistant", None, message_id="m"), Message("user", "We keep bees")])
+        assert [(each.status, each.reason) for each in outcomes] == [
+            ("rejected", "the assistant message has no text"),
+            ("stored", ""),
+        ]
+
+    def test_nothing_is_embedded_twice(self, tmp_path: Path) -> None:
+        embedder = HashEmbedder(64)
+        seen: list[str] = []
+        plain = embedder.embed
+
+        def counting(texts: list[str], *, kind: str) -> object:
+            seen.extend(texts)
+            return plain(texts, kind=kind)  # type: ignore[arg-type]
+
+        embedder.embed = counting  # type: ignore[method-assign, assignment]
+        with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=embedder) as manager:
+            manager.add_memories(["tea", "tea", "milk"])
+            manager.remember("tea", user="ann")
+        assert sorted(seen) == ["milk", "tea"]
+
+
+class TestScopes:
+    def test_a_user_sees_own_memories_only(self, manager: MemoryManager) -> None:
+        manager.add_memory("tea of ann", user="ann")
+        manager.add_memory("tea of bob", user="bob")
+        manager.add_memory("tea of nobody")
+        assert contents(manager.recall("tea", user="ann")) == ["tea of ann"]
+        assert contents(manager.recall("tea")) == ["tea of nobody"]
+        assert len(manager.recall("tea", user=ANY)) == 3
+        with pytest.raises(NotFound):
+            manager.get(1, user="bob")
+        with pytest.raises(NotFound):
+            manager.delete(1)
+
+    def test_a_named_agent_or_session_matches_exactly_and_an_unnamed_one_means_any(
+        self, manager: MemoryManager
+    ) -> None:
+        manager.add_memory("tea one", agent="a", session="s")
+        manager.add_memory("tea two", agent="a", session="t")
+        manager.add_memory("tea three", agent="ab")
+        assert contents(manager.recall("tea", agent="a", session="s")) == ["tea one"]
+        assert sorted(contents(manager.recall("tea", agent="a"))) == ["tea one", "tea two"]
+        assert len(manager.recall("tea")) == 3
+
+    def test_tenants_never_meet(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with (
+            MemoryManager(url, embedder=HashEmbedder(64), tenant="x") as x,
+            MemoryManager(url, embedder=HashEmbedder(64), tenant="y") as y,
+        ):
+            x.add_memory("tea")
+            assert y.recall("tea", user=ANY).hits == ()
+            assert len(x.recall("tea")) == 1
+
+
+class TestValues:
+    def test_values_are_kept_by_agent_and_key(self, manager: MemoryManager, clock: Wind) -> None:
+        assert manager.save("a", "k", {"n": 1}) is True
+        assert manager.save("a", "k", [1, None], "long_term") is True
+        assert manager.retrieve("a", "k") == {"n": 1}
+        assert manager.retrieve("a", "k", "long_term") == [1, None]
+        assert manager.retrieve("b", "k") is None
+        assert manager.retrieve("b", "k", "long_term") is None
+        clock.now += timedelta(days=2)
+        assert manager.retrieve("a", "k") is None
+        assert manager.retrieve("a", "k", "long_term") == [1, None]
+
+    def test_a_long_term_value_is_replaced_and_found_by_what_it_says(self, manager: MemoryManager) -> None:
+        manager.save("a", "best_practices", ["Personalize emails"], "long_term")
+        manager.save("a", "best_practices", ["Test headlines"], "long_term")
+        assert manager.retrieve("a", "best_practices", "long_term") == ["Test headlines"]
+        (hit,) = manager.search_similar("a", "which headlines", top_k=5)
+        assert hit.memory.value == ["Test headlines"]
+        assert manager.search_similar("b", "which headlines") == []
+
+    @pytest.mark.parametrize("kind", ["semantic", "nonsense"])
+    def test_other_kinds_of_value_are_refused(self, manager: MemoryManager, kind: str) -> None:
+        with pytest.raises(InvalidInput):
+            manager.save("a", "k", 1, kind)
+        with pytest.raises(InvalidInput):
+            manager.retrieve("a", "k", kind)
+
+    def test_a_long_term_value_takes_no_ttl(self, manager: MemoryManager) -> None:
+        with pytest.raises(InvalidInput, match="ttl"):
+            manager.save("a", "k", 1, "long_term", ttl=5)
+
+
+class TestLife:
+    def test_memories_outlive_the_manager(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
+            manager.add_memory("tea")
+        with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
+            assert contents(manager.recall("tea")) == ["tea"]
+
+    def test_another_managers_writes_are_seen_by_the_next_search(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with (
+            MemoryManager(url, embedder=HashEmbedder(64)) as one,
+            MemoryManager(url, embedder=HashEmbedder(64)) as two,
+        ):
+            assert two.recall("tea").hits == ()
+            one.add_memory("tea")
+            assert contents(two.recall("tea")) == ["tea"]
+            two.update(1, "milk")
+            assert contents(one.recall("milk")) == ["milk"]
+            one.delete(1)
+            assert two.recall("milk").hits == ()
+
+    def test_of_several_who_delete_the_same_memory_one_is_told_that_it_went(self, tmp_path: Path) -> None:
+        with (
+            MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64)) as one,
+            MemoryManager(tmp_path / "a.db") as two,
+        ):
+            ids = [memory.id for memory in one.add_memories([f"note {n}" for n in range(60)])]
+            gone: list[int] = []
+
+            def delete(manager: MemoryManager) -> None:
+                for each in ids:
+                    with suppress(NotFound):
+                        gone.extend([each] * manager.delete(each))
+
+            in_threads([partial(delete, manager) for manager in (one, two) * 2])
+            assert sorted(gone) == ids
+
+    def test_an_update_wins_in_the_end_however_many_try(self, manager: MemoryManager) -> None:
+        manager.add_memory("tea")
+        in_threads([lambda: [manager.update(1, f"tea {n}") for n in range(4)] for _ in range(12)])
+        assert manager.get(1).version == 1 + 4 * 12
+
+    def test_the_database_may_be_a_path(self, tmp_path: Path) -> None:
+        for number, manager in enumerate((MemoryManager(tmp_path / "0.db"), MemoryManager(db_url=tmp_path / "1.db"))):
+            with manager:
+                assert manager.health().database == str(tmp_path / f"{number}.db")
+
+    @pytest.mark.parametrize("wrong", [b"memories.db", 5, ["memories.db"]])
+    def test_what_names_no_database_is_not_taken_for_the_default_one(self, wrong: Any) -> None:
+        for make in (lambda: MemoryManager(wrong), lambda: MemoryManager(db_url=wrong)):
+            with pytest.raises(InvalidType, match="must be a path or a URL"):
+                make()
+
+    @pytest.mark.parametrize(
+        ("url", "advice"),
+        [
+            ("sqlite:memories.db", "is not a database URL"),
+            ("file:memories.db", "is not a database URL"),
+            ("sqlite:///memories.db?mode=ro", "options after the '\\?'"),
+            ("sqlite:///a\0b.db", "NUL byte"),
+            ("sqlite:///a\ud800b.db", "lone surrogate"),
+        ],
+    )
+    def test_a_url_that_says_something_else_is_refused(self, url: str, advice: str) -> None:
+        with pytest.raises(InvalidInput, match=advice):
+            MemoryManager(url).get_stats()
+
+    def test_erasing_never_deletes_the_database_for_its_index(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/memories.faiss"
+        with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
+            manager.add_memories(["tea", "milk"])
+            manager.forget(1)
+        with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
+            assert [memory.content for memory in manager.list_memories()] == ["milk"]
+        with pytest.raises(InvalidInput, match="another name"):
+            MemoryManager(url, faiss_index_path=tmp_path / "memories.faiss").get_stats()
+
+    def test_closing_twice_is_fine_and_using_it_afterwards_is_not(self, tmp_path: Path) -> None:
+        manager = MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64))
+        manager.add_memory("tea")
+        manager.close()
+        manager.close()
+        with pytest.raises(Closed):
+            manager.add_memory("tea")
+
+    def test_a_forked_child_has_a_store_of_its_own(self, manager: MemoryManager) -> None:
+        manager.add_memory("tea")
+        child = os.fork()
+        if child == 0:  # pragma: no cover
+            try:
+                manager.add_memory("milk")
+                os._exit(0 if len(manager.recall("tea milk")) == 2 else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert contents(manager.recall("milk"))[0] == "milk"
+        assert manager.add_memory("juice").id == 3
+
+    def test_nothing_is_opened_before_it_is_needed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        manager = MemoryManager()
+        manager.save("a", "k", 1)
+        manager.close()
+        assert list(tmp_path.iterdir()) == []
+
+    def test_importing_and_adding_load_no_search_library(self, tmp_path: Path) -> None:
+        program = f"""
+import sys, json
+import memoranda
+early = [name for name in ("numpy", "sqlalchemy", "faiss", "onnxruntime", "alembic") if name in sys.modules]
+config = memoranda.MemoryConfig(db_url="sqlite:///{tmp_path}/a.db", enable_vector_search=False)
+with memoranda.MemoryManager(config) as m:
+    m.add_memory("tea")
+late = [name for name in ("faiss", "onnxruntime") if name in sys.modules]
+print(json.dumps([early, late]))
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout) == [[], []]
+
+    def test_another_model_is_refused_and_reembed_is_the_way_out(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
+            manager.add_memories(["tea", "milk"])
+        with MemoryManager(url, embedder=HashEmbedder(32)) as manager:
+            with pytest.raises(Incompatible, match="reembed"):
+                manager.recall("tea")
+            with pytest.raises(Incompatible, match="reembed"):
+                manager.add_memory("juice")
+            assert manager.reembed() == 2
+            assert contents(manager.recall("tea"))[0] == "tea"
+            assert manager.add_memory("juice").id == 3
+            assert manager.health().generation == 2
+        with MemoryManager(url, embedder=HashEmbedder(64)) as manager, pytest.raises(Incompatible):
+            manager.recall("tea")
+
+    def test_a_move_to_another_model_stops_those_who_still_have_the_old_one(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/a.db"
+        with (
+            MemoryManager(url, embedder=HashEmbedder(64)) as old,
+            MemoryManager(url, embedder=HashEmbedder(32)) as new,
+        ):
+            old.add_memory("tea")
+            new.reembed()
+            with pytest.raises(Incompatible, match="another"):
+                old.add_memory("milk")
+            with pytest.raises(Incompatible):
+                old.recall("tea")
+            assert new.get_stats().long_term_entries == 1
+
+    def test_health_says_on_what_it_runs(self, manager: MemoryManager, tmp_path: Path) -> None:
+        manager.add_memory("tea")
+        health = manager.health()
+        assert (health.status, health.problems, health["changes"]) == ("ok", (), 1)
+        assert health.database == f"{tmp_path}/a.db"
+        assert health.wal_reset_bug is False
+        assert health.size_bytes > 0
+
+    def test_without_vector_search_words_alone_answer(self, tmp_path: Path) -> None:
+        config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", enable_vector_search=False)
+        with MemoryManager(config) as manager:
+            manager.add_memory("tea")
+            (hit,) = manager.recall("tea")
+            assert [each.arm for each in hit.why] == ["lexical"]
+            assert manager.health().embedder is None

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from memoranda.memories.supersession import Ending, KnownClaim, MadeBy, decide, replay
+from memoranda.remember.base import Claim
+
+MAY = datetime(2023, 5, 1, tzinfo=UTC)
+JUNE = datetime(2023, 6, 1, tzinfo=UTC)
+JULY = datetime(2023, 7, 1, tzinfo=UTC)
+
+
+def claim(
+    value: str,
+    at: datetime = MAY,
+    *,
+    attribute: str = "city",
+    subject: str = "Ana",
+    holds: bool = True,
+    single: bool = True,
+    trust: str = "user",
+    valid_to: datetime | None = None,
+) -> Claim:
+    return Claim(subject, attribute, value, (0, 1), at, at, valid_to, holds, single, trust)
+
+
+BERLIN = KnownClaim(1, claim("Berlin"))
+
+
+def test_a_newer_value_takes_the_place_of_the_older_one() -> None:
+    decision = decide(claim("Lisbon", JUNE), [BERLIN])
+    assert (decision.action, decision.ends, decision.ends_at) == ("supersede", (1,), JUNE)
+
+
+def test_the_same_value_again_is_a_repetition() -> None:
+    decision = decide(claim("the  berlin", JUNE), [BERLIN])
+    assert (decision.action, decision.of) == ("repeat", 1)
+
+
+def test_an_older_value_learned_later_is_past() -> None:
+    decision = decide(claim("Rome", MAY - timedelta(days=90)), [BERLIN])
+    assert (decision.action, decision.valid_to, decision.of) == ("past", MAY, 1)
+
+
+def test_what_used_to_be_ends_nothing() -> None:
+    assert decide(claim("Rome", JUNE, valid_to=JUNE), [BERLIN]).action == "add"
+
+
+def test_what_names_its_own_end_keeps_it() -> None:
+    before = MAY - timedelta(days=90)
+    assert decide(claim("Rome", before, valid_to=before + timedelta(days=9)), [BERLIN]).action == "add"
+
+
+def test_a_source_of_lower_trust_never_corrects_the_user() -> None:
+    decision = decide(claim("Lisbon", JUNE, trust="assistant"), [BERLIN])
+    assert (decision.action, decision.of, decision.ends) == ("conflict", 1, ())
+    assert decide(claim("Lisbon", JUNE, trust="web page"), [BERLIN]).action == "conflict"
+
+
+def test_the_user_corrects_a_source_of_lower_trust() -> None:
+    guess = KnownClaim(4, claim("Berlin", trust="assistant"))
+    assert decide(claim("Lisbon", JUNE), [guess]).ends == (4,)
+
+
+def test_many_values_live_beside_each_other_until_one_is_denied() -> None:
+    likes = [KnownClaim(n, claim(value, attribute="likes", single=False)) for n, value in enumerate(("tea", "rain"))]
+    assert decide(claim("snow", JUNE, attribute="likes", single=False), likes).action == "add"
+    denied = decide(claim("rain", JUNE, attribute="likes", single=False, holds=False), likes)
+    assert (denied.action, denied.ends) == ("supersede", (1,))
+
+
+def test_no_longer_working_somewhere_ends_that_job_and_no_other() -> None:
+    acme = KnownClaim(1, claim("Acme", attribute="employer"))
+    assert decide(claim("Acme", JUNE, attribute="employer", holds=False), [acme]).ends == (1,)
+    assert decide(claim("Initech", JUNE, attribute="employer", holds=False), [acme]).action == "add"
+
+
+def test_others_and_what_has_ended_do_not_matter() -> None:
+    ended = KnownClaim(2, claim("Rome", MAY, valid_to=MAY + timedelta(days=1)))
+    sister = KnownClaim(3, claim("Madrid", subject="Ana's sister"))
+    assert decide(claim("Lisbon", JUNE), [ended, sister]).action == "add"
+
+
+class TestReplay:
+    def test_each_is_ended_by_the_next(self) -> None:
+        chain = [MadeBy(1, claim("Berlin")), MadeBy(2, claim("Lisbon", JUNE)), MadeBy(3, claim("Rome", JULY))]
+        assert replay(chain).ends == [Ending(JUNE, 2), Ending(JULY, 3), None]
+        assert replay([chain[0], chain[2]]).ends == [Ending(JULY, 3), None]
+        assert replay(chain[:2]).ends == [Ending(JUNE, 2), None]
+
+    def test_what_is_told_late_is_past(self) -> None:
+        late = [MadeBy(1, claim("Lisbon", JUNE)), MadeBy(2, claim("Berlin"))]
+        assert replay(late).ends == [None, Ending(JUNE, 1)]
+
+    def test_a_contradiction_names_both(self) -> None:
+        done = replay([MadeBy(1, claim("Berlin")), MadeBy(2, claim("Lisbon", JUNE, trust="tool"))])
+        assert (done.ends, done.conflicts) == ([None, None], {(2, 1)})
+
+    def test_one_memory_never_ends_its_own_claims(self) -> None:
+        assert replay([MadeBy(1, claim("Berlin")), MadeBy(1, claim("Lisbon", JUNE))]).ends == [None, None]
+
+    def test_of_many_values_only_the_denied_one_ends(self) -> None:
+        likes = [MadeBy(n, claim(str(n), attribute="likes", single=False)) for n in range(50)]
+        denied = MadeBy(99, claim("7", JUNE, attribute="likes", single=False, holds=False))
+        ends = replay([*likes, denied]).ends
+        assert [n for n, end in enumerate(ends) if end is not None] == [7]

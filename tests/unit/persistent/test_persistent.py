@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoranda import (
+    ConversationMemory,
+    InvalidInput,
+    InvalidType,
+    MemoryBase,
+    MemoryManager,
+    Message,
+    PersistentMemory,
+    PersistentMemoryBase,
+)
+from memoranda.testing.fakes import HashEmbedder
+
+TALK = [
+    {"role": "user", "content": "My name is Alice"},
+    {"role": "assistant", "content": "Nice to meet you, Alice!"},
+]
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
+        yield manager
+
+
+@pytest.fixture
+def memory(manager: MemoryManager) -> PersistentMemory:
+    return PersistentMemory(agent_name="my_agent", manager=manager)
+
+
+def count(manager: MemoryManager) -> int:
+    return manager.get_stats().long_term_entries
+
+
+def test_a_name_is_needed() -> None:
+    with pytest.raises(ValueError, match="At least one of agent_name, user_name or session_name"):
+        PersistentMemory()
+    with pytest.raises(InvalidInput, match="agent_name is empty"):
+        PersistentMemory(agent_name="  ")
+
+
+def test_what_was_said_is_found_again(memory: PersistentMemory) -> None:
+    assert [end.status for end in memory.record(TALK)] == ["stored", "stored"]
+    text = memory.retrieve("What is the user's name?", limit=1)
+    assert "user: My name is Alice" in text
+    assert "Nice to meet you" not in text
+
+
+def test_there_is_no_text_when_nothing_is_known(memory: PersistentMemory) -> None:
+    assert memory.retrieve("anything") == ""
+    assert memory.recall_from_memory(["anything"]) == {"success": True, "memories": [], "count": 0}
+
+
+def test_a_history_recorded_after_every_turn_is_kept_once(memory: PersistentMemory, manager: MemoryManager) -> None:
+    for turns in range(1, 21):
+        memory.record([{"role": "user", "content": f"turn {n}"} for n in range(turns)])
+    assert count(manager) == 20
+
+
+def test_the_same_words_at_another_time_are_another_turn(memory: PersistentMemory, manager: MemoryManager) -> None:
+    said = {"role": "user", "content": "I ran ten miles today"}
+    days = ["2024-05-04T10:00:00Z", "2024-05-05T10:00:00Z"]
+    memory.record([{**said, "timestamp": day} for day in days])
+    memory.record([{**said, "timestamp": day} for day in days])
+    assert count(manager) == 2
+
+
+def test_only_what_people_and_assistants_say_is_kept(memory: PersistentMemory, manager: MemoryManager) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    outcomes = memory.record(
+        [
+            {"role": "system", "content": "Be brief."},
+            None,
+            Message("user", "I like tea"),
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "content": "42", "tool_call_id": "c1"},
+        ]
+    )
+    assert [end.status for end in outcomes] == ["rejected", "stored", "rejected", "rejected"]
+    assert ["system" in outcomes[0].reason, "no text" in outcomes[2].reason] == [True, True]
+    assert count(manager) == 1
+
+
+def test_recalled_text_that_comes_back_is_not_kept(memory: PersistentMemory, manager: MemoryManager) -> None:
+    memory.record(TALK)
+    recalled = memory.retrieve("name")
+    echo, mixed = memory.record(
+        [{"role": "user", "content": recalled}, {"role": "user", "content": f"{recalled}\nI also like tea."}]
+    )
+    assert echo.status == "rejected"
+    assert mixed.memory is not None
+    assert mixed.memory.content == "I also like tea."
+    assert count(manager) == 3
+
+
+@pytest.mark.parametrize("nothing", [None, [], [None]])
+def test_nothing_to_record_is_fine(memory: PersistentMemory, nothing: Any) -> None:
+    assert memory.record(nothing) == []
+
+
+@pytest.mark.parametrize("wrong", ["a text", 5, [5], [{"role": "king", "content": "x"}]])
+def test_what_is_no_message_is_refused_and_nothing_kept(
+    memory: PersistentMemory, manager: MemoryManager, wrong: Any
+) -> None:
+    with pytest.raises(InvalidInput):
+        memory.record(wrong)
+    with pytest.raises(InvalidInput):
+        memory.record([*TALK, {"role": "king", "content": "x"}])
+    assert count(manager) == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "favourite tea",
+        {"role": "user", "content": "favourite tea"},
+        Message("user", "favourite tea"),
+        [
+            Message("user", "hello"),
+            {"role": "assistant", "content": "hi"},
+            {"role": "user", "content": "favourite tea"},
+        ],
+        [{"role": "system", "content": "x"}, {"role": "user", "content": [{"type": "text", "text": "favourite tea"}]}],
+    ],
+)
+def test_a_question_is_a_text_a_message_or_several(memory: PersistentMemory, query: Any) -> None:
+    memory.save_to_memory("", ["Her favourite tea is Assam", "He drives to work"])
+    assert "Assam" in memory.retrieve(query, limit=1)
+
+
+@pytest.mark.parametrize("query", ["", "  ", [], [{"role": "system", "content": "only rules"}], 5, None])
+def test_a_question_without_words_is_refused(memory: PersistentMemory, query: Any) -> None:
+    with pytest.raises(InvalidInput):
+        memory.retrieve(query)
+
+
+def test_of_a_long_conversation_the_end_is_asked(memory: PersistentMemory) -> None:
+    memory.save_to_memory("", ["Her favourite tea is Assam", "filler filler filler"])
+    talk = [{"role": "user", "content": "filler " * 2_000}, {"role": "user", "content": "what is her favourite tea"}]
+    assert "Assam" in memory.retrieve(talk, limit=2)
+
+
+def test_the_agent_saves_and_recalls(memory: PersistentMemory, manager: MemoryManager) -> None:
+    saved = memory.save_to_memory("personal", ["User's favorite color is blue", "User works as a teacher"])
+    assert saved == {"success": True, "message": "Saved 2", "memory_ids": [1, 2]}
+    assert manager.get(1, agent="my_agent").metadata == {"thinking": "personal"}
+    found = memory.recall_from_memory(["favorite color", "works"], limit=2)
+    assert (found["success"], found["count"]) == (True, 2)
+    assert [text.split(" (")[0] for text in found["memories"]] == [
+        "User's favorite color is blue",
+        "User works as a teacher",
+    ]
+
+
+def test_saving_again_says_that_it_is_known(memory: PersistentMemory) -> None:
+    memory.save_to_memory("", "User likes tea")
+    again = memory.save_to_memory("", ["User likes tea", "User likes milk"])
+    assert again == {"success": True, "message": "Saved 1, known already 1", "memory_ids": [1, 2]}
+
+
+def test_no_keyword_crowds_out_another(memory: PersistentMemory) -> None:
+    memory.save_to_memory("", [f"tea number {n}" for n in range(10)] + ["the car is red"])
+    found = memory.recall_from_memory(["tea number", "car red"], limit=3)["memories"]
+    assert any("the car is red" in text for text in found)
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("content", [[], [""], "  ", ["fine", "\0"], 5, None, [5], b"x"])
+def test_a_failed_save_is_told_and_keeps_nothing(
+    memory: PersistentMemory, manager: MemoryManager, content: Any
+) -> None:
+    answer = memory.save_to_memory("why", content)
+    assert (answer["success"], answer["memory_ids"]) == (False, [])
+    assert "Nothing was saved" in answer["message"]
+    assert count(manager) == 0
+
+
+@pytest.mark.parametrize(("keywords", "limit"), [([], 5), ([""], 5), (5, 5), (["tea"], 0), (["tea"], "x"), (None, 1)])
+def test_a_failed_recall_is_told(memory: PersistentMemory, keywords: Any, limit: Any) -> None:
+    answer = memory.recall_from_memory(keywords, limit)
+    assert (answer["success"], answer["memories"], answer["count"]) == (False, [], 0)
+    assert answer["message"]
+
+
+def test_a_broken_store_is_no_success(memory: PersistentMemory, manager: MemoryManager, caplog: Any) -> None:
+    manager.close()
+    with caplog.at_level(logging.ERROR):
+        assert memory.save_to_memory("", ["tea"])["success"] is False
+        assert memory.recall_from_memory(["tea"])["success"] is False
+    assert len(caplog.records) == 2
+
+
+def test_a_back_end_that_fails_is_no_success(tmp_path: Path) -> None:
+    class Broken:
+        dimension = 8
+
+        def embed(self, texts: list[str]) -> list[list[float]]:
+            raise ConnectionError("no route")
+
+    with PersistentMemory("a", embedding_backend=Broken(), db_url=f"sqlite:///{tmp_path}/b.db") as memory:
+        answer = memory.save_to_memory("", ["tea"])
+    assert answer["success"] is False
+    assert "no route" in answer["message"]
+
+
+def test_names_keep_memories_apart(manager: MemoryManager) -> None:
+    choices = list(product([None, "x", "y"], repeat=3))[1:]
+    memories = {names: PersistentMemory(*names, manager=manager) for names in choices}
+    for names, memory in memories.items():
+        memory.save_to_memory("", [f"secret of {names}"])
+    for names, memory in memories.items():
+        found = memory.recall_from_memory(["secret"], limit=50)["memories"]
+        agent, user, session = names
+        expected = [
+            other for other in choices if agent in (None, other[0]) and user == other[1] and session in (None, other[2])
+        ]
+        assert sorted(text.split(" (2")[0] for text in found) == sorted(f"secret of {other}" for other in expected)
+
+
+def test_it_is_still_there_after_a_restart(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    with PersistentMemory("a", embedding_backend=HashEmbedder(64), db_url=url) as memory:
+        memory.record(TALK)
+    with PersistentMemory("a", embedding_backend=HashEmbedder(64), db_url=url) as memory:
+        assert "Alice" in memory.retrieve("name")
+
+
+def test_the_settings_name_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_DB_URL", f"sqlite:///{tmp_path}/set.db")
+    with PersistentMemory("a", embedding_backend=HashEmbedder(64)) as memory:
+        memory.record(TALK)
+    assert (tmp_path / "set.db").exists()
+
+
+def test_without_a_disk_it_is_private_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    first = PersistentMemory("a", embedding_backend=HashEmbedder(64), on_disk=False)
+    second = PersistentMemory("a", embedding_backend=HashEmbedder(64), on_disk=False)
+    first.record(TALK)
+    assert second.retrieve("name") == ""
+    first.close()
+    first.close()
+    second.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_is_forgotten_is_tidied_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    PersistentMemory("a", embedding_backend=HashEmbedder(64), on_disk=False)
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_contradicts_is_refused(manager: MemoryManager) -> None:
+    with pytest.raises(InvalidInput, match="leave db_url out"):
+        PersistentMemory("a", manager=manager, db_url="sqlite:///x.db")
+    with pytest.raises(InvalidInput, match="leave on_disk=False out"):
+        PersistentMemory("a", manager=manager, on_disk=False)
+    with pytest.raises(InvalidInput, match="on_disk=False keeps nothing"):
+        PersistentMemory("a", db_url="sqlite:///x.db", on_disk=False)
+    with pytest.raises(InvalidInput, match="mem0_config brings its own store"):
+        PersistentMemory("a", mem0_config={}, manager=manager)
+    with pytest.raises(InvalidType, match="embed_documents"):
+        PersistentMemory("a", embedding_backend=object())
+
+
+def test_one_s_own_memory_needs_four_verbs_and_gets_the_tools() -> None:
+    class Notebook(PersistentMemoryBase):
+        def __init__(self, agent_name: str) -> None:
+            super().__init__(agent_name)
+            self.pages: list[str] = []
+
+        def record(self, messages: Any) -> list[Any]:
+            return []
+
+        def retrieve(self, query: Any, limit: int = 5) -> str:
+            return "\n".join(self.pages[:limit])
+
+        def save_to_memory(self, thinking: str, content: Any) -> Any:
+            self.pages += content
+            return {"success": True, "message": "ok", "memory_ids": []}
+
+        def recall_from_memory(self, keywords: Any, limit: int = 5) -> Any:
+            return {"success": True, "memories": self.pages, "count": len(self.pages)}
+
+    notebook = Notebook("n")
+    notebook.tools().run(
+        {"type": "tool_use", "id": "1", "name": "save_to_memory", "input": {"thinking": "", "content": ["x"]}}
+    )
+    assert notebook.retrieve("anything") == "x"
+    assert (notebook.agent_name, notebook.user_name, notebook.session_name) == ("n", None, None)
+    with pytest.raises(TypeError, match="abstract"):
+        PersistentMemoryBase("n")  # type: ignore[abstract]
+
+
+def test_the_conversation_is_a_memory_of_messages() -> None:
+    assert isinstance(ConversationMemory(), MemoryBase)
+    with pytest.raises(TypeError, match="abstract"):
+        MemoryBase()  # type: ignore[abstract]

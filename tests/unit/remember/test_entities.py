@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from memoranda.remember.entities import find_entities
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name"),
+    [
+        ("We met Dr. Miller there.", "person", "Miller"),
+        ("my sister Anna came along", "person", "Anna"),
+        ("then I moved to Fort Wayne", "place", "Fort Wayne"),
+        ("we saw the Grand Canyon", "place", "Grand Canyon"),
+        ("she works at Door Dash", "organisation", "Door Dash"),
+        ("he teaches at Lisbon University", "organisation", "Lisbon University"),
+        ('I read "Becoming Nicole" twice', "title", "Becoming Nicole"),
+        ("it cost $325,000 in the end", "quantity", "$325,000"),
+        ("we walked 12 km", "quantity", "12 km"),
+        ("write to ana@example.org please", "email", "ana@example.org"),
+        ("see https://example.org/a?b=1.", "url", "https://example.org/a?b=1"),
+        ("ask @anasilva about it", "handle", "@anasilva"),
+        ("ring +49 151 2345678 soon", "phone", "+49 151 2345678"),
+        ("then Patrick Rothfuss wrote", "name", "Patrick Rothfuss"),
+    ],
+)
+def test_what_a_text_names(text: str, kind: str, name: str) -> None:
+    (entity,) = find_entities(text)
+    assert (entity.kind, entity.text) == (kind, name)
+    assert text[slice(*entity.span)] == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sometimes I go home.",
+        "Last week was fine.",
+        "On Monday I rest.",
+        "I AM SO HAPPY TODAY",
+        "it rained",
+        'he said "That"',
+    ],
+)
+def test_capital_words_that_are_no_names(text: str) -> None:
+    assert find_entities(text) == ()
+
+
+def test_those_who_speak_are_known_by_their_short_names_too() -> None:
+    found = find_entities("well Mel, ask Caroline", people={"Melanie", "Caroline"})
+    assert [(entity.kind, entity.text) for entity in found] == [("person", "Mel"), ("person", "Caroline")]

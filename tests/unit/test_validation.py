@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoranda.errors import Incompatible, InvalidInput, InvalidType
+from memoranda.types import JSON
+from memoranda.validation import MAX_BYTES, MAX_DEPTH, decode_json, encode_json
+
+_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+_scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _texts
+json_values = st.recursive(_scalars, lambda inner: st.lists(inner) | st.dictionaries(_texts, inner), max_leaves=20)
+
+
+@given(value=json_values)
+def test_what_goes_in_comes_out(value: JSON) -> None:
+    assert decode_json(encode_json(value)) == value
+    assert decode_json(encode_json(value).encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"budget": {"net": math.nan}}, r"plan\['budget'\]\['net'\] is nan"),
+        ({"steps": [1, {2, 3}]}, r"plan\['steps'\]\[1\] is a set"),
+        ({"steps": {1: "one"}}, r"plan\['steps'\] has the key 1, a int"),
+        ("x" * (MAX_BYTES + 1), "plan takes 1,000,003 bytes"),
+        ("lone \ud800", "lone surrogate"),
+        ("a\0b", "NUL"),
+        (10**5000, "cannot be written as JSON"),
+    ],
+    ids=["nan", "set", "key", "size", "surrogate", "nul", "digits"],
+)
+def test_the_part_that_is_wrong_is_said(value: JSON, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        encode_json(value, "plan")
+
+
+def test_size_is_counted_in_bytes() -> None:
+    assert encode_json("é" * (MAX_BYTES // 2 - 1))
+    with pytest.raises(InvalidInput, match="bytes"):
+        encode_json("é" * (MAX_BYTES // 2))
+
+
+def test_depth_is_allowed_up_to_the_limit() -> None:
+    value: JSON = "bottom"
+    for _ in range(MAX_DEPTH):
+        value = [value]
+    assert decode_json(encode_json(value)) == value
+    with pytest.raises(InvalidInput, match="levels deep"):
+        encode_json([value])
+
+
+def test_a_wrong_type_is_a_type_error_too() -> None:
+    with pytest.raises(InvalidType):
+        encode_json(object())
+
+
+@pytest.mark.parametrize("stored", ["", "{", b"\xff\xfe\xff"])
+def test_a_damaged_text_is_an_error(stored: str | bytes) -> None:
+    with pytest.raises(Incompatible, match="plan"):
+        decode_json(stored, "plan")

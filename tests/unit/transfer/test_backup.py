@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoranda import Conflict, Incompatible, MemoryConfig, MemoryManager, NotFound, Unavailable
+from memoranda.storage.sqlite.backup import inspect
+from memoranda.testing.fakes import HashEmbedder
+from memoranda.transfer.export import restore
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(32)) as opened:
+        yield opened
+
+
+def _config(path: Path) -> MemoryConfig:
+    return MemoryConfig(db_url=f"sqlite:///{path}")
+
+
+def _contents(path: Path) -> set[str]:
+    with MemoryManager(_config(path), embedder=HashEmbedder(32)) as opened:
+        assert opened.check().ok
+        return {memory.content for memory in opened.list_memories(1000)}
+
+
+def test_a_backup_under_load_has_every_write_acknowledged_before_it(manager: MemoryManager, tmp_path: Path) -> None:
+    acknowledged: list[str] = []
+    stop = threading.Event()
+
+    def write(writer: int) -> None:
+        number = 0
+        while not stop.is_set():
+            text = f"writer {writer} fact {number}"
+            manager.add_memory(text)
+            acknowledged.append(text)
+            number += 1
+
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(3)]
+    for each in writers:
+        each.start()
+    try:
+        for turn in range(4):
+            while len(acknowledged) < 20 * (turn + 1):
+                stop.wait(0.001)
+            before = set(acknowledged)
+            made = manager.backup(tmp_path / f"b{turn}.db")
+            restored = tmp_path / f"r{turn}.db"
+            restore(made.path, _config(restored))
+            kept = _contents(restored)
+            assert before <= kept
+            assert len(kept) == made.memories
+    finally:
+        stop.set()
+        for each in writers:
+            each.join()
+
+
+def test_any_flipped_byte_in_a_backup_is_found(manager: MemoryManager, tmp_path: Path) -> None:
+    manager.add_memories([f"fact number {n}" for n in range(50)])
+    made = manager.backup(tmp_path / "b.db")
+    whole = made.path.read_bytes()
+    rng = random.Random(7)
+    for _ in range(40):
+        place = rng.randrange(len(whole))
+        made.path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << rng.randrange(8))]) + whole[place + 1 :])
+        with pytest.raises(Incompatible):
+            restore(made.path, _config(tmp_path / "r.db"))
+    assert not (tmp_path / "r.db").exists()
+    made.path.write_bytes(whole)
+    assert inspect(made.path) == made
+
+
+def test_a_backup_is_one_private_file_in_the_form_sha256sum_reads(manager: MemoryManager, tmp_path: Path) -> None:
+    manager.add_memory("tea")
+    made = manager.backup(tmp_path / "b.db")
+    assert made.path.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "b.db.sha256").read_text() == f"{made.sha256}  b.db\n"
+    assert not list(tmp_path.glob("b.db-*"))
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_the_audit_key_goes_with_it(manager: MemoryManager, tmp_path: Path) -> None:
+    manager.save_execution_record("writer", {"status": "done"})
+    manager.backup(tmp_path / "b.db")
+    restore(tmp_path / "b.db", _config(tmp_path / "r.db"))
+    with MemoryManager(_config(tmp_path / "r.db"), embedder=HashEmbedder(32)) as restored:
+        assert restored.verify_executions().ok
+
+
+def test_nothing_is_overwritten_unless_told(manager: MemoryManager, tmp_path: Path) -> None:
+    manager.add_memory("tea")
+    made = manager.backup(tmp_path / "b.db")
+    with pytest.raises(Conflict, match="exists"):
+        manager.backup(tmp_path / "b.db")
+    manager.add_memory("milk")
+    assert manager.backup(tmp_path / "b.db", force=True).memories == made.memories + 1
+    other = tmp_path / "other.db"
+    with MemoryManager(_config(other), embedder=HashEmbedder(32)) as second:
+        second.add_memory("old")
+    with pytest.raises(Conflict, match="exists"):
+        restore(made.path, _config(other))
+    assert _contents(other) == {"old"}
+    restore(made.path, _config(other), force=True)
+    assert _contents(other) == {"tea", "milk"}
+    assert _contents(tmp_path / "other.db.before-restore") == {"old"}
+
+
+def test_a_database_in_use_is_not_replaced(manager: MemoryManager, tmp_path: Path) -> None:
+    manager.add_memory("tea")
+    made = manager.backup(tmp_path / "b.db")
+    with pytest.raises(Unavailable, match="in use"):
+        restore(made.path, _config(tmp_path / "m.db"), force=True)
+    manager.add_memory("milk")
+    assert manager.get_stats().long_term_entries == 2
+
+
+def test_a_damaged_database_is_replaced_and_kept_aside(tmp_path: Path) -> None:
+    with MemoryManager(_config(tmp_path / "m.db"), embedder=HashEmbedder(32)) as manager:
+        manager.add_memory("tea")
+        manager.backup(tmp_path / "b.db")
+    (tmp_path / "m.db").write_bytes(b"no database at all" * 500)
+    restore(tmp_path / "b.db", _config(tmp_path / "m.db"), force=True)
+    assert _contents(tmp_path / "m.db") == {"tea"}
+    assert (tmp_path / "m.db.before-restore").read_bytes().startswith(b"no database")
+
+
+def test_without_its_checksum_a_backup_is_restored_and_says_so(manager: MemoryManager, tmp_path: Path) -> None:
+    manager.add_memory("tea")
+    manager.backup(tmp_path / "b.db")
+    (tmp_path / "b.db.sha256").unlink()
+    assert restore(tmp_path / "b.db", _config(tmp_path / "r.db")).verified is False
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "foreign"])
+def test_what_is_no_backup_is_refused(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "b.db"
+    if what == "empty":
+        path.touch()
+    if what == "foreign":
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE t (x)")
+        connection.close()
+    with pytest.raises(NotFound if what == "missing" else Incompatible):
+        restore(path, _config(tmp_path / "r.db"))
+    assert not (tmp_path / "r.db").exists()
+
+
+def test_progress_is_told(manager: MemoryManager, tmp_path: Path) -> None:
+    manager.add_memories([f"fact {n}" for n in range(300)])
+    seen: list[tuple[int, int]] = []
+    manager.backup(tmp_path / "b.db", progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] > 0
+
+
+def test_a_killed_backup_leaves_no_file_under_its_name(tmp_path: Path) -> None:
+    with MemoryManager(_config(tmp_path / "m.db"), embedder=HashEmbedder(32)) as manager:
+        manager.add_memories([f"fact {n}" for n in range(2000)])
+    program = (
+        "import os; from memoranda import MemoryManager; from memoranda.testing.fakes import HashEmbedder\n"
+        f"m = MemoryManager('sqlite:///{tmp_path}/m.db', embedder=HashEmbedder(32))\n"
+        f"m.backup('{tmp_path}/b.db', progress=lambda done, total: os._exit(9))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 9
+    assert not (tmp_path / "b.db").exists()
