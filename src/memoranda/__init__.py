@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoranda.conversation.context import ConversationContext
     from memoranda.conversation.memory import ConversationMemory
     from memoranda.conversation.summarizing import SummarizingMemory
     from memoranda.embedding.model import EmbeddingModel
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from memoranda.messages.openai import format_for_openai, from_openai
     from memoranda.persistent.agents import BaseAgent, MemoryMixin
     from memoranda.persistent.base import MemoryBase, PersistentMemoryBase
+    from memoranda.persistent.context import ConversationContext
     from memoranda.persistent.memory import PersistentMemory
     from memoranda.sessions.context import SessionContext
     from memoranda.sessions.inmemory import InMemoryBackend
@@ -100,7 +100,7 @@ _HOMES = {
     ),
     "memoranda.conversation.memory": ("ConversationMemory",),
     "memoranda.conversation.summarizing": ("SummarizingMemory",),
-    "memoranda.conversation.context": ("ConversationContext",),
+    "memoranda.persistent.context": ("ConversationContext",),
     "memoranda.embedding.model": ("EmbeddingModel",),
     "memoranda.errors": (
         "Closed",

@@ -8,7 +8,7 @@ from typing import Self
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.threads import off_loop
-from memoranda.conversation import context
+from memoranda.persistent import context
 from memoranda.settings import MemoryConfig
 
 _Sync = context.ConversationContext

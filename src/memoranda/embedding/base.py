@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from memoranda.types import FloatArray
-
-from dataclasses import field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    pass
-
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from memoranda.errors import InvalidType
 from memoranda.text import clean_text
 from memoranda.types import FloatArray
+
+if TYPE_CHECKING:
+    from memoranda.types import FloatArray
+
 
 Kind: TypeAlias = Literal["query", "passage"]
 """A question and a stored text are different inputs to many models."""
@@ -85,6 +76,8 @@ def checked_texts(texts: Sequence[str]) -> list[str]:
 
 def unit(vector: FloatArray) -> FloatArray:
     """The vector at length 1, as float32; one of zeros stays as it is."""
+
+    import numpy as np
 
     wide = vector.astype(np.float64)
     return (wide / (np.sqrt(np.sum(wide * wide)) or 1.0)).astype(np.float32)

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
-
-import memoranda_models
-
-from memoranda.embedding import models
-from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, Kind, ModelSpec, checked_texts
-from memoranda.errors import InvalidInput
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from memoranda.types import FloatArray
-
 import os
+import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import memoranda_models
 import numpy as np
 
-from memoranda.embedding.base import unit
+from memoranda.embedding import models
+from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, Kind, ModelSpec, checked_texts, unit
 from memoranda.embedding.wordpiece import WordPiece
-from memoranda.errors import Incompatible, Unavailable
+from memoranda.errors import Incompatible, InvalidInput, Unavailable
 
 if TYPE_CHECKING:
+    import numpy as np
     from onnxruntime import InferenceSession
 
     from memoranda.types import FloatArray, IntArray
