@@ -33,10 +33,9 @@ from pathlib import Path
 from typing import Any
 
 from memoranda import MemoryConfig, MemoryManager
-from memoranda.dates import find_mentions
+from memoranda.dates.find import find_mentions
 from memoranda.messages.message import Message
-from memoranda.remember.base import Candidate, Verdict
-from memoranda.remember.duplicates import KnownTexts
+from memoranda.remember.base import Candidate, KnownTexts, Verdict
 from memoranda.remember.extraction import extract
 from memoranda.text import query_terms
 
@@ -190,8 +189,8 @@ def _junk(kept: Sequence[tuple[str, Candidate]]) -> list[str]:
     for scope, each in kept:
         key = (
             scope,
-            each.saying.speaker,
-            str(each.saying.said_at.date()),
+            each.utterance.speaker,
+            str(each.utterance.said_at.date()),
             " ".join(re.findall(r"\w+", each.content.lower())),
         )
         if key in seen or _tells_nothing(each) or KEYS.search(each.content) or FENCE.search(each.content):

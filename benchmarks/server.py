@@ -291,8 +291,8 @@ async def _sample(into: list[tuple[float, float]]) -> None:
 
 def serve(embedder: str, folder: str, port: str) -> None:
     """Our server as `memoranda serve` runs it, with a probe beside its requests."""
-    from memoranda.server import ServerConfig, create_app
-    from memoranda.server.run import listen
+    from memoranda.server.config import ServerConfig
+    from memoranda.server.run import create_app, listen
     from memoranda.testing.fakes import HashEmbedder
 
     config = ServerConfig(port=int(port))

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from memoranda import Incompatible, MemorandaError, MemoryManager, Unavailable
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 
 PAGE = 4096
@@ -34,9 +35,9 @@ def answer(path: Path) -> list[str]:
     """All contents by the store, after a question through the index has been answered too."""
     with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16)) as manager:
         assert {hit.content for hit in manager.recall("river stone", limit=100)} <= set(TEXTS)
-    store = SQLiteStore.open(path)
+    store = open_sqlite(path)
     try:
-        return [memory.content for memory in store.find(Scope(), limit=1000)]
+        return [memory.content for memory in StoreOperations(store).find(Scope(), limit=1000)]
     finally:
         store.close()
 
@@ -57,7 +58,7 @@ def assert_refused_or_told(path: Path) -> None:
 
 
 def problems_of(path: Path) -> list[str]:
-    store = SQLiteStore.open(path)
+    store = open_sqlite(path)
     try:
         return store.check()
     except Incompatible as error:
@@ -190,9 +191,10 @@ FILL = (
             break
         written.append(text)
     store = manager._components.open().store
+    from memoranda.testing.operations import StoreOperations
     from memoranda.types import Scope
 
-    kept = [memory.content for memory in store.find(Scope(), limit=10**6)]
+    kept = [memory.content for memory in StoreOperations(store).find(Scope(), limit=10**6)]
     found = len(manager.recall("river stone", limit=5))
     make_room()
     later = attempt("room again")

@@ -14,7 +14,7 @@ import pytest
 from memoranda import Closed, Incompatible, InvalidInput, MemorandaError, MemoryManager, Message, NotFound
 from memoranda.testing.fakes import HashEmbedder
 
-TABLES = ("memories", "messages", "vectors", "associations", "memory_text", "changes", "generations", "executions")
+TABLES = ("memories", "messages", "vectors", "associations", "changes", "generations", "executions")
 TEN_MEGABYTES = "ten megabytes " * (10_000_000 // 14)
 LONE_SURROGATE = "half a \ud83d face"
 FIRST_MOMENT = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))

@@ -57,7 +57,7 @@ def test_memory_vector_store(put: Set) -> None:
 
 def _index_file() -> Path:
     from memoranda import get_settings
-    from memoranda.manager.components import index_path
+    from memoranda.settings import index_path
 
     return index_path(get_settings().memory, Path("memories.db"))
 

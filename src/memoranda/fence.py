@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from memoranda.types import Hit
+    pass
 
 TokenCounter: TypeAlias = Callable[[str], int]
 """How many tokens a text takes."""
@@ -55,34 +55,3 @@ def recalled_spans(text: str) -> list[tuple[int, int]]:
             spans.append((begin, end))
             inside = None
     return spans
-
-
-class Context(str):
-    """Recalled text for a prompt, "" when nothing was found; and what it is made of."""
-
-    __slots__ = ("answerable", "degraded", "hits", "left_out", "recall_id", "tokens")
-
-    hits: tuple[Hit, ...]
-    """What the text shows, in the order of the text."""
-    left_out: int
-    """How many hits found no room."""
-    tokens: int
-    recall_id: str
-    answerable: float
-    degraded: tuple[str, ...]
-
-    def __new__(
-        cls,
-        text: str = "",
-        *,
-        hits: tuple[Hit, ...] = (),
-        left_out: int = 0,
-        tokens: int = 0,
-        recall_id: str = "",
-        answerable: float = 0.0,
-        degraded: tuple[str, ...] = (),
-    ) -> Context:
-        self = super().__new__(cls, text)
-        self.hits, self.left_out, self.tokens = hits, left_out, tokens
-        self.recall_id, self.answerable, self.degraded = recall_id, answerable, degraded
-        return self

@@ -47,6 +47,9 @@ _TABLE: Final[dict[str, dict[str, Entry]]] = {
         "openai": Entry("memoranda.llm.openai:OpenAILLM", extra="openai"),
         "scripted": Entry("memoranda.llm.scripted:open_script"),
     },
+    "store": {
+        "sqlite": Entry("memoranda.storage.sqlite.store:open_sqlite"),
+    },
     "vector_store": {
         "chroma": Entry("memoranda.index.chroma:ChromaEngine", extra="chroma"),
         "faiss": Entry("memoranda.index.faiss:FAISSIndex"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
-from memoranda.remember.base import Span
+Span: TypeAlias = tuple[int, int]
+"""From the first character up to, not including, the second."""
 
 _END: Final = re.compile(
     # The sign comes first and what may stand before it after that: so the search can skip to the signs.

@@ -123,13 +123,15 @@ def database_url(config: MemoryConfig) -> str:
     return f"sqlite:///{Path(config.storage_dir) / name}"
 
 
-def index_path(config: MemoryConfig, database: Path) -> Path:
+def index_path(config: MemoryConfig, database: Path | None) -> Path | None:
     """Return the path of the index file: where it is set, else beside the database."""
     if config.faiss_index_path is not None:
         path = Path(config.storage_dir or "") / config.faiss_index_path
-        if path.resolve() == database.resolve():
+        if database is not None and path.resolve() == database.resolve():
             raise InvalidInput(f"{path} is the database: give faiss_index_path another name, or leave it out")
         return path
+    if database is None:
+        return None
     path = database.with_name(f"{config.vector_store or database.stem}.faiss")
     # An index may be deleted and rebuilt at any time, so it must never be the database itself.
     return path if path != database else database.with_name(f"{database.name}.faiss")

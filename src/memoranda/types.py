@@ -128,7 +128,6 @@ class Memory(Record):
     expires_at: datetime | None = None
     superseded_by: int | None = None
     archived_at: datetime | None = None
-    quarantined_at: datetime | None = None
     version: int = 1
     pinned: bool = False
     """Never tidied away."""
@@ -323,7 +322,7 @@ class Recall(Sequence[Hit]):
         return iter(self.hits)
 
 
-Status: TypeAlias = Literal["stored", "duplicate", "superseded", "quarantined", "rejected"]
+Status: TypeAlias = Literal["stored", "duplicate", "superseded", "rejected"]
 
 
 @dataclass(frozen=True, slots=True)

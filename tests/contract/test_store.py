@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.storage.sqlite.store import SQLiteStore
-from memoranda.testing.differential import Store
+from memoranda.memories.vectors import start_generation
+from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.testing.operations import MemoryOperations
 from memoranda.testing.reference import ReferenceStore
 from memoranda.testing.samples import VectorSpace
 from memoranda.testing.store import StoreContract
@@ -17,7 +18,7 @@ DIMENSION = 8
 
 class TestReferenceStore(StoreContract):
     @pytest.fixture
-    def store(self) -> Store:
+    def operations(self) -> MemoryOperations:
         return ReferenceStore()
 
     @pytest.fixture
@@ -30,7 +31,7 @@ class SQLiteContract(StoreContract):
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[SQLiteStore]:
-        store = SQLiteStore.open(tmp_path / "memories.db", driver=self.driver)
+        store = open_sqlite(tmp_path / "memories.db", driver=self.driver)
         yield store
         problems = store.check()
         store.close()
@@ -39,7 +40,7 @@ class SQLiteContract(StoreContract):
     @pytest.fixture
     def space(self, store: SQLiteStore) -> VectorSpace:
         identity = HashEmbedder(DIMENSION).identity
-        return VectorSpace(store.start_generation(identity, activate=True).id, DIMENSION)
+        return VectorSpace(store.write(lambda tx: start_generation(tx, identity, activate=True)).id, DIMENSION)
 
 
 class TestSQLiteWithTheStandardLibrary(SQLiteContract):

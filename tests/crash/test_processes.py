@@ -6,7 +6,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 from tests.crash.children import Child
 from tests.crash.writer import open_manager, tell
@@ -55,10 +56,12 @@ def finished(writer: Child) -> list[dict[str, object]]:
 
 
 def assert_everything_is_there(path: Path) -> None:
-    store = SQLiteStore.open(path)
+    store = open_sqlite(path)
     try:
-        contents = [memory.content for memory in store.find(Scope(), limit=10_000)]
-        saved = [store.by_key(Scope(agent=f"agent {number}"), "shared key") for number in range(WRITERS)]
+        contents = [memory.content for memory in StoreOperations(store).find(Scope(), limit=10_000)]
+        saved = [
+            StoreOperations(store).by_key(Scope(agent=f"agent {number}"), "shared key") for number in range(WRITERS)
+        ]
         problems = store.check()
     finally:
         store.close()

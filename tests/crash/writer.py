@@ -11,6 +11,7 @@ from pathlib import Path
 
 from memoranda import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.testing.operations import StoreOperations
 from memoranda.types import Memory, Scope
 from tests.crash.model import Operation, State
 
@@ -44,7 +45,7 @@ def survey(manager: MemoryManager) -> tuple[list[Memory], list[str]]:
     """Every memory in the store, and all that does not fit together."""
     # The manager's own store: opening the file a second time would double the cost of each crash.
     store = manager._components.open().store
-    rows = store.find(NOBODY, limit=10_000)
+    rows = StoreOperations(store).find(NOBODY, limit=10_000)
     return rows, store.check() + index_problems(manager, rows)
 
 

@@ -29,8 +29,9 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from memoranda.aio import MemoryManager
-from memoranda.mcp import Whose, create_server
+from memoranda.mcp import Whose
 from memoranda.mcp.http import build_http
+from memoranda.mcp.run import create_server
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import listen
 from memoranda.settings import MemoryConfig

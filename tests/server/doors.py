@@ -13,8 +13,9 @@ from starlette.testclient import TestClient
 
 from memoranda.client import MemoryManager as RemoteManager
 from memoranda.client.aio import MemoryManager as AsyncRemoteManager
-from memoranda.server import ServerConfig, create_app
+from memoranda.server.config import ServerConfig
 from memoranda.server.keys import open_keys
+from memoranda.server.run import create_app
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Clock
 

@@ -16,8 +16,8 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from memoranda.server import ServerConfig, create_app
-from memoranda.server.run import uvicorn_config
+from memoranda.server.config import ServerConfig
+from memoranda.server.run import create_app, uvicorn_config
 from memoranda.testing.fakes import HashEmbedder
 
 ROOT = Path(__file__).resolve().parents[2]

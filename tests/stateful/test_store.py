@@ -15,11 +15,14 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memoranda.memories.changes import Add, Change
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.memories.changes import Change
+from memoranda.memories.vectors import start_generation
+from memoranda.memories.write import MemoryWrite
+from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.differential import Pair
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.history import compare_answers, random_step
+from memoranda.testing.operations import StoreOperations
 from memoranda.testing.samples import Samples, VectorSpace
 from memoranda.types import ANY, Scope
 from tests.crash.children import Child
@@ -39,18 +42,20 @@ class StoreMachine(RuleBasedStateMachine):
         self.abandoned: list[SQLiteStore] = []
 
     def open(self) -> SQLiteStore:
-        return SQLiteStore.open(self.path)
+        return open_sqlite(self.path)
 
     @initialize(seed=seeds)
     def begin(self, seed: int) -> None:
-        generation = self.handles[0].start_generation(HashEmbedder(DIMENSION).identity, activate=True)
+        generation = self.handles[0].write(
+            lambda tx: start_generation(tx, HashEmbedder(DIMENSION).identity, activate=True)
+        )
         self.samples = Samples(seed, VectorSpace(generation.id, DIMENSION))
-        self.pair = Pair(self.handles[0])
+        self.pair = Pair(StoreOperations(self.handles[0]))
 
     def use(self, handle: int, seed: int) -> None:
         # Each rule has a seed of its own, so that leaving a step out does not change the ones after it.
         self.samples.random.seed(seed)
-        self.pair.store = self.handles[handle]
+        self.pair.store = StoreOperations(self.handles[handle])
 
     @rule(handle=st.integers(0, 1), seed=seeds)
     def change(self, handle: int, seed: int) -> None:
@@ -60,7 +65,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(handle=st.integers(0, 1), seed=seeds, count=st.integers(2, 40))
     def add_in_bulk(self, handle: int, seed: int, count: int) -> None:
         self.use(handle, seed)
-        self.pair.apply([Add(self.samples.draft()) for _ in range(count)])
+        self.pair.apply([self.samples.draft() for _ in range(count)])
 
     @rule(handle=st.integers(0, 1), seed=seeds)
     def ask(self, handle: int, seed: int) -> None:
@@ -90,7 +95,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(seed=seeds, delay=st.floats(0, 0.03))
     def kill_a_writer(self, seed: int, delay: float) -> None:
         self.use(0, seed)
-        changes: list[Change] = [Add(self.samples.draft()) for _ in range(self.samples.random.randint(1, 6))]
+        changes: list[Change] = [self.samples.draft() for _ in range(self.samples.random.randint(1, 6))]
         before = self.handles[0].head()
         writer = Child(lambda _: self.write_elsewhere(changes))
         time.sleep(delay)
@@ -99,14 +104,14 @@ class StoreMachine(RuleBasedStateMachine):
             self.pair.adopt(changes, before)
 
     def write_elsewhere(self, changes: list[Change]) -> None:
-        self.open().apply(changes)
+        self.open().write(MemoryWrite(changes))
 
     @invariant()
     def every_handle_sees_everything(self) -> None:
         if not hasattr(self, "pair"):
             return
         for handle in self.handles:
-            self.pair.store = handle
+            self.pair.store = StoreOperations(handle)
             self.pair.everything([Scope("default", user=ANY)])
         assert self.handles[0].check() == []
 

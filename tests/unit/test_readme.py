@@ -18,7 +18,7 @@ def test_the_python_of_the_readme_runs_as_pasted(capsys: pytest.CaptureFixture[s
     assert printed.splitlines()[2:] == [
         "rejected | only pleasantries: nothing is told",
         "stored | ",
-        "stored | takes the place of what 1 said",
+        "stored | replaces what 1 said",
         "['I moved to Ghent last week.']",
         "['I live in Hamburg.']",
     ]

@@ -11,9 +11,9 @@ from memoranda.conversation import memory, summarizing
 from memoranda.conversation.base import MessageLog
 from memoranda.conversation.memory import AnyMessage
 from memoranda.conversation.window import MessageView, TokenCounter
-from memoranda.llm.base import LLM, Usage
+from memoranda.llm.base import LLM
 from memoranda.messages.message import Message
-from memoranda.types import JSON
+from memoranda.types import JSON, Usage
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

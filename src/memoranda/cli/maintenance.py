@@ -12,7 +12,7 @@ from memoranda.cli.output import pairs, progress_bar, said, said_problems, show,
 from memoranda.types import ANY
 
 if TYPE_CHECKING:
-    from memoranda.maintenance.base import PolicyName
+    from memoranda.results import PolicyName
 
 
 def register(app: typer.Typer) -> None:

@@ -14,7 +14,7 @@ from memoranda.types import Hit, Memory, Recall, Related
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from memoranda.maintenance.history import History
+    from memoranda.results import History
 
 Query = Annotated[str, typer.Argument(help="The question, in plain words.")]
 MemoryId = Annotated[int, typer.Argument(help="The memory's id.")]

@@ -11,7 +11,7 @@ from memoranda.cli.calls import WRITE, Call, command
 from memoranda.cli.output import progress_bar, show, table
 
 if TYPE_CHECKING:
-    from memoranda.server import ServerConfig
+    from memoranda.server.config import ServerConfig
 
 _PORT = 8700
 _MCP_PORT = 8701
@@ -80,7 +80,7 @@ def mcp(
 
 
 def _server_config(host: str, port: int, hosts: list[str] | None, origins: list[str] | None) -> ServerConfig:
-    from memoranda.server import ServerConfig
+    from memoranda.server.config import ServerConfig
 
     return ServerConfig(host=host, port=port, allowed_hosts=tuple(hosts or ()), allowed_origins=tuple(origins or ()))
 

@@ -15,8 +15,7 @@ from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import in_thread
 from memoranda.client import manager, requests
 from memoranda.client.transport import AsyncTransport, awaited
-from memoranda.transfer.export import ExportReport
-from memoranda.transfer.importing import ImportReport
+from memoranda.results import ExportReport, ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
 
 

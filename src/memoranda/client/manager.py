@@ -19,8 +19,7 @@ from memoranda.client.transport import Transport, sent
 from memoranda.conversation.conversations import Shelf
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.files import replacing
-from memoranda.transfer.export import ExportReport
-from memoranda.transfer.importing import ImportReport
+from memoranda.results import ExportReport, ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
 from memoranda.validation import check_whole
 

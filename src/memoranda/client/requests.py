@@ -18,20 +18,27 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
 from memoranda.client import responses
 from memoranda.client.responses import build
 from memoranda.errors import InvalidInput, InvalidType, Unavailable
-from memoranda.executions.executions import ExecutionPage, ExecutionStats
-from memoranda.fence import Context
-from memoranda.knowledge.knowledge import KnowledgeReport, KnowledgeSource, documents_of
+from memoranda.knowledge.knowledge import documents_of
 from memoranda.maintenance.base import UpkeepSettings
-from memoranda.maintenance.forget import ForgetReceipt
-from memoranda.maintenance.health import Health, Stats
-from memoranda.maintenance.history import History
-from memoranda.maintenance.upkeep import UpkeepReport
 from memoranda.manager.manager import MemoryManager as Embedded
-from memoranda.memories.changes import VerificationReport
-from memoranda.memories.memories import CleanupReport
 from memoranda.messages.message import Message
-from memoranda.sessions.workflow_state import SessionMessage, SessionSummary
-from memoranda.transfer.export import ExportReport
+from memoranda.results import (
+    CleanupReport,
+    Context,
+    ExecutionPage,
+    ExecutionStats,
+    ExportReport,
+    ForgetReceipt,
+    Health,
+    History,
+    KnowledgeReport,
+    KnowledgeSource,
+    SessionMessage,
+    SessionSummary,
+    Stats,
+    UpkeepReport,
+    VerificationReport,
+)
 from memoranda.types import (
     ANY,
     JSON,

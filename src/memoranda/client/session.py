@@ -11,8 +11,8 @@ from memoranda.client import requests
 from memoranda.client.manager import MemoryManager
 from memoranda.client.requests import Call, Given, answer_of, encode, field_of, given_to, request
 from memoranda.errors import Closed, MemorandaError, NotFound
+from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.context import SessionContext as Embedded
-from memoranda.sessions.workflow_state import SessionMessage, SessionSummary
 from memoranda.types import JSON
 
 P = ParamSpec("P")

@@ -16,7 +16,7 @@ from memoranda.types import ANY, RetentionPolicy, Scope
 from memoranda.validation import check_policy
 
 if TYPE_CHECKING:
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store
 
 
 _PERSISTENT = RetentionPolicy.PERSISTENT
@@ -31,7 +31,7 @@ class Conversations:
         policy: RetentionPolicy,
         max_messages: int | None,
         *,
-        open_store: Callable[[], SQLiteStore],
+        open_store: Callable[[], Store],
         is_store_open: Callable[[], bool],
     ) -> None:
         self._tenant = tenant
@@ -75,7 +75,7 @@ class Conversations:
             if self._uses_store():
                 from memoranda.conversation.stored import clear
 
-                self._open_store().write(lambda connection, _: clear(connection, self._tenant, agent))
+                self._open_store().write(lambda tx: clear(tx, self._tenant, agent))
             for _, conversation in self._of(agent):
                 if conversation.in_memory:
                     conversation.clear()

@@ -13,17 +13,18 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import BindParameter, bindparam, delete, exists, func, insert, select, update
 
 from memoranda.errors import Incompatible, MemorandaError
 from memoranda.memories.changes import StoredMessage
-from memoranda.memories.rows import names_of, to_json, to_micros
 from memoranda.messages.message import Message
+from memoranda.storage.base import Transaction
+from memoranda.storage.rows import names_of, to_json, to_micros
 from memoranda.storage.schema import messages
 from memoranda.types import JSON, Scope
 
 if TYPE_CHECKING:
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store
 
 
 Row: TypeAlias = Sequence[Any]
@@ -32,29 +33,29 @@ Row: TypeAlias = Sequence[Any]
 _M = messages.c
 _MINE = [
     *(column == bindparam(f"in_{column.name}") for column in (_M.tenant, _M.agent, _M.user, _M.session)),
-    _M.place.is_not(None),
+    _M.position.is_not(None),
 ]
 _FROM: BindParameter[int] = bindparam("start")
 _TO: BindParameter[int] = bindparam("stop")
-_OLDEST = select(_M.place).where(*_MINE).order_by(_M.place).limit(1).scalar_subquery()
-_NEWEST = select(_M.place).where(*_MINE).order_by(_M.place.desc()).limit(1).scalar_subquery()
-_RANGE = [*_MINE, _M.place >= _FROM, _M.place < _TO]
+_OLDEST = select(_M.position).where(*_MINE).order_by(_M.position).limit(1).scalar_subquery()
+_NEWEST = select(_M.position).where(*_MINE).order_by(_M.position.desc()).limit(1).scalar_subquery()
+_RANGE = [*_MINE, _M.position >= _FROM, _M.position < _TO]
 
 # Built once: making a statement costs as much as running it.
 _BOUNDS = select(_OLDEST, _NEWEST)
 _READ = (
     select(_M.message_id, _M.role, _M.content, _M.payload)
-    .where(*_MINE, _M.place >= _OLDEST + _FROM, _M.place < _OLDEST + _TO)
-    .order_by(_M.place)
+    .where(*_MINE, _M.position >= _OLDEST + _FROM, _M.position < _OLDEST + _TO)
+    .order_by(_M.position)
 )
-_PAYLOADS = select(_M.payload).where(*_MINE).order_by(_M.place)
+_PAYLOADS = select(_M.payload).where(*_MINE).order_by(_M.position)
 # Each id is looked up by itself: given as a list, SQLite would rather walk through the whole conversation.
 _IDS = func.json_each(bindparam("ids")).table_valued("value")
 _KNOWN = select(_IDS.c.value).where(exists().where(*_MINE, _M.message_id == _IDS.c.value))
 _INSERT = insert(messages)
 _DELETE = delete(messages).where(*_RANGE)
 _DELETE_ALL = delete(messages).where(*_MINE)
-_SHIFT = update(messages).where(*_RANGE).values(place=_M.place + bindparam("by"))
+_SHIFT = update(messages).where(*_RANGE).values(position=_M.position + bindparam("by"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,98 +65,96 @@ class _Bounds:
     """The place that the next message takes."""
 
 
-def length(connection: Connection, scope: Scope) -> int:
-    bounds = _bounds(connection, _mine(scope))
+def length(tx: Transaction, scope: Scope) -> int:
+    bounds = _bounds(tx, _mine(scope))
     return bounds.after - bounds.first
 
 
-def read(connection: Connection, scope: Scope, start: int, stop: int) -> list[Row]:
+def read(tx: Transaction, scope: Scope, start: int, stop: int) -> list[Row]:
     """The rows of these positions, in order; in one statement, so that they belong together."""
-    return list(connection.execute(_READ, {**_mine(scope), "start": start, "stop": stop}))
+    return list(tx.execute(_READ, {**_mine(scope), "start": start, "stop": stop}))
 
 
-def known(connection: Connection, scope: Scope, message_ids: Iterable[str]) -> set[str]:
+def known(tx: Transaction, scope: Scope, message_ids: Iterable[str]) -> set[str]:
     ids: list[JSON] = [*message_ids]
-    return set(connection.scalars(_KNOWN, {**_mine(scope), "ids": to_json(ids)}))
+    return set(tx.scalars(_KNOWN, {**_mine(scope), "ids": to_json(ids)}))
 
 
-def append(
-    connection: Connection, scope: Scope, turns: Sequence[StoredMessage], at: int, *, keep: int | None, once: bool
-) -> None:
+def append(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage], *, keep: int | None, once: bool) -> None:
     mine = _mine(scope)
-    bounds = _bounds(connection, mine)
-    fresh = _unseen(connection, scope, turns) if once else turns
-    _insert(connection, scope, fresh, bounds.after, at)
+    bounds = _bounds(tx, mine)
+    fresh = _unseen(tx, scope, turns) if once else turns
+    _insert(tx, scope, fresh, bounds.after)
     oldest = bounds.first if keep is None else bounds.after + len(fresh) - keep
     if oldest > bounds.first:
-        connection.execute(_DELETE, {**mine, "start": bounds.first, "stop": oldest})
+        tx.execute(_DELETE, {**mine, "start": bounds.first, "stop": oldest})
 
 
-def take_out(connection: Connection, scope: Scope, positions: Sequence[int]) -> None:
+def take_out(tx: Transaction, scope: Scope, positions: Sequence[int]) -> None:
     """Deletes these positions, given in ascending order, and closes the gaps."""
-    bounds = _bounds(connection, _mine(scope))
+    bounds = _bounds(tx, _mine(scope))
     places = [bounds.first + position for position in positions]
-    take_out_places(connection, scope, [place for place in places if place < bounds.after])
+    take_out_places(tx, scope, [place for place in places if place < bounds.after])
 
 
-def take_out_places(connection: Connection, scope: Scope, gone: Sequence[int]) -> None:
+def take_out_places(tx: Transaction, scope: Scope, gone: Sequence[int]) -> None:
     """Deletes these places, given in ascending order and all of them taken, and closes the gaps."""
     mine = _mine(scope)
-    bounds = _bounds(connection, mine)
+    bounds = _bounds(tx, mine)
     for run in _runs(gone):
-        connection.execute(_DELETE, {**mine, "start": run.start, "stop": run.stop})
+        tx.execute(_DELETE, {**mine, "start": run.start, "stop": run.stop})
     shifts = _closing(gone, bounds)
     if shifts:
-        connection.execute(_SHIFT, [{**mine, **shift} for shift in shifts])
+        tx.execute(_SHIFT, [{**mine, **shift} for shift in shifts])
 
 
-def replace(connection: Connection, scope: Scope, turns: Sequence[StoredMessage], at: int) -> None:
+def replace(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage]) -> None:
     """Exactly these from now on; what stays the same at either end is not written again."""
     mine = _mine(scope)
     if not turns:
-        connection.execute(_DELETE_ALL, mine)
+        tx.execute(_DELETE_ALL, mine)
         return
-    bounds = _bounds(connection, mine)
-    old, new = list(connection.scalars(_PAYLOADS, mine)), [to_json(turn.payload) for turn in turns]
+    bounds = _bounds(tx, mine)
+    old, new = list(tx.scalars(_PAYLOADS, mine)), [to_json(turn.payload) for turn in turns]
     head = _alike(old, new)
     tail = _alike(old[head:][::-1], new[head:][::-1])
     start, stop = bounds.first + head, bounds.after - tail
-    connection.execute(_DELETE, {**mine, "start": start, "stop": stop})
+    tx.execute(_DELETE, {**mine, "start": start, "stop": stop})
     more = len(new) - len(old)
     if more and head < tail:
-        connection.execute(_SHIFT, {**mine, "start": bounds.first, "stop": start, "by": -more})
+        tx.execute(_SHIFT, {**mine, "start": bounds.first, "stop": start, "by": -more})
         start -= more
     elif more:
-        connection.execute(_SHIFT, {**mine, "start": stop, "stop": bounds.after, "by": more})
-    _insert(connection, scope, turns[head : len(new) - tail], start, at)
+        tx.execute(_SHIFT, {**mine, "start": stop, "stop": bounds.after, "by": more})
+    _insert(tx, scope, turns[head : len(new) - tail], start)
 
 
-def clear(connection: Connection, tenant: str, agent: str | None) -> None:
+def clear(tx: Transaction, tenant: str, agent: str | None) -> None:
     """Deletes the conversations of a tenant, or those of one agent."""
-    doomed = delete(messages).where(_M.tenant == tenant, _M.place.is_not(None))
-    connection.execute(doomed if agent is None else doomed.where(_M.agent == agent))
+    doomed = delete(messages).where(_M.tenant == tenant, _M.position.is_not(None))
+    tx.execute(doomed if agent is None else doomed.where(_M.agent == agent))
 
 
 def _mine(scope: Scope) -> dict[str, Any]:
     return dict(zip(("in_tenant", "in_agent", "in_user", "in_session"), names_of(scope), strict=True))
 
 
-def _bounds(connection: Connection, mine: Mapping[str, Any]) -> _Bounds:
-    first, last = connection.execute(_BOUNDS, mine).one()
+def _bounds(tx: Transaction, mine: Mapping[str, Any]) -> _Bounds:
+    first, last = tx.execute(_BOUNDS, mine).one()
     return _Bounds(1, 1) if first is None else _Bounds(first, last + 1)
 
 
-def _unseen(connection: Connection, scope: Scope, turns: Sequence[StoredMessage]) -> list[StoredMessage]:
+def _unseen(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage]) -> list[StoredMessage]:
     firsts: dict[str, StoredMessage] = {}
     for turn in turns:
         firsts.setdefault(turn.message_id, turn)
-    seen = known(connection, scope, firsts)
+    seen = known(tx, scope, firsts)
     return [turn for message_id, turn in firsts.items() if message_id not in seen]
 
 
-def _insert(connection: Connection, scope: Scope, turns: Sequence[StoredMessage], place: int, at: int) -> None:
+def _insert(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage], place: int) -> None:
     if turns:
-        connection.execute(_INSERT, [_row(scope, turn, place + n, at) for n, turn in enumerate(turns)])
+        tx.execute(_INSERT, [_row(scope, turn, place + n, tx.at) for n, turn in enumerate(turns)])
 
 
 def _row(scope: Scope, turn: StoredMessage, place: int, at: int) -> dict[str, Any]:
@@ -172,7 +171,7 @@ def _row(scope: Scope, turn: StoredMessage, place: int, at: int) -> dict[str, An
         "payload": to_json(turn.payload),
         "said_at": to_micros(turn.said_at),
         "recorded_at": at,
-        "place": place,
+        "position": place,
     }
 
 
@@ -213,7 +212,7 @@ class StoredLog:
     `open_store` is called at each use, so that a conversation may exist before its database does.
     """
 
-    def __init__(self, open_store: Callable[[], SQLiteStore], scope: Scope) -> None:
+    def __init__(self, open_store: Callable[[], Store], scope: Scope) -> None:
         self._store = open_store
         self._scope = scope
 
@@ -226,17 +225,17 @@ class StoredLog:
 
     def append(self, messages: Sequence[Message], *, keep: int | None, once: bool = False) -> None:
         turns = [_turn(message) for message in messages]
-        self._store().write(lambda connection, at: append(connection, self._scope, turns, at, keep=keep, once=once))
+        self._store().write(lambda tx: append(tx, self._scope, turns, keep=keep, once=once))
 
     def known(self, message_ids: Iterable[str]) -> set[str]:
         return self._store().read(partial(known, scope=self._scope, message_ids=list(message_ids)))
 
     def delete(self, positions: Sequence[int]) -> None:
-        self._store().write(lambda connection, _: take_out(connection, self._scope, positions))
+        self._store().write(lambda tx: take_out(tx, self._scope, positions))
 
     def replace(self, messages: Sequence[Message]) -> None:
         turns = [_turn(message) for message in messages]
-        self._store().write(lambda connection, at: replace(connection, self._scope, turns, at))
+        self._store().write(lambda tx: replace(tx, self._scope, turns))
 
 
 def _turn(message: Message) -> StoredMessage:

@@ -11,9 +11,9 @@ from memoranda.conversation.memory import AnyMessage, ConversationMemory, checke
 from memoranda.conversation.summary import MIN_CHARACTERS, condense, rewrite, rewrite_lines, summarize
 from memoranda.conversation.window import TokenCounter, message_tokens, newest_that_fit, whole_turns
 from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
-from memoranda.llm.base import LLM, Metered, Usage
+from memoranda.llm.base import LLM, Metered
 from memoranda.messages.message import Message
-from memoranda.types import JSON
+from memoranda.types import JSON, Usage
 
 MAX_SUMMARIES = 8
 """Beyond it, the oldest half of the summaries becomes one."""

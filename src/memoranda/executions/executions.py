@@ -8,85 +8,19 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.memories.changes import VerificationReport
 from memoranda.redaction import Redactor
+from memoranda.results import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
 from memoranda.text import clean_text
-from memoranda.types import DEFAULT_TENANT, JSON, Clock, Record
+from memoranda.types import DEFAULT_TENANT, JSON, Clock
 from memoranda.validation import check_limit, check_moment, check_name, copy_json_object, encode_json
 
 if TYPE_CHECKING:
     from memoranda.executions.log import ExecutionLog, ExecutionQuery, ExecutionRow
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionRecord(Record):
-    """One thing an agent did. What was in the record reads straight from it: `execution["output"]`."""
-
-    id: str
-    agent_id: str
-    workflow_id: str | None
-    session_id: str | None
-    status: str | None
-    duration_ms: float | None
-    recorded_at: datetime
-    record: dict[str, JSON]
-    """The record as it was given, without its secrets."""
-    number: int = 0
-    """Its place in the chain, counted from 1."""
-
-    def __getitem__(self, key: str) -> Any:
-        if key not in self.keys() and key in self.record:
-            return self.record[key]
-        return Record.__getitem__(self, key)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.record or Record.__contains__(self, key)
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionPage(Sequence[ExecutionRecord]):
-    """Some of the records, newest first, and where the next ones begin."""
-
-    records: tuple[ExecutionRecord, ...]
-    next_cursor: str | None
-    """Hand it in as `cursor`; None when these were the last."""
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    @overload
-    def __getitem__(self, index: int) -> ExecutionRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[ExecutionRecord, ...]: ...
-    def __getitem__(self, index: int | slice) -> ExecutionRecord | tuple[ExecutionRecord, ...]:
-        return self.records[index]
-
-    def __iter__(self) -> Iterator[ExecutionRecord]:
-        return iter(self.records)
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionStats(Record):
-    """How many executions there were, how they ended, and how long they took in milliseconds."""
-
-    count: int
-    by_status: dict[str, int]
-    """Those that said no status are under "unknown"."""
-    timed: int
-    """Those that said how long they took; the durations below are None when none did."""
-    total_ms: float
-    mean_ms: float | None
-    min_ms: float | None
-    median_ms: float | None
-    p95_ms: float | None
-    max_ms: float | None
 
 
 class Executions:
@@ -209,7 +143,7 @@ def _place(cursor: object) -> int | None:
 
 def _row(record: ExecutionRecord) -> ExecutionRow:
     from memoranda.executions.log import ExecutionRow
-    from memoranda.memories.rows import to_micros
+    from memoranda.storage.rows import to_micros
 
     return ExecutionRow(
         record.id, record.agent_id, record.workflow_id, record.session_id, record.status, record.duration_ms,
@@ -218,7 +152,7 @@ def _row(record: ExecutionRecord) -> ExecutionRow:
 
 
 def _record(row: ExecutionRow) -> ExecutionRecord:
-    from memoranda.memories.rows import from_micros
+    from memoranda.storage.rows import from_micros
 
     return ExecutionRecord(
         row.id, row.agent, row.workflow, row.session, row.status, row.duration_ms, from_micros(row.recorded_at),

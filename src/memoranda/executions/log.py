@@ -10,22 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import ColumnElement, func, insert, select
 
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.memories.changes import VerificationReport
-from memoranda.memories.rows import to_json, to_micros
+from memoranda.results import VerificationReport
+from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked, key_file
+from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import execution_heads, executions
-from memoranda.storage.sqlite.connections import chunked
 from memoranda.storage.sqlite.errors import translated
 from memoranda.types import JSON
-
-if TYPE_CHECKING:
-    from memoranda.storage.sqlite.store import SQLiteStore
-
 
 _E = executions.c
 COLUMNS = (
@@ -92,14 +87,14 @@ class DurationSummary(NamedTuple):
 class ExecutionLog:
     """The executions of one database."""
 
-    def __init__(self, store: SQLiteStore, audit_key: str | None = None) -> None:
+    def __init__(self, store: Store, audit_key: str | None = None) -> None:
         self._store = store
         self._keys = KeyRing(store.path, audit_key)
 
     def append(self, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
         """The rows with their numbers, on disk when this returns; an id that is there already is left out."""
         chain = Chain(self._keys.key(), tenant)
-        return self._store.write(lambda connection, _: _append(connection, chain, tenant, rows)) if rows else []
+        return self._store.write(lambda tx: _append(tx, chain, tenant, rows)) if rows else []
 
     def find(self, tenant: str, query: ExecutionQuery, *, limit: int, below: int | None = None) -> list[ExecutionRow]:
         """Newest first, those with a number under `below`."""
@@ -107,29 +102,29 @@ class ExecutionLog:
         if below is not None:
             wanted = wanted.where(_E.number < below)
         wanted = wanted.order_by(_E.number.desc()).limit(limit)
-        return self._store.read(lambda connection: [_row(found) for found in connection.execute(wanted)])
+        return self._store.read(lambda tx: [_row(found) for found in tx.execute(wanted)])
 
     def following(self, tenant: str, after: int, *, limit: int) -> list[ExecutionRow]:
         """Oldest first, those with a number above `after`."""
         wanted = select(*COLUMNS).where(_E.tenant == tenant, _E.number > after).order_by(_E.number).limit(limit)
-        return self._store.read(lambda connection: [_row(found) for found in connection.execute(wanted)])
+        return self._store.read(lambda tx: [_row(found) for found in tx.execute(wanted)])
 
     def statuses(self, tenant: str, query: ExecutionQuery) -> dict[str | None, int]:
         wanted = select(_E.status, func.count()).where(*query.conditions(tenant)).group_by(_E.status)
-        return self._store.read(lambda connection: {row[0]: row[1] for row in connection.execute(wanted)})
+        return self._store.read(lambda tx: {row[0]: row[1] for row in tx.execute(wanted)})
 
     def durations(self, tenant: str, query: ExecutionQuery) -> DurationSummary:
         having = [*query.conditions(tenant), _E.duration_ms.is_not(None)]
-        return self._store.read(lambda connection: _durations(connection, having))
+        return self._store.read(lambda tx: _durations(tx, having))
 
     def verify(self, tenant: str, known_head: str | None = None) -> VerificationReport:
         chain = Chain(self._keys.key(), tenant)
-        return self._store.read(lambda connection: _verify(connection, chain, tenant, known_head))
+        return self._store.read(lambda tx: _verify(tx, chain, tenant, known_head))
 
 
-def _append(connection: Connection, chain: Chain, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
-    count, digest = _head(connection, chain, tenant)
-    known = _known(connection, tenant, [row.id for row in rows])
+def _append(tx: Transaction, chain: Chain, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
+    count, digest = _head(tx, chain, tenant)
+    known = _known(tx, tenant, [row.id for row in rows])
     written: list[ExecutionRow] = []
     values: list[dict[str, Any]] = []
     for row in rows:
@@ -142,8 +137,8 @@ def _append(connection: Connection, chain: Chain, tenant: str, rows: Sequence[Ex
         written.append(numbered)
         values.append({**_values(numbered), "tenant": tenant, "digest": digest})
     if values:
-        connection.execute(insert(executions), values)
-        _set_head(connection, tenant, count, digest, chain.seal(count, digest))
+        tx.execute(insert(executions), values)
+        _set_head(tx, tenant, count, digest, chain.seal(count, digest))
     return written
 
 
@@ -151,18 +146,18 @@ def _values(row: ExecutionRow) -> dict[str, Any]:
     return dict(zip((column.name for column in COLUMNS), row.signed(), strict=True))
 
 
-def _known(connection: Connection, tenant: str, ids: Sequence[str]) -> set[str]:
+def _known(tx: Transaction, tenant: str, ids: Sequence[str]) -> set[str]:
     known: set[str] = set()
     for part in chunked(ids):
-        known.update(connection.scalars(select(_E.id).where(_E.tenant == tenant, _E.id.in_(part))))
+        known.update(tx.scalars(select(_E.id).where(_E.tenant == tenant, _E.id.in_(part))))
     return known
 
 
-def _head(connection: Connection, chain: Chain, tenant: str) -> tuple[int, bytes]:
+def _head(tx: Transaction, chain: Chain, tenant: str) -> tuple[int, bytes]:
     """Where the chain ends; refuses to go on from an end that this key did not seal."""
-    row = connection.execute(select(execution_heads).where(execution_heads.c.tenant == tenant)).first()
+    row = tx.execute(select(execution_heads).where(execution_heads.c.tenant == tenant)).first()
     if row is None:
-        if connection.scalar(select(_E.number).where(_E.tenant == tenant).limit(1)) is None:
+        if tx.execute(select(_E.number).where(_E.tenant == tenant).limit(1)).scalar() is None:
             return 0, chain.start()
     elif same(row.seal, chain.seal(row.records, row.digest)):
         return row.records, row.digest
@@ -172,27 +167,25 @@ def _head(connection: Connection, chain: Chain, tenant: str) -> tuple[int, bytes
     )
 
 
-def _set_head(connection: Connection, tenant: str, count: int, digest: bytes, seal: bytes) -> None:
-    statement = upsert(execution_heads).values(tenant=tenant, records=count, digest=digest, seal=seal)
-    connection.execute(statement.on_conflict_do_update(set_={"records": count, "digest": digest, "seal": seal}))
+def _set_head(tx: Transaction, tenant: str, count: int, digest: bytes, seal: bytes) -> None:
+    row = {"tenant": tenant, "records": count, "digest": digest, "seal": seal}
+    tx.upsert(execution_heads, [row], key=("tenant",), update=("records", "digest", "seal"))
 
 
-def _durations(connection: Connection, having: Sequence[ColumnElement[bool]]) -> DurationSummary:
-    connection.exec_driver_sql("BEGIN")
+def _durations(tx: ReadTransaction, having: Sequence[ColumnElement[bool]]) -> DurationSummary:
     taken = _E.duration_ms
     wanted = select(func.count(), func.total(taken), func.avg(taken), func.min(taken), func.max(taken))
-    count, total, mean, least, most = connection.execute(wanted.where(*having)).one()
+    count, total, mean, least, most = tx.execute(wanted.where(*having)).one()
     in_order = select(taken).where(*having).order_by(taken)
     ranks = [(count - 1) * share // 100 for share in (50, 95)] if count else []
-    median, p95 = [connection.scalar(in_order.offset(rank).limit(1)) for rank in ranks] or (None, None)
+    median, p95 = [tx.execute(in_order.offset(rank).limit(1)).scalar() for rank in ranks] or (None, None)
     return DurationSummary(count, total, mean, least, median, p95, most)
 
 
-def _verify(connection: Connection, chain: Chain, tenant: str, known_head: str | None) -> VerificationReport:
-    connection.exec_driver_sql("BEGIN")
-    head = connection.execute(select(execution_heads).where(execution_heads.c.tenant == tenant)).first()
+def _verify(tx: ReadTransaction, chain: Chain, tenant: str, known_head: str | None) -> VerificationReport:
+    head = tx.execute(select(execution_heads).where(execution_heads.c.tenant == tenant)).first()
     digest, checked, seen_known = chain.start(), 0, known_head in (None, "0:")
-    rows = connection.execute(select(*COLUMNS, _E.digest).where(_E.tenant == tenant).order_by(_E.number))
+    rows = tx.execute(select(*COLUMNS, _E.digest).where(_E.tenant == tenant).order_by(_E.number))
     for found in rows:
         row, number = _row(found), checked + 1
         if row.number > number:
@@ -235,22 +228,20 @@ _LEAST_KEY: Final = 16
 class KeyRing:
     """The key of one database: a given text, or a file `<database>.key` made at the first use."""
 
-    def __init__(self, database: Path, given: str | None = None) -> None:
+    def __init__(self, database: Path | None, given: str | None = None) -> None:
         if given is not None and len(given) < _LEAST_KEY:
             raise InvalidInput(f"the audit key has {len(given)} characters: give {_LEAST_KEY} or more, at random")
-        self._path = key_file(database)
+        if database is None and given is None:
+            raise InvalidInput("this store is not one file, so it has no key file beside it: set MEMORY_AUDIT_KEY")
+        self._path = None if database is None else key_file(database)
         self._key = None if given is None else hashlib.sha256(given.encode("utf-8")).digest()
 
     def key(self) -> bytes:
         if self._key is None:
+            assert self._path is not None
             with translated(str(self._path)):
                 self._key = _read(self._path)
         return self._key
-
-
-def key_file(database: Path) -> Path:
-    """Where the key of a database, or of its backup, lies."""
-    return database.with_name(f"{database.name}.key")
 
 
 def _read(path: Path) -> bytes:

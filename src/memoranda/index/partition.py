@@ -19,7 +19,7 @@ from memoranda.index.vectors import (
     IdTable,
     grown,
 )
-from memoranda.memories.changes import IndexRow, PartitionKey
+from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.types import ANY, FloatArray, IntArray
 
 UNNAMED = -1

@@ -19,7 +19,7 @@ from memoranda.index.base import GRAPH_FROM, PartitionVectors, VectorEngine
 from memoranda.index.faiss import FAISSIndex
 from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.vectors import Snapshot
-from memoranda.memories.changes import IndexRow, IndexSource, PartitionKey
+from memoranda.storage.base import IndexRow, IndexSource, PartitionKey
 from memoranda.types import JSON
 
 DEFAULT_CAPACITY = 1 << 30

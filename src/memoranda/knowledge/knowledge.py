@@ -4,72 +4,33 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
-from memoranda.memories.changes import Add, Change, Draft, Edit, Remove, walk
-from memoranda.memories.write import until_no_conflict
+from memoranda.memories.changes import Change, Edit, NewMemory, Remove
+from memoranda.memories.read import walk
+from memoranda.memories.write import MemoryWrite, retry_on_conflict
+from memoranda.results import Document, Knowledge, KnowledgeReport, KnowledgeSource
 from memoranda.text import clean_text, content_hash, terms
-from memoranda.types import JSON, Clock, Filter, Memory, MemoryType, Progress, Recall, Record, Scope
+from memoranda.types import JSON, Clock, Filter, Memory, MemoryType, Progress, Recall, Scope
 from memoranda.validation import SHARED_USER, check_name, copy_json_object
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from memoranda.knowledge.chunks import Chunk
     from memoranda.memories.vectors import Vectors
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store, Transaction
 
 _MARKDOWN: Final = (".md", ".markdown", ".mdx")
 _SUFFIXES: Final = (*_MARKDOWN, ".txt", ".text", ".rst")
 _IMPORTANCE: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Document(Record):
-    """A text to be shared, and where it is from. The source names it: the same source again replaces it."""
-
-    text: str
-    source: str
-    version: str | None = None
-    metadata: dict[str, JSON] = field(default_factory=dict)
-    markdown: bool = True
-
-
-Knowledge: TypeAlias = "str | Path | Document | Sequence[str | Path | Document]"
-
-
-@dataclass(frozen=True, slots=True)
-class KnowledgeReport(Record):
-    """What became of one document."""
-
-    source: str
-    version: str | None
-    chunks: int
-    added: int
-    kept: int
-    """Pieces that were there already, word for word."""
-    removed: int
-
-
-@dataclass(frozen=True, slots=True)
-class KnowledgeSource(Record):
-    """One document of the shared knowledge."""
-
-    source: str
-    version: str | None
-    chunks: int
-    recorded_at: datetime
-    """When its newest piece was written."""
-
-
 class SharedKnowledge:
     """The knowledge of one tenant, in a partition of its own that no scope of a caller can name."""
 
-    def __init__(self, tenant: str, store: SQLiteStore, vectors: Vectors, clock: Clock) -> None:
+    def __init__(self, tenant: str, store: Store, vectors: Vectors, clock: Clock) -> None:
         self.scope = Scope(tenant, user=SHARED_USER)
         self._store = store
         self._vectors = vectors
@@ -82,29 +43,29 @@ class SharedKnowledge:
         if doubled := sorted({source for source in sources if sources.count(source) > 1}):
             raise InvalidInput(f"several documents have the source {doubled[0]!r}: give each its own")
         with self._lock:  # another process may still replace the same source meanwhile
-            return until_no_conflict(lambda: self._replace(documents, progress))
+            return retry_on_conflict(lambda: self._replace(documents, progress))
 
     def _replace(self, documents: Sequence[Document], progress: Progress | None) -> list[KnowledgeReport]:
         plans = [self._plan(document) for document in documents]
         new = iter(self._vectors.attach([draft for plan in plans for draft in plan.new], progress))
         changes: list[Change] = []
         for plan in plans:
-            changes += [*plan.edits, *(Add(next(new)) for _ in plan.new)]
+            changes += [*plan.edits, *(next(new) for _ in plan.new)]
             if plan.gone:
                 changes.append(Remove(self.scope, tuple(plan.gone)))
         known = {plan.source: plan.known for plan in plans}
-        self._store.write(lambda connection, at: self._apply(connection, at, known, changes))
+        self._store.write(lambda tx: self._apply(tx, known, changes))
         return [plan.report() for plan in plans]
 
-    def _apply(self, connection: Connection, at: int, known: dict[str, set[int]], changes: Sequence[Change]) -> None:
+    def _apply(self, tx: Transaction, known: dict[str, set[int]], changes: Sequence[Change]) -> None:
         """The changes, if the sources still hold what the plan was made from."""
         from memoranda.memories.read import matching_ids
         from memoranda.memories.write import apply_changes
 
         for source, ids in known.items():
-            if set(matching_ids(connection, self.scope, Filter(sources=(source,))).tolist()) != ids:
+            if set(matching_ids(tx, self.scope, Filter(sources=(source,))).tolist()) != ids:
                 raise Conflict(f"the shared source {source!r} is being replaced by somebody else: try again")
-        apply_changes(connection, changes, at)
+        apply_changes(tx, changes)
 
     def _plan(self, document: Document) -> _Plan:
         from memoranda.knowledge.chunks import split
@@ -124,10 +85,10 @@ class SharedKnowledge:
         plan.gone = [memory.id for left in known.values() for memory in left]
         return plan
 
-    def _draft(self, document: Document, chunk: Chunk, place: int) -> Draft:
+    def _draft(self, document: Document, chunk: Chunk, place: int) -> NewMemory:
         now = self._clock()
         about: dict[str, JSON] = {"version": document.version, "headings": list(chunk.headings), "chunk": place}
-        return Draft(
+        return NewMemory(
             content=chunk.content,
             type=MemoryType.SHARED,
             scope=self.scope,
@@ -147,7 +108,7 @@ class SharedKnowledge:
         ids = tuple(memory.id for memory in self._pieces(name))
         if not ids:
             raise NotFound(f"the shared knowledge has no source {name!r}")
-        self._store.apply([Remove(self.scope, ids)])
+        self._store.write(MemoryWrite([Remove(self.scope, ids)]))
         return len(ids)
 
     def sources(self) -> list[KnowledgeSource]:
@@ -183,12 +144,12 @@ class _Plan:
         self._document = document
         self.source = document.source
         self.known: set[int] = set()
-        self.new: list[Draft] = []
+        self.new: list[NewMemory] = []
         self.edits: list[Edit] = []
         self.gone: list[int] = []
         self._kept = 0
 
-    def keep(self, known: Memory, draft: Draft) -> None:
+    def keep(self, known: Memory, draft: NewMemory) -> None:
         self._kept += 1
         if known.metadata != draft.metadata:
             self.edits.append(Edit(known.id, known.version, draft))

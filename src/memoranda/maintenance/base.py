@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING
+
+from memoranda.results import DerivationKind
+from memoranda.types import Memory, MemoryType
+
+if TYPE_CHECKING:
+    pass
+
+from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.memories.changes import DerivationKind
-from memoranda.types import Memory, MemoryType, Record
+from memoranda.results import PolicyName
 
-PolicyName: TypeAlias = Literal[
-    "extract", "expire", "merge", "summarize", "consolidate", "reflect", "window", "fade", "delete"
-]
 POLICIES: Final[tuple[PolicyName, ...]] = (
     "extract",
     "expire",
@@ -27,8 +31,50 @@ POLICIES: Final[tuple[PolicyName, ...]] = (
 """Every policy, in the order in which they run: what is worth keeping is made before anything is put away."""
 DEFAULT_POLICIES: Final = tuple(name for name in POLICIES if name not in ("summarize", "reflect"))
 """Those that cost no recall. Summaries and reflections take places among the hits from the turns they are made of."""
-Action: TypeAlias = Literal["removed", "archived", "merged", "derived"]
 PASSING: Final = (MemoryType.SHORT_TERM, MemoryType.WORKING)
+
+
+def _check(name: str, value: object) -> None:
+    if isinstance(value, timedelta):
+        if value <= timedelta(0):
+            raise InvalidInput(f"{name} must be longer than nothing, not {value}")
+    elif name in ("keep_short_term", "cluster_least", "cluster_most", "session_least", "period_least"):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidInput(f"{name} must be a whole number from 1, not {value!r}")
+    elif name != "archive_sources" and (not isinstance(value, int | float) or not 0 <= value <= 1):
+        raise InvalidInput(f"{name} must be a number from 0 to 1 or a timedelta, not {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One memory, and what upkeep must know of it beside its own fields."""
+
+    memory: Memory
+    accesses: int = 0
+    accessed_at: datetime | None = None
+    derived: DerivationKind | None = None
+    """How it was made, when upkeep made it."""
+    consolidated: bool = False
+    """Whether a consolidated memory was made from it already."""
+
+
+def is_live(subject: Subject, now: datetime) -> bool:
+    """Whether a memory takes part in recall today."""
+    memory = subject.memory
+    return (
+        memory.archived_at is None
+        and not has_expired(memory, now)
+        and (memory.valid_to is None or memory.valid_to > now)
+    )
+
+
+def has_expired(memory: Memory, now: datetime) -> bool:
+    return memory.expires_at is not None and memory.expires_at <= now
+
+
+def owner(memory: Memory) -> tuple[str, str, str]:
+    """Tenant, agent and user, so that they can be sorted."""
+    return memory.tenant, memory.agent or "", memory.user or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,61 +121,3 @@ class UpkeepSettings:
     def __post_init__(self) -> None:
         for spec in fields(self):
             _check(spec.name, getattr(self, spec.name))
-
-
-def _check(name: str, value: object) -> None:
-    if isinstance(value, timedelta):
-        if value <= timedelta(0):
-            raise InvalidInput(f"{name} must be longer than nothing, not {value}")
-    elif name in ("keep_short_term", "cluster_least", "cluster_most", "session_least", "period_least"):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidInput(f"{name} must be a whole number from 1, not {value!r}")
-    elif name != "archive_sources" and (not isinstance(value, int | float) or not 0 <= value <= 1):
-        raise InvalidInput(f"{name} must be a number from 0 to 1 or a timedelta, not {value!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """One memory, and what upkeep must know of it beside its own fields."""
-
-    memory: Memory
-    accesses: int = 0
-    accessed_at: datetime | None = None
-    derived: DerivationKind | None = None
-    """How it was made, when upkeep made it."""
-    consolidated: bool = False
-    """Whether a consolidated memory was made from it already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision(Record):
-    """What becomes of one memory, and why."""
-
-    policy: PolicyName
-    action: Action
-    id: int | None
-    """None for a memory that a dry run only would make."""
-    content: str
-    reason: str
-    into: int | None = None
-    """The memory that takes its place, where one does."""
-
-
-def is_live(subject: Subject, now: datetime) -> bool:
-    """Whether a memory takes part in recall today."""
-    memory = subject.memory
-    return (
-        memory.archived_at is None
-        and memory.quarantined_at is None
-        and not has_expired(memory, now)
-        and (memory.valid_to is None or memory.valid_to > now)
-    )
-
-
-def has_expired(memory: Memory, now: datetime) -> bool:
-    return memory.expires_at is not None and memory.expires_at <= now
-
-
-def owner(memory: Memory) -> tuple[str, str, str]:
-    """Tenant, agent and user, so that they can be sorted."""
-    return memory.tenant, memory.agent or "", memory.user or ""

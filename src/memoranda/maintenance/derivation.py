@@ -11,7 +11,8 @@ from memoranda.conversation.window import default_counter
 from memoranda.llm.base import LLM
 from memoranda.maintenance.consolidation import THROUGH, Work
 from memoranda.maintenance.policies import trust_rank
-from memoranda.memories.changes import DerivationKind, Draft
+from memoranda.memories.changes import NewMemory
+from memoranda.results import DerivationKind
 from memoranda.text import content_hash, lexical_keys
 from memoranda.types import JSON, Clock, Memory, MemoryType, Scope
 
@@ -44,7 +45,7 @@ CONSOLIDATION: Final = Recipe("consolidated", MemoryType.SEMANTIC, "", 1.0)
 class Derived:
     """A memory about to be made, and those that it tells of."""
 
-    draft: Draft
+    new: NewMemory
     sources: tuple[int, ...]
 
 
@@ -64,7 +65,7 @@ def derive(
     opening = [recipe.opening.format(about=work.about)] if recipe.opening else []
     content = "\n".join([*opening, *lines])
     sources = [work.sources[place] for place in sorted(quoted)] or list(work.sources)
-    return Derived(_draft(content, work, recipe, sources, clock, extra or {}), tuple(each.id for each in sources))
+    return Derived(_new_memory(content, work, recipe, sources, clock, extra or {}), tuple(each.id for each in sources))
 
 
 def _sentences(place: int, memory: Memory) -> list[Sentence]:
@@ -75,15 +76,15 @@ def _sentences(place: int, memory: Memory) -> list[Sentence]:
     return [Sentence(place, speaker, role, day, text) for text in split_sentences(memory.content)]
 
 
-def _draft(
+def _new_memory(
     content: str, work: Work, recipe: Recipe, sources: Sequence[Memory], clock: Clock, extra: dict[str, JSON]
-) -> Draft:
+) -> NewMemory:
     first, sessions = work.sources[0], {memory.session for memory in work.sources}
     session = first.session if len(sessions) == 1 and recipe.kind != "reflection" else None
     scope = Scope(first.tenant, first.agent, first.user, session)
     spoken: list[JSON] = [memory.message_id for memory in sources if memory.message_id is not None]
     metadata: dict[str, JSON] = {THROUGH: work.through, MESSAGES: spoken, **extra}
-    return Draft(
+    return NewMemory(
         content=content,
         type=recipe.type,
         scope=scope,

@@ -5,44 +5,41 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, text
+from sqlalchemy import ColumnElement, Table, delete, func, or_, select, text
 
 from memoranda.conversation import stored
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.memories.add import insert_changes
-from memoranda.memories.changes import Derivation, no_memory
-from memoranda.memories.read import passing
-from memoranda.memories.rows import in_scope, scope_of, within
+from memoranda.memories.changes import no_memory
+from memoranda.memories.claim_resolution import resolve_slots
+from memoranda.memories.claims import slots_of
+from memoranda.memories.lifecycle import read_lineage
+from memoranda.memories.read import filter_conditions
+from memoranda.results import Derivation, ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace
-from memoranda.storage.meta import note, noted, strike
+from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
+from memoranda.storage.meta import set_meta
+from memoranda.storage.rows import in_scope, scope_of, within
 from memoranda.storage.schema import (
+    ERASURE_PENDING,
     associations,
     lineage,
     memories,
-    memory_text,
     messages,
     revisions,
     sessions,
     vectors,
 )
-from memoranda.storage.sqlite.connections import Fetch, chunked
-from memoranda.types import ANY, EVERYTHING, Clock, Filter, Record, Scope
+from memoranda.types import ANY, EVERYTHING, Clock, Filter, Scope
 from memoranda.validation import SHARED_USER
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from memoranda.conversation.conversations import Conversations
     from memoranda.memories.vectors import Vectors
     from memoranda.sessions.base import ValueStore
     from memoranda.sessions.sessions import Sessions
-    from memoranda.storage.sqlite.store import SQLiteStore
-
-
-ErasureStatus: TypeAlias = Literal["erased", "pending", "not supported"]
 
 
 @runtime_checkable
@@ -50,32 +47,6 @@ class Forgetful(Protocol):
     """An embedder that keeps vectors at hand and can drop them."""
 
     def clear_cache(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class StoreReceipt(Record):
-    """What one store held of it, and what became of that."""
-
-    store: str
-    status: ErasureStatus
-    count: int = 0
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetReceipt(Record):
-    """What was forgotten, store by store; with `dry_run`, what would be."""
-
-    ids: tuple[int, ...]
-    """Every memory that went, those derived from others too."""
-    stores: tuple[StoreReceipt, ...]
-    at: datetime
-    dry_run: bool
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is pending: a byte scan of the files finds nothing."""
-        return all(store.status != "pending" for store in self.stores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +62,7 @@ class Forgetting:
     def __init__(
         self,
         tenant: str,
-        store: SQLiteStore,
+        store: Store,
         vectors: Vectors,
         compact: Callable[[], bool],
         *,
@@ -118,13 +89,13 @@ class Forgetting:
         target = Target(scope, ids, where, containing)
         store = self._store
         if dry_run:
-            doomed = store.read(lambda connection: _doomed(connection, target))
+            doomed = store.read(lambda tx: _doomed(tx, target))
             return self._receipt(doomed, [], dry_run=True)
 
-        def work(connection: Connection, at: int) -> _Doomed:
-            found = _doomed(connection, target)
+        def work(tx: Transaction) -> _Doomed:
+            found = _doomed(tx, target)
             if found.ids or found.messages:
-                _erase(connection, target, found, at)
+                _erase(tx, target, found)
             return found
 
         doomed = store.write(work)
@@ -142,7 +113,7 @@ class Forgetting:
             stores.append(StoreReceipt("embedding cache", "erased"))
         else:
             stores.append(StoreReceipt("embedding cache", "not supported", detail="the embedder has no clear_cache()"))
-        if not doomed.ids and not doomed.messages and not self._store.erasure_pending():
+        if not doomed.ids and not doomed.messages and not is_erasure_pending(self._store):
             return [*stores, StoreReceipt("search index", "erased"), StoreReceipt("database file", "erased")]
         compacted = self._compact()
         held = "a reader of another process holds the old pages: the next start or upkeep finishes it"
@@ -168,7 +139,7 @@ class Forgetting:
     def _receipt(self, doomed: _Doomed, others: list[StoreReceipt], *, dry_run: bool) -> ForgetReceipt:
         status: ErasureStatus = "pending" if dry_run else "erased"
         rows = [StoreReceipt(name, status, count) for name, count in doomed.counts.items()]
-        rows.append(StoreReceipt("full text", status, len(doomed.ids)))
+        rows.append(StoreReceipt("search terms", status, len(doomed.ids)))
         kept = [
             StoreReceipt("change log", "erased", detail="it never held texts: numbers, times and names of scopes stay"),
             StoreReceipt("execution records", "not supported", detail="the audit trail is append-only"),
@@ -177,31 +148,26 @@ class Forgetting:
         return ForgetReceipt(tuple(sorted(doomed.ids)), (*rows, *others, *kept), self._clock(), dry_run)
 
 
-def _erase(connection: Connection, target: Target, doomed: _Doomed, at: int) -> None:
+def _erase(tx: Transaction, target: Target, doomed: _Doomed) -> None:
     """Deletes the rows; what only they had ended holds again."""
-    from memoranda.memories.claim_resolution import revise
-    from memoranda.memories.claims import questions_of
-
-    questions = questions_of(connection, Scope(target.scope.tenant, user=ANY), sorted(doomed.ids))
-    erase(connection, target, doomed.ids, doomed.messages, at)
-    revise(connection, questions, at)
+    slots = slots_of(tx, Scope(target.scope.tenant, user=ANY), sorted(doomed.ids))
+    erase(tx, target, doomed.ids, doomed.messages)
+    resolve_slots(tx, slots)
 
 
-def _doomed(connection: Connection, target: Target) -> _Doomed:
+def _doomed(tx: ReadTransaction, target: Target) -> _Doomed:
     """All that tells of the target: its memories, what was made from them, and what was said."""
-    from memoranda.memories import lifecycle
-
-    ids = matching(connection, target)
+    ids = matching(tx, target)
     if missing := sorted(set(target.ids) - ids):
         raise no_memory(target.scope, *missing)
-    lines = lifecycle.all_lineage(connection, replace(Scope(target.scope.tenant), user=ANY))
+    lines = read_lineage(tx, replace(Scope(target.scope.tenant), user=ANY))
     numbers: set[int] = set()
     while True:
         ids = with_descendants(ids, lines)
-        numbers |= message_numbers(connection, target, ids)
-        more = told_by(connection, numbers) - ids
+        numbers |= message_numbers(tx, target, ids)
+        more = told_by(tx, numbers) - ids
         if not more:
-            return _Doomed(frozenset(ids), frozenset(numbers), counts(connection, ids, numbers))
+            return _Doomed(frozenset(ids), frozenset(numbers), counts(tx, ids, numbers))
         ids |= more
 
 
@@ -220,14 +186,9 @@ def with_descendants(ids: Iterable[int], lineage: Iterable[Derivation]) -> set[i
     return found
 
 
-PENDING: Final = "erasure:pending"
 LAST: Final = "erasure:last"
 _M = memories.c
 _S = messages.c
-_IN_MEMORY: Final = 256 * 1024 * 1024
-"""A larger database is compacted by way of a temporary file, which holds only what stays."""
-_BUSY_MS: Final = 5_000
-_USUAL_BUSY_MS: Final = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,104 +205,87 @@ class Target:
         return not self.ids and self.where == EVERYTHING and self.containing is None
 
 
-def matching(connection: Connection, target: Target) -> set[int]:
+def matching(tx: ReadTransaction, target: Target) -> set[int]:
     """The memories that a target names; shared knowledge is nobody's to forget by scope."""
-    mine = [*in_scope(target.scope), *passing(target.where), _M.user != SHARED_USER]
+    mine = [*in_scope(target.scope), *filter_conditions(target.where), _M.user != SHARED_USER]
     wanted = select(_M.id, _M.content).where(*mine)
     if target.ids:
-        parts = [connection.execute(wanted.where(_M.id.in_(part))) for part in chunked(target.ids)]
+        parts = [tx.execute(wanted.where(_M.id.in_(part))) for part in chunked(target.ids)]
         rows: Iterator[Sequence[Any]] = (row for part in parts for row in part)
     else:
-        rows = iter(connection.execute(wanted))
+        rows = iter(tx.execute(wanted))
     return {row[0] for row in rows if _says(target.containing, row[1])}
 
 
-def message_numbers(connection: Connection, target: Target, ids: Collection[int]) -> set[int]:
+def message_numbers(tx: ReadTransaction, target: Target, ids: Collection[int]) -> set[int]:
     """The messages behind these memories, their copies in conversations, and those the target itself names."""
     found: set[int] = set()
     for part in chunked(sorted(ids)):
         behind = select(_M.message_seq).where(_M.id.in_(part), _M.message_seq.is_not(None))
-        found.update(connection.scalars(behind))
+        found.update(tx.scalars(behind))
         copies = select(_S.seq).join(memories, _same_message()).where(_M.id.in_(part))
-        found.update(connection.scalars(copies))
+        found.update(tx.scalars(copies))
     if target.whole_scope:
-        found.update(connection.scalars(select(_S.seq).where(*within(messages, target.scope))))
+        found.update(tx.scalars(select(_S.seq).where(*within(messages, target.scope))))
     elif target.containing is not None and target.where == EVERYTHING and not target.ids:
         wanted = select(_S.seq, _S.content, _S.payload).where(*within(messages, target.scope))
-        rows = connection.execute(wanted)
+        rows = tx.execute(wanted)
         found.update(row[0] for row in rows if _says(target.containing, f"{row[1]}\n{row[2]}"))
     return found
 
 
-def told_by(connection: Connection, numbers: Collection[int]) -> set[int]:
+def told_by(tx: ReadTransaction, numbers: Collection[int]) -> set[int]:
     """The memories that were made from these messages."""
     found: set[int] = set()
     for part in chunked(sorted(numbers)):
-        found.update(connection.scalars(select(_M.id).where(_M.message_seq.in_(part))))
+        found.update(tx.scalars(select(_M.id).where(_M.message_seq.in_(part))))
     return found
 
 
-def counts(connection: Connection, ids: Collection[int], numbers: Collection[int]) -> dict[str, int]:
+def counts(tx: ReadTransaction, ids: Collection[int], numbers: Collection[int]) -> dict[str, int]:
     """How many rows of what would go."""
     a = associations.c
     found = {"memories": len(ids), "messages": len(numbers), "vectors": 0, "associations": 0, "revisions": 0}
     for part in chunked(sorted(ids)):
-        found["vectors"] += _count(connection, vectors, vectors.c.memory_id.in_(part))
-        found["revisions"] += _count(connection, revisions, revisions.c.memory_id.in_(part))
+        found["vectors"] += _count(tx, vectors, vectors.c.memory_id.in_(part))
+        found["revisions"] += _count(tx, revisions, revisions.c.memory_id.in_(part))
         either = or_(a.memory_id.in_(part), a.related_memory_id.in_(part))
-        found["associations"] += _count(connection, associations, either)
+        found["associations"] += _count(tx, associations, either)
     return found
 
 
-def erase(connection: Connection, target: Target, ids: Collection[int], numbers: Collection[int], at: int) -> None:
+def erase(tx: Transaction, target: Target, ids: Collection[int], numbers: Collection[int]) -> None:
     """Deletes the rows, and notes in the same commit that the file must still be cleaned of their bytes."""
     owners: list[tuple[int, str, str]] = []
     for part in chunked(sorted(ids)):
-        rows = connection.execute(select(_M.id, _M.tenant, _M.user).where(_M.id.in_(part)))
+        rows = tx.execute(select(_M.id, _M.tenant, _M.user).where(_M.id.in_(part)))
         owners += [(row[0], row[1], row[2]) for row in rows]
-        connection.execute(delete(memory_text).where(memory_text.c.rowid.in_(part)))
-        connection.execute(delete(lineage).where(lineage.c.source_id.in_(part)))
-        connection.execute(delete(memories).where(_M.id.in_(part)))  # vectors, links, lineage and revisions cascade
-    _erase_messages(connection, numbers)
+        tx.execute(delete(lineage).where(lineage.c.source_id.in_(part)))
+        tx.execute(delete(memories).where(_M.id.in_(part)))  # vectors, links, lineage and revisions cascade
+    _erase_messages(tx, numbers)
     if target.whole_scope and target.scope.session is not None:
         ended = (sessions.c.tenant == target.scope.tenant, sessions.c.workflow == target.scope.session)
-        connection.execute(delete(sessions).where(*ended))
-    connection.execute(text("DELETE FROM tallies WHERE entries <= 0"))
-    insert_changes(connection, "remove", owners, at)
-    head = connection.execute(text("SELECT coalesce(max(seq), 0) FROM changes")).scalar_one()
-    for key in (PENDING, LAST):
-        note(connection, key, str(head))
+        tx.execute(delete(sessions).where(*ended))
+    tx.execute(text("DELETE FROM counters WHERE entries <= 0"))
+    insert_changes(tx, "remove", owners)
+    head = tx.execute(text("SELECT coalesce(max(seq), 0) FROM changes")).scalar_one()
+    for key in (ERASURE_PENDING, LAST):
+        set_meta(tx, key, str(head))
 
 
-def pending(connection: Connection) -> bool:
-    """Whether rows were erased whose bytes may still be in the file."""
-    return noted(connection, PENDING) is not None
+def is_erasure_pending(store: Store) -> bool:
+    """Return whether rows were erased whose bytes may still be in the file."""
+    return store.get_meta(ERASURE_PENDING) is not None
 
 
-def last_erasure(fetch: Fetch) -> int:
-    """The number of the newest change that an erasure made; 0 when there was none."""
-    rows = fetch("SELECT value FROM meta WHERE key = ?", (LAST,))
-    return int(rows[0][0]) if rows else 0
+def last_erasure(store: Store) -> int:
+    """Return the number of the newest change that an erasure made; 0 when there was none."""
+    return int(store.get_meta(LAST) or 0)
 
 
-def compact(connection: Connection) -> bool:
-    """Writes the file anew without what was deleted and empties the log of commits; False while a reader holds it."""
-    connection.exec_driver_sql("INSERT INTO memory_text(memory_text) VALUES ('optimize')")
-    size = _pragma(connection, "page_count") * _pragma(connection, "page_size")
-    connection.exec_driver_sql(f"PRAGMA temp_store={'MEMORY' if size < _IN_MEMORY else 'FILE'}")
-    connection.exec_driver_sql("VACUUM")
-    connection.exec_driver_sql("PRAGMA temp_store=MEMORY")
-    connection.exec_driver_sql(f"PRAGMA busy_timeout={_BUSY_MS}")
-    busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
-    connection.exec_driver_sql(f"PRAGMA busy_timeout={_USUAL_BUSY_MS}")
-    if not busy:
-        strike(connection, PENDING)
-    return not busy
-
-
-def _erase_messages(connection: Connection, numbers: Collection[int]) -> None:
+def _erase_messages(tx: Transaction, numbers: Collection[int]) -> None:
     for part in chunked(sorted(numbers)):
-        rows = connection.execute(select(_S.seq, _S.place, _S.tenant, _S.agent, _S.user, _S.session).where(
+        rows = tx.execute(select(_S.seq, _S.position, _S.tenant, _S.agent, _S.user, _S.session).where(
             _S.seq.in_(part)))  # fmt: skip
         placed: dict[Scope, list[int]] = {}
         loose: list[int] = []
@@ -350,9 +294,9 @@ def _erase_messages(connection: Connection, numbers: Collection[int]) -> None:
                 loose.append(seq)
             else:
                 placed.setdefault(scope_of(tenant, agent, user, session), []).append(place)
-        connection.execute(delete(messages).where(_S.seq.in_(loose)))
+        tx.execute(delete(messages).where(_S.seq.in_(loose)))
         for scope, places in placed.items():
-            stored.take_out_places(connection, scope, sorted(places))
+            stored.take_out_places(tx, scope, sorted(places))
 
 
 def _same_message() -> ColumnElement[bool]:
@@ -364,9 +308,5 @@ def _says(phrase: str | None, content: str) -> bool:
     return phrase is None or phrase.casefold() in content.casefold()
 
 
-def _count(connection: Connection, table: Table, where: ColumnElement[bool]) -> int:
-    return int(connection.execute(select(func.count()).select_from(table).where(where)).scalar_one())
-
-
-def _pragma(connection: Connection, name: str) -> int:
-    return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+def _count(tx: ReadTransaction, table: Table, where: ColumnElement[bool]) -> int:
+    return int(tx.execute(select(func.count()).select_from(table).where(where)).scalar_one())

@@ -8,37 +8,38 @@ from datetime import datetime, timedelta
 from math import log2
 from typing import Final, TypeAlias
 
-from memoranda.maintenance.base import PASSING, Decision, Subject, UpkeepSettings, has_expired, is_live, owner
+from memoranda.maintenance.base import PASSING, Subject, UpkeepSettings, has_expired, is_live, owner
+from memoranda.results import UpkeepDecision
 from memoranda.text import query_terms
 from memoranda.types import Memory, MemoryType
 
 
-def faded(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings) -> list[Decision]:
+def faded(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings) -> list[UpkeepDecision]:
     """Memories whose importance has faded below the limit are archived."""
-    decided: list[Decision] = []
+    decided: list[UpkeepDecision] = []
     for subject in subjects:
         memory, left = subject.memory, faded_importance(subject, now, settings)
         if not is_live(subject, now) or left >= settings.fade_below or protection(subject, now, settings):
             continue
         days = unused_for(subject, now).total_seconds() / 86_400
         reason = f"importance {memory.importance:g} has faded to {left:.2f} in {days:.1f} days without use"
-        decided.append(Decision("fade", "archived", memory.id, memory.content, reason))
+        decided.append(UpkeepDecision("fade", "archived", memory.id, memory.content, reason))
     return decided
 
 
-def outlived(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings) -> list[Decision]:
+def outlived(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings) -> list[UpkeepDecision]:
     """Archived memories whose time of grace is over are removed.
 
     Those that are pinned or important stay archived, and so does the evidence behind a consolidated memory.
     """
-    decided: list[Decision] = []
+    decided: list[UpkeepDecision] = []
     for subject in subjects:
         memory = subject.memory
         if memory.archived_at is None or now - memory.archived_at < settings.grace or _kept(subject, settings):
             continue
         days = (now - memory.archived_at).days
         reason = f"archived {days} days ago, and nobody restored it"
-        decided.append(Decision("delete", "removed", memory.id, memory.content, reason, memory.superseded_by))
+        decided.append(UpkeepDecision("delete", "removed", memory.id, memory.content, reason, memory.superseded_by))
     return decided
 
 
@@ -85,30 +86,30 @@ def protection(subject: Subject, now: datetime, settings: UpkeepSettings) -> str
     return None
 
 
-def expired(subjects: Iterable[Subject], now: datetime) -> list[Decision]:
+def expired(subjects: Iterable[Subject], now: datetime) -> list[UpkeepDecision]:
     """Memories whose time is up are removed, unless they are pinned: the caller set the time."""
     return [
-        Decision("expire", "removed", memory.id, memory.content, f"expired at {memory.expires_at:%Y-%m-%d %H:%M}")
+        UpkeepDecision("expire", "removed", memory.id, memory.content, f"expired at {memory.expires_at:%Y-%m-%d %H:%M}")
         for memory in (subject.memory for subject in subjects)
         if has_expired(memory, now) and not memory.pinned
     ]
 
 
-def beyond_window(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings) -> list[Decision]:
+def beyond_window(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings) -> list[UpkeepDecision]:
     """Short-term memories older than the newest so many of their agent, user and session are archived."""
     windows: dict[tuple[str, ...], list[Subject]] = defaultdict(list)
     for subject in subjects:
         memory = subject.memory
         if memory.type in PASSING and is_live(subject, now):
             windows[(*owner(memory), memory.session or "")].append(subject)
-    decided: list[Decision] = []
+    decided: list[UpkeepDecision] = []
     for window in windows.values():
         newest_first = sorted(window, key=lambda each: (each.memory.recorded_at, each.memory.id), reverse=True)
         for place, subject in enumerate(newest_first[settings.keep_short_term :], settings.keep_short_term + 1):
             if _must_stay(subject, now, settings):
                 continue
             reason = f"number {place} of a window of {settings.keep_short_term}"
-            decided.append(Decision("window", "archived", subject.memory.id, subject.memory.content, reason))
+            decided.append(UpkeepDecision("window", "archived", subject.memory.id, subject.memory.content, reason))
     return sorted(decided, key=lambda each: each.id or 0)
 
 
@@ -123,7 +124,7 @@ TRUST: Final = ("user", "system", "assistant", "tool")
 """Where words come from, the most trusted first."""
 
 
-def repeats(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings, same: Same) -> list[Decision]:
+def repeats(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings, same: Same) -> list[UpkeepDecision]:
     """Which memories only repeat another one, that one holding every telling word of theirs.
 
     What was said in a conversation repeats only within its session and day: later, the same words are news.
@@ -152,7 +153,7 @@ def _group(memory: Memory) -> tuple[object, ...]:
     return (*owner(memory), memory.type, memory.speaker, memory.message_id is not None, session)
 
 
-def _merged(group: list[Subject], settings: UpkeepSettings, same: Same) -> Iterator[Decision]:
+def _merged(group: list[Subject], settings: UpkeepSettings, same: Same) -> Iterator[UpkeepDecision]:
     kept: dict[int, tuple[Memory, frozenset[str]]] = {}
     by_word: dict[str, list[int]] = defaultdict(list)
     for subject in sorted(group, key=_support):
@@ -164,7 +165,7 @@ def _merged(group: list[Subject], settings: UpkeepSettings, same: Same) -> Itera
                 by_word[word].append(memory.id)
         else:
             reason = f"memory {best.id} says the same: {best.content[:80]!r}"
-            yield Decision("merge", "merged", memory.id, memory.content, reason, best.id)
+            yield UpkeepDecision("merge", "merged", memory.id, memory.content, reason, best.id)
 
 
 def _holding(
@@ -190,7 +191,7 @@ def _holding(
 
 
 def _support(subject: Subject) -> tuple[object, ...]:
-    """The best supported first: pinned, important, trusted, used, saying more, said first."""
+    """The best supported first: pinned, important, trusted, used, utterance more, said first."""
     memory = subject.memory
     strength = (not memory.pinned, -memory.importance, trust_rank(memory.trust), -subject.accesses)
     return (*strength, -len(query_terms(memory.content)), memory.id)

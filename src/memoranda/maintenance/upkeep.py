@@ -4,40 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
-from memoranda.llm.base import LLM, Metered, Usage
-from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, Action, Decision, PolicyName, UpkeepSettings
-from memoranda.types import Clock, Progress, Record, Scope
+from memoranda.llm.base import LLM, Metered
+from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, UpkeepSettings
+from memoranda.results import PolicyName, UpkeepReport
+from memoranda.types import Clock, Progress, Scope
 
 if TYPE_CHECKING:
     from memoranda.maintenance.upkeep_run import Tending
     from memoranda.memories.vectors import Vectors
     from memoranda.recall.accesses import Accesses
     from memoranda.remember.pipeline import RememberPipeline
-    from memoranda.storage.sqlite.store import SQLiteStore
-
-
-@dataclass(frozen=True, slots=True)
-class UpkeepReport(Record):
-    """What upkeep did, or with `dry_run` would do: one decision a memory, with its reason."""
-
-    examined: int
-    decisions: tuple[Decision, ...]
-    dry_run: bool
-    problems: tuple[str, ...] = ()
-    """What could not be done this time, one sentence each; it is tried again at the next run."""
-    skipped: str | None = None
-    """Why nothing was looked at; None when it was."""
-    usage: Usage = field(default_factory=Usage)
-    """What a model was asked for it."""
-
-    def count(self, action: Action) -> int:
-        """How many memories were removed, archived, merged or derived."""
-        return sum(decision.action == action for decision in self.decisions)
+    from memoranda.storage.base import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +39,7 @@ class Upkeep:
     def __init__(
         self,
         tenant: str,
-        store: SQLiteStore,
+        store: Store,
         vectors: Vectors,
         remember: RememberPipeline,
         accesses: Accesses,
@@ -111,6 +93,7 @@ class Upkeep:
 
     def _once(self, order: UpkeepOrder, progress: Progress | None) -> UpkeepReport:
         # SQLAlchemy comes with these; a program that only imports the package never waits for it.
+        from memoranda.maintenance.forget import is_erasure_pending
         from memoranda.maintenance.upkeep_run import Tending, Tools
         from memoranda.maintenance.upkeep_store import Keeper
 
@@ -134,7 +117,7 @@ class Upkeep:
             if keeper.held_until is not None:
                 reason = f"another upkeep of these memories is under way (its lease ends {keeper.held_until:%H:%M:%S})"
                 return UpkeepReport(0, (), order.dry_run, skipped=reason)
-            if self._store.erasure_pending():
+            if is_erasure_pending(self._store):
                 self._compact()
             return self._tended(tending, keeper.users(order.scope), order, progress)
 

@@ -8,15 +8,16 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import ExtractionFailed, Unavailable
-from memoranda.llm.base import Metered, Usage
+from memoranda.llm.base import Metered
 from memoranda.maintenance import consolidation, derivation, policies
-from memoranda.maintenance.base import POLICIES, Decision, PolicyName, Subject, UpkeepSettings
+from memoranda.maintenance.base import POLICIES, Subject, UpkeepSettings
 from memoranda.maintenance.consolidation import Work
 from memoranda.maintenance.derivation import Derived, Recipe
 from memoranda.maintenance.upkeep_store import Done, Keeper, Plan, left_after, plans_for
+from memoranda.memories.new_memory import check_options
 from memoranda.remember.duplicates import Fingerprint, fingerprint, says_the_same
-from memoranda.remember.pipeline import common
-from memoranda.types import JSON, Clock, FloatArray, Memory, Scope
+from memoranda.results import PolicyName, UpkeepDecision
+from memoranda.types import JSON, Clock, FloatArray, Memory, Scope, Usage
 
 if TYPE_CHECKING:
     from memoranda.memories.vectors import Vectors
@@ -49,7 +50,7 @@ class Tending:
 
     def __init__(self, tools: Tools) -> None:
         self.examined = 0
-        self.decisions: list[Decision] = []
+        self.decisions: list[UpkeepDecision] = []
         self.problems: list[str] = []
         self._tools = tools
         self._subjects: list[Subject] = []
@@ -81,12 +82,12 @@ class Tending:
             return
         if tools.dry_run:
             self.decisions += [
-                _to_be_read(turn[1].content or "") for turn in tools.learning.unread(scope, _MOST_UNREAD)
+                _to_be_read(turn[1].content or "") for turn in tools.learning.unextracted(scope, _MOST_UNREAD)
             ]
             return
-        call = common(scope, tools.clock(), tools.short_term_ttl)
+        call = check_options(scope, tools.clock(), tools.short_term_ttl)
         try:
-            while (ended := tools.learning.catch_up(scope, call, tools.llm)) is not None:
+            while (ended := tools.learning.retry_extraction(scope, call, tools.llm)) is not None:
                 self.decisions += [_read(end.memory) for end in ended if end.status == "stored" and end.memory]
         except ExtractionFailed as error:
             self.problems.append(f"extract: {error}")
@@ -107,7 +108,7 @@ class Tending:
             reason = f"{kind} of {work.about}, from {len(made.sources)} memories"
             quoted = tuple(memory for memory in work.sources if memory.id in set(made.sources))
             put_away = made.sources if name == "consolidate" and self._tools.settings.archive_sources else ()
-            decision = Decision(name, "derived", None, made.draft.content, reason)
+            decision = UpkeepDecision(name, "derived", None, made.new.content, reason)
             yield Plan(decision, quoted, made, kind, work.replaces, put_away)
 
     def _works(self, name: PolicyName, scope: Scope) -> list[Work]:
@@ -135,7 +136,7 @@ class Tending:
         tools.keeper.renew()
         made = derivation.derive(work, _RECIPES[name], tools.clock, tools.llm, extra)
         # Before the transaction opens: a model never runs inside one.
-        return replace(made, draft=tools.vectors.attach([made.draft])[0])
+        return replace(made, new=tools.vectors.attach([made.new])[0])
 
     def _settle(self, plans: list[Plan]) -> None:
         tools = self._tools
@@ -144,15 +145,17 @@ class Tending:
         self._subjects = left_after(self._subjects, done)
 
 
-def _to_be_read(content: str) -> Decision:
-    return Decision("extract", "derived", None, content, "a model failed to read it, and is to read it again")
+def _to_be_read(content: str) -> UpkeepDecision:
+    return UpkeepDecision("extract", "derived", None, content, "a model failed to read it, and is to read it again")
 
 
-def _read(memory: Memory) -> Decision:
-    return Decision("extract", "derived", memory.id, memory.content, f"read by a model from {memory.message_id}")
+def _read(memory: Memory) -> UpkeepDecision:
+    return UpkeepDecision("extract", "derived", memory.id, memory.content, f"read by a model from {memory.message_id}")
 
 
-def _decided(name: PolicyName, subjects: Sequence[Subject], now: datetime, settings: UpkeepSettings) -> list[Decision]:
+def _decided(
+    name: PolicyName, subjects: Sequence[Subject], now: datetime, settings: UpkeepSettings
+) -> list[UpkeepDecision]:
     if name == "expire":
         return policies.expired(subjects, now)
     if name == "merge":

@@ -11,7 +11,7 @@ from memoranda.validation import make_scope
 
 if TYPE_CHECKING:
     from memoranda.manager.components import Components
-    from memoranda.remember.pipeline import Common
+    from memoranda.memories.new_memory import WriteOptions
 
 
 class Verbs:
@@ -31,10 +31,10 @@ class Verbs:
         *,
         importance: float | None,
         at: datetime | str | None,
-    ) -> Common:
-        from memoranda.remember.pipeline import common
+    ) -> WriteOptions:
+        from memoranda.memories.new_memory import check_options
 
-        return common(
+        return check_options(
             make_scope(self._tenant, agent, user, session),
             self._components.clock(),
             self._components.short_term_ttl,

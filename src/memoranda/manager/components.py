@@ -63,42 +63,36 @@ class StoreComponents:
     ) -> None:
         from memoranda.executions.log import ExecutionLog
         from memoranda.index.partitions import Partitions
+        from memoranda.maintenance.forget import is_erasure_pending, last_erasure
         from memoranda.memories.memories import Memories
         from memoranda.memories.vectors import Vectors
         from memoranda.recall.accesses import Accesses
         from memoranda.recall.pipeline import RecallPipeline
-        from memoranda.remember.pipeline import Extractor, RememberPipeline
+        from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.sessions.log import SessionLog
-        from memoranda.storage.sqlite.store import SQLiteStore
+        from memoranda.storage import open_store
 
-        self.store = SQLiteStore.open(database_url(config), durability=config.durability, clock=clock)
+        self.store = open_store(database_url(config), durability=config.durability, clock=clock)
         self.vectors = Vectors(self.store, embedder)
         self.partitions = Partitions(
             self.store,
             store_id=self.store.id,
             path=index_path(config, self.store.path),
             engine=index,
-            last_erasure=self.store.last_erasure,
+            last_erasure=lambda: last_erasure(self.store),
         )
-        if self.store.erasure_pending():  # an earlier run ended before it had compacted the file
+        if is_erasure_pending(self.store):  # an earlier run ended before it had compacted the file
             self.compact()
         self.executions = ExecutionLog(self.store, config.audit_key)
         self.sessions = SessionLog(self.store)
-        self.memories = Memories(self.store, self.vectors, clock)
-        extractor = Extractor(self.store, self.vectors, self.partitions, gate=config.extraction)
-        self.remember = RememberPipeline(self.store, self.vectors, extractor, llm)
+        self.memories = Memories(self.store, self.vectors, ExtractionRules(), clock)
+        self.remember = RememberPipeline(self.store, self.vectors, self.partitions, llm, use_gate=config.extraction)
         self.accesses = Accesses(self.store, clock)
         self.recall = RecallPipeline(self.store, self.vectors, self.partitions, clock, self.accesses)
 
     def reembed(self, progress: Progress | None) -> int:
         """Embed every memory with this manager's model; return how many were embedded."""
-        from memoranda.memories.vectors import reembed
-
-        if self.vectors.embedder is None:
-            return 0
-        made = reembed(self.store, self.vectors.embedder, progress)
-        self.vectors.forget_generation()
-        return made
+        return self.vectors.reembed(progress)
 
     def compact(self) -> bool:
         """Remove erased bytes from the index file and the database file; False while a reader still holds them."""

@@ -14,14 +14,20 @@ from memoranda.validation import check_id, check_ids, make_filter, make_scope
 
 if TYPE_CHECKING:
     from memoranda.llm.base import LLM
-    from memoranda.maintenance.base import PolicyName, UpkeepSettings
-    from memoranda.maintenance.forget import ForgetReceipt
-    from memoranda.maintenance.health import CheckReport, Health, RepairReport, Stats
-    from memoranda.maintenance.history import History
-    from memoranda.maintenance.upkeep import UpkeepReport
-    from memoranda.storage.sqlite.backup import Backup
-    from memoranda.transfer.export import ExportReport
-    from memoranda.transfer.importing import ImportReport
+    from memoranda.maintenance.base import UpkeepSettings
+    from memoranda.results import (
+        Backup,
+        CheckReport,
+        ExportReport,
+        ForgetReceipt,
+        Health,
+        History,
+        ImportReport,
+        PolicyName,
+        RepairReport,
+        Stats,
+        UpkeepReport,
+    )
 
 
 class UpkeepVerbs(Verbs):

@@ -25,7 +25,7 @@ from memoranda.validation import (
 )
 
 if TYPE_CHECKING:
-    from memoranda.memories.memories import CleanupReport
+    from memoranda.results import CleanupReport
 
 
 class MemoryVerbs(RecallVerbs):

@@ -13,8 +13,8 @@ from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progr
 from memoranda.validation import check_id, check_limit, check_moment, check_whole, make_filter, make_scope
 
 if TYPE_CHECKING:
-    from memoranda.fence import Context
     from memoranda.remember.pipeline import Content
+    from memoranda.results import Context
 
 
 class RecallVerbs(Verbs):

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memoranda.conversation.memory import ConversationMemory
-    from memoranda.executions.executions import ExecutionPage, ExecutionStats
-    from memoranda.knowledge.knowledge import Knowledge, KnowledgeReport, KnowledgeSource
-    from memoranda.memories.changes import VerificationReport
-    from memoranda.sessions.workflow_state import SessionMessage, SessionSummary
-    from memoranda.transfer.files import FileReport
+    from memoranda.results import (
+        ExecutionPage,
+        ExecutionStats,
+        FileReport,
+        Knowledge,
+        KnowledgeReport,
+        KnowledgeSource,
+        SessionMessage,
+        SessionSummary,
+        VerificationReport,
+    )
 
 
 class ValueVerbs(RecallVerbs):

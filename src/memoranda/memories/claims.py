@@ -1,7 +1,8 @@
-"""Where to look when something is said of somebody. The claims themselves stand in the notes of their memories.
+"""Claims: what a memory says about somebody. The claims themselves are kept in the notes of their memory.
 
-A claim in the notes that has `ended_by` was ended by the memory of that number: its `valid_to` is that memory's doing.
-Without it, `valid_to` is what the words themselves say, or what somebody set, and is never changed.
+A claim in the notes with `ended_by` was ended by the memory of that id, which also set its `valid_to`. Without it,
+`valid_to` is what the words themselves say, or what somebody set, and is never changed. The table `claims` finds
+claims by their slot: owner, subject and attribute.
 """
 
 from __future__ import annotations
@@ -10,144 +11,206 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from datetime import datetime
+from typing import Any, Final, TypeAlias, cast
 
-from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy import delete, select, text, update
 
-from memoranda.memories.rows import MEMORY_COLUMNS, SELECT_MEMORY, all_named, memory_from_row, name, names_in, to_json
+from memoranda.sentences import Span
+from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
+from memoranda.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, name, to_json
 from memoranda.storage.schema import claims, memories
-from memoranda.storage.sqlite.connections import chunked, fetch_on, insert_rows
 from memoranda.types import JSON, Memory, Scope
 
 CLAIMS: Final = "claims"
 ENDED_BY: Final = "ended_by"
-_NOBODY: Final = frozenset(("user", "assistant", "tool", "system"))
+_UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
-_OPEN: Final = text("json_extract(memories.notes, '$.claims[' || claims.place || '].valid_to') IS NULL")
-
+_OPEN: Final = text("json_extract(memories.notes, '$.claims[' || claims.position || '].valid_to') IS NULL")
 
 Ends: TypeAlias = dict[int, tuple[int, str]]
-"""Claims of one memory, by their number: the memory that ended each, and when."""
+"""Claims of one memory by position: the memory that ended each, and when."""
 
 
 @dataclass(frozen=True, slots=True)
-class MadeClaim:
-    """A claim's number among those of the memory that makes it, and what it answers."""
+class Claim:
+    """What a sentence says about somebody: subject, attribute, value, and when it holds."""
+
+    subject: str
+    """A speaker's name, or "Anna's sister"."""
+    attribute: str
+    value: str
+    span: Span
+    """The evidence: where in the message it is said."""
+    said_at: datetime
+    valid_from: datetime
+    valid_to: datetime | None = None
+    """When it stopped being true; None while it holds."""
+    holds: bool = True
+    """False for a denial: "I don't eat meat", "I no longer work at Acme"."""
+    single: bool = False
+    """Whether a subject has one value at a time, so that a newer value replaces an older one."""
+    trust: str = "user"
+
+    def to_json(self) -> dict[str, JSON]:
+        return {
+            "subject": self.subject,
+            "attribute": self.attribute,
+            "value": self.value,
+            "span": list(self.span),
+            "said_at": self.said_at.isoformat(),
+            "valid_from": self.valid_from.isoformat(),
+            "valid_to": self.valid_to.isoformat() if self.valid_to else None,
+            "holds": self.holds,
+            "single": self.single,
+            "trust": self.trust,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StoredClaim:
+    """A claim of a stored memory: the memory, its position among the memory's claims, and its slot."""
 
     memory: Memory
-    place: int
-    question: bytes
+    position: int
+    slot: bytes
+
+    def as_made(self) -> Claim:
+        """Return the claim as its memory made it, whatever others said later."""
+        return claim_from_json(as_made(claims_of(self.memory)[self.position]))
 
 
-def index_claims(connection: Connection, memory_id: int, owner: Scope, notes: Mapping[str, Any]) -> None:
-    """From now on the claims of this memory are found, and no other ones of it."""
-    connection.execute(delete(claims).where(_C.memory_id == memory_id))
-    rows = [(memory_id, place, question(owner, claim)) for place, claim in enumerate(notes.get(CLAIMS, ()))]
-    if rows:
-        insert_rows(connection, claims.name, ("memory_id", "place", "question"), rows)
+def claims_in(notes: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """Return the claims in the notes of a memory."""
+    found = notes.get(CLAIMS) or []
+    return tuple(claim_from_json(item) for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
 
 
-def held_on(connection: Connection, owner: Scope, about: Mapping[str, Any], *, but: int) -> list[MadeClaim]:
-    """The claims of this owner on the same question that have not ended, oldest first, but for those of one memory."""
-    mine = (_C.question == question(owner, about), _C.memory_id != but, _OPEN)
-    rows = connection.execute(_SELECT_MADE.where(*mine).order_by(_M.id, _C.place))
-    return [_made(row) for row in rows]
-
-
-def claims_on(connection: Connection, questions: Collection[bytes]) -> list[MadeClaim]:
-    """All claims on these questions, ended or not, in the order in which they were written."""
-    found: list[MadeClaim] = []
-    for part in chunked(sorted(questions)):
-        found += [_made(row) for row in connection.execute(_SELECT_MADE.where(_C.question.in_(part)))]
-    return sorted(found, key=lambda made: (made.memory.id, made.place))
-
-
-def questions_of(connection: Connection, scope: Scope, ids: Sequence[int]) -> set[bytes]:
-    """What these memories of a scope make claims on. Asked at every deletion, so as the driver takes it."""
-    given = names_in(scope)
-    statement = (
-        "SELECT question FROM claims JOIN memories ON memories.id = memory_id "
-        f"WHERE memory_id IN (SELECT value FROM json_each(?)) AND {all_named(tuple(given))}"
+def claim_from_json(item: Mapping[str, Any]) -> Claim:
+    start, end = cast("list[int]", item["span"])
+    ended = item["valid_to"]
+    return Claim(
+        subject=str(item["subject"]),
+        attribute=str(item["attribute"]),
+        value=str(item["value"]),
+        span=(start, end),
+        said_at=datetime.fromisoformat(str(item["said_at"])),
+        valid_from=datetime.fromisoformat(str(item["valid_from"])),
+        valid_to=datetime.fromisoformat(str(ended)) if ended else None,
+        holds=bool(item["holds"]),
+        single=bool(item["single"]),
+        trust=str(item["trust"]),
     )
-    rows = fetch_on(connection)(statement, [to_json(list(ids)), *given.values()])
-    return {bytes(row[0]) for row in rows}
-
-
-def write_notes(connection: Connection, memory_id: int, notes: Mapping[str, JSON]) -> None:
-    connection.execute(update(memories).where(_M.id == memory_id).values(notes=to_json(dict(notes))))
 
 
 def claims_of(memory: Memory) -> Sequence[Mapping[str, Any]]:
+    """Return the claims of a memory as its notes hold them."""
     found: Sequence[Mapping[str, Any]] = memory.notes.get(CLAIMS, ())
     return found
 
 
+def as_made(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claim as its memory made it, without an end that another memory gave it."""
+    made = dict(claim)
+    return made | {"valid_to": None} if made.pop(ENDED_BY, None) is not None else made
+
+
 def enders_of(memory: Memory) -> set[int]:
-    """The memories that ended something this one says."""
+    """Return the ids of the memories that ended a claim of this one."""
     return {claim[ENDED_BY] for claim in claims_of(memory) if ENDED_BY in claim}
 
 
-def as_said(claim: Mapping[str, Any]) -> dict[str, Any]:
-    """The claim as its memory made it, whatever others said later."""
-    said = dict(claim)
-    return said | {"valid_to": None} if said.pop(ENDED_BY, None) is not None else said
-
-
 def ends_in(notes: Mapping[str, Any]) -> Ends:
-    """Which claims in the notes of a memory others ended."""
+    """Return which claims in the notes were ended by other memories."""
     return {
-        place: (claim[ENDED_BY], claim["valid_to"])
-        for place, claim in enumerate(notes.get(CLAIMS, ()))
+        position: (claim[ENDED_BY], claim["valid_to"])
+        for position, claim in enumerate(notes.get(CLAIMS, ()))
         if claim.get(ENDED_BY) is not None
     }
 
 
 def without_enders(notes: Mapping[str, Any]) -> dict[str, JSON]:
-    """The notes with each end as it is, but for the memory behind it."""
+    """Return the notes with each end in place, but without the id of the memory that set it."""
     kept: list[JSON] = [
         {key: value for key, value in claim.items() if key != ENDED_BY} for claim in notes.get(CLAIMS, ())
     ]
     return {**notes, CLAIMS: kept} if kept else dict(notes)
 
 
-def name_enders(connection: Connection, named: Mapping[int, Ends]) -> None:
-    """Which memories ended the claims of these, where they have ended as said and nobody else is named."""
-    for memory_id, ends in named.items():
-        row = connection.execute(SELECT_MEMORY.where(_M.id == memory_id)).first()
-        memory = None if row is None else memory_from_row(row)
-        if memory is None:
-            continue
-        known = [dict(claim) for claim in claims_of(memory)]
-        for place, (by, valid_to) in ends.items():
-            if place < len(known) and known[place]["valid_to"] == valid_to:
-                known[place].setdefault(ENDED_BY, by)
-        write_notes(connection, memory_id, {**memory.notes, CLAIMS: [*known]})
-
-
 def owner_of(memory: Memory) -> Scope:
     return Scope(memory.tenant, memory.agent, memory.user, memory.session)
 
 
-def question(owner: Scope, claim: Mapping[str, Any]) -> bytes:
-    """Sixteen bytes for whose memory it is, whom a claim is about and what it says of them.
+def slot_of(owner: Scope, claim: Mapping[str, Any]) -> bytes:
+    """Return sixteen bytes for the owner, subject and attribute of a claim.
 
-    Somebody without a name is somebody else in every session.
+    A speaker without a name is a different person in every session.
     """
-    subject = folded(claim["subject"])
-    nameless = subject.partition("'")[0] in _NOBODY and owner.user is None
-    where = name(owner.session) if nameless else ""
-    parts = [owner.tenant, name(owner.agent), name(owner.user), where, subject, claim["attribute"]]
+    subject = fold(claim["subject"])
+    unnamed = subject.partition("'")[0] in _UNNAMED and owner.user is None
+    session = name(owner.session) if unnamed else ""
+    parts = [owner.tenant, name(owner.agent), name(owner.user), session, subject, claim["attribute"]]
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 
-def folded(words: str) -> str:
-    """A name as it is compared: without case and kind of apostrophe."""
+def fold(words: str) -> str:
+    """Return words as they are compared: without case, and with one kind of apostrophe."""
     return " ".join(words.casefold().replace("’", "'").split())
 
 
-_SELECT_MADE: Final = select(*MEMORY_COLUMNS, _C.place, _C.question).join(claims, _C.memory_id == _M.id)
+_SELECT_STORED: Final = select(*MEMORY_COLUMNS, _C.position, _C.slot).join(claims, _C.memory_id == _M.id)
 
 
-def _made(row: Sequence[Any]) -> MadeClaim:
-    return MadeClaim(memory_from_row(row), row[-2], row[-1])
+def index_claims(tx: Transaction, memory_id: int, owner: Scope, notes: Mapping[str, Any]) -> None:
+    """Replace the rows of `claims` for this memory by those of its notes."""
+    tx.execute(delete(claims).where(_C.memory_id == memory_id))
+    rows = [(memory_id, position, slot_of(owner, claim)) for position, claim in enumerate(notes.get(CLAIMS, ()))]
+    if rows:
+        tx.insert_rows(claims, ("memory_id", "position", "slot"), rows)
+
+
+def open_claims(tx: ReadTransaction, owner: Scope, about: Mapping[str, Any], *, except_of: int) -> list[StoredClaim]:
+    """Return the owner's claims in the same slot that have not ended, oldest first, except those of one memory."""
+    conditions = (_C.slot == slot_of(owner, about), _C.memory_id != except_of, _OPEN)
+    rows = tx.execute(_SELECT_STORED.where(*conditions).order_by(_M.id, _C.position))
+    return [_stored_claim(row) for row in rows]
+
+
+def claims_in_slots(tx: ReadTransaction, slots: Collection[bytes]) -> list[StoredClaim]:
+    """Return all claims in these slots, ended or not, in the order in which they were written."""
+    found: list[StoredClaim] = []
+    for part in chunked(sorted(slots)):
+        found += [_stored_claim(row) for row in tx.execute(_SELECT_STORED.where(_C.slot.in_(part)))]
+    return sorted(found, key=lambda stored: (stored.memory.id, stored.position))
+
+
+def slots_of(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> set[bytes]:
+    """Return the slots that these memories of a scope make claims in."""
+    found: set[bytes] = set()
+    for part in chunked(ids):
+        query = select(_C.slot).join(memories, _M.id == _C.memory_id).where(_C.memory_id.in_(part), *in_scope(scope))
+        found.update(bytes(slot) for slot in tx.scalars(query))
+    return found
+
+
+def write_notes(tx: Transaction, memory_id: int, notes: Mapping[str, JSON]) -> None:
+    tx.execute(update(memories).where(_M.id == memory_id).values(notes=to_json(dict(notes))))
+
+
+def name_enders(tx: Transaction, named: Mapping[int, Ends]) -> None:
+    """Record which memories ended the claims of these, where a claim ended as given and no other ender is named."""
+    for memory_id, ends in named.items():
+        row = tx.execute(SELECT_MEMORY.where(_M.id == memory_id)).first()
+        if row is None:
+            continue
+        memory = memory_from_row(row)
+        known = [dict(claim) for claim in claims_of(memory)]
+        for position, (by, valid_to) in ends.items():
+            if position < len(known) and known[position]["valid_to"] == valid_to:
+                known[position].setdefault(ENDED_BY, by)
+        write_notes(tx, memory_id, {**memory.notes, CLAIMS: [*known]})
+
+
+def _stored_claim(row: Row) -> StoredClaim:
+    return StoredClaim(memory_from_row(row), row[-2], row[-1])

@@ -1,56 +1,35 @@
-"""Long-term memories, the writing side: what is given becomes rows, in one commit."""
+"""Single memories: added, read, changed, linked and removed, without the remember pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from memoranda.errors import InvalidInput
-from memoranda.memories.changes import Add, Draft, Edit, Link, Remove, no_memory, walk
-from memoranda.memories.claim_resolution import apply_and_revise
+from memoranda.memories.changes import Change, Edit, Link, NewMemory, Remove, no_memory
+from memoranda.memories.new_memory import WriteOptions, from_text
+from memoranda.memories.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.memories.vectors import Vectors
-from memoranda.memories.write import until_no_conflict
-from memoranda.remember.pipeline import Common, importance_of, notes_on, text_draft
+from memoranda.memories.write import MemoryWrite, retry_on_conflict
+from memoranda.results import CleanedMemory, CleanupReport
+from memoranda.storage.base import Store
 from memoranda.text import clean_text, content_hash, lexical_keys
-from memoranda.types import (
-    JSON,
-    Association,
-    Clock,
-    Filter,
-    Memory,
-    MemoryType,
-    Outcome,
-    Progress,
-    Record,
-    Related,
-    Scope,
-)
+from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
 from memoranda.validation import check_whole
 
-if TYPE_CHECKING:
-    from memoranda.storage.sqlite.store import SQLiteStore
 
+class ContentRules(Protocol):
+    """What the rules of extraction say about a text that is no message."""
 
-@dataclass(frozen=True, slots=True)
-class Cleaned(Record):
-    """One memory that a clean-up takes, and why."""
+    def importance(self, text: str, said_at: datetime) -> float:
+        """Return how important a text is, 0…1."""
+        ...
 
-    id: int
-    content: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class CleanupReport(Record):
-    """What a clean-up did, or would do."""
-
-    examined: int
-    removed: int
-    """How many went; with `dry_run`, how many would."""
-    memories: tuple[Cleaned, ...]
-    dry_run: bool
+    def notes(self, text: str, memory: Memory) -> dict[str, JSON]:
+        """Return what is extracted from the new words of a memory."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,83 +44,114 @@ class Patch:
 
 
 class Memories:
-    """Adds, changes, links and removes memories."""
+    """Adds, changes, links and removes memories of any scope."""
 
-    def __init__(self, store: SQLiteStore, vectors: Vectors, clock: Clock) -> None:
+    def __init__(self, store: Store, vectors: Vectors, rules: ContentRules, clock: Clock) -> None:
         self._store = store
         self._vectors = vectors
+        self._rules = rules
         self._clock = clock
 
-    def add(self, contents: Sequence[str], call: Common, progress: Progress | None = None) -> list[Memory]:
-        """Each text as a memory of its own, whatever is there already."""
-        drafts = [text_draft(content, call, importance=importance_of(content, call)) for content in contents]
-        return [_stored(outcome) for outcome in self._write(drafts, progress)]
+    def add(self, contents: Sequence[str], options: WriteOptions, progress: Progress | None = None) -> list[Memory]:
+        """Store each text as a memory of its own, whatever is there already."""
+        said_at = options.at or options.now
+        new = []
+        for content in contents:
+            rated = options.importance is not None
+            importance = None if rated else self._rules.importance(clean_text(content), said_at)
+            new.append(from_text(content, options, importance=importance))
+        return [_stored(outcome) for outcome in self._write(new, progress)]
 
-    def save(self, call: Common, key: str, value: JSON, text: str) -> Memory:
-        """A value under a key of its agent; saving again replaces it."""
-        return _stored(self._write([text_draft(text, call, key=key, value=value)])[0])
+    def save(self, options: WriteOptions, key: str, value: JSON, text: str) -> Memory:
+        """Store a value under a key of its agent; saving again replaces it."""
+        return _stored(self._write([from_text(text, options, key=key, value=value)])[0])
 
     def get(self, scope: Scope, memory_id: int) -> Memory:
         memory = self._store.get(scope, [memory_id])[0]
-        if memory is None or _expired(memory, self._clock()):
+        if memory is None or _has_expired(memory, self._clock()):
             raise no_memory(scope, memory_id)
         return memory
 
     def page(self, scope: Scope, where: Filter, limit: int, after: int) -> list[Memory]:
-        """Those greater than `after`, in the order of their ids; fewer than `limit` are the last."""
+        """Return memories with an id above `after`, in the order of their ids; fewer than `limit` are the last."""
         found: list[Memory] = []
-        while len(found) < limit and (page := self._store.find(scope, where, limit=limit, after=after)):
-            found += [memory for memory in page if not _expired(memory, self._clock())]
+        while len(found) < limit:
+            page = self._store.read(lambda tx: find_memories(tx, scope, where, limit, after))  # noqa: B023 - called at once
+            if not page:
+                break
+            found += [memory for memory in page if not _has_expired(memory, self._clock())]
             after = page[-1].id
         return found[:limit]
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
-        return self._store.by_key(scope, key)
+        return self._store.read(lambda tx: memory_by_key(tx, scope, key))
 
     def update(self, scope: Scope, memory_id: int, patch: Patch) -> Memory:
-        """Reads, patches and writes; tries again when somebody else was faster."""
+        """Read, patch and write a memory; again when another writer was faster."""
         if patch == Patch():
             raise InvalidInput("nothing to update: give content, type, source, metadata or importance")
 
         def write() -> Memory:
             known = self.get(scope, memory_id)
-            draft = self._vectors.attach([_patched(known, patch)])[0]
-            return _stored(self._change(Edit(memory_id, known.version, draft)))
+            new = self._vectors.attach([self._apply(patch, known)])[0]
+            return _stored(self._apply_change(Edit(memory_id, known.version, new)))
 
-        return until_no_conflict(write)
+        return retry_on_conflict(write)
 
     def delete(self, scope: Scope, ids: Sequence[int]) -> int:
-        """Removes all of them, or none when one is not there."""
+        """Remove all of them, or none when one is not there; return how many were removed."""
         if ids:
-            self._change(Remove(scope, tuple(ids), all_or_none=True))
+            self._apply_change(Remove(scope, tuple(ids), all_or_none=True))
         return len(set(ids))
 
     def associate(self, scope: Scope, association: Association) -> Association:
         if association.memory_id == association.related_memory_id:
             raise InvalidInput(f"memory {association.memory_id} cannot be associated with itself")
-        self._store.apply([Link(scope, association)])
+        self._apply_change(Link(scope, association))
         return association
 
     def related(self, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
         self.get(scope, memory_id)
-        return self._store.related(scope, memory_id, kind=kind, depth=check_whole(depth, "depth", most=10))
+        levels = check_whole(depth, "depth", most=10)
+        return self._store.read(lambda tx: related_memories(tx, scope, memory_id, kind, levels))
 
     def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
-        """Memories older than `max_age` whose importance lies below the minimum."""
-        now, examined, doomed = self._clock(), 0, list[Cleaned]()
+        """Remove memories older than `max_age` with an importance below the minimum."""
+        now, examined, old = self._clock(), 0, list[CleanedMemory]()
         for memory in walk(self._store, scope, Filter(max_importance=min_importance)):
             examined += 1
-            if _is_old(memory, now - max_age, min_importance):
-                doomed.append(_cleaned(memory, now))
-        if doomed and not dry_run:
-            self._change(Remove(scope, tuple(each.id for each in doomed)))
-        return CleanupReport(examined, len(doomed), tuple(doomed), dry_run)
+            if memory.recorded_at < now - max_age and memory.importance < min_importance:
+                reason = f"{(now - memory.recorded_at).days} days old, importance {memory.importance:g}"
+                old.append(CleanedMemory(memory.id, memory.content, reason))
+        if old and not dry_run:
+            self._apply_change(Remove(scope, tuple(each.id for each in old)))
+        return CleanupReport(examined, len(old), tuple(old), dry_run)
 
-    def _change(self, change: Edit | Remove) -> Outcome:
-        return self._store.write(lambda connection, at: apply_and_revise(connection, [change], at))[0]
+    def _apply(self, patch: Patch, known: Memory) -> NewMemory:
+        content = known.content if patch.content is None else clean_text(patch.content)
+        return NewMemory(
+            content=content,
+            type=patch.type or known.type,
+            scope=Scope(known.tenant, known.agent, known.user, known.session),
+            importance=known.importance if patch.importance is None else patch.importance,
+            recorded_at=known.recorded_at,
+            valid_from=known.valid_from,
+            content_hash=content_hash(content),
+            terms=lexical_keys(content),
+            source=patch.source or known.source,
+            trust=known.trust,
+            metadata=known.metadata if patch.metadata is None else patch.metadata,
+            key=known.key,
+            value=known.value,
+            expires_at=known.expires_at,
+            notes=known.notes if content == known.content else self._rules.notes(content, known),
+        )
 
-    def _write(self, drafts: Sequence[Draft], progress: Progress | None = None) -> list[Outcome]:
-        return self._store.apply([Add(draft) for draft in self._vectors.attach(drafts, progress)])
+    def _apply_change(self, change: Change) -> Outcome:
+        return self._store.write(MemoryWrite([change]))[0]
+
+    def _write(self, new: Sequence[NewMemory], progress: Progress | None = None) -> list[Outcome]:
+        return self._store.write(MemoryWrite(self._vectors.attach(new, progress))) if new else []
 
 
 def _stored(outcome: Outcome) -> Memory:
@@ -149,36 +159,5 @@ def _stored(outcome: Outcome) -> Memory:
     return outcome.memory
 
 
-def _expired(memory: Memory, now: datetime) -> bool:
+def _has_expired(memory: Memory, now: datetime) -> bool:
     return memory.expires_at is not None and memory.expires_at <= now
-
-
-def _patched(known: Memory, patch: Patch) -> Draft:
-    content = known.content if patch.content is None else clean_text(patch.content)
-    metadata = known.metadata if patch.metadata is None else patch.metadata
-    return Draft(
-        content=content,
-        type=patch.type or known.type,
-        scope=Scope(known.tenant, known.agent, known.user, known.session),
-        importance=known.importance if patch.importance is None else patch.importance,
-        recorded_at=known.recorded_at,
-        valid_from=known.valid_from,
-        content_hash=content_hash(content),
-        terms=lexical_keys(content),
-        source=patch.source or known.source,
-        trust=known.trust,
-        metadata=metadata,
-        key=known.key,
-        value=known.value,
-        expires_at=known.expires_at,
-        notes=known.notes if content == known.content else notes_on(content, known),
-    )
-
-
-def _is_old(memory: Memory, before: datetime, min_importance: float) -> bool:
-    return memory.recorded_at < before and memory.importance < min_importance
-
-
-def _cleaned(memory: Memory, now: datetime) -> Cleaned:
-    age = (now - memory.recorded_at).days
-    return Cleaned(memory.id, memory.content, f"{age} days old, importance {memory.importance:g}")

@@ -1,4 +1,4 @@
-"""The ledger of what was said: one row a message, its words never changed, whether or not memories come of it."""
+"""The log of what was said: one row a message, its words never changed, whether or not it becomes a memory."""
 
 from __future__ import annotations
 
@@ -7,113 +7,107 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, delete, select
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import delete, select
 
-from memoranda.memories.changes import Say, StoredMessage
-from memoranda.memories.rows import from_micros, names_of, scope_of, to_json, to_micros, within
+from memoranda.memories.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
+from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
+from memoranda.storage.rows import from_micros, names_of, scope_of, to_json, to_micros, within
 from memoranda.storage.schema import messages, unread
-from memoranda.storage.sqlite.connections import chunked, free_id, insert_rows
 from memoranda.types import Outcome, Scope
 
-Turn: TypeAlias = tuple[Scope, StoredMessage]
-Place: TypeAlias = tuple[str, str, str, str, str]
+_Key: TypeAlias = tuple[str, str, str, str, str]
 """Tenant, agent, user, session and message id."""
-
 _M = messages.c
-_TURNS = select(_M.seq, _M.content, _M.tenant, _M.agent, _M.user, _M.session, _M.message_id).where(_M.place.is_(None))
-
-
-class Ledger:
-    """The part of the ledger that one commit touches."""
-
-    def __init__(self, connection: Connection, turns: Iterable[Turn]) -> None:
-        self._connection = connection
-        self._numbers: dict[Place, int] = {}
-        self._words: dict[Place, str | None] = {}
-        self._fresh: list[tuple[Any, ...]] = []
-        self._next = 0
-        self._read({_place(*turn) for turn in turns})
-
-    def said_otherwise(self, turn: Turn) -> bool:
-        """Whether other words are known under this message's id."""
-        place = _place(*turn)
-        return place in self._words and self._words[place] != turn[1].content
-
-    def number(self, turn: Turn, recorded_at: datetime) -> int:
-        """The number of a turn, which is written by `write` when it is new."""
-        place = _place(*turn)
-        if place not in self._numbers:
-            self._next = self._next or free_id(self._connection, messages.name)
-            self._numbers[place], self._words[place] = self._next + len(self._fresh), turn[1].content
-            self._fresh.append(_values(self._numbers[place], *turn, recorded_at))
-        return self._numbers[place]
-
-    def numbers_of(self, turns: Sequence[Turn]) -> list[int]:
-        """The numbers of those turns that are there, each once."""
-        places = dict.fromkeys(_place(*turn) for turn in turns)
-        return [self._numbers[place] for place in places if place in self._numbers]
-
-    def write(self) -> None:
-        """Call it once, before the memories that name the turns."""
-        if self._fresh:
-            insert_rows(self._connection, messages.name, _COLUMNS, self._fresh)
-
-    def _read(self, places: set[Place]) -> None:
-        for part in chunked(list({place[4] for place in places})):
-            for row in self._connection.execute(_TURNS.where(_M.message_id.in_(part))):
-                self._numbers[tuple(row[2:])], self._words[tuple(row[2:])] = row[0], row[1]
-
-
-def say_all(connection: Connection, changes: Sequence[Say]) -> list[Outcome]:
-    """Turns without memories; those that are there stay as they are."""
-    ledger = Ledger(connection, [(change.scope, change.message) for change in changes])
-    for change in changes:
-        ledger.number((change.scope, change.message), change.recorded_at)
-    ledger.write()
-    return [Outcome("stored", None, "said, and not remembered", change.message.message_id) for change in changes]
-
-
-def set_unread(connection: Connection, turns: Sequence[Turn], reason: str, at: int) -> None:
-    """A model has still to read these turns, which the ledger has."""
-    ledger = Ledger(connection, turns)
-    rows = [{"message_seq": seq, "reason": reason, "failed_at": at} for seq in ledger.numbers_of(turns)]
-    if rows:
-        statement = upsert(unread)
-        connection.execute(statement.on_conflict_do_update(set_={"reason": reason, "failed_at": at}), rows)
-
-
-def set_read(connection: Connection, turns: Sequence[Turn]) -> None:
-    numbers = Ledger(connection, turns).numbers_of(turns)
-    connection.execute(delete(unread).where(unread.c.message_seq.in_(numbers)))
-
-
-def unread_turns(connection: Connection, scope: Scope, limit: int) -> list[Turn]:
-    """The oldest turns of a scope that a model has still to read."""
-    columns = (_M.tenant, _M.agent, _M.user, _M.session, _M.payload)
-    wanted = select(*columns, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker).join(unread)
-    mine = wanted.where(*within(messages, scope)).order_by(_M.seq).limit(limit)
-    return [_turn(row) for row in connection.execute(mine)]
-
-
-def _turn(row: Sequence[Any]) -> Turn:
-    tenant, agent, user, session, payload, message_id, role, content, said_at, speaker = row
-    message = StoredMessage(message_id, role, content, from_micros(said_at), speaker, json.loads(payload))
-    return scope_of(tenant, agent, user, session), message
-
-
-def _place(scope: Scope, message: StoredMessage) -> Place:
-    return (*names_of(scope), message.message_id)
-
-
+_KNOWN = select(_M.seq, _M.content, _M.tenant, _M.agent, _M.user, _M.session, _M.message_id).where(
+    _M.position.is_(None)
+)
 _COLUMNS = (
     "seq", "message_id", "tenant", "agent", "user", "session", "role", "speaker", "content", "payload", "said_at",
     "recorded_at",
 )  # fmt: skip
 
 
-def _values(seq: int, scope: Scope, message: StoredMessage, recorded_at: datetime) -> tuple[Any, ...]:
-    """The values of `_COLUMNS`."""
+class MessageLog:
+    """The part of the log that one transaction touches."""
+
+    def __init__(self, tx: Transaction, turns: Iterable[StoredTurn]) -> None:
+        self._tx = tx
+        self._numbers: dict[_Key, int] = {}
+        self._contents: dict[_Key, str | None] = {}
+        self._new_rows: list[tuple[Any, ...]] = []
+        self._next = 0
+        message_ids = {message.message_id for _, message in turns}
+        for part in chunked(list(message_ids)):
+            for seq, content, *key in tx.execute(_KNOWN.where(_M.message_id.in_(part))):
+                self._numbers[tuple(key)], self._contents[tuple(key)] = seq, content
+
+    def has_other_words(self, turn: StoredTurn) -> bool:
+        """Return whether the log has other words under this message's id."""
+        key = _key(turn)
+        return key in self._contents and self._contents[key] != turn[1].content
+
+    def add(self, turn: StoredTurn, recorded_at: datetime) -> int:
+        """Return the number of a message; `write` writes it when it is new."""
+        key = _key(turn)
+        if key not in self._numbers:
+            self._next = self._next or self._tx.next_id(messages)
+            self._numbers[key], self._contents[key] = self._next + len(self._new_rows), turn[1].content
+            self._new_rows.append(_row(self._numbers[key], turn, recorded_at))
+        return self._numbers[key]
+
+    def known_numbers(self, turns: Sequence[StoredTurn]) -> list[int]:
+        """Return the numbers of those messages that the log has, each once."""
+        keys = dict.fromkeys(map(_key, turns))
+        return [self._numbers[key] for key in keys if key in self._numbers]
+
+    def write(self) -> None:
+        """Write the new messages. Call it once, before the memories that refer to them."""
+        if self._new_rows:
+            self._tx.insert_rows(messages, _COLUMNS, self._new_rows)
+
+
+def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[Outcome]:
+    """Write messages without memories; those that are there stay as they are."""
+    turns = [(change.scope, change.message) for change in changes]
+    log = MessageLog(tx, turns)
+    for turn, change in zip(turns, changes, strict=True):
+        log.add(turn, change.recorded_at)
+    log.write()
+    return [Outcome("stored", None, "logged, not remembered", change.message.message_id) for change in changes]
+
+
+def mark_extracted(tx: Transaction, change: MarkExtracted) -> Outcome:
+    """Record that a model has read these messages, or why it could not."""
+    numbers = MessageLog(tx, change.turns).known_numbers(change.turns)
+    if change.failure is None:
+        tx.execute(delete(unread).where(unread.c.message_seq.in_(numbers)))
+    else:
+        rows = [{"message_seq": seq, "reason": change.failure, "failed_at": tx.at} for seq in numbers]
+        tx.upsert(unread, rows, key=("message_seq",), update=("reason", "failed_at"))
+    return Outcome("stored", None, f"{len(numbers)} messages marked")
+
+
+def read_unextracted(tx: ReadTransaction, scope: Scope, limit: int) -> list[StoredTurn]:
+    """Return the oldest messages of a scope that a model has still to read."""
+    columns = (_M.tenant, _M.agent, _M.user, _M.session, _M.payload)
+    query = select(*columns, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker).join(unread)
+    rows = tx.execute(query.where(*within(messages, scope)).order_by(_M.seq).limit(limit))
+    return [_stored_turn(row) for row in rows]
+
+
+def _stored_turn(row: Row) -> StoredTurn:
+    tenant, agent, user, session, payload, message_id, role, content, said_at, speaker = row
+    message = StoredMessage(message_id, role, content, from_micros(said_at), speaker, json.loads(payload))
+    return scope_of(tenant, agent, user, session), message
+
+
+def _key(turn: StoredTurn) -> _Key:
+    return (*names_of(turn[0]), turn[1].message_id)
+
+
+def _row(seq: int, turn: StoredTurn, recorded_at: datetime) -> tuple[Any, ...]:
+    """Return the values of `_COLUMNS`."""
+    scope, message = turn
     return (
         seq, message.message_id, *names_of(scope), message.role, message.speaker, message.content,
         to_json(message.payload), to_micros(message.said_at), to_micros(recorded_at),

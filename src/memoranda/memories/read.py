@@ -1,171 +1,122 @@
-"""Rows → values: what the store answers."""
+"""Read memories: by id, by filter, by key, by association."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, literal, or_, select
-from sqlalchemy.dialects import sqlite
+from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
 
-from memoranda.errors import Incompatible
-from memoranda.memories.changes import IndexRow, PartitionKey
-from memoranda.memories.lifecycle import only_repeats, require
-from memoranda.memories.rows import (
-    SELECT_MEMORY,
-    in_scope,
-    memory_from_row,
-    name,
-    owned_by,
-    select_by_ids,
-    to_json,
-    to_micros,
-)
-from memoranda.storage.schema import associations, memories
-from memoranda.storage.sqlite.connections import Fetch, chunked, driver_connection, fetch_on
-from memoranda.types import ANY, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
+from memoranda.memories.changes import no_memory
+from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
+from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by, to_micros
+from memoranda.storage.schema import associations, changes, memories
+from memoranda.types import EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
 
-if TYPE_CHECKING:
-    from sqlalchemy import Select
+_M = memories.c
+_PAGE: Final = 1000
 
 
-_MICROS = 1e6
-_NEVER = float("inf")
-HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
-
-
-def get_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
-    found = {row[0]: memory_from_row(row) for row in fetch(*select_by_ids(scope, ids))}
+def get_memories(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
+    """Return memories in the order asked; None where the scope has no such memory."""
+    found: dict[int, Memory] = {}
+    for part in chunked(ids):
+        rows = tx.execute(SELECT_MEMORY.where(_M.id.in_(part), *in_scope(scope)))
+        found.update((row[0], memory_from_row(row)) for row in rows)
     return [found.get(memory_id) for memory_id in ids]
 
 
-def find_memories(connection: Connection, scope: Scope, where: Filter, limit: int, after: int) -> list[Memory]:
-    wanted = SELECT_MEMORY.where(memories.c.id > after, *in_scope(scope), *passing(where))
-    return [memory_from_row(row) for row in connection.execute(wanted.order_by(memories.c.id).limit(limit))]
+def get_memory(tx: ReadTransaction, scope: Scope, memory_id: int) -> Memory | None:
+    return get_memories(tx, scope, [memory_id])[0]
 
 
-def matching_ids(connection: Connection, scope: Scope, where: Filter) -> IntArray:
-    wanted = select(memories.c.id).where(*in_scope(scope), *passing(where)).order_by(memories.c.id)
-    return _ids(connection, wanted)
+def require_memories(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> None:
+    """Raise `NotFound` unless the scope has all of these memories."""
+    found: set[int] = set()
+    for part in chunked(ids):
+        found.update(tx.scalars(select(_M.id).where(_M.id.in_(part), *in_scope(scope))))
+    if missing := sorted(set(ids) - found):
+        raise no_memory(scope, *missing)
 
 
-def memory_by_key(connection: Connection, scope: Scope, key: str) -> Memory | None:
-    row = connection.execute(SELECT_MEMORY.where(memories.c.key == key, *owned_by(scope))).first()
+def find_memories(tx: ReadTransaction, scope: Scope, where: Filter, limit: int, after: int = 0) -> list[Memory]:
+    """Return memories in the order of their ids, those greater than `after`."""
+    query = SELECT_MEMORY.where(_M.id > after, *in_scope(scope), *filter_conditions(where))
+    return [memory_from_row(row) for row in tx.execute(query.order_by(_M.id).limit(limit))]
+
+
+def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
+    """Yield every memory of a scope that passes, in the order of their ids, read a page at a time."""
+    after = 0
+    while page := store.read(lambda tx: find_memories(tx, scope, where, _PAGE, after)):  # noqa: B023 - called at once
+        after = page[-1].id
+        yield from page
+
+
+def matching_ids(tx: ReadTransaction, scope: Scope, where: Filter) -> IntArray:
+    """Return the ids of all memories that pass, ascending."""
+    import numpy as np
+
+    query = select(_M.id).where(*in_scope(scope), *filter_conditions(where)).order_by(_M.id)
+    return np.fromiter(tx.scalars(query), dtype=np.int64)
+
+
+def memory_by_key(tx: ReadTransaction, scope: Scope, key: str) -> Memory | None:
+    """Return the memory saved under a key by exactly this agent, user and session."""
+    row = tx.execute(SELECT_MEMORY.where(_M.key == key, *owned_by(scope))).first()
     return None if row is None else memory_from_row(row)
 
 
-def related_memories(
-    connection: Connection, scope: Scope, memory_id: int, kind: str | None, depth: int
-) -> list[Related]:
+def changed_memories(tx: ReadTransaction, scope: Scope, since: int) -> list[Memory]:
+    """Return the memories of a scope that were touched by a change after `since`."""
+    owner = (changes.c.tenant == scope.tenant, changes.c.user == (scope.user or ""))
+    query = select(changes.c.memory_id).where(changes.c.seq > since, *owner).distinct()
+    ids = sorted(tx.scalars(query))
+    return [memory for memory in get_memories(tx, scope, ids) if memory is not None] if ids else []
+
+
+def related_memories(tx: ReadTransaction, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
     """Breadth first: each memory once, at its smallest depth and by its strongest way there."""
-    require(connection, scope, [memory_id])
-    fetch = fetch_on(connection)
+    require_memories(tx, scope, [memory_id])
     ways: dict[int, tuple[float, str, int]] = {memory_id: (1.0, "", 0)}
     frontier = [memory_id]
     for level in range(1, depth + 1):
         reached: dict[int, tuple[float, str, int]] = {}
-        for link in _links(connection, frontier, kind):
+        for link in _links(tx, frontier, kind):
             for here, there in ((link.memory_id, link.related_memory_id), (link.related_memory_id, link.memory_id)):
                 if here in ways and ways[here][2] == level - 1 and there not in ways:
                     way = (ways[here][0] * link.strength, link.relationship_type, level)
                     reached[there] = max(reached.get(there, way), way)
         # A way must not lead through a memory that the scope cannot see.
-        visible = [memory.id for memory in get_memories(fetch, scope, sorted(reached)) if memory]
+        visible = [memory.id for memory in get_memories(tx, scope, sorted(reached)) if memory]
         ways |= {there: reached[there] for there in visible}
         frontier = visible
     del ways[memory_id]
-    found = [memory for memory in get_memories(fetch, scope, sorted(ways)) if memory]
+    found = [memory for memory in get_memories(tx, scope, sorted(ways)) if memory]
     related = [Related(memory, ways[memory.id][1], ways[memory.id][0], ways[memory.id][2]) for memory in found]
     return sorted(related, key=lambda each: (each.depth, -each.strength, each.memory.id))
 
 
-def _links(connection: Connection, ids: Sequence[int], kind: str | None) -> Iterator[Association]:
+def _links(tx: ReadTransaction, ids: Sequence[int], kind: str | None) -> Iterator[Association]:
     a = associations.c
     for part in chunked(ids):
         wanted = select(associations).where(or_(a.memory_id.in_(part), a.related_memory_id.in_(part)))
         if kind is not None:
             wanted = wanted.where(a.relationship_type == kind)
-        yield from (Association(*row) for row in connection.execute(wanted))
+        yield from (Association(*row) for row in tx.execute(wanted))
 
 
-def partition_keys(connection: Connection) -> list[PartitionKey]:
-    """Every tenant and user that has memories."""
-    whose = (memories.c.tenant, memories.c.user)
-    rows = connection.execute(select(*whose).distinct().order_by(*whose))
-    return [PartitionKey(tenant, user or None) for tenant, user in rows]
+def partition_keys(tx: ReadTransaction) -> list[PartitionKey]:
+    """Return every tenant and user that has memories."""
+    owner = (_M.tenant, _M.user)
+    return [PartitionKey(row[0], row[1] or None) for row in tx.execute(select(*owner).distinct().order_by(*owner))]
 
 
-def changed_ids(connection: Connection, key: PartitionKey, since: int) -> IntArray:
-    import numpy as np
-
-    statement, values = _within(_CHANGED, key)
-    rows = driver_connection(connection).execute(f"{statement} ORDER BY memory_id", {"since": since, **values})
-    return np.fromiter((row[0] for row in rows), dtype=np.int64)
-
-
-def index_rows(
-    connection: Connection, key: PartitionKey, ids: IntArray | None, generation: int | None
-) -> Iterator[IndexRow]:
-    statement, values = _within(_INDEXED + _taking_part(), key)
-    values["generation"] = generation
-    if ids is not None:
-        statement, values["ids"] = f"{statement} AND {_AMONG}", to_json(ids.tolist())
-    yield from map(_index_row, driver_connection(connection).execute(f"{statement} ORDER BY memories.id", values))
-
-
-_CHANGED = "SELECT DISTINCT memory_id FROM changes WHERE seq > :since AND tenant = :tenant"
-_INDEXED = """
-SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, terms, data FROM memories
-LEFT JOIN memory_text ON memory_text.rowid = memories.id
-LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = :generation
-WHERE memories.tenant = :tenant AND """
-_AMONG = "memories.id IN (SELECT value FROM json_each(:ids))"
-
-
-def _within(statement: str, key: PartitionKey) -> tuple[str, dict[str, Any]]:
-    """The statement with a partition's user inside, and the values that it takes."""
-    if key.user is ANY:
-        return statement, {"tenant": key.tenant}
-    return f'{statement} AND "user" = :user', {"tenant": key.tenant, "user": name(key.user)}
-
-
-@cache
-def _taking_part() -> str:
-    """What the index holds, put into words once: SQLAlchemy would take longer over it than SQLite over the rows."""
-    held = memories.c.archived_at.is_(None), memories.c.quarantined_at.is_(None), ~only_repeats()
-    wanted = select(memories.c.id).where(*held)
-    compiled = wanted.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
-    return str(compiled).partition("WHERE ")[2]
-
-
-def _index_row(row: Sequence[Any]) -> IndexRow:
-    key, agent, session, speaker, start, end, expiry, words, data = row
-    texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, words))
-    if not (texts and isinstance(start, int) and isinstance(data, bytes | None)):
-        raise Incompatible(f"memory {key} is damaged: restore a backup")
-    return IndexRow(
-        key, agent or None, session or None, speaker, start / _MICROS,
-        _seconds(end), _seconds(expiry), words or "", data,
-    )  # fmt: skip
-
-
-def _seconds(micros: object) -> float:
-    return micros / _MICROS if isinstance(micros, int) else _NEVER
-
-
-def _ids(connection: Connection, wanted: Select[tuple[int]]) -> IntArray:
-    import numpy as np
-
-    return np.fromiter(connection.scalars(wanted), dtype=np.int64)
-
-
-_M = memories.c
 _NUMBERS = ("integer", "real")
 _LARGEST = 2**63 - 1
 
 
-def passing(where: Filter) -> list[ColumnElement[bool]]:
+def filter_conditions(where: Filter) -> list[ColumnElement[bool]]:
     """Every field that is set, as a condition on `memories`."""
     conditions: list[ColumnElement[bool]] = []
     if where.types:

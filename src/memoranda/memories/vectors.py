@@ -1,37 +1,108 @@
-"""Embedding generations: which model made the vectors, and moving from one model to the next."""
+"""Embed memories, and keep track of generations: which model made the vectors of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import ColumnElement, delete, exists, func, insert, select, update
 
 from memoranda.embedding.base import Embedder, EmbedderIdentity, is_instant
 from memoranda.errors import Incompatible
-from memoranda.memories.changes import Draft, Generation
+from memoranda.memories.changes import NewMemory
+from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Transaction
 from memoranda.storage.schema import generations, memories, vectors
-from memoranda.storage.sqlite.connections import Fetch, chunked
 from memoranda.types import FloatArray, Progress
 
-if TYPE_CHECKING:
-    from memoranda.storage.sqlite.store import SQLiteStore
+_G = generations.c
+_BATCH = 256
 
 
-_ACTIVE = select(generations).where(generations.c.active == 1)
-ACTIVE_ROW = "SELECT id, provider, model, dimension, fingerprint, active FROM generations WHERE active = 1"
+class Vectors:
+    """The embedder of one store: which generation it writes, and which vectors exist already."""
+
+    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+        self._store = store
+        self.embedder = embedder
+        self._instant = embedder is not None and is_instant(embedder)
+        self._generation: int | None = None
+
+    def generation(self) -> int | None:
+        """Return the generation to search in; None without vectors. `Incompatible` when another model made them."""
+        if self.embedder is None:
+            return None
+        active = require_same_model(self._store.active_generation(), self.embedder.identity)
+        return active.id if active else None
+
+    def attach(self, new: Sequence[NewMemory], progress: Progress | None = None) -> Sequence[NewMemory]:
+        """Set the vectors of new memories and return them; unchanged when vector search is off."""
+        if self.embedder is None or not new:
+            return new
+        generation = self._writable_generation()
+        for start in range(0, len(new), _BATCH):
+            part = new[start : start + _BATCH]
+            for each, vector in zip(part, self._embed(part, generation), strict=True):
+                each.vector, each.generation = vector, generation
+            if progress is not None:
+                progress(start + len(part), len(new))
+        return new
+
+    def embed_query(self, text: str) -> FloatArray | None:
+        """Return the vector of a question; None when vector search is off."""
+        return None if self.embedder is None else self.embedder.embed([text], kind="query")[0]
+
+    def reembed(self, progress: Progress | None = None) -> int:
+        """Embed every memory with this embedder; return how many. Interrupted, it continues where it stopped."""
+        if self.embedder is None:
+            return 0
+        identity = self.embedder.identity
+        generation = self._store.write(lambda tx: start_generation(tx, identity, activate=False)).id
+        made = self.embed_missing(generation, progress)
+        while not self._store.write(lambda tx: switch_generation(tx, generation)):  # others went on writing
+            made = self.embed_missing(generation, progress, made)
+        self._generation = None
+        return made
+
+    def embed_missing(self, generation: int, progress: Progress | None, made: int = 0) -> int:
+        """Embed the memories that this generation lacks; return how many vectors it got, `made` included."""
+        assert self.embedder is not None
+        total = made + self._store.read(lambda tx: count_missing(tx, generation))
+        while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH)):
+            fresh = self.embedder.embed([content for _, content in batch], kind="passage")
+            rows = [(memory_id, text, vector) for (memory_id, text), vector in zip(batch, fresh, strict=True)]
+            self._store.write(lambda tx: put_vectors(tx, generation, rows))  # noqa: B023 - called at once
+            made += len(batch)
+            if progress is not None:
+                progress(made, max(made, total))
+        return made
+
+    def _writable_generation(self) -> int:
+        # Looked up once: should another process move the store to another model, the store refuses the old number.
+        if self._generation is None:
+            assert self.embedder is not None
+            identity = self.embedder.identity
+            active = require_same_model(self._store.active_generation(), identity)
+            if active is None:
+                active = self._store.write(lambda tx: start_generation(tx, identity, activate=True))
+            self._generation = active.id
+        return self._generation
+
+    def _embed(self, new: Sequence[NewMemory], generation: int) -> list[FloatArray]:
+        assert self.embedder is not None
+        if self._instant:
+            return list(self.embedder.embed([each.content for each in new], kind="passage"))
+        import numpy as np
+
+        stored = self._store.known_vectors(generation, list({each.content_hash for each in new}))
+        known = {key: np.frombuffer(data, "<f4") for key, data in stored.items()}
+        missing = {each.content_hash: each.content for each in new if each.content_hash not in known}
+        if missing:
+            known.update(zip(missing, self.embedder.embed(list(missing.values()), kind="passage"), strict=True))
+        return [known[each.content_hash] for each in new]
 
 
-def active(connection: Connection) -> Generation | None:
-    row = connection.execute(_ACTIVE).first()
-    return None if row is None else from_row(row)
-
-
-def accepted(generation: Generation | None, identity: EmbedderIdentity) -> Generation | None:
-    """The generation if this embedder made it; None in a store without vectors yet."""
-    if generation is None or _made_by(generation, identity):
+def require_same_model(generation: Generation | None, identity: EmbedderIdentity) -> Generation | None:
+    """Return the generation if this embedder made it; None in a store without vectors."""
+    if generation is None or _is_made_by(generation, identity):
         return generation
     raise Incompatible(
         f"the store holds vectors of {generation.provider}:{generation.model} ({generation.dimension} dimensions), "
@@ -40,165 +111,62 @@ def accepted(generation: Generation | None, identity: EmbedderIdentity) -> Gener
     )
 
 
-def start(connection: Connection, identity: EmbedderIdentity, *, activate: bool) -> Generation:
-    """The generation of this embedder, made if it is new."""
-    g = generations.c
-    same = (g.provider == identity.provider, g.model == identity.model, g.dimension == identity.dimension)
-    row = connection.execute(select(generations).where(*same, g.fingerprint == identity.fingerprint)).first()
+def active_generation(tx: ReadTransaction) -> Generation | None:
+    row = tx.execute(select(generations).where(_G.active == 1)).first()
+    return None if row is None else _generation(row)
+
+
+def start_generation(tx: Transaction, identity: EmbedderIdentity, *, activate: bool) -> Generation:
+    """Return the generation of this embedder, created if it is new; with `activate`, the one that answers."""
+    if activate and (active := require_same_model(active_generation(tx), identity)):
+        return active
+    same_model = (_G.provider == identity.provider, _G.model == identity.model, _G.dimension == identity.dimension)
+    row = tx.execute(select(generations).where(*same_model, _G.fingerprint == identity.fingerprint)).first()
     if row is not None:
-        return from_row(row)
-    values = (identity.provider, identity.model, identity.dimension, identity.fingerprint)
-    names = ("provider", "model", "dimension", "fingerprint")
-    statement = insert(generations).values(dict(zip(names, values, strict=True)) | {"active": int(activate)})
-    key = connection.execute(statement).inserted_primary_key
+        return _generation(row)
+    columns = ("provider", "model", "dimension", "fingerprint")
+    values = {column: getattr(identity, column) for column in columns}
+    key = tx.execute(insert(generations).values(values | {"active": int(activate)})).inserted_primary_key
     assert key is not None
-    return Generation(key[0], *values, active=activate)
+    return Generation(key[0], **values, active=activate)
 
 
-def switch(connection: Connection, generation_id: int) -> bool:
-    """Makes this generation the one that answers and drops all others; not while a memory is still missing."""
-    if count_missing(connection, generation_id):
+def switch_generation(tx: Transaction, generation: int) -> bool:
+    """Let this generation answer and drop all others; False, and no change, while memories are missing from it."""
+    if count_missing(tx, generation):
         return False
-    connection.execute(delete(vectors).where(vectors.c.generation != generation_id))
-    connection.execute(delete(generations).where(generations.c.id != generation_id))
-    connection.execute(update(generations).values(active=1))
+    tx.execute(delete(vectors).where(vectors.c.generation != generation))
+    tx.execute(delete(generations).where(_G.id != generation))
+    tx.execute(update(generations).values(active=1))
     return True
 
 
-def missing(connection: Connection, generation_id: int, limit: int) -> list[tuple[int, str]]:
-    """(id, content) of memories that this generation has not embedded yet."""
-    wanted = select(memories.c.id, memories.c.content).where(_not_in(generation_id)).order_by(memories.c.id)
-    return [(row[0], row[1]) for row in connection.execute(wanted.limit(limit))]
+def read_missing(tx: ReadTransaction, generation: int, limit: int) -> list[tuple[int, str]]:
+    """Return (id, content) of memories that this generation has not embedded yet."""
+    query = select(memories.c.id, memories.c.content).where(_not_embedded(generation)).order_by(memories.c.id)
+    return [(row[0], row[1]) for row in tx.execute(query.limit(limit))]
 
 
-def count_missing(connection: Connection, generation_id: int) -> int:
-    return connection.execute(select(func.count()).select_from(memories).where(_not_in(generation_id))).scalar_one()
+def count_missing(tx: ReadTransaction, generation: int) -> int:
+    return int(tx.execute(select(func.count()).select_from(memories).where(_not_embedded(generation))).scalar_one())
 
 
-def _not_in(generation_id: int) -> ColumnElement[bool]:
-    made = exists().where(vectors.c.memory_id == memories.c.id, vectors.c.generation == generation_id)
-    return ~made
-
-
-def put_vectors(connection: Connection, generation_id: int, made: Sequence[tuple[int, str, FloatArray]]) -> None:
-    """Vectors for (id, the content they were made of); a memory changed meanwhile keeps none."""
+def put_vectors(tx: Transaction, generation: int, made: Sequence[tuple[int, str, FloatArray]]) -> None:
+    """Write vectors for (id, the content they were made from); skip a memory whose content has changed since."""
     for memory_id, content, vector in made:
-        current = connection.execute(select(memories.c.content).where(memories.c.id == memory_id)).scalar()
-        if current == content:
-            row = {"memory_id": memory_id, "generation": generation_id, "data": vector.astype("<f4").tobytes()}
-            connection.execute(upsert(vectors).values(row).on_conflict_do_nothing())
+        if tx.execute(select(memories.c.content).where(memories.c.id == memory_id)).scalar() == content:
+            row = {"memory_id": memory_id, "generation": generation, "data": vector.astype("<f4").tobytes()}
+            tx.upsert(vectors, [row], key=("memory_id", "generation"))
 
 
-def by_hash(fetch: Fetch, generation_id: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Vectors already made for these texts: nothing is embedded twice."""
-    found: dict[bytes, bytes] = {}
-    for part in chunked(hashes):
-        found.update(fetch(_by_hash(len(part)), (generation_id, *part)))
-    return found
+def _not_embedded(generation: int) -> ColumnElement[bool]:
+    return ~exists().where(vectors.c.memory_id == memories.c.id, vectors.c.generation == generation)
 
 
-@cache
-def _by_hash(count: int) -> str:
-    return (
-        "SELECT content_hash, data FROM memories JOIN vectors ON vectors.memory_id = memories.id "
-        f"WHERE vectors.generation = ? AND content_hash IN ({', '.join('?' * count)})"
-    )
-
-
-def from_row(row: Sequence[Any]) -> Generation:
+def _generation(row: Row) -> Generation:
     return Generation(row[0], row[1], row[2], row[3], row[4], active=bool(row[5]))
 
 
-def _made_by(generation: Generation, identity: EmbedderIdentity) -> bool:
-    mine = (generation.provider, generation.model, generation.dimension, generation.fingerprint)
-    return mine == (identity.provider, identity.model, identity.dimension, identity.fingerprint)
-
-
-_BATCH = 256
-
-
-class Vectors:
-    """The embedder beside the store: which generation it writes, and what it has made before."""
-
-    def __init__(self, store: SQLiteStore, embedder: Embedder | None) -> None:
-        self._store = store
-        self.embedder = embedder
-        self._instant = embedder is not None and is_instant(embedder)
-        self._generation: int | None = None
-
-    def generation(self) -> int | None:
-        """The generation to search in; None when there are no vectors. `Incompatible` for a foreign model."""
-        if self.embedder is None:
-            return None
-        known = self._store.generation(self.embedder.identity)
-        return known.id if known else None
-
-    def attach(self, drafts: Sequence[Draft], progress: Progress | None = None) -> Sequence[Draft]:
-        """The same drafts, now with their vectors; unchanged when vector search is off."""
-        if self.embedder is None or not drafts:
-            return drafts
-        generation = self._writable()
-        for start in range(0, len(drafts), _BATCH):
-            part = drafts[start : start + _BATCH]
-            for draft, row in zip(part, self._embed(part, generation), strict=True):
-                draft.vector, draft.generation = row, generation
-            if progress is not None:
-                progress(start + len(part), len(drafts))
-        return drafts
-
-    def query(self, text: str) -> FloatArray | None:
-        """The vector of a question; None when vector search is off."""
-        return None if self.embedder is None else self.embedder.embed([text], kind="query")[0]
-
-    def forget_generation(self) -> None:
-        """After a move to another model: what was known of the old one no longer holds."""
-        self._generation = None
-
-    def _writable(self) -> int:
-        # Looked up once: should another process move the store to another model, the store refuses the old number.
-        if self._generation is None:
-            assert self.embedder is not None
-            identity = self.embedder.identity
-            known = self._store.generation(identity) or self._store.start_generation(identity, activate=True)
-            self._generation = known.id
-        return self._generation
-
-    def _embed(self, drafts: Sequence[Draft], generation: int) -> list[FloatArray]:
-        assert self.embedder is not None
-        if self._instant:
-            return list(self.embedder.embed([draft.content for draft in drafts], kind="passage"))
-        import numpy as np
-
-        made = self._store.known_vectors(generation, list({draft.content_hash for draft in drafts}))
-        known = {key: np.frombuffer(data, "<f4") for key, data in made.items()}
-        missing = {d.content_hash: d.content for d in drafts if d.content_hash not in known}
-        if missing:
-            fresh = self.embedder.embed(list(missing.values()), kind="passage")
-            known.update(zip(missing, fresh, strict=True))
-        return [known[draft.content_hash] for draft in drafts]
-
-
-_BATCH = 256
-
-
-def reembed(store: SQLiteStore, embedder: Embedder, progress: Progress | None = None) -> int:
-    """Every memory through the new model; how many that were. Interrupted, it goes on where it stopped."""
-    generation = store.start_generation(embedder.identity, activate=False)
-    made = embed_missing(store, embedder, generation.id, progress)
-    while not store.switch_generation(generation.id):  # others wrote on meanwhile
-        made = embed_missing(store, embedder, generation.id, progress, made)
-    return made
-
-
-def embed_missing(
-    store: SQLiteStore, embedder: Embedder, generation: int, progress: Progress | None, made: int = 0
-) -> int:
-    """How many vectors were made, beside those that had been before."""
-    total = made + store.count_without_vector(generation)
-    while batch := store.without_vector(generation, limit=_BATCH):
-        rows = embedder.embed([content for _, content in batch], kind="passage")
-        store.put_vectors(generation, [(key, text, row) for (key, text), row in zip(batch, rows, strict=True)])
-        made += len(batch)
-        if progress is not None:
-            progress(made, max(made, total))
-    return made
+def _is_made_by(generation: Generation, identity: EmbedderIdentity) -> bool:
+    columns = ("provider", "model", "dimension", "fingerprint")
+    return all(getattr(generation, column) == getattr(identity, column) for column in columns)

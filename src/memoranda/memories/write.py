@@ -1,220 +1,271 @@
-"""Changes → rows, inside the transaction that the store opened."""
+"""The one write path: every change to memories is applied here, inside a transaction.
+
+`store.write(MemoryWrite(changes))` applies the changes, recognises duplicates, and resolves claims: a newer claim ends
+an older one, and a claim that only a removed memory had ended holds again. Nothing here calls back into a pipeline;
+what a pipeline wants decided inside the transaction it passes along as a pure function.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, TypeAlias, TypeVar, assert_never
+from typing import Final, TypeAlias, TypeVar, assert_never
 
-from sqlalchemy import Connection, delete, exists, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import delete, exists, select, update
 
 from memoranda.errors import Conflict
-from memoranda.memories import add, lifecycle, message_log
-from memoranda.memories.changes import Add, Archive, Change, Derive, Edit, Link, Pin, Remove, Say, Supersede, no_memory
-from memoranda.memories.claims import index_claims, owner_of
-from memoranda.memories.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by
-from memoranda.storage.schema import associations, memories, memory_text, messages, vectors
-from memoranda.storage.sqlite.connections import chunked
-from memoranda.types import Outcome, Scope
+from memoranda.memories import claim_resolution, lifecycle
+from memoranda.memories.add import add_memories, edited_columns, insert_changes, insert_vectors
+from memoranda.memories.changes import (
+    AppendMessage,
+    Archive,
+    Change,
+    Derive,
+    Edit,
+    Link,
+    MarkExtracted,
+    NewMemory,
+    Pin,
+    Remove,
+    Supersede,
+    no_memory,
+)
+from memoranda.memories.claims import CLAIMS, claims_of, index_claims, owner_of, slots_of
+from memoranda.memories.message_log import append_messages, mark_extracted
+from memoranda.memories.read import changed_memories, get_memory, require_memories
+from memoranda.storage.base import Transaction, chunked
+from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, name, owned_by
+from memoranda.storage.schema import memories, messages, vectors
+from memoranda.types import Memory, Outcome, Scope
 
-News: TypeAlias = tuple[Sequence[Change], dict[int, Outcome]]
-"""Changes, and the outcomes of those among them, by their place, that have ended otherwise."""
+_R = TypeVar("_R")
+_MAX_TRIES: Final = 100
+"""Of writers that collide, one succeeds each time."""
+Duplicates: TypeAlias = dict[int, Outcome]
+"""Changes that turned out to be duplicates, by position, with their outcomes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """Changes that are looked at once more inside the transaction, when all that came before is written."""
+class Recheck:
+    """Look for duplicates once more, among what others stored after the pipeline looked.
+
+    Two processes that are given nearly the same at the same moment would both find no duplicate. So the second writer
+    looks again inside its transaction, only at memories changed after `since`: mostly none at all.
+    """
+
+    scope: Scope
+    since: int
+    """The change up to which the pipeline has looked."""
+    find_duplicates: Callable[[Sequence[Change], Sequence[Memory]], Duplicates]
+    """A pure function: given the changes and the memories stored since, return which changes are duplicates."""
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        return self.scope.tenant, name(self.scope.user)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWrite:
+    """Work for `store.write`: changes to memories, with one outcome each."""
 
     changes: Sequence[Change]
-    owner: tuple[str, str]
-    """The tenant and the user whose memories they are compared with."""
-    check: Callable[[Connection, Sequence[Change]], News]
+    recheck: Recheck | None = None
+
+    def __call__(self, tx: Transaction) -> list[Outcome]:
+        return execute_batch(tx, [self])[0]
+
+    @staticmethod
+    def run_batch(tx: Transaction, works: Sequence[MemoryWrite]) -> list[list[Outcome]]:
+        return execute_batch(tx, works)
 
 
-Work: TypeAlias = Sequence[Change] | Checked | Callable[[Connection, int], Any]
-"""What one writer hands in: changes to memories, looked at once more or not, or a function of the connection and the
-time in microseconds."""
+def execute_batch(tx: Transaction, writes: Sequence[MemoryWrite]) -> list[list[Outcome]]:
+    """Apply the changes of several writers, each group of them together; one list of outcomes a writer."""
+    return [outcomes for group in _groups(writes) for outcomes in _execute_group(tx, group)]
 
 
-def do_all(connection: Connection, works: Sequence[Work], at: int) -> list[Any]:
-    """One result a work, in order. Changes of writers that stand together are applied together."""
-    results: list[Any] = []
-    for run in _runs(works):
-        results += _do_run(connection, run, at)
-    return results
-
-
-def _runs(works: Sequence[Work]) -> Iterator[list[Work]]:
-    """The works that can be done together. What is checked must see what its user's other writers have written."""
-    for _, same in groupby(works, key=lambda work: (callable(work), isinstance(work, Checked))):
-        run: list[Work] = []
-        owners: set[tuple[str, str]] = set()
-        for work in same:
-            if isinstance(work, Checked):
-                if work.owner in owners:
-                    yield run
-                    run, owners = [], set()
-                owners.add(work.owner)
-            run.append(work)
-        yield run
-
-
-def _do_run(connection: Connection, works: Sequence[Work], at: int) -> list[Any]:
-    functions = [work(connection, at) for work in works if callable(work)]
-    lists = [_news(connection, work) for work in works if not callable(work)]
-    outcomes = iter(apply_changes(connection, [change for changes, _ in lists for change in changes], at))
-    ended = [[next(outcomes) for _ in changes] for changes, _ in lists]
-    otherwise = [known for _, known in lists]
-    return functions or [
-        [known.get(place, outcome) for place, outcome in enumerate(of)]
-        for of, known in zip(ended, otherwise, strict=True)
-    ]
-
-
-def _news(connection: Connection, work: Sequence[Change] | Checked) -> News:
-    return work.check(connection, work.changes) if isinstance(work, Checked) else (work, {})
-
-
-def apply_changes(connection: Connection, wanted: Sequence[Change], at: int) -> list[Outcome]:
-    """One outcome a change, in order. Additions that stand together are written together."""
+def apply_changes(tx: Transaction, changes: Sequence[Change]) -> list[Outcome]:
+    """Apply the changes and resolve the claims they touch; one outcome a change, in order."""
     outcomes: list[Outcome] = []
-    for kind, run in groupby(wanted, key=_in_bulk):
-        if kind is Add:
-            outcomes += add.add_all(connection, [change.draft for change in run if isinstance(change, Add)], at)
-        elif kind is Say:
-            outcomes += message_log.say_all(connection, [change for change in run if isinstance(change, Say)])
+    slots: set[bytes] = set()
+    for kind, run in groupby(changes, key=_bulk_kind):
+        if kind is NewMemory:
+            added = add_memories(tx, [change for change in run if isinstance(change, NewMemory)])
+            outcomes += [claim_resolution.resolve_new(tx, outcome) for outcome in added]
+        elif kind is AppendMessage:
+            outcomes += append_messages(tx, [change for change in run if isinstance(change, AppendMessage)])
         else:
-            outcomes += [_apply_one(connection, change, at) for change in run]
+            for change in run:
+                slots |= _freed_slots(tx, change)
+                outcomes.append(_apply(tx, change))
+    claim_resolution.resolve_slots(tx, slots)
     return outcomes
 
 
-def _in_bulk(change: Change) -> type[Add | Say] | None:
-    """What is written together with its like; None for what is written alone."""
-    if isinstance(change, Say):
-        return Say
-    return Add if isinstance(change, Add) and change.draft.key is None else None
-
-
-def _apply_one(connection: Connection, change: Change, at: int) -> Outcome:
-    match change:
-        case Edit():
-            return _edit(connection, change, at)
-        case Remove():
-            return _remove(connection, change, at)
-        case Link():
-            return _link(connection, change)
-        case Add():
-            return _save(connection, change, at)
-        case Say():
-            return message_log.say_all(connection, [change])[0]
-        case Derive() | Archive() | Supersede() | Pin():
-            return _tend(connection, change, at)
-        case _:
-            assert_never(change)
-
-
-def _tend(connection: Connection, change: Derive | Archive | Supersede | Pin, at: int) -> Outcome:
-    match change:
-        case Derive():
-            return lifecycle.derive(connection, change, at)
-        case Archive():
-            return lifecycle.archive(connection, change, at)
-        case Supersede():
-            return lifecycle.supersede(connection, change, at)
-        case Pin():
-            return lifecycle.pin(connection, change)
-
-
-def _save(connection: Connection, change: Add, at: int) -> Outcome:
-    """A keyed memory: a new row, or the row of that key replaced."""
-    draft = change.draft
-    mine = (memories.c.key == draft.key, *owned_by(draft.scope))
-    known = connection.execute(select(memories.c.id, memories.c.version).where(*mine)).first()
-    if known is None:
-        return add.add_all(connection, [draft], at)[0]
-    # Saved again is true again, whatever became of the old value.
-    anew = update(memories).where(memories.c.id == known[0])
-    connection.execute(anew.values(archived_at=None, valid_to=None, superseded_by=None))
-    return _edit(connection, Edit(known[0], known[1], draft), at)
-
-
-def _edit(connection: Connection, change: Edit, at: int) -> Outcome:
-    draft = change.draft
-    scope = Scope(draft.scope.tenant, user=draft.scope.user)
-    row = connection.execute(SELECT_MEMORY.where(memories.c.id == change.id, *in_scope(scope))).first()
-    if row is None:
-        raise no_memory(scope, change.id)
-    known = memory_from_row(row)
-    if known.version != change.version:
-        raise Conflict(f"memory {change.id} was changed meanwhile (version {known.version}): read it again")
-    lifecycle.keep_revision(connection, change.id, at)
-    values = add.edited_columns(draft) | {"version": known.version + 1}
-    connection.execute(update(memories).where(memories.c.id == change.id).values(values))
-    connection.execute(update(memory_text).where(memory_text.c.rowid == change.id).values(terms=draft.terms))
-    if draft.vector is not None or draft.content != known.content:
-        connection.execute(delete(vectors).where(vectors.c.memory_id == change.id))
-        add.insert_vectors(connection, [(change.id, draft)])
-    if known.notes or draft.notes:
-        index_claims(connection, change.id, owner_of(known), draft.notes)
-    add.insert_changes(connection, "edit", [(change.id, known.tenant, known.user or "")], at)
-    row = connection.execute(SELECT_MEMORY.where(memories.c.id == change.id)).one()
-    return Outcome("stored", memory_from_row(row))
-
-
-def _remove(connection: Connection, change: Remove, at: int) -> Outcome:
-    gone = [row for part in chunked(change.ids) for row in _doomed(connection, change.scope, part)]
-    if change.all_or_none and (missing := set(change.ids) - {row.id for row in gone}):
-        raise no_memory(change.scope, *sorted(missing))
-    for part in chunked(gone):
-        _delete_rows(connection, part)
-    add.insert_changes(connection, "remove", [(row.id, row.tenant, row.user) for row in gone], at)
-    lifecycle.log_touched(connection, "remove", lifecycle.made_from(connection, [row.id for row in gone]), at)
-    return Outcome("stored", None, f"{len(gone)} removed")
-
-
-@dataclass(frozen=True, slots=True)
-class _Doomed:
-    id: int
-    tenant: str
-    user: str
-    message_seq: int | None
-
-
-def _doomed(connection: Connection, scope: Scope, ids: Sequence[int]) -> list[_Doomed]:
-    columns = (memories.c.id, memories.c.tenant, memories.c.user, memories.c.message_seq)
-    rows = connection.execute(select(*columns).where(memories.c.id.in_(ids), *in_scope(scope)))
-    return [_Doomed(*row) for row in rows]
-
-
-def _delete_rows(connection: Connection, gone: Sequence[_Doomed]) -> None:
-    ids = [row.id for row in gone]
-    connection.execute(delete(memory_text).where(memory_text.c.rowid.in_(ids)))
-    connection.execute(delete(memories).where(memories.c.id.in_(ids)))  # vectors and associations cascade
-    spoken = [row.message_seq for row in gone if row.message_seq is not None]
-    still_used = exists().where(memories.c.message_seq == messages.c.seq)
-    connection.execute(delete(messages).where(messages.c.seq.in_(spoken), ~still_used))
-
-
-def _link(connection: Connection, change: Link) -> Outcome:
-    link = change.association
-    lifecycle.require(connection, change.scope, [link.memory_id, link.related_memory_id])
-    statement = upsert(associations).values(dict(link))
-    connection.execute(statement.on_conflict_do_update(set_={"strength": statement.excluded.strength}))
-    return Outcome("stored", None, f"{link.memory_id} {link.relationship_type} {link.related_memory_id}")
-
-
-_R = TypeVar("_R")
-_TRIES: Final = 100
-"""Of those who try at once, one succeeds each time."""
-
-
-def until_no_conflict(work: Callable[[], _R]) -> _R:
-    """What the work gives; after so many tries, the `Conflict`."""
-    for _ in range(_TRIES - 1):
+def retry_on_conflict(work: Callable[[], _R]) -> _R:
+    """Run work that reads and then writes; run it again while another writer was faster, at most a hundred times."""
+    for _ in range(_MAX_TRIES - 1):
         try:
             return work()
         except Conflict:
             continue
     return work()
+
+
+def _groups(writes: Sequence[MemoryWrite]) -> Iterator[list[MemoryWrite]]:
+    """Yield writes that can run together. A recheck must see what earlier writers of its owner have written."""
+    group: list[MemoryWrite] = []
+    owners: set[tuple[str, str]] = set()
+    for write in writes:
+        if write.recheck is not None:
+            if write.recheck.owner in owners:
+                yield group
+                group, owners = [], set()
+            owners.add(write.recheck.owner)
+        group.append(write)
+    yield group
+
+
+def _execute_group(tx: Transaction, writes: Sequence[MemoryWrite]) -> list[list[Outcome]]:
+    duplicates = [_find_duplicates(tx, write) for write in writes]
+    changes = [
+        _message_only(change) if position in found else change
+        for write, found in zip(writes, duplicates, strict=True)
+        for position, change in enumerate(write.changes)
+    ]
+    outcomes = iter(apply_changes(tx, changes))
+    applied = [[next(outcomes) for _ in write.changes] for write in writes]
+    return [
+        [found.get(position, outcome) for position, outcome in enumerate(results)]
+        for results, found in zip(applied, duplicates, strict=True)
+    ]
+
+
+def _find_duplicates(tx: Transaction, write: MemoryWrite) -> Duplicates:
+    recheck = write.recheck
+    if recheck is None:
+        return {}
+    stored = changed_memories(tx, recheck.scope, recheck.since)
+    return recheck.find_duplicates(write.changes, stored) if stored else {}
+
+
+def _message_only(change: Change) -> AppendMessage:
+    assert isinstance(change, NewMemory)
+    assert change.message is not None
+    return AppendMessage(change.scope, change.message, change.recorded_at)
+
+
+def _bulk_kind(change: Change) -> type[NewMemory | AppendMessage] | None:
+    """Return the kind of changes that are written together; None for what is written one by one."""
+    if isinstance(change, AppendMessage):
+        return AppendMessage
+    return NewMemory if isinstance(change, NewMemory) and change.key is None else None
+
+
+def _freed_slots(tx: Transaction, change: Change) -> set[bytes]:
+    """Return the slots in which a change takes claims away."""
+    if isinstance(change, Remove) or (isinstance(change, Supersede) and change.merged):
+        return slots_of(tx, change.scope, change.ids)
+    return set()
+
+
+def _apply(tx: Transaction, change: Change) -> Outcome:
+    match change:
+        case NewMemory():
+            return _save(tx, change)
+        case AppendMessage():
+            return append_messages(tx, [change])[0]
+        case MarkExtracted():
+            return mark_extracted(tx, change)
+        case Edit():
+            return _edit(tx, change)
+        case Remove():
+            return _remove(tx, change)
+        case Link():
+            return _link(tx, change)
+        case Derive():
+            return lifecycle.derive(tx, change)
+        case Archive():
+            return lifecycle.archive(tx, change)
+        case Supersede():
+            return lifecycle.supersede(tx, change)
+        case Pin():
+            return lifecycle.pin(tx, change)
+        case _:
+            assert_never(change)
+
+
+def _save(tx: Transaction, new: NewMemory) -> Outcome:
+    """Write a memory with a key: a new row, or the row of that key replaced."""
+    conditions = (memories.c.key == new.key, *owned_by(new.scope))
+    known = tx.execute(select(memories.c.id, memories.c.version).where(*conditions)).first()
+    if known is None:
+        return add_memories(tx, [new])[0]
+    # A value saved again is true again, whatever became of the old one.
+    reopen = update(memories).where(memories.c.id == known[0])
+    tx.execute(reopen.values(archived_at=None, valid_to=None, superseded_by=None))
+    return _replace_row(tx, Edit(known[0], known[1], new))
+
+
+def _edit(tx: Transaction, change: Edit) -> Outcome:
+    """Replace a row. New words make new claims in place of the old ones; the same words keep the old claims."""
+    owner = Scope(change.new.scope.tenant, user=change.new.scope.user)
+    known = get_memory(tx, owner, change.id)
+    if known is None or not (claims_of(known) or change.new.notes.get(CLAIMS)):
+        return _replace_row(tx, change)
+    if known.content == change.new.content:
+        change.new.notes = known.notes
+        return _replace_row(tx, change)
+    slots = slots_of(tx, owner, [change.id])
+    claim_resolution.release(tx, known)
+    outcome = _replace_row(tx, change)
+    claim_resolution.resolve_slots(tx, slots | slots_of(tx, owner, [change.id]))
+    return Outcome(outcome.status, get_memory(tx, owner, change.id), outcome.reason)
+
+
+def _replace_row(tx: Transaction, change: Edit) -> Outcome:
+    new = change.new
+    scope = Scope(new.scope.tenant, user=new.scope.user)
+    row = tx.execute(SELECT_MEMORY.where(memories.c.id == change.id, *in_scope(scope))).first()
+    if row is None:
+        raise no_memory(scope, change.id)
+    known = memory_from_row(row)
+    if known.version != change.version:
+        raise Conflict(f"memory {change.id} was changed by another writer (version {known.version}): read it again")
+    lifecycle.keep_revision(tx, change.id)
+    columns = edited_columns(new) | {"version": known.version + 1}
+    tx.execute(update(memories).where(memories.c.id == change.id).values(columns))
+    if new.vector is not None or new.content != known.content:
+        tx.execute(delete(vectors).where(vectors.c.memory_id == change.id))
+        insert_vectors(tx, [(change.id, new)])
+    if known.notes or new.notes:
+        index_claims(tx, change.id, owner_of(known), new.notes)
+    insert_changes(tx, "edit", [(change.id, known.tenant, known.user or "")])
+    return Outcome("stored", memory_from_row(tx.execute(SELECT_MEMORY.where(memories.c.id == change.id)).one()))
+
+
+def _remove(tx: Transaction, change: Remove) -> Outcome:
+    columns = (memories.c.id, memories.c.tenant, memories.c.user, memories.c.message_seq)
+    rows = [
+        row
+        for part in chunked(change.ids)
+        for row in tx.execute(select(*columns).where(memories.c.id.in_(part), *in_scope(change.scope)))
+    ]
+    if change.all_or_none and (missing := set(change.ids) - {row[0] for row in rows}):
+        raise no_memory(change.scope, *sorted(missing))
+    unused = ~exists().where(memories.c.message_seq == messages.c.seq)
+    for part in chunked(rows):
+        tx.execute(delete(memories).where(memories.c.id.in_([row[0] for row in part])))  # the rest cascades
+        spoken = [row[3] for row in part if row[3] is not None]
+        tx.execute(delete(messages).where(messages.c.seq.in_(spoken), unused))
+    insert_changes(tx, "remove", [(row[0], row[1], row[2]) for row in rows])
+    lifecycle.log_touched(tx, "remove", lifecycle.consolidated_from(tx, [row[0] for row in rows]))
+    return Outcome("stored", None, f"{len(rows)} removed")
+
+
+def _link(tx: Transaction, change: Link) -> Outcome:
+    link = change.association
+    require_memories(tx, change.scope, [link.memory_id, link.related_memory_id])
+    lifecycle.associate(tx, link.memory_id, link.related_memory_id, link.relationship_type, link.strength)
+    return Outcome("stored", None, f"{link.memory_id} {link.relationship_type} {link.related_memory_id}")

@@ -15,7 +15,7 @@ from memoranda.memories.lifecycle import count_accesses
 from memoranda.types import Clock
 
 if TYPE_CHECKING:
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store
 
 _log = logging.getLogger(__name__)
 _EVERY: Final = timedelta(minutes=1)
@@ -25,7 +25,7 @@ _MOST: Final = 10_000
 class Accesses:
     """Counts what was given out. A crash loses the last minute of it, and no memory."""
 
-    def __init__(self, store: SQLiteStore, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._start()
@@ -62,6 +62,6 @@ class Accesses:
             return
         now = self._clock()
         try:
-            self._store.write(lambda connection, _: count_accesses(connection, times, now))
+            self._store.write(lambda tx: count_accesses(tx, times, now))
         except MemorandaError as error:
             _log.warning("what was recalled could not be counted: %s", error)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from memoranda.conversation.window import default_counter
 from memoranda.errors import InvalidInput, Unavailable
-from memoranda.fence import MARKER_BYTES, Context
+from memoranda.fence import MARKER_BYTES
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
-from memoranda.memories.changes import PartitionKey
+from memoranda.memories.read import matching_ids
 from memoranda.memories.vectors import Vectors
 from memoranda.recall.abstain import answerable, signals
 from memoranda.recall.accesses import Accesses
@@ -23,6 +23,8 @@ from memoranda.recall.query import MODES, Mode, Query, Reading, read_query
 from memoranda.recall.rank import Ranking, as_score
 from memoranda.recall.render import distinct, in_order, packed, rendered
 from memoranda.recall.rerank import CANDIDATES, Rereading
+from memoranda.results import Context
+from memoranda.storage.base import PartitionKey
 from memoranda.text import clean_text
 from memoranda.types import EVERYTHING, Clock, Filter, Hit, Recall, Scope, WhyNot
 from memoranda.validation import check_moment
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store
 
 
 _STATIC = "static"
@@ -41,7 +43,7 @@ class RecallPipeline:
     """Reads the question, lets the arms search inside the scope, and ranks what they found."""
 
     def __init__(
-        self, store: SQLiteStore, vectors: Vectors, partitions: Partitions, clock: Clock, accesses: Accesses
+        self, store: Store, vectors: Vectors, partitions: Partitions, clock: Clock, accesses: Accesses
     ) -> None:
         self._store = store
         self._vectors = vectors
@@ -130,7 +132,7 @@ class RecallPipeline:
             return reading, None
         try:
             # Outside the lock: a model takes longer than a search.
-            vector = self._vectors.query(reading.embedded)
+            vector = self._vectors.embed_query(reading.embedded)
         except Unavailable as error:
             degraded.append(f"dense: {error}")
             return reading, None
@@ -153,7 +155,7 @@ class RecallPipeline:
         if query.where == EVERYTHING:
             return None
         allowed = np.zeros(len(ranking.field), dtype=np.bool_)
-        allowed[ranking.field.rows_of(self._store.matching(query.scope, query.where))] = True
+        allowed[ranking.field.rows_of(self._store.read(lambda tx: matching_ids(tx, query.scope, query.where)))] = True
         return allowed
 
     def _best(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
-from memoranda.dates import Mention, find_mentions
+from memoranda.dates.find import Mention, find_mentions
 from memoranda.text import A_NAME, A_NUMBER, A_TIME, query_terms, terms
 from memoranda.types import Filter, Scope, Window
 

@@ -19,7 +19,7 @@ from memoranda.types import ArmScore, FloatArray, Hit, Memory, Scope
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store
 
 
 CANDIDATES: Final = 20
@@ -83,7 +83,7 @@ def reranked(sums: FloatArray, alone: FloatArray, after: FloatArray) -> FloatArr
 class Rereading:
     """Reorders the first hits by what a reranker says of them; the model is opened at the first question."""
 
-    def __init__(self, store: SQLiteStore, reranker: Reranker | None = None) -> None:
+    def __init__(self, store: Store, reranker: Reranker | None = None) -> None:
         self._store = store
         self._reranker = reranker
         self._loading = threading.Lock()

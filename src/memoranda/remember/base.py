@@ -1,4 +1,4 @@
-"""The values of stage 2, messages → candidate memories, and the port to what is known already."""
+"""The values of extraction, from utterances to candidate memories, and the port to what is known already."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
-from memoranda.dates import Mention
+from memoranda.dates.find import Mention
+from memoranda.memories.claims import Claim
+from memoranda.messages.message import Message
+from memoranda.sentences import Span
 from memoranda.types import MemoryType, Status
 
-Span: TypeAlias = tuple[int, int]
-"""From the first character up to, not including, the second, in the text of the message."""
 EntityKind: TypeAlias = Literal[
     "person", "place", "organisation", "name", "title", "quantity", "email", "url", "handle", "phone"
 ]
@@ -20,16 +21,22 @@ Rule: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
-    """One stretch of one message: who said it, when, and its words."""
+class Utterance:
+    """A text that was said, or a part of one: who said it, when, and the words."""
 
     message_id: str
+    """Empty for a plain text."""
     role: str
     speaker: str
     """The message's name, or else its role."""
     said_at: datetime
     text: str
+    """Empty for a message without words (only calls, only pictures)."""
     span: Span
+    """Where in the message the text is."""
+    message: Message | None = None
+    """The message it came in; None for a plain text."""
+    idempotency_key: str | None = None
 
     @property
     def trust(self) -> str:
@@ -46,27 +53,6 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What a sentence says of somebody: subject, attribute, value, and when it holds."""
-
-    subject: str
-    """A speaker's name, or "Anna's sister"."""
-    attribute: str
-    value: str
-    span: Span
-    """The evidence: the words of the message that say it."""
-    said_at: datetime
-    valid_from: datetime
-    valid_to: datetime | None = None
-    """When it stopped being true; None while it holds."""
-    holds: bool = True
-    """False for a denial: "I don't eat meat", "I no longer work at Acme"."""
-    single: bool = False
-    """Whether a subject has one value at a time: a newer one then takes the place of an older one."""
-    trust: str = "user"
-
-
-@dataclass(frozen=True, slots=True)
 class Feature:
     """One reason why something is worth remembering, and how much it counts."""
 
@@ -76,9 +62,9 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory to be: the words, where they stand, and what was read from them."""
+    """What may become a memory: the words, where they are, and what was extracted from them."""
 
-    saying: Saying
+    utterance: Utterance
     content: str
     """What is remembered; the evidence itself, unless a model put it in its own words."""
     type: MemoryType
@@ -91,12 +77,12 @@ class Candidate:
 
     @property
     def message_id(self) -> str:
-        return self.saying.message_id
+        return self.utterance.message_id
 
     @property
     def span(self) -> Span:
-        """Where in its message the evidence stands."""
-        return self.saying.span
+        """Where in its message the evidence is."""
+        return self.utterance.span
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,44 +94,44 @@ class Verdict:
     rule: Rule
     reason: str
     span: Span
-    twin: int | str | None = None
+    duplicate_of: int | str | None = None
     """The memory, or else the message, that says the same already."""
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
-    """Something known that says the same."""
+class KnownMatch:
+    """A known text that says the same."""
 
     rule: Literal["duplicate", "near_duplicate", "echo"]
     of: int | str
     likeness: float
-    """0…1; 1 is the very same text."""
+    """0…1; 1 is exactly the same text."""
 
 
-class Known(Protocol):
-    """What is known in the scope that is written to, and what was learned from this very call."""
+class KnownTexts(Protocol):
+    """The texts that the scope holds already, and those of this call so far."""
 
-    def twin(self, saying: Saying) -> Twin | None:
-        """What says the same already; None for news."""
+    def find_match(self, utterance: Utterance) -> KnownMatch | None:
+        """Return the known text that says the same; None when there is none."""
         ...
 
     def novelty(self, text: str) -> float:
-        """The share of its telling words that nothing known holds, 0…1."""
+        """Return the share of its content words that no known text holds, 0…1."""
         ...
 
-    def learn(self, saying: Saying) -> None:
-        """From now on this is known as well."""
+    def add(self, utterance: Utterance) -> None:
+        """Make an utterance known, under its message's id."""
         ...
 
 
-class NothingKnown:
-    """For an empty store and a single message: everything is news."""
+class NoKnownTexts:
+    """`KnownTexts` of an empty store and a single message."""
 
-    def twin(self, saying: Saying) -> Twin | None:  # noqa: ARG002
+    def find_match(self, utterance: Utterance) -> KnownMatch | None:  # noqa: ARG002
         return None
 
     def novelty(self, text: str) -> float:  # noqa: ARG002
         return 1.0
 
-    def learn(self, saying: Saying) -> None:
+    def add(self, utterance: Utterance) -> None:
         pass

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
-from memoranda.dates import Mention
-from memoranda.remember.base import Claim, Saying, Span
+from memoranda.dates.find import Mention
+from memoranda.memories.claims import Claim
+from memoranda.remember.base import Utterance
 from memoranda.remember.patterns import Pattern, patterns_for
-from memoranda.sentences import sentence_spans
+from memoranda.sentences import Span, sentence_spans
 from memoranda.text import lower_case
 
 MAX_TEXT: Final = 4_000
@@ -53,17 +54,17 @@ _LISTED: Final = frozenset(("allergic to", "speaks"))
 MAX_VALUE: Final = 160
 
 
-def find_claims(saying: Saying, events: Sequence[Mention]) -> tuple[Claim, ...]:
+def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim, ...]:
     """The claims of a user's words, each with the words that make it; none of an assistant's."""
-    if len(saying.text) > MAX_TEXT or not _speaks_for_itself(saying):
+    if len(utterance.text) > MAX_TEXT or not _speaks_for_itself(utterance):
         return ()
     claims: list[Claim] = []
-    for start, end in _in_first_person(saying.text):
-        sentence = saying.text[start:end]
+    for start, end in _in_first_person(utterance.text):
+        sentence = utterance.text[start:end]
         words = frozenset(_WORD.findall(sentence.lower()))
         patterns = patterns_for(words)
         if patterns and _is_meant(words, sentence):
-            claims += _in_sentence(saying, start, sentence, events, patterns)
+            claims += _in_sentence(utterance, start, sentence, events, patterns)
     return tuple(claims)
 
 
@@ -78,19 +79,19 @@ def _is_meant(words: frozenset[str], sentence: str) -> bool:
     return words.isdisjoint(_INSIDE) or not _NOT_MEANT_INSIDE.search(sentence)
 
 
-def _speaks_for_itself(saying: Saying) -> bool:
+def _speaks_for_itself(utterance: Utterance) -> bool:
     """An assistant has no home town; somebody with a name of their own does."""
-    return saying.role == "user" or (saying.role == "assistant" and saying.speaker != "assistant")
+    return utterance.role == "user" or (utterance.role == "assistant" and utterance.speaker != "assistant")
 
 
 def _in_sentence(
-    saying: Saying, start: int, sentence: str, events: Sequence[Mention], patterns: Iterable[Pattern]
+    utterance: Utterance, start: int, sentence: str, events: Sequence[Mention], patterns: Iterable[Pattern]
 ) -> Iterator[Claim]:
     seen: list[Span] = []
     for pattern in patterns:
         for match in pattern.regex.finditer(sentence):
             span = _value_span(match)
-            offset = saying.span[0] + start
+            offset = utterance.span[0] + start
             near = [each for each in events if offset <= each.span[0] < offset + len(sentence)]
             value = _value(sentence, span, offset, near)
             if value is None or any(one[0] < span[1] and span[0] < one[1] for one in seen):
@@ -98,7 +99,7 @@ def _in_sentence(
             seen.append(span)
             evidence = (offset + _evidence_start(match), offset + _evidence_end(match, span, value))
             for each in _listed(value) if pattern.attribute in _LISTED else [value]:
-                yield _claim(saying, pattern, match, each, evidence, near)
+                yield _claim(utterance, pattern, match, each, evidence, near)
 
 
 def _value_span(match: re.Match[str]) -> Span:
@@ -139,23 +140,23 @@ def _value(sentence: str, span: Span, offset: int, events: Sequence[Mention]) ->
 
 
 def _claim(
-    saying: Saying, pattern: Pattern, match: re.Match[str], value: str, evidence: Span, events: Sequence[Mention]
+    utterance: Utterance, pattern: Pattern, match: re.Match[str], value: str, evidence: Span, events: Sequence[Mention]
 ) -> Claim:
     groups = match.groupdict()
     what = " ".join((groups.get("what") or "").lower().split())
     kin = " ".join((groups.get("kin") or "").lower().split())
-    start, end = _validity(saying.said_at, pattern, events)
+    start, end = _validity(utterance.said_at, pattern, events)
     return Claim(
-        subject=f"{saying.speaker}'s {kin}" if kin else saying.speaker,
+        subject=f"{utterance.speaker}'s {kin}" if kin else utterance.speaker,
         attribute=pattern.attribute.format(what=what),
         value=value,
         span=evidence,
-        said_at=saying.said_at,
+        said_at=utterance.said_at,
         valid_from=start,
         valid_to=end,
         holds=pattern.holds,
         single=pattern.single,
-        trust=saying.trust,
+        trust=utterance.trust,
     )
 
 

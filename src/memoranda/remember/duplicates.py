@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from memoranda.dates import find_mentions
-from memoranda.remember.base import Saying, Twin
+from memoranda.dates.find import find_mentions
+from memoranda.remember.base import KnownMatch, Utterance
 from memoranda.text import query_terms
 
 SAME: Final = 0.85
@@ -71,8 +71,8 @@ def fingerprint(text: str, said_at: datetime) -> Fingerprint:
     )
 
 
-def of_saying(saying: Saying) -> Fingerprint:
-    return fingerprint(saying.text, saying.said_at)
+def fingerprint_of(utterance: Utterance) -> Fingerprint:
+    return fingerprint(utterance.text, utterance.said_at)
 
 
 def likeness(one: Fingerprint, other: Fingerprint) -> float:
@@ -126,28 +126,28 @@ class _Entry:
     print: Fingerprint
 
 
-class KnownTexts:
+class TextIndex:
     """What a store holds, as far as the caller gives it, and what this call has learned.
 
     Give the memories that could be twins: all of a small scope, or the best lexical hits for each text of the call,
     and then also which of the call's `words` the scope holds at all. For one thread.
     """
 
-    def __init__(self, known: Iterable[tuple[int | str, Saying]] = (), words: Iterable[str] = ()) -> None:
+    def __init__(self, known: Iterable[tuple[int | str, Utterance]] = (), words: Iterable[str] = ()) -> None:
         self._words = set(words)
         self._entries: list[_Entry] = []
         self._by_term: dict[str, list[int]] = defaultdict(list)
         self._by_plain: dict[str, list[int]] = defaultdict(list)
-        self._last: tuple[Saying, Fingerprint] | None = None
-        for key, saying in known:
-            self._add(key, saying)
+        self._last: tuple[Utterance, Fingerprint] | None = None
+        for key, utterance in known:
+            self._insert(key, utterance)
 
-    def twin(self, saying: Saying) -> Twin | None:
+    def find_match(self, utterance: Utterance) -> KnownMatch | None:
         """What says the same already; None for news."""
-        mine = self._print(saying)
-        best: Twin | None = None
+        mine = self._print(utterance)
+        best: KnownMatch | None = None
         for entry in self._like(mine):
-            found = _compared(saying, mine, entry)
+            found = _match(utterance, mine, entry)
             if found is not None and (best is None or found.likeness > best.likeness):
                 best = found
         return best
@@ -158,21 +158,21 @@ class KnownTexts:
         new = sum(word not in self._by_term and word not in self._words for word in words)
         return new / len(words) if words else 0.0
 
-    def learn(self, saying: Saying) -> None:
+    def add(self, utterance: Utterance) -> None:
         """From now on this is known as well, under the message's id."""
-        self._add(saying.message_id, saying)
+        self._insert(utterance.message_id, utterance)
 
-    def _add(self, key: int | str, saying: Saying) -> None:
-        place, mine = len(self._entries), self._print(saying)
-        self._entries.append(_Entry(key, saying.speaker, saying.role, mine))
+    def _insert(self, key: int | str, utterance: Utterance) -> None:
+        place, mine = len(self._entries), self._print(utterance)
+        self._entries.append(_Entry(key, utterance.speaker, utterance.role, mine))
         self._by_plain[mine.plain].append(place)
         for term in mine.terms:
             self._by_term[term].append(place)
 
-    def _print(self, saying: Saying) -> Fingerprint:
+    def _print(self, utterance: Utterance) -> Fingerprint:
         """Asked for twin and then learned: the same text is read once."""
-        if self._last is None or self._last[0] is not saying:
-            self._last = (saying, of_saying(saying))
+        if self._last is None or self._last[0] is not utterance:
+            self._last = (utterance, fingerprint_of(utterance))
         return self._last[1]
 
     def _like(self, mine: Fingerprint) -> list[_Entry]:
@@ -186,10 +186,10 @@ class KnownTexts:
         return [self._entries[place] for place in same]
 
 
-def _compared(saying: Saying, mine: Fingerprint, entry: _Entry) -> Twin | None:
-    if entry.speaker == saying.speaker and says_the_same(entry.print, mine):
+def _match(utterance: Utterance, mine: Fingerprint, entry: _Entry) -> KnownMatch | None:
+    if entry.speaker == utterance.speaker and says_the_same(entry.print, mine):
         alike = likeness(entry.print, mine)
-        return Twin("duplicate" if alike == 1.0 else "near_duplicate", entry.id, alike)
-    if saying.role in ("assistant", "tool") and entry.role != saying.role and echoes(mine, entry.print):
-        return Twin("echo", entry.id, likeness(entry.print, mine))
+        return KnownMatch("duplicate" if alike == 1.0 else "near_duplicate", entry.id, alike)
+    if utterance.role in ("assistant", "tool") and entry.role != utterance.role and echoes(mine, entry.print):
+        return KnownMatch("echo", entry.id, likeness(entry.print, mine))
     return None

@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from memoranda.remember.base import Entity, EntityKind, Span
-from memoranda.remember.patterns import SOCIAL
-from memoranda.sentences import sentence_spans
+from memoranda.lexicon import EMPTY_WORDS
+from memoranda.remember.base import Entity, EntityKind
+from memoranda.sentences import Span, sentence_spans
 
 MAX_TEXT: Final = 20_000
 """Characters that are looked through; the names of a longer text are a document's, not the speaker's."""
@@ -22,7 +22,7 @@ _CALENDAR_WORDS = """
     sundays january february march april may june july august september october november december christmas easter
     thanksgiving halloween spring summer autumn fall winter mr mrs ms dr prof sir
 """
-_NOT_NAMES: Final = SOCIAL | frozenset(_CALENDAR_WORDS.split())
+_NOT_NAMES: Final = EMPTY_WORDS | frozenset(_CALENDAR_WORDS.split())
 _UPPER = r"[A-Z\u00c0-\u00de]"
 _CAPITAL = rf"{_UPPER}[\w\u00c0-\u024f'’&-]*"
 # The capital comes first, and that it begins a word after that: so the search can skip to the capitals.

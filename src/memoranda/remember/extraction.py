@@ -1,136 +1,109 @@
-"""Stage 2, without a model: messages → candidate memories and verdicts. Pure, but for what `known` learns."""
+"""Extraction without a model: utterances become candidate memories and verdicts. Pure, but for what `known` learns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import cast
 
-from memoranda.dates import Mention, find_mentions
+from memoranda.dates.find import Mention, find_mentions
+from memoranda.memories.claims import CLAIMS
 from memoranda.messages.message import Message
 from memoranda.messages.parts import text_of
-from memoranda.remember.base import Candidate, Claim, Entity, Feature, Known, NothingKnown, Saying, Span, Verdict
+from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
-from memoranda.remember.gate import Setting, judge, setting_of
+from memoranda.remember.gate import DialogueContext, dialogue_context, judge
 from memoranda.remember.importance import weigh
+from memoranda.sentences import Span
 from memoranda.types import JSON, MemoryType
 
 
 def extract(
-    messages: Iterable[Message], known: Known | None = None, *, importance: float | None = None
+    messages: Iterable[Message], known: KnownTexts | None = None, *, importance: float | None = None
 ) -> list[Candidate | Verdict]:
-    """What is worth remembering of a conversation, and a verdict for what is not; at least one of them a message.
+    """Return what is worth remembering of a conversation, and a verdict for what is not, in the order of the messages.
 
-    In the order of the messages. `importance` is the caller's own and wins over the score. `known` is asked for twins
-    and learns each candidate, so that a call recognises its own repetitions.
+    `importance` is the caller's own and wins over the score. Each candidate is added to `known`, so that a call
+    recognises its own repetitions.
     """
-    sayings = [saying_of(message) for message in messages]
-    return [each for found in extract_each(sayings, known, importance=importance) for each in found]
+    utterances = [utterance_of(message) for message in messages]
+    return [each for found in extract_each(utterances, known, importance=importance) for each in found]
 
 
 def extract_each(
-    sayings: Sequence[Saying], known: Known | None = None, *, importance: float | None = None
+    utterances: Sequence[Utterance], known: KnownTexts | None = None, *, importance: float | None = None
 ) -> Iterator[list[Candidate | Verdict]]:
-    """The same, one list a saying."""
-    setting = setting_of((s.speaker for s in sayings), (s.text for s in sayings if s.role == "system"))
-    memory = NothingKnown() if known is None else known
-    answering = replace(setting, answering=True)
-    asked = False
-    for saying in sayings:
-        yield extract_one(saying, answering if asked else setting, memory, importance=importance)
-        asked = saying.text.rstrip().endswith("?")
+    """Yield the candidates and verdicts of each utterance."""
+    context = dialogue_context((u.speaker for u in utterances), (u.text for u in utterances if u.role == "system"))
+    answering = replace(context, answering=True)
+    texts = NoKnownTexts() if known is None else known
+    after_question = False
+    for utterance in utterances:
+        own_context = answering if after_question else context
+        found: list[Candidate | Verdict] = []
+        for piece in judge(utterance, own_context, texts):
+            if isinstance(piece, Verdict):
+                found.append(piece)
+                continue
+            found.append(extract_candidate(piece, own_context, texts.novelty(piece.text), importance))
+            texts.add(piece)
+        yield found
+        after_question = utterance.text.rstrip().endswith("?")
 
 
-def extract_one(
-    saying: Saying, setting: Setting, known: Known, *, importance: float | None = None
-) -> list[Candidate | Verdict]:
-    """The candidates and verdicts of one message."""
-    found: list[Candidate | Verdict] = []
-    for piece in judge(saying, setting, known):
-        if isinstance(piece, Verdict):
-            found.append(piece)
-            continue
-        found.append(candidate_of(piece, setting, known.novelty(piece.text), importance))
-        known.learn(piece)
-    return found
+def utterance_of(message: Message) -> Utterance:
+    """Return a message as an utterance: its words, who, when."""
+    text, speaker = text_of(message), message.name or message.role
+    return Utterance(message.message_id, message.role, speaker, message.timestamp, text, (0, len(text)))
 
 
-def saying_of(message: Message) -> Saying:
-    """A message as something said: its words, who, when."""
-    text = text_of(message)
-    return Saying(
-        message.message_id, message.role, message.name or message.role, message.timestamp, text, (0, len(text))
-    )
-
-
-def candidate_of(saying: Saying, setting: Setting, novelty: float, importance: float | None = None) -> Candidate:
-    """A piece that passed the gate, with everything that rules can read from it."""
-    events = find_mentions(saying.text, saying.said_at)
-    offset = saying.span[0]
-    entities = tuple(_moved_entity(e, offset) for e in find_entities(saying.text, _people(setting)))
-    moved = tuple(_moved_event(event, offset) for event in events)
-    claims = find_claims(saying, moved)
-    score, features = weigh(saying, entities, events, claims, novelty)
+def extract_candidate(
+    utterance: Utterance, context: DialogueContext, novelty: float, importance: float | None = None
+) -> Candidate:
+    """Return an utterance that passed the gate as a candidate, with everything that rules find in it."""
+    offset = utterance.span[0]
+    people = {name.capitalize() for name in context.names}
+    mentions = find_mentions(utterance.text, utterance.said_at)
+    events = tuple(_shift_event(event, offset) for event in mentions)
+    entities = tuple(_shift_entity(entity, offset) for entity in find_entities(utterance.text, people))
+    claims = find_claims(utterance, events)
+    score, features = weigh(utterance, entities, mentions, claims, novelty)
     return Candidate(
-        saying=saying,
-        content=saying.text,
+        utterance=utterance,
+        content=utterance.text,
         type=MemoryType.EPISODIC,
         importance=score if importance is None else importance,
         features=features,
         entities=entities,
-        events=moved,
+        events=events,
         claims=claims,
     )
 
 
-def importance_of(text: str, said_at: datetime) -> tuple[float, tuple[Feature, ...]]:
-    """How much a text is worth remembering, and why, when it is no part of a conversation: the user's own words."""
-    saying = Saying("", "user", "user", said_at, text, (0, len(text)))
+def rate_importance(text: str, said_at: datetime) -> tuple[float, tuple[Feature, ...]]:
+    """Return how important a text of the user is that is no part of a conversation, and why."""
+    utterance = Utterance("", "user", "user", said_at, text, (0, len(text)))
     events = find_mentions(text, said_at)
-    return weigh(saying, find_entities(text), events, find_claims(saying, events))
+    return weigh(utterance, find_entities(text), events, find_claims(utterance, events))
 
 
-def candidates(found: Sequence[Candidate | Verdict]) -> list[Candidate]:
-    """Only what passed."""
+def only_candidates(found: Sequence[Candidate | Verdict]) -> list[Candidate]:
     return [each for each in found if isinstance(each, Candidate)]
 
 
-def _people(setting: Setting) -> set[str]:
-    return {name.capitalize() for name in setting.names}
-
-
-def _shifted(span: Span, offset: int) -> Span:
-    return span[0] + offset, span[1] + offset
-
-
-def _moved_entity(entity: Entity, offset: int) -> Entity:
-    return replace(entity, span=_shifted(entity.span, offset)) if offset else entity
-
-
-def _moved_event(event: Mention, offset: int) -> Mention:
-    return replace(event, span=_shifted(event.span, offset)) if offset else event
-
-
-def notes_of(candidate: Candidate) -> dict[str, JSON]:
-    """Evidence, events, entities, claims and the features of the importance; what is empty is left out."""
-    found: dict[str, JSON] = {
+def to_notes(candidate: Candidate) -> dict[str, JSON]:
+    """Return evidence, events, entities, claims and features as JSON to store; what is empty is left out."""
+    notes: dict[str, JSON] = {
         "evidence": list(candidate.span),
         "features": {feature.name: round(feature.weight, 3) for feature in candidate.features},
         "events": [_event_json(event) for event in candidate.events],
         "entities": [
             {"kind": entity.kind, "text": entity.text, "span": list(entity.span)} for entity in candidate.entities
         ],
-        "claims": [_claim_json(claim) for claim in candidate.claims],
+        CLAIMS: [claim.to_json() for claim in candidate.claims],
     }
-    return {key: value for key, value in found.items() if value}
-
-
-def claims_in(stored: Mapping[str, JSON]) -> tuple[Claim, ...]:
-    """The claims of a stored memory."""
-    found = stored.get("claims") or []
-    return tuple(_claim(item) for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
+    return {key: value for key, value in notes.items() if value}
 
 
 def _event_json(event: Mention) -> JSON:
@@ -144,37 +117,13 @@ def _event_json(event: Mention) -> JSON:
     }
 
 
-def _claim_json(claim: Claim) -> JSON:
-    return {
-        "subject": claim.subject,
-        "attribute": claim.attribute,
-        "value": claim.value,
-        "span": list(claim.span),
-        "said_at": claim.said_at.isoformat(),
-        "valid_from": claim.valid_from.isoformat(),
-        "valid_to": claim.valid_to.isoformat() if claim.valid_to else None,
-        "holds": claim.holds,
-        "single": claim.single,
-        "trust": claim.trust,
-    }
+def _shift(span: Span, offset: int) -> Span:
+    return span[0] + offset, span[1] + offset
 
 
-def _claim(item: Mapping[str, JSON]) -> Claim:
-    ended = item["valid_to"]
-    return Claim(
-        subject=str(item["subject"]),
-        attribute=str(item["attribute"]),
-        value=str(item["value"]),
-        span=_span(item["span"]),
-        said_at=datetime.fromisoformat(str(item["said_at"])),
-        valid_from=datetime.fromisoformat(str(item["valid_from"])),
-        valid_to=datetime.fromisoformat(str(ended)) if ended else None,
-        holds=bool(item["holds"]),
-        single=bool(item["single"]),
-        trust=str(item["trust"]),
-    )
+def _shift_entity(entity: Entity, offset: int) -> Entity:
+    return replace(entity, span=_shift(entity.span, offset)) if offset else entity
 
 
-def _span(value: JSON) -> Span:
-    start, end = cast("list[int]", value)
-    return start, end
+def _shift_event(event: Mention, offset: int) -> Mention:
+    return replace(event, span=_shift(event.span, offset)) if offset else event

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from memoranda.dates import find_mentions
+from memoranda.dates.find import find_mentions
 from memoranda.fence import recalled_spans
+from memoranda.lexicon import first_content_words, first_words, has_content, is_name_of, words_of
 from memoranda.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
-from memoranda.remember.base import Known, Rule, Saying, Span, Twin, Verdict
-from memoranda.remember.patterns import first_telling, first_words, is_named, tells, words_of
-from memoranda.sentences import sentence_spans
+from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
+from memoranda.sentences import Span, sentence_spans
 from memoranda.types import Status
 
 SPOKEN_SECRETS: Final = (
@@ -42,7 +42,7 @@ _RESTATED: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class DialogueContext:
     """What the gate knows of the conversation around a text."""
 
     names: frozenset[str] = frozenset()
@@ -53,70 +53,70 @@ class Setting:
     """Whether the turn before was a question: a word alone can then be an answer."""
 
 
-def setting_of(names: Iterable[str], system_prompts: Iterable[str]) -> Setting:
-    """The setting of a conversation."""
+def dialogue_context(names: Iterable[str], system_prompts: Iterable[str]) -> DialogueContext:
+    """The context of a conversation."""
     people = {word.lower() for name in set(names) for word in words_of(name)}
-    runs = {run for prompt in system_prompts for run in _runs(prompt)}
-    return Setting(frozenset(people - {"user", "assistant", "tool"}), frozenset(runs))
+    runs = {run for prompt in system_prompts for run in _shingles(prompt)}
+    return DialogueContext(frozenset(people - {"user", "assistant", "tool"}), frozenset(runs))
 
 
-def judge(saying: Saying, setting: Setting, known: Known) -> Iterator[Saying | Verdict]:
+def judge(utterance: Utterance, context: DialogueContext, known: KnownTexts) -> Iterator[Utterance | Verdict]:
     """The parts of a text that may become memories, and a verdict for each part that may not."""
-    if not saying.text.strip():
-        yield _refused(saying, "empty", "the message has no text")
+    if not utterance.text.strip():
+        yield _reject(utterance, "empty", "the message has no text")
         return
-    if saying.role == "system":
-        yield _refused(saying, "system", "a system prompt is an instruction, not something said")
+    if utterance.role == "system":
+        yield _reject(utterance, "system", "a system prompt is an instruction, not something said")
         return
-    for piece in _outside_recalled(saying):
+    for piece in _outside_recalled(utterance):
         if isinstance(piece, Verdict):
             yield piece
         else:
-            yield from _judge_piece(piece, setting, known)
+            yield from _judge_piece(piece, context, known)
 
 
-def _judge_piece(saying: Saying, setting: Setting, known: Known) -> Iterator[Saying | Verdict]:
-    for piece in _without_secrets(saying):
+def _judge_piece(utterance: Utterance, context: DialogueContext, known: KnownTexts) -> Iterator[Utterance | Verdict]:
+    for piece in _without_secrets(utterance):
         if isinstance(piece, Verdict):
             yield piece
             continue
-        refusal = _restated(piece, setting) or _says_nothing(piece, setting) or known_already(piece, known)
+        refusal = _restates_prompt(piece, context) or _says_nothing(piece, context) or check_duplicate(piece, known)
         yield refusal or piece
 
 
-def known_already(saying: Saying, known: Known) -> Verdict | None:
+def check_duplicate(utterance: Utterance, known: KnownTexts) -> Verdict | None:
     """The verdict on what something known says already; None for news."""
-    twin = known.twin(saying)
-    if twin is None:
+    match = known.find_match(utterance)
+    if match is None:
         return None
-    status: Status = "rejected" if twin.rule == "echo" else "duplicate"
-    return Verdict(saying.message_id, status, twin.rule, _twin_reason(twin), saying.span, twin.of)
+    status: Status = "rejected" if match.rule == "echo" else "duplicate"
+    return Verdict(utterance.message_id, status, match.rule, _duplicate_reason(match), utterance.span, match.of)
 
 
-def _outside_recalled(saying: Saying) -> Iterator[Saying | Verdict]:
+def _outside_recalled(utterance: Utterance) -> Iterator[Utterance | Verdict]:
     """The text around what was recalled into it: an echo is not news."""
     start = 0
-    for first, last in recalled_spans(saying.text):
-        yield from _piece(saying, start, first)
-        yield _refused(_part(saying, first, last), "echo", "recalled text coming back")
+    for first, last in recalled_spans(utterance.text):
+        yield from _piece(utterance, start, first)
+        yield _reject(_part(utterance, first, last), "echo", "recalled text coming back")
         start = last
-    yield from _piece(saying, start, len(saying.text))
+    yield from _piece(utterance, start, len(utterance.text))
 
 
-def _without_secrets(saying: Saying) -> Iterator[Saying | Verdict]:
+def _without_secrets(utterance: Utterance) -> Iterator[Utterance | Verdict]:
     """The text without the sentences that hold a secret; the whole of it when none does."""
-    if not holds_secret(saying.text):
-        yield saying
+    if not holds_secret(utterance.text):
+        yield utterance
         return
     start = 0
-    for first, last in _secret_spans(saying.text):
-        yield from _piece(saying, start, first)
-        yield _refused(_part(saying, first, last), "secret", "holds a secret: a password, key or card number")
+    for first, last in _secret_spans(utterance.text):
+        yield from _piece(utterance, start, first)
+        yield _reject(_part(utterance, first, last), "secret", "holds a secret: a password, key or card number")
         start = last
-    yield from _piece(saying, start, len(saying.text))
+    yield from _piece(utterance, start, len(utterance.text))
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """The text with every sentence that holds a secret blotted out, letter by letter: what stands where stays so."""
     if not holds_secret(text):
         return text
@@ -149,60 +149,60 @@ def _secret_spans(text: str) -> list[Span]:
     return found or [(0, len(text))]
 
 
-def _restated(saying: Saying, setting: Setting) -> Verdict | None:
-    if _SYSTEM_VOICE.match(saying.text):
-        return _refused(saying, "system", "restates a system prompt")
-    if not setting.instructions:
+def _restates_prompt(utterance: Utterance, context: DialogueContext) -> Verdict | None:
+    if _SYSTEM_VOICE.match(utterance.text):
+        return _reject(utterance, "system", "restates a system prompt")
+    if not context.instructions:
         return None
-    runs = _runs(saying.text)
-    if runs and len(runs & setting.instructions) >= _RESTATED * len(runs):
-        return _refused(saying, "system", "restates the system prompt of this conversation")
+    runs = _shingles(utterance.text)
+    if runs and len(runs & context.instructions) >= _RESTATED * len(runs):
+        return _reject(utterance, "system", "restates the system prompt of this conversation")
     return None
 
 
-def _runs(text: str) -> set[tuple[str, ...]]:
+def _shingles(text: str) -> set[tuple[str, ...]]:
     words = [word.lower() for word in words_of(text)]
     return {tuple(words[n : n + _SHINGLE]) for n in range(len(words) - _SHINGLE + 1)}
 
 
-def _says_nothing(saying: Saying, setting: Setting) -> Verdict | None:
-    words = first_words(saying.text, 3)
-    if not tells(saying.text, setting.names) and not find_mentions(saying.text, saying.said_at):
-        return _refused(saying, "greeting", "only pleasantries: nothing is told")
-    if len(words) <= 2 and not _stands_alone(saying.text, words, setting):
-        return _refused(saying, "fragment", f"{len(words)} words that tell nothing by themselves")
+def _says_nothing(utterance: Utterance, context: DialogueContext) -> Verdict | None:
+    words = first_words(utterance.text, 3)
+    if not has_content(utterance.text, context.names) and not find_mentions(utterance.text, utterance.said_at):
+        return _reject(utterance, "greeting", "only pleasantries: nothing is told")
+    if len(words) <= 2 and not _stands_alone(utterance.text, words, context):
+        return _reject(utterance, "fragment", f"{len(words)} words that tell nothing by themselves")
     return None
 
 
-def _stands_alone(text: str, words: Sequence[str], setting: Setting) -> bool:
+def _stands_alone(text: str, words: Sequence[str], context: DialogueContext) -> bool:
     """Whether a word or two can be understood: an answer, "I'm vegetarian", two telling words, another script."""
-    telling = [word for word in first_telling(text) if not is_named(word, setting.names)]
-    if setting.answering or len(telling) >= 2 or (telling and _FIRST_PERSON.match(words[0])):
+    telling = [word for word in first_content_words(text) if not is_name_of(word, context.names)]
+    if context.answering or len(telling) >= 2 or (telling and _FIRST_PERSON.match(words[0])):
         return True
     return any(not word.isascii() and len(word) > 3 for word in telling)
 
 
-def _twin_reason(twin: Twin) -> str:
-    if twin.rule == "echo":
-        return f"repeats what {twin.of} holds already"
-    return f"{'says nearly the same as' if twin.rule == 'near_duplicate' else 'the very text of'} {twin.of}"
+def _duplicate_reason(match: KnownMatch) -> str:
+    if match.rule == "echo":
+        return f"repeats what {match.of} holds already"
+    return f"{'says nearly the same as' if match.rule == 'near_duplicate' else 'the very text of'} {match.of}"
 
 
-def _piece(saying: Saying, start: int, end: int) -> Iterator[Saying]:
+def _piece(utterance: Utterance, start: int, end: int) -> Iterator[Utterance]:
     """The words between two places, without the blanks around them; nothing when there are none."""
-    text = saying.text[start:end]
+    text = utterance.text[start:end]
     if not text.strip():
         return
     first = start + len(text) - len(text.lstrip())
-    yield _part(saying, first, first + len(text.strip()))
+    yield _part(utterance, first, first + len(text.strip()))
 
 
-def _part(saying: Saying, start: int, end: int) -> Saying:
-    if start == 0 and end == len(saying.text):
-        return saying
-    offset = saying.span[0]
-    return replace(saying, text=saying.text[start:end], span=(offset + start, offset + end))
+def _part(utterance: Utterance, start: int, end: int) -> Utterance:
+    if start == 0 and end == len(utterance.text):
+        return utterance
+    offset = utterance.span[0]
+    return replace(utterance, text=utterance.text[start:end], span=(offset + start, offset + end))
 
 
-def _refused(saying: Saying, rule: Rule, reason: str) -> Verdict:
-    return Verdict(saying.message_id, "rejected", rule, reason, saying.span)
+def _reject(utterance: Utterance, rule: Rule, reason: str) -> Verdict:
+    return Verdict(utterance.message_id, "rejected", rule, reason, utterance.span)

@@ -15,9 +15,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from memoranda.dates import Mention
-from memoranda.remember.base import Claim, Entity, Feature, Saying
-from memoranda.remember.patterns import first_telling
+from memoranda.dates.find import Mention
+from memoranda.lexicon import first_content_words
+from memoranda.memories.claims import Claim
+from memoranda.remember.base import Entity, Feature, Utterance
 
 _EXPLICIT: Final = re.compile(
     r"\b(?:(?:please|you\s+should|must|to)\s+remember\b|remember\s+this\b|please\s+(?:remember|note|keep\s+in\s+mind)|don['’]t\s+forget|never\s+forget"
@@ -45,19 +46,23 @@ _NO_FACTS: Final = _PERSONAL | _INTENT | _HEALTH
 _ASSISTANT_SHARE: Final = 0.6
 _KNOWN_SHARE: Final = 0.5
 _LEAST: Final = 0.05
-"""What passed the gate tells something."""
+"""What passed the gate has_content something."""
 
 
 def weigh(
-    saying: Saying, entities: Sequence[Entity], events: Sequence[Mention], claims: Sequence[Claim], novelty: float = 1.0
+    utterance: Utterance,
+    entities: Sequence[Entity],
+    events: Sequence[Mention],
+    claims: Sequence[Claim],
+    novelty: float = 1.0,
 ) -> tuple[float, tuple[Feature, ...]]:
     """The importance, and the features it is made of."""
-    features = tuple(_features(saying, entities, events, claims))
+    features = tuple(_features(utterance, entities, events, claims))
     chance = 1.0
     for feature in features:
         chance *= 1 - feature.weight
     score = 1 - chance
-    if saying.role in ("assistant", "tool"):
+    if utterance.role in ("assistant", "tool"):
         score *= _ASSISTANT_SHARE
     # Somebody who asks for it to be remembered means it, however often it was said.
     if not any(feature.name == "explicit" for feature in features):
@@ -66,11 +71,11 @@ def weigh(
 
 
 def _features(
-    saying: Saying, entities: Sequence[Entity], events: Sequence[Mention], claims: Sequence[Claim]
+    utterance: Utterance, entities: Sequence[Entity], events: Sequence[Mention], claims: Sequence[Claim]
 ) -> Iterable[Feature]:
-    yield Feature("words", 0.05 if _QUESTION_ONLY.match(saying.text) else _of_words(saying.text))
-    lowered = saying.text.lower()
-    if saying.role == "user" and _holds(lowered, _EXPLICIT_HINTS, _EXPLICIT):
+    yield Feature("words", 0.05 if _QUESTION_ONLY.match(utterance.text) else _of_words(utterance.text))
+    lowered = utterance.text.lower()
+    if utterance.role == "user" and _holds(lowered, _EXPLICIT_HINTS, _EXPLICIT):
         yield Feature("explicit", 0.85)
     if _holds(lowered, _SAFETY_HINTS, _SAFETY) or any(claim.attribute in _HEALTH for claim in claims):
         yield Feature("safety", 0.85 if claims else 0.4)
@@ -88,8 +93,8 @@ def _holds(lowered: str, hints: Iterable[str], pattern: re.Pattern[str]) -> bool
 
 
 def _of_words(text: str) -> float:
-    """A little for every telling word; `ENOUGH` of them reach the most."""
-    return min(0.35, 0.06 * len(first_telling(text)))
+    """A little for every telling word; `MAX_WORDS` of them reach the most."""
+    return min(0.35, 0.06 * len(first_content_words(text)))
 
 
 def _details(entities: Sequence[Entity], events: Sequence[Mention]) -> Iterable[Feature]:

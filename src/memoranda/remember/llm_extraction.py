@@ -13,12 +13,13 @@ from functools import partial
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.llm.base import LLM, Metered, Usage
+from memoranda.llm.base import LLM, Metered
 from memoranda.llm.structured import a_list, a_number, a_text, an_object, ask
-from memoranda.remember.base import Candidate, Known, NothingKnown, Rule, Saying, Span, Verdict
-from memoranda.remember.extraction import candidate_of, candidates
-from memoranda.remember.gate import Setting, holds_secret
-from memoranda.types import JSON, MemoryType
+from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Rule, Utterance, Verdict
+from memoranda.remember.extraction import extract_candidate, only_candidates
+from memoranda.remember.gate import DialogueContext, holds_secret
+from memoranda.sentences import Span
+from memoranda.types import JSON, MemoryType, Usage
 
 CHUNK: Final = 12_000
 """Characters that a model is given at once."""
@@ -58,38 +59,38 @@ class Refined:
 
 
 def refine(
-    found: Sequence[Candidate | Verdict], llm: LLM, known: Known | None = None, *, importance: float | None = None
+    found: Sequence[Candidate | Verdict], llm: LLM, known: KnownTexts | None = None, *, importance: float | None = None
 ) -> Refined:
     """The facts a model finds in what the rules let pass.
 
     `Unavailable` and `ExtractionFailed` leave what the rules found untouched: store that, and try again later.
     """
-    memory = NothingKnown() if known is None else known
+    memory = NoKnownTexts() if known is None else known
     meter = Metered(llm)
     added: list[Candidate | Verdict] = []
-    for chunk in _chunks([each.saying for each in candidates(found)]):
+    for chunk in _chunks([each.utterance for each in only_candidates(found)]):
         facts = ask(meter, _prompt(chunk), partial(_facts, messages=len(chunk)), max_tokens=MAX_TOKENS)
         added += [_checked(fact, chunk[fact.message - 1], memory, importance) for fact in facts]
     return Refined(tuple(added), meter.usage)
 
 
-def _chunks(sayings: Sequence[Saying]) -> Iterator[list[Saying]]:
-    chunk: list[Saying] = []
+def _chunks(utterances: Sequence[Utterance]) -> Iterator[list[Utterance]]:
+    chunk: list[Utterance] = []
     size = 0
-    for saying in sayings:
-        if chunk and size + len(saying.text) > CHUNK:
+    for utterance in utterances:
+        if chunk and size + len(utterance.text) > CHUNK:
             yield chunk
             chunk, size = [], 0
-        chunk.append(saying)
-        size += len(saying.text)
+        chunk.append(utterance)
+        size += len(utterance.text)
     if chunk:
         yield chunk
 
 
-def _prompt(sayings: Sequence[Saying]) -> str:
+def _prompt(utterances: Sequence[Utterance]) -> str:
     lines = (
-        f"[{number}] {saying.speaker}, {saying.said_at:%A %Y-%m-%d}: {saying.text[:CHUNK]}"
-        for number, saying in enumerate(sayings, 1)
+        f"[{number}] {utterance.speaker}, {utterance.said_at:%A %Y-%m-%d}: {utterance.text[:CHUNK]}"
+        for number, utterance in enumerate(utterances, 1)
     )
     return _PROMPT.format(lines="\n".join(lines).replace("</messages>", "< /messages>"))
 
@@ -111,24 +112,25 @@ def _fact(item: JSON, place: int, messages: int) -> Fact:
     )
 
 
-def _checked(fact: Fact, saying: Saying, known: Known, importance: float | None) -> Candidate | Verdict:
-    place = find_quote(fact.quote, saying.text)
+def _checked(fact: Fact, utterance: Utterance, known: KnownTexts, importance: float | None) -> Candidate | Verdict:
+    place = find_quote(fact.quote, utterance.text)
     if place is None:
-        return _refused(saying, "evidence", f"the quote {fact.quote[:80]!r} does not stand in the message")
-    offset = saying.span[0]
-    evidence = replace(saying, text=saying.text[slice(*place)], span=(offset + place[0], offset + place[1]))
+        return _refused(utterance, "evidence", f"the quote {fact.quote[:80]!r} does not stand in the message")
+    offset = utterance.span[0]
+    evidence = replace(utterance, text=utterance.text[slice(*place)], span=(offset + place[0], offset + place[1]))
     if holds_secret(fact.text):
         return _refused(evidence, "secret", "holds a secret: a password, key or card number")
-    told = replace(evidence, text=fact.text)
-    twin = known.twin(told)
-    if twin is not None:
-        return Verdict(saying.message_id, "duplicate", twin.rule, f"says the same as {twin.of}", evidence.span, twin.of)
-    known.learn(told)
+    stated = replace(evidence, text=fact.text)
+    match = known.find_match(stated)
+    if match is not None:
+        reason = f"says the same as {match.of}"
+        return Verdict(utterance.message_id, "duplicate", match.rule, reason, evidence.span, match.of)
+    known.add(stated)
     return _candidate(fact, evidence, importance)
 
 
-def _candidate(fact: Fact, evidence: Saying, importance: float | None) -> Candidate:
-    ruled = candidate_of(evidence, Setting(), 1.0)
+def _candidate(fact: Fact, evidence: Utterance, importance: float | None) -> Candidate:
+    ruled = extract_candidate(evidence, DialogueContext(), 1.0)
     # The model refines the score of the rules, it does not replace it.
     score = round((ruled.importance + fact.importance) / 2, 3) if importance is None else importance
     return replace(ruled, content=fact.text, type=MemoryType.SEMANTIC, importance=score)
@@ -150,5 +152,5 @@ def _with_marks(words: Sequence[str]) -> list[str]:
     return [straight.get(word, word) for word in words]
 
 
-def _refused(saying: Saying, rule: Rule, reason: str) -> Verdict:
-    return Verdict(saying.message_id, "rejected", rule, reason, saying.span)
+def _refused(utterance: Utterance, rule: Rule, reason: str) -> Verdict:
+    return Verdict(utterance.message_id, "rejected", rule, reason, utterance.span)

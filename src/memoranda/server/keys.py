@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import insert, select, update
 
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.executions.log import KeyRing
-from memoranda.memories.rows import from_micros
 from memoranda.settings import MemoryConfig, database_url, get_settings
+from memoranda.storage import open_store
+from memoranda.storage.base import ReadTransaction, Store, Transaction
+from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import api_keys
-from memoranda.storage.sqlite.store import SQLiteStore
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, Record
 
@@ -62,7 +63,7 @@ class IssuedKey(Record):
 class Keys:
     """The keys of one store."""
 
-    def __init__(self, store: SQLiteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._ring = KeyRing(store.path, _pepper())
 
@@ -83,10 +84,10 @@ class Keys:
         key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
         digest = self.digest(key_id, secret)
 
-        def write(connection: Connection, now: int) -> KeyRow:
-            ends = None if expires_in is None else now + expires_in // timedelta(microseconds=1)
-            row = KeyRow(key_id, tenant, name, digest, " ".join(scopes), rate, now, ends)
-            add(connection, row)
+        def write(tx: Transaction) -> KeyRow:
+            ends = None if expires_in is None else tx.at + expires_in // timedelta(microseconds=1)
+            row = KeyRow(key_id, tenant, name, digest, " ".join(scopes), rate, tx.at, ends)
+            add(tx, row)
             return row
 
         return IssuedKey(f"{PREFIX}.{key_id}.{secret}", info_of(self._store.write(write)))
@@ -97,7 +98,7 @@ class Keys:
 
     def revoke(self, key_id: str) -> None:
         """The key is refused from now on; `NotFound` when there is none that still works."""
-        if not self._store.write(lambda connection, now: revoke(connection, key_id, now)):
+        if not self._store.write(lambda tx: revoke(tx, key_id, tx.at)):
             raise NotFound(f"no key {key_id} that could be revoked")
 
     def rotate(self, key_id: str, *, grace: timedelta = timedelta(0)) -> IssuedKey:
@@ -107,17 +108,17 @@ class Keys:
             raise NotFound(f"no key {key_id} that could be rotated")
         new = self.create(old.name, tenant=old.tenant, scopes=old.scopes.split(), rate=old.rate)
         ends = grace // timedelta(microseconds=1)
-        self._store.write(lambda connection, now: expire(connection, key_id, now + ends))
+        self._store.write(lambda tx: expire(tx, key_id, tx.at + ends))
         return new
 
     def find(self, key_id: str) -> KeyRow | None:
-        return self._store.read(lambda connection: find(connection, key_id))
+        return self._store.read(lambda tx: find(tx, key_id))
 
     def any_valid(self, now: datetime) -> bool:
         return any(key.is_valid(now) for key in self.all())
 
     def note_use(self, key_id: str) -> None:
-        self._store.write(lambda connection, now: note_use(connection, key_id, now))
+        self._store.write(lambda tx: note_use(tx, key_id, tx.at))
 
     def digest(self, key_id: str, secret: str) -> bytes:
         # The id is part of what is hashed: a digest copied into another row opens nothing.
@@ -154,7 +155,7 @@ def open_keys(config: MemoryConfig | str | None = None) -> Iterator[Keys]:
     """The keys of the store that the settings, or a database URL, name."""
     if isinstance(config, str):
         config = MemoryConfig(db_url=config)
-    store = SQLiteStore.open(database_url(config or get_settings().memory))
+    store = open_store(database_url(config or get_settings().memory))
     try:
         yield Keys(store)
     finally:
@@ -188,31 +189,31 @@ class KeyRow:
     used_at: int | None = None
 
 
-def add(connection: Connection, row: KeyRow) -> None:
-    connection.execute(insert(api_keys).values({name: getattr(row, name) for name in KeyRow.__slots__}))
+def add(tx: Transaction, row: KeyRow) -> None:
+    tx.execute(insert(api_keys).values({name: getattr(row, name) for name in KeyRow.__slots__}))
 
 
-def find(connection: Connection, key_id: str) -> KeyRow | None:
-    row = connection.execute(select(api_keys).where(_K.id == key_id)).first()
+def find(tx: ReadTransaction, key_id: str) -> KeyRow | None:
+    row = tx.execute(select(api_keys).where(_K.id == key_id)).first()
     return None if row is None else KeyRow(*row)
 
 
-def find_all(connection: Connection) -> list[KeyRow]:
+def find_all(tx: ReadTransaction) -> list[KeyRow]:
     """Every key, the oldest first."""
-    return [KeyRow(*row) for row in connection.execute(select(api_keys).order_by(_K.created_at, _K.id))]
+    return [KeyRow(*row) for row in tx.execute(select(api_keys).order_by(_K.created_at, _K.id))]
 
 
-def revoke(connection: Connection, key_id: str, at: int) -> bool:
+def revoke(tx: Transaction, key_id: str, at: int) -> bool:
     """Whether there was such a key, not yet revoked."""
     changed = update(api_keys).where(_K.id == key_id, _K.revoked_at.is_(None)).values(revoked_at=at)
-    return connection.execute(changed).rowcount == 1
+    return tx.execute(changed).rowcount == 1
 
 
-def expire(connection: Connection, key_id: str, at: int) -> None:
+def expire(tx: Transaction, key_id: str, at: int) -> None:
     """The key ends at `at`, unless it ends sooner."""
     sooner = (_K.expires_at.is_(None)) | (_K.expires_at > at)
-    connection.execute(update(api_keys).where(_K.id == key_id, sooner).values(expires_at=at))
+    tx.execute(update(api_keys).where(_K.id == key_id, sooner).values(expires_at=at))
 
 
-def note_use(connection: Connection, key_id: str, at: int) -> None:
-    connection.execute(update(api_keys).where(_K.id == key_id).values(used_at=at))
+def note_use(tx: Transaction, key_id: str, at: int) -> None:
+    tx.execute(update(api_keys).where(_K.id == key_id).values(used_at=at))

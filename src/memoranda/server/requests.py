@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memoranda.maintenance.base import PolicyName
+from memoranda.results import PolicyName
 from memoranda.sessions.base import MAX_NAME
 from memoranda.text import MAX_TEXT
 from memoranda.validation import MAX_LIMIT

@@ -10,7 +10,7 @@ from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
 from memoranda.server.sessions import OpenSessions
 from memoranda.settings import MemoryConfig, database_url
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage import open_store
 from memoranda.types import DEFAULT_TENANT, Clock, utc_now
 
 
@@ -44,7 +44,7 @@ class Services:
         root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
-        self._key_store = SQLiteStore.open(database_url(self._memory))
+        self._key_store = open_store(database_url(self._memory))
         self._authenticator = Authenticator(Keys(self._key_store), self._clock, trusted=self._config.key_cache_seconds)
 
     async def manager(self, tenant: str) -> MemoryManager:

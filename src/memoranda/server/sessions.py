@@ -10,8 +10,8 @@ from typing import Final
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.session import SessionContext, create_session
 from memoranda.errors import Closed, NotFound
+from memoranda.results import SessionSummary
 from memoranda.server.requests import OpenSession
-from memoranda.sessions.workflow_state import SessionSummary
 
 _MOST: Final = 100_000
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from memoranda.errors import Closed, MemorandaError
+from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.base import is_short_term
 from memoranda.sessions.workflow_state import (
     EXECUTION,
@@ -19,8 +20,6 @@ from memoranda.sessions.workflow_state import (
     SAVE,
     Presence,
     Room,
-    SessionMessage,
-    SessionSummary,
     make_message,
     summarize,
 )

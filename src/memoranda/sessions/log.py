@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
 
-from memoranda.memories.rows import to_json
+from memoranda.storage.rows import to_json
 from memoranda.storage.schema import sessions
 from memoranda.types import JSON
 
 if TYPE_CHECKING:
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store
 
 _S = sessions.c
 _INSERT = insert(sessions).prefix_with("OR IGNORE")
@@ -36,12 +36,12 @@ class SessionRow:
 class SessionLog:
     """The ended sessions of one database."""
 
-    def __init__(self, store: SQLiteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def add(self, tenant: str, row: SessionRow) -> None:
         # Ended twice is ended once: a call that was tried again must not fail on its own first try.
-        self._store.write(lambda connection, _: connection.execute(_INSERT, _values(tenant, row)))
+        self._store.write(lambda tx: tx.execute(_INSERT, _values(tenant, row)))
 
     def find(self, tenant: str, workflow: str | None, *, limit: int) -> list[SessionRow]:
         """Newest first."""
@@ -49,7 +49,7 @@ class SessionLog:
         wanted = wanted.where(_S.tenant == tenant).order_by(_S.ended_at.desc(), _S.id).limit(limit)
         if workflow is not None:
             wanted = wanted.where(_S.workflow == workflow)
-        return self._store.read(lambda connection: [_row(found) for found in connection.execute(wanted)])
+        return self._store.read(lambda tx: [_row(found) for found in tx.execute(wanted)])
 
 
 def _row(found: Sequence[Any]) -> SessionRow:

@@ -9,16 +9,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memoranda.errors import InvalidInput, InvalidType
+from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.context import Desk, Moments, SessionContext
-from memoranda.sessions.workflow_state import (
-    Limits,
-    Presence,
-    Room,
-    SessionMessage,
-    SessionSummary,
-    count_open,
-    summarize,
-)
+from memoranda.sessions.workflow_state import Limits, Presence, Room, count_open, summarize
 from memoranda.text import clean_text
 from memoranda.types import JSON, Clock, MemoryType
 from memoranda.validation import check_limit, check_name, check_whole, copy_json_object, encode_json
@@ -83,7 +76,7 @@ class Sessions:
 
     def ended(self, workflow_id: str | None, limit: int) -> list[SessionSummary]:
         """Sessions that took place, the one that ended last first."""
-        from memoranda.memories.rows import from_micros
+        from memoranda.storage.rows import from_micros
 
         rows = self._log().find(self._tenant, check_name(workflow_id, "workflow_id"), limit=check_limit(limit))
         return [
@@ -108,8 +101,8 @@ class Sessions:
 
     def note_end(self, workflow: str, presence: Presence, now: datetime) -> None:
         """The session's row: what took place stays known when its data is gone."""
-        from memoranda.memories.rows import to_micros
         from memoranda.sessions.log import SessionRow
+        from memoranda.storage.rows import to_micros
 
         metadata = self._executions.redacted(presence.metadata)
         opened_at, ended_at = to_micros(presence.opened_at), to_micros(now)

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memoranda.errors import Unavailable
-from memoranda.remember.pipeline import common
 from memoranda.sessions.base import Namespace, ValueStore, is_short_term
 from memoranda.settings import MemoryConfig
 from memoranda.text import clean_text
@@ -46,8 +45,10 @@ class Values:
             return True
         name, kept = clean_text(key, "key"), copy_json(value)
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
-        call = common(scope, self._clock(), self._short_term_ttl, type=kind, source="save")
-        self._memories().save(call, name, kept, as_text(name, kept))
+        from memoranda.memories.new_memory import check_options
+
+        options = check_options(scope, self._clock(), self._short_term_ttl, type=kind, source="save")
+        self._memories().save(options, name, kept, as_text(name, kept))
         return True
 
     def retrieve(self, agent: str, key: str, kind: MemoryType, *, session: str | None = None) -> JSON:

@@ -18,9 +18,10 @@ from typing import Any, Final, cast
 
 from memoranda.errors import InvalidInput
 from memoranda.messages.message import Message
+from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.base import Namespace, ValueStore, Workflow
 from memoranda.text import clean_text
-from memoranda.types import JSON, Record
+from memoranda.types import JSON
 from memoranda.validation import copy_json_object
 
 _MEMBER: Final = "member:"
@@ -181,67 +182,12 @@ READ: Final = "reads"
 EXECUTION: Final = "executions"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionMessage(Record):
-    """One message of a workflow's conversation."""
-
-    agent_id: str
-    role: str
-    content: str
-    timestamp: datetime
-    metadata: dict[str, JSON]
-
-    def to_json(self) -> dict[str, JSON]:
-        return {
-            "agent_id": self.agent_id,
-            "role": self.role,
-            "content": self.content,
-            "timestamp": self.timestamp.isoformat(),
-            "metadata": self.metadata,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> SessionMessage:
-        said_at = datetime.fromisoformat(value["timestamp"])
-        return cls(value["agent_id"], value["role"], value["content"], said_at, value["metadata"])
-
-
 def make_message(agent: object, role: str, content: object, now: datetime, metadata: object) -> SessionMessage:
     """A message, checked."""
     if not Message.is_valid_role(role):
         raise InvalidInput(f"unknown role {role!r}: use system, user, assistant or tool")
     text, extra = clean_text(content), copy_json_object(metadata, "metadata")
     return SessionMessage(clean_text(agent, "agent_id"), role, text, now, extra)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSummary(Record):
-    """What took place in a workflow's sessions."""
-
-    workflow_id: str
-    session_id: str
-    """The session that was asked."""
-    metadata: dict[str, JSON]
-    """Of all sessions; where they differ, the one opened last counts."""
-    agents: tuple[str, ...]
-    activity: dict[str, dict[str, int]]
-    """For each agent, how often it saved, read, spoke and recorded an execution."""
-    interactions: int
-    """All of that together."""
-    messages: int
-    executions: int
-    sessions: int
-    """How many sessions took part."""
-    opened_at: datetime
-    ended_at: datetime | None
-    duration_seconds: float
-
-    _aliases = ("duration",)
-
-    @property
-    def duration(self) -> float:
-        """Seconds from the first opening to the end, or to now."""
-        return self.duration_seconds
 
 
 def summarize(

@@ -1,0 +1,20 @@
+"""Storage: the `Store` protocol, the tables, and the stores behind it. A URL chooses the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda import registry
+from memoranda.types import Clock, utc_now
+
+if TYPE_CHECKING:
+    from memoranda.storage.base import Durability, Store
+
+
+def open_store(url: str | Path, *, durability: Durability = "full", clock: Clock = utc_now) -> Store:
+    """Open the store that a URL names, such as `sqlite:///memories.db`; a plain path is a SQLite file."""
+    scheme, separator, _ = str(url).partition("://")
+    kind = scheme.partition("+")[0] if separator else "sqlite"
+    store: Store = registry.resolve("store", kind)(url, durability=durability, clock=clock)
+    return store

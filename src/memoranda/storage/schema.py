@@ -14,12 +14,10 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
-    column,
-    table,
     text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
@@ -46,12 +44,12 @@ messages = Table(
     Column("payload", TEXT, nullable=False),
     Column("said_at", BigInteger, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
-    # Its number in the conversation of exactly this scope, without gaps; NULL for the turn behind a memory.
-    Column("place", Integer),
-    Index("messages_once", "message_id", *_NAMES, unique=True, sqlite_where=text("place IS NULL")),
+    # Its position in the conversation of exactly this scope, without gaps; NULL for the message behind a memory.
+    Column("position", Integer),
+    Index("messages_once", "message_id", *_NAMES, unique=True, sqlite_where=text("position IS NULL")),
     Index("messages_in_order", "tenant", "user", "session", "seq"),
-    Index("messages_place", *_NAMES, "place", sqlite_where=text("place IS NOT NULL")),
-    Index("messages_known", *_NAMES, "message_id", sqlite_where=text("place IS NOT NULL")),
+    Index("messages_position", *_NAMES, "position", sqlite_where=text("position IS NOT NULL")),
+    Index("messages_known", *_NAMES, "message_id", sqlite_where=text("position IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 
@@ -77,7 +75,6 @@ memories = Table(
     Column("expires_at", BigInteger),
     Column("superseded_by", Integer),
     Column("archived_at", BigInteger),
-    Column("quarantined_at", BigInteger),
     Column("access_count", Integer, nullable=False, server_default="0"),
     Column("accessed_at", BigInteger),
     Column("content_hash", BLOB, nullable=False),
@@ -85,6 +82,8 @@ memories = Table(
     Column("version", Integer, nullable=False, server_default="1"),
     Column("pinned", Integer, nullable=False, server_default="0"),
     Column("notes", TEXT, nullable=False, server_default="{}"),
+    # The lexical keys of the content, separated by spaces.
+    Column("terms", TEXT, nullable=False, server_default=""),
     Index("memories_scope", "tenant", "user", "id"),
     Index("memories_hash", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
@@ -97,16 +96,16 @@ memories = Table(
     sqlite_autoincrement=True,
 )
 
-# Where to look when something new is said of somebody: the claims in the notes of memories that still hold.
+# Finds the claims in the notes of memories by what they are about.
 claims = Table(
     "claims",
     metadata,
     Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     # Its number among the claims of the memory.
-    Column("place", Integer, primary_key=True),
-    # Whose memory it is, whom and what it is about, as one hash.
-    Column("question", BLOB, nullable=False),
-    Index("claims_question", "question"),
+    Column("position", Integer, primary_key=True),
+    # Owner, subject and attribute as one hash.
+    Column("slot", BLOB, nullable=False),
+    Index("claims_slot", "slot"),
 )
 
 # Messages that a model has still to read, because it failed.
@@ -215,10 +214,10 @@ execution_heads = Table(
     Column("seal", BLOB, nullable=False),
 )
 
-# How many there are of what, and the newest: memories by type and by agent, executions by agent. `tallies.count_added`
-# counts new memories, triggers of the first migration all else, in the transaction that changes the rows.
-tallies = Table(
-    "tallies",
+# How many rows there are of what, and the newest: memories by type and by agent, executions by agent. `memories.add`
+# counts new memories, triggers of the first migration count all else, in the transaction that changes the rows.
+counters = Table(
+    "counters",
     metadata,
     Column("tenant", TEXT, primary_key=True),
     Column("kind", TEXT, primary_key=True),
@@ -256,7 +255,5 @@ changes = Table(
     sqlite_autoincrement=True,
 )
 
-# FTS5 is not one of SQLAlchemy's tables. Its words come from `memoranda.text.terms`, so its own tokenizer
-# only splits at spaces: every character class that can stand in a term counts as part of a word. Ranking and phrases
-# are not asked of it (the index ranks inside a scope), so it keeps neither places nor lengths, and merges seldom.
-memory_text = table("memory_text", column("rowid", Integer), column("terms", TEXT))
+ERASURE_PENDING = "erasure:pending"
+"""The key in `meta` that says that erased bytes may still be in the file."""

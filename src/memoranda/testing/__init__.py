@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_SUITES = ("embedder", "index", "log", "pair", "store", "values")
+_SUITES = ("differential", "embedder", "index", "lifecycle", "log", "store", "values")
 
 if "pytest" in sys.modules:
     # The suites are imported, not collected: without this a failed assert would not show its values.

@@ -5,39 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from memoranda.errors import MemorandaError
 from memoranda.memories.changes import (
     Archive,
     Change,
-    Derivation,
-    DerivationKind,
     Derive,
     Edit,
-    HistorySource,
-    IndexRow,
-    IndexSource,
     Link,
-    MemoryStore,
-    PartitionKey,
     Pin,
     Remove,
-    Revision,
     Supersede,
 )
+from memoranda.results import Derivation, DerivationKind, Revision
+from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.testing.operations import MemoryOperations
 from memoranda.testing.reference import ReferenceStore
 from memoranda.types import ANY, EVERYTHING, Association, Filter, IntArray, Memory, Outcome, Related, Scope
-
-
-class Store(MemoryStore, HistorySource, IndexSource, Protocol):
-    """What the suite needs: the ports of stage 5 in one object."""
 
 
 class Pair:
     """Drives a store together with the reference. Ids are the reference's; the store may number otherwise."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: MemoryOperations) -> None:
         self.store = store
         self.reference = ReferenceStore()
         self._to_store: dict[int, int] = {}
@@ -164,7 +154,7 @@ class Pair:
         assert list(map(_plain, own)) == list(map(_plain, expected))
 
 
-def _attempt(store: MemoryStore, changes: Sequence[Change]) -> tuple[list[Outcome], MemorandaError | None]:
+def _attempt(store: MemoryOperations, changes: Sequence[Change]) -> tuple[list[Outcome], MemorandaError | None]:
     try:
         return store.apply(changes), None
     except MemorandaError as error:

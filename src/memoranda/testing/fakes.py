@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from memoranda.embedding.base import EmbedderIdentity, Kind
-from memoranda.memories.changes import IndexRow, PartitionKey
+from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.text import clean_text, terms
 from memoranda.types import ANY, JSON, Condition, Filter, FloatArray, IntArray, Memory, Scope
 

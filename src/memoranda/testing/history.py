@@ -6,19 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from memoranda.errors import Conflict, NotFound
-from memoranda.memories.changes import (
-    Add,
-    Archive,
-    Change,
-    Derive,
-    Draft,
-    Edit,
-    Link,
-    PartitionKey,
-    Pin,
-    Remove,
-    Supersede,
-)
+from memoranda.memories.changes import Archive, Change, Derive, Edit, Link, NewMemory, Pin, Remove, Supersede
+from memoranda.storage.base import PartitionKey
 from memoranda.testing.differential import Pair
 from memoranda.testing.samples import KINDS, ODD_VALUES, Samples
 from memoranda.types import ANY, Association, Scope
@@ -37,7 +26,7 @@ def random_change(pair: Pair, samples: Samples) -> Change:
     choice = samples.random.random()
     numbers = [*pair.known_ids(), 424_242]
     if choice < 0.5:
-        return Add(_once_or_keyed(samples))
+        return _once_or_keyed(samples)
     if choice < 0.7:
         return _random_edit(pair, samples, samples.random.choice(numbers))
     scope = samples.view()
@@ -62,7 +51,7 @@ def compare_answers(pair: Pair, samples: Samples) -> None:
         pair.revisions(scope, memory.id)
 
 
-def _once_or_keyed(samples: Samples) -> Draft:
+def _once_or_keyed(samples: Samples) -> NewMemory:
     draft, pick = samples.draft(), samples.random.choice
     key = pick([None, None, None, "k1", "k2"])
     return replace(

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from memoranda.errors import NotFound
-from memoranda.memories.changes import KEPT_REVISIONS, Add, Archive, Derive, Edit, PartitionKey, Pin, Remove, Supersede
+from memoranda.memories.changes import KEPT_REVISIONS, Archive, Derive, Edit, Pin, Remove, Supersede
+from memoranda.storage.base import PartitionKey
 from memoranda.testing.differential import Pair
 from memoranda.testing.samples import Samples
 from memoranda.types import ANY, Memory, Scope
@@ -62,30 +63,30 @@ class LifecycleContract:
 
     def test_a_text_that_was_merged_away_is_no_news(self, pair: Pair, samples: Samples) -> None:
         drafts = [replace(samples.draft(ADA, text), deduplicate=True, message=None) for text in ("it is", "it's")]
-        kept, repeated = (outcome.memory for outcome in pair.apply([Add(draft) for draft in drafts]))
+        kept, repeated = (outcome.memory for outcome in pair.apply(list(drafts)))
         assert kept is not None
         assert repeated is not None
         pair.apply([Supersede(ADA, (repeated.id,), kept.id, samples.moment(), merged=True)])
         pair.lineage(ADA, [kept.id])
         assert [line.kind for line in pair.store.lineage(ADA, [pair.store_id(repeated.id)])] == ["merged"]
-        assert pair.apply([Add(drafts[1])])[0].status == "duplicate"
+        assert pair.apply([(drafts[1])])[0].status == "duplicate"
         pair.apply([Remove(ADA, (kept.id,))])
-        assert pair.apply([Add(drafts[1])])[0].status == "stored"
+        assert pair.apply([(drafts[1])])[0].status == "stored"
 
     def test_an_archived_or_superseded_text_is_news(self, pair: Pair, samples: Samples) -> None:
         draft = replace(samples.draft(ADA, "I live in Bern"), deduplicate=True, message=None)
-        first = pair.apply([Add(draft)])[0].memory
+        first = pair.apply([draft])[0].memory
         assert first is not None
         pair.apply([Archive(ADA, (first.id,), samples.moment())])
-        second = pair.apply([Add(draft)])[0]
-        assert (second.status, pair.apply([Add(draft)])[0].status) == ("stored", "duplicate")
+        second = pair.apply([draft])[0]
+        assert (second.status, pair.apply([draft])[0].status) == ("stored", "duplicate")
 
     def test_a_saved_value_is_back_when_it_is_saved_again(self, pair: Pair, samples: Samples) -> None:
         draft = replace(samples.draft(ADA), key="k", value=1)
-        memory = pair.apply([Add(draft)])[0].memory
+        memory = pair.apply([draft])[0].memory
         assert memory is not None
         pair.apply([Archive(ADA, (memory.id,), samples.moment())])
-        pair.apply([Add(replace(draft, value=2))])
+        pair.apply([replace(draft, value=2)])
         pair.by_key(ADA, "k")
         assert len(list(pair.store.rows(ADAS, None, None))) == 1
 
@@ -141,7 +142,7 @@ class LifecycleContract:
         pair.apply(edits)
         pair.revisions(ADA, memory.id)
         assert len(pair.store.revisions(ADA, pair.store_id(memory.id))) == KEPT_REVISIONS
-        saved = [pair.apply([Add(replace(samples.draft(ADA), key="k", value=n))])[0].memory for n in range(3)]
+        saved = [pair.apply([replace(samples.draft(ADA), key="k", value=n)])[0].memory for n in range(3)]
         assert saved[0] is not None
         assert pair.store.revisions(ADA, pair.store_id(saved[0].id)) == []
 
@@ -157,4 +158,4 @@ class LifecycleContract:
 
 def _added(pair: Pair, samples: Samples, count: int, scope: Scope = ADA) -> list[Memory]:
     drafts = [replace(samples.draft(scope), key=None, message=None) for _ in range(count)]
-    return [outcome.memory for outcome in pair.apply([Add(draft) for draft in drafts]) if outcome.memory]
+    return [outcome.memory for outcome in pair.apply(list(drafts)) if outcome.memory]

@@ -6,7 +6,9 @@ import copy
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from memoranda.memories.changes import Change, Derivation, Draft, IndexRow, PartitionKey, Revision
+from memoranda.memories.changes import Change, NewMemory
+from memoranda.results import Derivation, Revision
+from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.testing.fakes import in_scope, matches
 from memoranda.testing.store_changes import State, apply_change, by_key, only_repeats, owned
 from memoranda.types import ANY, EVERYTHING, Filter, IntArray, Memory, Outcome, Related, Scope
@@ -95,7 +97,7 @@ class ReferenceStore:
         return [memory for _, memory in sorted(self._state.memories.items()) if in_scope(memory, scope)]
 
 
-def _index_row(memory: Memory, draft: Draft, generation: int | None) -> IndexRow:
+def _index_row(memory: Memory, draft: NewMemory, generation: int | None) -> IndexRow:
     vector = draft.vector if generation is not None and draft.generation == generation else None
     return IndexRow(
         id=memory.id,

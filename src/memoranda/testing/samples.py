@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from memoranda.memories.changes import Draft, StoredMessage
+from memoranda.memories.changes import NewMemory, StoredMessage
 from memoranda.text import content_hash, terms
 from memoranda.types import ANY, JSON, AnyUser, Condition, Filter, FloatArray, MemoryType, Operator, Scope
 
@@ -128,12 +128,12 @@ class Samples:
     def content(self) -> str:
         return " ".join(self.random.choices(WORDS, k=self.random.randint(1, 8)))
 
-    def draft(self, scope: Scope | None = None, content: str | None = None) -> Draft:
+    def draft(self, scope: Scope | None = None, content: str | None = None) -> NewMemory:
         """A memory with every field filled now and then."""
         pick = self.random.choice
         text = self.content() if content is None else content
         said_at = self.moment()
-        return Draft(
+        return NewMemory(
             content=text,
             type=pick(list(MemoryType)),
             scope=scope or self.owner(),

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from memoranda.errors import Conflict, NotFound
-from memoranda.memories.changes import Add, Change, Draft, Edit, Link, PartitionKey, Remove, Say
-from memoranda.testing.differential import Pair, Store
+from memoranda.memories.changes import AppendMessage, Change, Edit, Link, NewMemory, Remove
+from memoranda.storage.base import PartitionKey, Store
+from memoranda.testing.differential import Pair
 from memoranda.testing.history import compare_answers, random_step
 from memoranda.testing.lifecycle import LifecycleContract
+from memoranda.testing.operations import MemoryOperations, StoreOperations
 from memoranda.testing.samples import (
     CONFUSABLE_NAMES,
     KINDS,
@@ -48,8 +50,12 @@ class StoreContract(LifecycleContract):
         return None
 
     @pytest.fixture
-    def pair(self, store: Store) -> Pair:
-        return Pair(store)
+    def operations(self, store: Store) -> MemoryOperations:
+        return StoreOperations(store)
+
+    @pytest.fixture
+    def pair(self, operations: MemoryOperations) -> Pair:
+        return Pair(operations)
 
     @pytest.fixture
     def samples(self, space: VectorSpace | None) -> Samples:
@@ -67,7 +73,7 @@ class StoreContract(LifecycleContract):
             compare_answers(pair, samples)
 
     def test_every_kind_of_filter_gives_the_answers_of_the_reference(self, pair: Pair, samples: Samples) -> None:
-        pair.apply([Add(samples.draft(ADA)) for _ in range(120)])
+        pair.apply([samples.draft(ADA) for _ in range(120)])
         for _ in range(250):
             where = samples.filter()
             pair.matching(ADA, where)
@@ -78,44 +84,44 @@ class StoreContract(LifecycleContract):
 
     def test_what_was_written_comes_back_whole(self, pair: Pair, samples: Samples) -> None:
         drafts = [samples.draft(ADA) for _ in range(30)]
-        outcomes = pair.apply([Add(draft) for draft in drafts])
+        outcomes = pair.apply(list(drafts))
         assert [outcome.memory and outcome.memory.content for outcome in outcomes] == [one.content for one in drafts]
         pair.get(ADA, pair.known_ids())
 
-    def test_what_comes_back_is_the_callers_own(self, store: Store, samples: Samples) -> None:
+    def test_what_comes_back_is_the_callers_own(self, operations: MemoryOperations, samples: Samples) -> None:
         draft = replace(samples.draft(ADA), metadata={"tags": ["a"]}, key="k", value={"list": [1]})
-        written = _stored(store, draft)
+        written = _stored(operations, draft)
         written.metadata["tags"].append("changed")
         draft.metadata["tags"] = "changed"
-        read = store.get(ADA, [written.id])[0]
+        read = operations.get(ADA, [written.id])[0]
         assert read is not None
         read.value["list"].append(2)
-        again = store.get(ADA, [written.id])[0]
+        again = operations.get(ADA, [written.id])[0]
         assert again is not None
         assert (again.metadata, again.value) == ({"tags": ["a"]}, {"list": [1]})
 
     @pytest.mark.parametrize("text", ['O\'Hara said "no"; --', "猫 🙂 é e\u0301", "%_\\", "a\r\nb\tc", "x" * 100_000])
-    def test_text_comes_back_letter_for_letter(self, store: Store, samples: Samples, text: str) -> None:
-        written = _stored(store, samples.draft(ADA, text))
-        assert [one and one.content for one in store.get(ADA, [written.id])] == [text]
+    def test_text_comes_back_letter_for_letter(self, operations: MemoryOperations, samples: Samples, text: str) -> None:
+        written = _stored(operations, samples.draft(ADA, text))
+        assert [one and one.content for one in operations.get(ADA, [written.id])] == [text]
 
     @pytest.mark.parametrize("value", ODD_VALUES, ids=repr)
     def test_a_value_comes_back_with_its_type(self, pair: Pair, samples: Samples, value: JSON) -> None:
         keyed = replace(samples.draft(ADA), key="k", value=value, metadata={"m": value})
-        pair.apply([Add(keyed)])
+        pair.apply([keyed])
         pair.by_key(ADA, "k")
 
     def test_an_error_in_the_middle_leaves_nothing_behind(self, pair: Pair, samples: Samples) -> None:
-        first = pair.apply([Add(samples.draft(ADA))])[0].memory
+        first = pair.apply([(samples.draft(ADA))])[0].memory
         assert first is not None
         head = pair.store.head()
         bad = Edit(first.id, first.version + 7, samples.draft(ADA))
         changes: list[Change] = [
-            Add(replace(samples.draft(ADA), idempotency_key="once")),
+            replace(samples.draft(ADA), idempotency_key="once"),
             Remove(ADA, (first.id,)),
             bad,
-            Add(samples.draft(ADA)),
-            Add(samples.draft(BOB)),
+            (samples.draft(ADA)),
+            (samples.draft(BOB)),
         ]
         with pytest.raises((Conflict, NotFound)):
             pair.apply(changes)
@@ -124,7 +130,7 @@ class StoreContract(LifecycleContract):
         assert pair.apply(changes[:1])[0].status == "stored"
 
     def test_a_batch_sees_its_own_earlier_changes(self, pair: Pair, samples: Samples) -> None:
-        first = pair.apply([Add(samples.draft(ADA))])[0].memory
+        first = pair.apply([(samples.draft(ADA))])[0].memory
         assert first is not None
         edited = samples.draft(ADA)
         pair.apply([Edit(first.id, 1, edited), Edit(first.id, 2, samples.draft(ADA)), Remove(ADA, (first.id,))])
@@ -132,14 +138,14 @@ class StoreContract(LifecycleContract):
         with pytest.raises(NotFound):
             pair.apply([Edit(first.id, 3, edited)])
 
-    def test_no_changes_are_no_commit(self, store: Store) -> None:
-        head = store.head()
-        assert store.apply([]) == []
-        assert store.head() == head
+    def test_no_changes_are_no_commit(self, operations: MemoryOperations) -> None:
+        head = operations.head()
+        assert operations.apply([]) == []
+        assert operations.head() == head
 
     def test_ids_are_never_used_again(self, pair: Pair, samples: Samples) -> None:
         for _ in range(3):
-            memory = pair.apply([Add(samples.draft(ADA))])[0].memory
+            memory = pair.apply([(samples.draft(ADA))])[0].memory
             assert memory is not None
             pair.apply([Remove(ADA, (memory.id,))])
         assert len(pair.known_ids()) == 3
@@ -147,7 +153,7 @@ class StoreContract(LifecycleContract):
     # Editing, removing
 
     def test_a_stale_version_is_a_conflict(self, pair: Pair, samples: Samples) -> None:
-        memory = pair.apply([Add(samples.draft(ADA))])[0].memory
+        memory = pair.apply([(samples.draft(ADA))])[0].memory
         assert memory is not None
         pair.apply([Edit(memory.id, 1, samples.draft(ADA))])
         for stale in (0, 1, 3):
@@ -156,7 +162,7 @@ class StoreContract(LifecycleContract):
         pair.get(ADA, [memory.id])
 
     def test_an_unknown_or_foreign_id_is_not_found(self, pair: Pair, samples: Samples) -> None:
-        mine, other = (pair.apply([Add(samples.draft(scope))])[0].memory for scope in (ADA, BOB))
+        mine, other = (pair.apply([(samples.draft(scope))])[0].memory for scope in (ADA, BOB))
         assert mine is not None
         assert other is not None
         for number in (other.id, 424_242):
@@ -169,7 +175,7 @@ class StoreContract(LifecycleContract):
         pair.everything([ADA, BOB])
 
     def test_removing_takes_only_what_the_scope_owns(self, pair: Pair, samples: Samples) -> None:
-        mine, other = (pair.apply([Add(samples.draft(scope))])[0].memory for scope in (ADA, BOB))
+        mine, other = (pair.apply([(samples.draft(scope))])[0].memory for scope in (ADA, BOB))
         assert mine is not None
         assert other is not None
         outcome = pair.store.apply([Remove(ADA, tuple(map(pair.store_id, (mine.id, other.id, 424_242))))])[0]
@@ -183,22 +189,22 @@ class StoreContract(LifecycleContract):
     def test_several_memories_may_come_of_one_message_each_once(self, pair: Pair, samples: Samples) -> None:
         message = samples.message("We moved. The lease runs until 2031.", samples.moment())
         drafts = [replace(samples.draft(ADA, text), message=message) for text in ("We moved.", "The lease runs.")]
-        assert [end.status for end in pair.apply([Add(draft) for draft in drafts])] == ["stored", "stored"]
-        assert [end.status for end in pair.apply([Add(draft) for draft in drafts])] == ["duplicate", "duplicate"]
+        assert [end.status for end in pair.apply(list(drafts))] == ["stored", "stored"]
+        assert [end.status for end in pair.apply(list(drafts))] == ["duplicate", "duplicate"]
         pair.everything([ADA, BOB])
 
     def test_what_was_said_is_never_said_otherwise(self, pair: Pair, samples: Samples) -> None:
         first = samples.message("We moved.", samples.moment())
-        pair.apply([Say(ADA, first, samples.moment()), Say(ADA, first, samples.moment())])
+        pair.apply([AppendMessage(ADA, first, samples.moment()), AppendMessage(ADA, first, samples.moment())])
         other = replace(first, content="We stayed.")
-        (end,) = pair.apply([Add(replace(samples.draft(ADA, "We stayed."), message=other))])
+        (end,) = pair.apply([replace(samples.draft(ADA, "We stayed."), message=other)])
         assert (end.status, end.memory) == ("duplicate", None)
-        (end,) = pair.apply([Add(replace(samples.draft(BOB, "We stayed."), message=other))])
+        (end,) = pair.apply([replace(samples.draft(BOB, "We stayed."), message=other)])
         assert end.status == "stored"
-        (end,) = pair.apply([Add(replace(samples.draft(ADA, "We moved."), message=first))])
+        (end,) = pair.apply([replace(samples.draft(ADA, "We moved."), message=first)])
         assert end.memory is not None
         pair.apply([Remove(ADA, (end.memory.id,))])
-        (end,) = pair.apply([Add(replace(samples.draft(ADA, "We stayed."), message=other))])
+        (end,) = pair.apply([replace(samples.draft(ADA, "We stayed."), message=other)])
         assert end.status == "stored"
         pair.everything([ADA, BOB])
 
@@ -210,39 +216,39 @@ class StoreContract(LifecycleContract):
         text = "the same words"
         scopes = (ADA, ADA, BOB, Scope(agent="ada"))
         drafts = [replace(samples.draft(scope, text), deduplicate=True, message=None) for scope in scopes]
-        statuses = [outcome.status for outcome in pair.apply([Add(draft) for draft in drafts])]
+        statuses = [outcome.status for outcome in pair.apply(list(drafts))]
         assert statuses == ["stored", "duplicate", "stored", "stored"]
         not_asked = replace(drafts[0], deduplicate=False)
         other_case = replace(samples.draft(ADA, "The same words"), deduplicate=True, message=None)
-        assert [outcome.status for outcome in pair.apply([Add(not_asked), Add(other_case)])] == ["stored"] * 2
+        assert [outcome.status for outcome in pair.apply([not_asked, other_case])] == ["stored"] * 2
 
     def test_the_same_message_is_remembered_once(self, pair: Pair, samples: Samples) -> None:
         said = replace(samples.draft(ADA), message=samples.message("hello", samples.moment()))
         elsewhere = replace(said, scope=BOB)
-        statuses = [outcome.status for outcome in pair.apply([Add(said), Add(said), Add(elsewhere)])]
+        statuses = [outcome.status for outcome in pair.apply([said, said, elsewhere])]
         assert statuses == ["stored", "duplicate", "stored"]
-        assert pair.apply([Add(said)])[0].status == "duplicate"
+        assert pair.apply([said])[0].status == "duplicate"
 
     def test_a_removed_text_is_no_duplicate(self, pair: Pair, samples: Samples) -> None:
         draft = replace(samples.draft(ADA, "said once"), deduplicate=True, message=None)
-        memory = pair.apply([Add(draft)])[0].memory
+        memory = pair.apply([draft])[0].memory
         assert memory is not None
         pair.apply([Remove(ADA, (memory.id,))])
-        assert pair.apply([Add(draft)])[0].status == "stored"
+        assert pair.apply([draft])[0].status == "stored"
 
     def test_an_idempotency_key_writes_once_in_its_scope(self, pair: Pair, samples: Samples) -> None:
         draft = replace(samples.draft(ADA), idempotency_key="call-1")
-        first, again = pair.apply([Add(draft)])[0], pair.apply([Add(draft)])[0]
+        first, again = pair.apply([draft])[0], pair.apply([draft])[0]
         assert (first.status, again.status) == ("stored", "duplicate")
         assert again.memory == first.memory
         elsewhere = replace(samples.draft(BOB), idempotency_key="call-1")
-        assert pair.apply([Add(elsewhere)])[0].status == "stored"
+        assert pair.apply([elsewhere])[0].status == "stored"
 
     def test_a_key_holds_one_value_per_agent_and_user(self, pair: Pair, samples: Samples) -> None:
         owners = [Scope(), Scope(agent="a"), Scope(user="u"), Scope(agent="a", user="u"), Scope("other", agent="a")]
         for round_number in range(3):
             for owner in owners:
-                pair.apply([Add(replace(samples.draft(owner), key="k", value=f"{owner} {round_number}"))])
+                pair.apply([replace(samples.draft(owner), key="k", value=f"{owner} {round_number}")])
         for owner in owners:
             pair.by_key(owner, "k")
             pair.by_key(owner, "K")
@@ -253,7 +259,7 @@ class StoreContract(LifecycleContract):
     @pytest.mark.parametrize("field", ["tenant", "agent", "user", "session"])
     def test_names_that_look_alike_stay_apart(self, pair: Pair, samples: Samples, field: str) -> None:
         scopes = [replace(Scope(), **{field: name}) for name in CONFUSABLE_NAMES]
-        pair.apply([Add(replace(samples.draft(scope), key="k", value=str(scope))) for scope in scopes])
+        pair.apply([replace(samples.draft(scope), key="k", value=str(scope)) for scope in scopes])
         for scope in scopes:
             pair.find(scope)
             pair.matching(scope)
@@ -262,7 +268,7 @@ class StoreContract(LifecycleContract):
             pair.rows(PartitionKey(scope.tenant, scope.user), None, None)
 
     def test_no_user_means_memories_of_no_user(self, pair: Pair, samples: Samples) -> None:
-        pair.apply([Add(samples.draft(scope)) for scope in (ADA, BOB, Scope(), Scope(agent="x"))])
+        pair.apply([(samples.draft(scope)) for scope in (ADA, BOB, Scope(), Scope(agent="x"))])
         assert len(pair.store.find(Scope(), limit=10)) == 2
         assert len(pair.store.find(Scope(user=ANY), limit=10)) == 4
         assert len(pair.store.find(Scope("elsewhere", user=ANY), limit=10)) == 0
@@ -270,16 +276,16 @@ class StoreContract(LifecycleContract):
     # Reading
 
     def test_get_keeps_the_order_asked_and_repeats(self, pair: Pair, samples: Samples) -> None:
-        pair.apply([Add(samples.draft(ADA)) for _ in range(5)])
+        pair.apply([samples.draft(ADA) for _ in range(5)])
         pair.get(ADA, [3, 1, 99, 3, 5])
         assert pair.store.get(ADA, []) == []
 
     def test_get_takes_more_ids_than_a_statement_takes_parameters(self, pair: Pair, samples: Samples) -> None:
-        pair.apply([Add(samples.draft(ADA)) for _ in range(10)])
+        pair.apply([samples.draft(ADA) for _ in range(10)])
         pair.get(ADA, list(range(1, 40_000)))
 
     def test_find_pages_through_everything_once(self, pair: Pair, samples: Samples) -> None:
-        pair.apply([Add(samples.draft(ADA)) for _ in range(23)])
+        pair.apply([samples.draft(ADA) for _ in range(23)])
         seen: list[int] = []
         while page := pair.store.find(ADA, limit=5, after=seen[-1] if seen else 0):
             seen += [memory.id for memory in page]
@@ -290,14 +296,14 @@ class StoreContract(LifecycleContract):
     def test_an_odd_metadata_key_is_only_a_key(self, pair: Pair, samples: Samples, key: str) -> None:
         only: dict[str, JSON] = {key: 1}
         others: dict[str, JSON] = {other: 1 for other in ODD_KEYS if other != key}
-        pair.apply([Add(replace(samples.draft(ADA), metadata=one)) for one in (only, others, {})])
+        pair.apply([replace(samples.draft(ADA), metadata=one) for one in (only, others, {})])
         assert len(pair.store.matching(ADA, Filter(metadata=(Condition(key, "eq", 1),)))) == 1
         for op in OPERATORS:
             pair.matching(ADA, Filter(metadata=(Condition(key, op, [1, "x"] if op == "in" else 1),)))
 
     @pytest.mark.parametrize("op", OPERATORS)
     def test_an_operator_compares_like_with_like(self, pair: Pair, samples: Samples, op: Operator) -> None:
-        pair.apply([Add(replace(samples.draft(ADA), metadata={"v": value})) for value in ODD_VALUES])
+        pair.apply([replace(samples.draft(ADA), metadata={"v": value}) for value in ODD_VALUES])
         for value in PLAIN_VALUES:
             if op in ("gt", "gte", "lt", "lte") and (value is None or isinstance(value, bool)):
                 continue
@@ -306,7 +312,7 @@ class StoreContract(LifecycleContract):
     # Links
 
     def test_related_memories_are_those_of_the_reference(self, pair: Pair, samples: Samples) -> None:
-        pair.apply([Add(samples.draft(ADA)) for _ in range(12)])
+        pair.apply([samples.draft(ADA) for _ in range(12)])
         for _ in range(25):
             left, right = samples.random.sample(range(1, 13), 2)
             # Powers of two, so that products along different ways are exact.
@@ -318,7 +324,7 @@ class StoreContract(LifecycleContract):
                 pair.related(ADA, number, kind="about", depth=depth)
 
     def test_links_go_with_their_memories(self, pair: Pair, samples: Samples) -> None:
-        pair.apply([Add(samples.draft(ADA)) for _ in range(3)])
+        pair.apply([samples.draft(ADA) for _ in range(3)])
         pair.apply([Link(ADA, Association(1, 2, "about", 0.5)), Link(ADA, Association(2, 3, "about", 0.5))])
         pair.apply([Link(ADA, Association(1, 2, "about", 0.75))])
         pair.related(ADA, 1, depth=3)
@@ -327,7 +333,7 @@ class StoreContract(LifecycleContract):
         assert pair.store.related(ADA, pair.store_id(3), kind=None, depth=3) == []
 
     def test_relations_of_an_unknown_or_foreign_memory_are_not_found(self, pair: Pair, samples: Samples) -> None:
-        pair.apply([Add(samples.draft(BOB))])
+        pair.apply([(samples.draft(BOB))])
         for number in (pair.store_id(1), 424_242):
             with pytest.raises(NotFound):
                 pair.store.related(ADA, number, kind=None, depth=1)
@@ -338,7 +344,7 @@ class StoreContract(LifecycleContract):
         partitions = [PartitionKey("default", user) for user in ("ada", "bob", None, ANY)]
         marks: list[tuple[int, int]] = [(0, 0)]
         for scope in (ADA, BOB, Scope(), ADA):
-            memory = pair.apply([Add(samples.draft(scope)), Add(samples.draft(scope))])[0].memory
+            memory = pair.apply([(samples.draft(scope)), (samples.draft(scope))])[0].memory
             assert memory is not None
             marks.append((pair.reference.head(), pair.store.head()))
             pair.apply([Edit(memory.id, 1, samples.draft(scope)), Remove(scope, (memory.id,))])
@@ -352,7 +358,7 @@ class StoreContract(LifecycleContract):
     def test_rows_for_the_index_are_those_of_the_reference(
         self, pair: Pair, samples: Samples, space: VectorSpace | None
     ) -> None:
-        pair.apply([Add(samples.draft(samples.random.choice([ADA, BOB, Scope()]))) for _ in range(30)])
+        pair.apply([(samples.draft(samples.random.choice([ADA, BOB, Scope()]))) for _ in range(30)])
         generation = None if space is None else space.generation
         for user in ("ada", "bob", None, ANY):
             key = PartitionKey("default", user)
@@ -366,7 +372,7 @@ class StoreContract(LifecycleContract):
         if space is None:
             pytest.skip("this store was given no vector space")
         key = PartitionKey("default", "ada")
-        pair.apply([Add(samples.draft(ADA)) for _ in range(3)])
+        pair.apply([samples.draft(ADA) for _ in range(3)])
         pair.rows(key, None, space.generation)
         pair.apply([Edit(2, 1, samples.draft(ADA)), Remove(ADA, (1,))])
         pair.rows(key, None, space.generation)
@@ -377,7 +383,7 @@ class StoreContract(LifecycleContract):
         assert all(row.vector is None for row in pair.store.rows(key, None, space.generation + 1))
 
 
-def _stored(store: Store, draft: Draft) -> Memory:
-    memory = store.apply([Add(draft)])[0].memory
+def _stored(operations: MemoryOperations, draft: NewMemory) -> Memory:
+    memory = operations.apply([draft])[0].memory
     assert memory is not None
     return memory

@@ -10,23 +10,21 @@ from datetime import datetime
 from memoranda.errors import Conflict, InvalidInput
 from memoranda.memories.changes import (
     KEPT_REVISIONS,
-    Add,
+    AppendMessage,
     Archive,
     Change,
-    Derivation,
-    DerivationKind,
     Derive,
-    Draft,
     Edit,
     Link,
+    MarkExtracted,
+    NewMemory,
     Pin,
     Remove,
-    Revision,
-    Say,
     StoredMessage,
     Supersede,
     no_memory,
 )
+from memoranda.results import Derivation, DerivationKind, Revision
 from memoranda.testing.fakes import in_scope
 from memoranda.types import ANY, Memory, Outcome, Scope
 
@@ -36,7 +34,7 @@ class State:
     """All that the reference store holds."""
 
     memories: dict[int, Memory] = field(default_factory=dict)
-    drafts: dict[int, Draft] = field(default_factory=dict)
+    drafts: dict[int, NewMemory] = field(default_factory=dict)
     links: dict[tuple[int, int, str], float] = field(default_factory=dict)
     log: list[tuple[str, str | None, int]] = field(default_factory=list)
     """Tenant, user and id of each change; its number is its place, from 1."""
@@ -62,9 +60,11 @@ class State:
 def apply_change(state: State, change: Change) -> Outcome:
     """One change, as the store's contract says; an error leaves the state half changed."""
     match change:
-        case Add(draft):
-            return _add(state, draft)
-        case Say(scope, message):
+        case NewMemory():
+            return _add(state, change)
+        case MarkExtracted():
+            return Outcome("stored", None)
+        case AppendMessage(scope, message):
             state.said.setdefault((scope, message.message_id), message.content)
             return Outcome("stored", None)
         case Edit(number, version, draft):
@@ -94,7 +94,7 @@ def apply_change(state: State, change: Change) -> Outcome:
             return _mark(state, [replace(memory, pinned=pinned) for memory in named], logged=False)
 
 
-def _derive(state: State, draft: Draft, sources: Sequence[int], kind: DerivationKind) -> Outcome:
+def _derive(state: State, draft: NewMemory, sources: Sequence[int], kind: DerivationKind) -> Outcome:
     for source in sources:
         owned(state, Scope(draft.scope.tenant, user=draft.scope.user), source)
     outcome = _add(state, draft)
@@ -149,7 +149,7 @@ def only_repeats(state: State, number: int) -> bool:
     return bool(made) and all(one and one.archived_at is None and one.superseded_by is None for one in sources)
 
 
-def _add(state: State, draft: Draft) -> Outcome:
+def _add(state: State, draft: NewMemory) -> Outcome:
     saved = None if draft.key is None else by_key(state, draft.scope, draft.key)
     if saved is not None:
         # Saved again is true again, whatever became of the old value.
@@ -164,7 +164,7 @@ def _add(state: State, draft: Draft) -> Outcome:
     return _put(state, _memory(state.last_id, draft), draft)
 
 
-def _repeated(state: State, draft: Draft) -> Memory | None:
+def _repeated(state: State, draft: NewMemory) -> Memory | None:
     for number, other in sorted(state.drafts.items()):
         known = _same_text(draft, other) and _still_true(state, state.memories[number])
         if known or _same_call(draft, other) or _same_message(draft, other):
@@ -176,19 +176,19 @@ def _said_otherwise(state: State, scope: Scope, message: StoredMessage) -> bool:
     return state.said.setdefault((scope, message.message_id), message.content) != message.content
 
 
-def _same_call(draft: Draft, other: Draft) -> bool:
+def _same_call(draft: NewMemory, other: NewMemory) -> bool:
     # A retry may come from another session, so a session is no part of whose key it is.
     own_key = draft.idempotency_key is not None and draft.idempotency_key == other.idempotency_key
     return own_key and _owner(draft)[:3] == _owner(other)[:3]
 
 
-def _same_message(draft: Draft, other: Draft) -> bool:
+def _same_message(draft: NewMemory, other: NewMemory) -> bool:
     if draft.message is None or other.message is None or _owner(draft) != _owner(other):
         return False
     return draft.message.message_id == other.message.message_id and draft.content == other.content
 
 
-def _same_text(draft: Draft, other: Draft) -> bool:
+def _same_text(draft: NewMemory, other: NewMemory) -> bool:
     # Something said twice was said twice: only texts that came without a message are compared.
     if not draft.deduplicate or draft.message is not None or other.message is not None:
         return False
@@ -202,7 +202,7 @@ def _still_true(state: State, memory: Memory) -> bool:
     return memory.archived_at is None and memory.valid_to is None
 
 
-def _edit(state: State, number: int, version: int, draft: Draft) -> Outcome:
+def _edit(state: State, number: int, version: int, draft: NewMemory) -> Outcome:
     old = owned(state, Scope(draft.scope.tenant, user=draft.scope.user), number)
     if old.version != version:
         raise Conflict(f"memory {number} is at version {old.version}, not {version}: read it again")
@@ -235,7 +235,7 @@ def _keep_revision(state: State, old: Memory, at: datetime) -> None:
     state.revisions[old.id] = [*state.revisions.get(old.id, []), was][-KEPT_REVISIONS:]
 
 
-def _put(state: State, memory: Memory, draft: Draft) -> Outcome:
+def _put(state: State, memory: Memory, draft: NewMemory) -> Outcome:
     state.memories[memory.id] = memory
     state.drafts[memory.id] = copy.deepcopy(draft)
     state.log.append((memory.tenant, memory.user, memory.id))
@@ -257,7 +257,7 @@ def _remove(state: State, scope: Scope, ids: Sequence[int]) -> Outcome:
     return Outcome("stored", None, f"{len(gone)} removed")
 
 
-def _unsay(state: State, draft: Draft) -> None:
+def _unsay(state: State, draft: NewMemory) -> None:
     """The last memory of a message takes the message with it."""
     turns = [(each.scope, each.message.message_id) for each in state.drafts.values() if each.message is not None]
     if draft.message is not None and turns.count((draft.scope, draft.message.message_id)) == 1:
@@ -272,7 +272,7 @@ def owned(state: State, scope: Scope, number: int) -> Memory:
     return memory
 
 
-def _owner(draft: Draft) -> tuple[str, str | None, str | None, str | None]:
+def _owner(draft: NewMemory) -> tuple[str, str | None, str | None, str | None]:
     scope = draft.scope
     if scope.user is ANY:
         raise InvalidInput("a memory belongs to one user or to none: name the user, not ANY")
@@ -288,7 +288,7 @@ def by_key(state: State, scope: Scope, key: str) -> Memory | None:
     return None
 
 
-def _memory(number: int, draft: Draft, *, version: int = 1) -> Memory:
+def _memory(number: int, draft: NewMemory, *, version: int = 1) -> Memory:
     tenant, agent, user, session = _owner(draft)
     return Memory(
         id=number,

@@ -12,35 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memoranda.errors import InvalidInput, NotFound, Unavailable
-from memoranda.executions.executions import ExecutionRecord, duration, file_name, line, text_or_none
+from memoranda.executions.executions import duration, file_name, line, text_or_none
 from memoranda.files import replacing
-from memoranda.memories.changes import Add, Draft, walk
-from memoranda.remember.pipeline import common, text_draft
+from memoranda.memories.changes import NewMemory
+from memoranda.memories.new_memory import check_options, from_text
+from memoranda.memories.read import walk
+from memoranda.memories.write import MemoryWrite
+from memoranda.results import ExecutionRecord, FileReport
 from memoranda.sessions.values import as_text
 from memoranda.text import clean_text
-from memoranda.types import ANY, JSON, Filter, Memory, MemoryType, Record, Scope
+from memoranda.types import ANY, JSON, Filter, Memory, MemoryType, Scope
 from memoranda.validation import check_moment, check_name, copy_json, copy_json_object, make_scope
 
 if TYPE_CHECKING:
     from memoranda.executions.executions import Executions, Mirror
     from memoranda.memories.vectors import Vectors
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store
 
 VALUES_FILE = "long_term_memory.json"
 RECORDS_FOLDER = "execution_records"
 _VERSION = 1
 _Place: TypeAlias = str | os.PathLike[str]
-
-
-@dataclass(frozen=True, slots=True)
-class FileReport(Record):
-    """How much went into the files, or came out of them."""
-
-    folder: Path
-    values: int
-    executions: int
-    known: int = 0
-    """Execution records that were there already and were left as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +44,7 @@ class Defaults:
     short_term_ttl: timedelta
 
 
-def export_files(store: SQLiteStore, executions: Executions, tenant: str, folder: _Place) -> FileReport:
+def export_files(store: Store, executions: Executions, tenant: str, folder: _Place) -> FileReport:
     """Every saved long-term value and every execution record of a tenant, as files."""
     place = Path(folder)
     entries = [_entry(memory) for memory in _saved(store, tenant)]
@@ -73,7 +65,7 @@ def export_files(store: SQLiteStore, executions: Executions, tenant: str, folder
 
 
 def import_files(
-    store: SQLiteStore,
+    store: Store,
     vectors: Vectors,
     executions: Executions,
     mirror: Mirror | None,
@@ -86,13 +78,13 @@ def import_files(
         raise NotFound(f"there is no folder {place}")
     drafts = [_draft(defaults, entry) for entry in _entries(place / VALUES_FILE)]
     records = sorted(_records(executions, defaults.now, place / RECORDS_FOLDER), key=lambda record: record.recorded_at)
-    store.apply([Add(draft) for draft in vectors.attach(drafts)])
+    store.write(MemoryWrite(vectors.attach(drafts)))
     own_mirror = mirror is not None and mirror.folder.resolve() == (place / RECORDS_FOLDER).resolve()
     written = executions.append(records, mirrored=not own_mirror)
     return FileReport(place, len(drafts), len(written), len(records) - len(written))
 
 
-def _saved(store: SQLiteStore, tenant: str) -> Iterator[Memory]:
+def _saved(store: Store, tenant: str) -> Iterator[Memory]:
     everything = walk(store, Scope(tenant, user=ANY), Filter(types=(MemoryType.LONG_TERM,)))
     return (memory for memory in everything if memory.key is not None)
 
@@ -130,10 +122,10 @@ def _entries(path: Path) -> list[Mapping[str, Any]]:
     ]
 
 
-def _draft(defaults: Defaults, entry: Mapping[str, Any]) -> Draft:
+def _draft(defaults: Defaults, entry: Mapping[str, Any]) -> NewMemory:
     key, value = clean_text(entry.get("key"), "key"), copy_json(entry.get("value"))
     scope = make_scope(defaults.tenant, entry.get("agent_id"), entry.get("user"), entry.get("workflow_id"))
-    call = common(
+    options = check_options(
         scope,
         _moment(entry.get("recorded_at"), defaults.now),
         defaults.short_term_ttl,
@@ -143,7 +135,7 @@ def _draft(defaults: Defaults, entry: Mapping[str, Any]) -> Draft:
         metadata=entry.get("metadata"),
         at=entry.get("valid_from"),
     )
-    return text_draft(as_text(key, value), call, key=key, value=value)
+    return from_text(as_text(key, value), options, key=key, value=value)
 
 
 def _records(executions: Executions, now: datetime, folder: Path) -> Iterator[ExecutionRecord]:

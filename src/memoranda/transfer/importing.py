@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
-from memoranda.executions.executions import ExecutionRecord
-from memoranda.memories.changes import Draft
-from memoranda.memories.claim_resolution import revise
-from memoranda.memories.claims import CLAIMS, ENDED_BY, Ends, ends_in, name_enders, questions_of
-from memoranda.memories.rows import from_micros
-from memoranda.remember.extraction import claims_in
-from memoranda.storage.sqlite.connections import chunked
+from memoranda.memories.changes import NewMemory
+from memoranda.memories.claim_resolution import resolve_slots
+from memoranda.memories.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
+from memoranda.results import ExecutionRecord, ImportReport
+from memoranda.storage.base import chunked
+from memoranda.storage.rows import from_micros
 from memoranda.storage.sqlite.errors import translated
 from memoranda.text import lexical_keys
 from memoranda.transfer.export import FORMAT, VERSION
@@ -35,34 +34,20 @@ from memoranda.transfer.rows import (
     to_link,
     to_row,
 )
-from memoranda.types import ANY, JSON, MemoryType, Progress, Record, Scope
+from memoranda.types import ANY, JSON, MemoryType, Progress, Scope
 from memoranda.validation import check_id
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from memoranda.executions.executions import Executions
     from memoranda.memories.vectors import Vectors
-    from memoranda.storage.sqlite.store import SQLiteStore
+    from memoranda.storage.base import Store, Transaction
 
 _BATCH = 500
 _Record: TypeAlias = dict[str, JSON]
 
 
-@dataclass(frozen=True, slots=True)
-class ImportReport(Record):
-    """How much came in. What was there already was left as it is."""
-
-    memories: int = 0
-    known: int = 0
-    messages: int = 0
-    associations: int = 0
-    sessions: int = 0
-    executions: int = 0
-
-
 def import_file(
-    store: SQLiteStore,
+    store: Store,
     vectors: Vectors,
     executions: Executions,
     tenant: str,
@@ -83,7 +68,7 @@ def import_file(
 class _Import:
     """One import: the numbers of the export on their way to the numbers of this store."""
 
-    def __init__(self, store: SQLiteStore, vectors: Vectors, executions: Executions, tenant: str, origin: str) -> None:
+    def __init__(self, store: Store, vectors: Vectors, executions: Executions, tenant: str, origin: str) -> None:
         self._store = store
         self._vectors = vectors
         self._executions = executions
@@ -124,15 +109,15 @@ class _Import:
         }
         pairs = {mine[old]: numbers[new] for old, new in self._superseded.items() if old in mine and new in numbers}
         if named or pairs:
-            store.write(lambda connection, _: _name(connection, named, pairs))
+            store.write(lambda tx: _name(tx, named, pairs))
         everybody = Scope(self._tenant, user=ANY)
-        questions = store.read(lambda connection: questions_of(connection, everybody, list(numbers.values())))
+        questions = store.read(lambda tx: slots_of(tx, everybody, list(numbers.values())))
         for part in chunked(sorted(questions)):
             store.write(partial(_revise, part))
 
     def _messages(self, batch: list[_Record]) -> None:
         rows = [to_row("message", record, self._tenant) for record in batch]
-        loaded = self._store.write(lambda connection, _: load_messages(connection, rows))
+        loaded = self._store.write(lambda tx: load_messages(tx, rows))
         self._spoken |= loaded.numbers
         self._done = replace(self._done, messages=self._done.messages + loaded.fresh)
 
@@ -142,7 +127,7 @@ class _Import:
             # With this key a second run of the same import recognises what the first one wrote.
             row.setdefault("idempotency_key", f"import:{self._origin}:{row['id']}")
         pairs = list(zip(rows, self._vectors.attach([_draft(row) for row in rows]), strict=True))
-        loaded = self._store.write(lambda connection, at: load_memories(connection, pairs, self._spoken, at))
+        loaded = self._store.write(lambda tx: load_memories(tx, pairs, self._spoken))
         self._numbers |= loaded.numbers
         self._others |= loaded.others
         self._superseded |= {row["id"]: row["superseded_by"] for row in rows if row.get("superseded_by")}
@@ -156,13 +141,13 @@ class _Import:
         first = LINKS[kind][1][0]
         mine = [record for record in batch if kind == "association" or record.get(first) not in self._others]
         rows = [row for record in mine if (row := to_link(kind, record, self._numbers)) is not None]
-        fresh = self._store.write(lambda connection, _: load_links(connection, kind, rows))
+        fresh = self._store.write(lambda tx: load_links(tx, kind, rows))
         if kind == "association":
             self._done = replace(self._done, associations=self._done.associations + fresh)
 
     def _sessions(self, batch: list[_Record]) -> None:
         rows = [to_entry("session", record) for record in batch]
-        fresh = self._store.write(lambda connection, _: load_sessions(connection, self._tenant, rows))
+        fresh = self._store.write(lambda tx: load_sessions(tx, self._tenant, rows))
         self._done = replace(self._done, sessions=self._done.sessions + fresh)
 
     def _execution_records(self, batch: list[_Record]) -> None:
@@ -216,13 +201,13 @@ class _Checked:
             self.end = record
 
 
-def _name(connection: Connection, enders: Mapping[int, Ends], pairs: Mapping[int, int]) -> None:
-    name_enders(connection, enders)
-    supersede(connection, pairs)
+def _name(tx: Transaction, enders: Mapping[int, Ends], pairs: Mapping[int, int]) -> None:
+    name_enders(tx, enders)
+    supersede(tx, pairs)
 
 
-def _revise(questions: Sequence[bytes], connection: Connection, at: int) -> None:
-    revise(connection, questions, at)
+def _revise(questions: Sequence[bytes], tx: Transaction) -> None:
+    resolve_slots(tx, questions)
 
 
 def _check_claims(notes: Mapping[str, Any]) -> None:
@@ -276,9 +261,9 @@ def _batches(records: Iterable[_Record]) -> Iterator[tuple[str, list[_Record]]]:
             yield kind, batch
 
 
-def _draft(row: Mapping[str, Any]) -> Draft:
+def _draft(row: Mapping[str, Any]) -> NewMemory:
     """What the embedder and the full text need of a row."""
-    return Draft(
+    return NewMemory(
         content=row["content"],
         type=MemoryType(row["type"]),
         scope=Scope(row["tenant"]),

@@ -8,40 +8,38 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import REAL, TEXT, Column, Connection, Integer, Table, bindparam, func, insert, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import REAL, TEXT, Column, Integer, Table, bindparam, func, insert, select, update
 from sqlalchemy.schema import DefaultClause
 
 from memoranda.errors import InvalidInput
 from memoranda.memories import add
-from memoranda.memories.changes import Draft
+from memoranda.memories.changes import NewMemory
 from memoranda.memories.claims import ENDED_BY, index_claims, without_enders
-from memoranda.memories.lifecycle import leave_claims_to_others
-from memoranda.memories.rows import from_micros, scope_of, to_json, to_micros
+from memoranda.memories.lifecycle import drop_claims
 from memoranda.messages.message import Message
+from memoranda.storage.base import Transaction
+from memoranda.storage.rows import from_micros, scope_of, to_json, to_micros
 from memoranda.storage.schema import (
     associations,
     executions,
     lineage,
     memories,
-    memory_text,
     messages,
     revisions,
     sessions,
 )
-from memoranda.storage.sqlite.connections import free_id, insert_rows
 from memoranda.text import check_unicode, clean_text, content_hash
 from memoranda.types import JSON
 from memoranda.validation import check_id, check_type, check_unit, check_whole, copy_json, copy_json_object
 
 _TIMES: Final = frozenset(
     (
-        *("recorded_at", "valid_from", "valid_to", "expires_at", "archived_at", "quarantined_at"),
+        *("recorded_at", "valid_from", "valid_to", "expires_at", "archived_at"),
         *("accessed_at", "said_at", "changed_at", "opened_at", "ended_at"),
     )
 )
 _JSON: Final = frozenset(["metadata", "value", "payload", "notes", "record", "agents"])
-_DERIVED: Final = frozenset(["tenant", "content_hash", "digest"])
+_DERIVED: Final = frozenset(["tenant", "content_hash", "digest", "terms"])
 _REQUIRED: Final = {
     "memory": ("id", "content", "type", "importance", "recorded_at", "valid_from"),
     "message": ("seq", "message_id", "role", "payload", "said_at", "recorded_at"),
@@ -178,9 +176,9 @@ _LOADED = select(_M.id, _M.agent, _M.user, _M.idempotency_key, _M.tenant).where(
 _SAVED = select(_M.id).where(_M.key == bindparam("in_key"), *(_M[name] == bindparam(f"in_{name}") for name in _SCOPE))
 _TURNS = [_T[name] == bindparam(f"in_{name}") for name in _SCOPE]
 _SAME = [_T.message_id == bindparam("in_message_id"), *_TURNS]
-_TURN = select(_T.seq).where(*_SAME, _T.place.is_(None))
-_PLACED_TURN = select(_T.seq).where(*_SAME, _T.place.is_not(None))
-_NEWEST = select(func.max(_T.place)).where(*_TURNS, _T.place.is_not(None))
+_TURN = select(_T.seq).where(*_SAME, _T.position.is_(None))
+_PLACED_TURN = select(_T.seq).where(*_SAME, _T.position.is_not(None))
+_NEWEST = select(func.max(_T.position)).where(*_TURNS, _T.position.is_not(None))
 _INSERT_MESSAGE = insert(messages)
 _SESSION_OF = select(sessions.c.tenant).where(sessions.c.id == bindparam("in_id"))
 
@@ -195,112 +193,113 @@ class Loaded:
     """Old numbers of values whose key was taken: what stands there is somebody else's, and stays as it is."""
 
 
-def load_messages(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Loaded:
+def load_messages(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> Loaded:
     done = Loaded()
     for row in rows:
-        same = _TURN if row.get("place") is None else _PLACED_TURN
-        known: int | None = connection.execute(same, _bound(row, "message_id")).scalar()
+        same = _TURN if row.get("position") is None else _PLACED_TURN
+        known: int | None = tx.execute(same, _bound(row, "message_id")).scalar()
         if known is None:
-            known = _insert_message(connection, row)
+            known = _insert_message(tx, row)
             done.fresh += 1
         done.numbers[row["seq"]] = known
     return done
 
 
 def load_memories(
-    connection: Connection, rows: Sequence[tuple[Mapping[str, Any], Draft]], spoken: Mapping[int, int], at: int
+    tx: Transaction, rows: Sequence[tuple[Mapping[str, Any], NewMemory]], spoken: Mapping[int, int]
 ) -> Loaded:
     """Rows, their full text and their vectors; `spoken` maps the numbers of the messages behind them."""
-    done, fresh = Loaded(), list[tuple[int, Mapping[str, Any], Draft]]()
-    known, next_id = _loaded_before(connection, [row for row, _ in rows]), free_id(connection, "memories")
+    done, fresh = Loaded(), list[tuple[int, Mapping[str, Any], NewMemory]]()
+    known, next_id = _loaded_before(tx, [row for row, _ in rows]), tx.next_id(memories)
     for row, draft in rows:
         number = known.get(_mark(row))
-        if number is None and (number := _same_key(connection, row)) is not None:
+        if number is None and (number := _same_key(tx, row)) is not None:
             done.others.add(row["id"])
         if number is None:
             number = known[_mark(row)] = next_id + len(fresh)
             fresh.append((number, row, draft))
         done.numbers[row["id"]] = number
-    _insert_memories(connection, fresh, spoken, at)
+    _insert_memories(tx, fresh, spoken)
     done.fresh = len(fresh)
     return done
 
 
-def load_links(connection: Connection, kind: str, rows: Sequence[Mapping[str, Any]]) -> int:
+def load_links(tx: Transaction, kind: str, rows: Sequence[Mapping[str, Any]]) -> int:
     """How many there are now that were not there before; a known one stays as it is."""
     table, _ = LINKS[kind]
-    statement = upsert(table).on_conflict_do_nothing()
     if kind == "lineage":
-        leave_claims_to_others(connection, [row["source_id"] for row in rows if row["kind"] == "merged"])
-    return sum(connection.execute(statement, _complete(table, row)).rowcount for row in rows)
+        drop_claims(tx, [row["source_id"] for row in rows if row["kind"] == "merged"])
+    key = [column.name for column in table.primary_key]
+    return sum(tx.upsert(table, [_complete(table, row)], key=key) for row in rows)
 
 
-def load_sessions(connection: Connection, tenant: str, rows: Sequence[Mapping[str, Any]]) -> int:
+def load_sessions(tx: Transaction, tenant: str, rows: Sequence[Mapping[str, Any]]) -> int:
     """How many were new."""
-    statement = upsert(sessions).on_conflict_do_nothing()
     fresh = 0
     for row in rows:
-        held = connection.execute(_SESSION_OF, {"in_id": row["id"]}).scalar()
+        held = tx.execute(_SESSION_OF, {"in_id": row["id"]}).scalar()
         # Taken by another tenant of this store, it goes by a name made from both: the same one each time.
         name = row["id"] if held in (None, tenant) else content_hash(f"{tenant}:{row['id']}").hex()[:32]
-        fresh += connection.execute(statement, _complete(sessions, row) | {"id": name, "tenant": tenant}).rowcount
+        fresh += tx.upsert(sessions, [_complete(sessions, row) | {"id": name, "tenant": tenant}], key=("id",))
     return fresh
 
 
-def supersede(connection: Connection, pairs: Mapping[int, int]) -> None:
+def supersede(tx: Transaction, pairs: Mapping[int, int]) -> None:
     """memory → the one that took its place, once both are there; one that holds again by now is left alone."""
     for old, new in pairs.items():
         ended = (_M.id == old, _M.valid_to.is_not(None))
-        connection.execute(update(memories).where(*ended).values(superseded_by=new))
+        tx.execute(update(memories).where(*ended).values(superseded_by=new))
 
 
 def _mark(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["agent"], row["user"], row["idempotency_key"]
 
 
-def _loaded_before(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
-    found = connection.execute(_LOADED, {"keys": [row["idempotency_key"] for row in rows]})
+def _loaded_before(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
+    found = tx.execute(_LOADED, {"keys": [row["idempotency_key"] for row in rows]})
     tenants = {row["tenant"] for row in rows}
     return {(agent, user, key): number for number, agent, user, key, tenant in found if tenant in tenants}
 
 
-def _same_key(connection: Connection, row: Mapping[str, Any]) -> int | None:
+def _same_key(tx: Transaction, row: Mapping[str, Any]) -> int | None:
     if row.get("key") is None:
         return None
-    known: int | None = connection.execute(_SAVED, _bound(row, "key")).scalar()
+    known: int | None = tx.execute(_SAVED, _bound(row, "key")).scalar()
     return known
 
 
 def _insert_memories(
-    connection: Connection,
-    fresh: Sequence[tuple[int, Mapping[str, Any], Draft]],
+    tx: Transaction,
+    fresh: Sequence[tuple[int, Mapping[str, Any], NewMemory]],
     spoken: Mapping[int, int],
-    at: int,
 ) -> None:
     if not fresh:
         return
     # Numbers of memories that may not be here yet are left out; the importer names them when all are.
     rows = [
         _complete(memories, row)
-        | {"id": number, "superseded_by": None, "message_seq": spoken.get(row.get("message_seq") or 0)}
+        | {
+            "id": number,
+            "terms": draft.terms,
+            "superseded_by": None,
+            "message_seq": spoken.get(row.get("message_seq") or 0),
+        }
         | ({"notes": to_json(without_enders(json.loads(row["notes"])))} if ENDED_BY in row.get("notes", "") else {})
-        for number, row, _ in fresh
+        for number, row, draft in fresh
     ]
-    add.insert_memories(connection, tuple(rows[0]), [tuple(row.values()) for row in rows])
-    words = [(number, draft.terms) for number, _, draft in fresh]
-    insert_rows(connection, memory_text.name, ("rowid", "terms"), words)
-    add.insert_vectors(connection, [(number, draft) for number, _, draft in fresh])
-    add.insert_changes(connection, "add", [(number, row["tenant"], row["user"]) for number, row, _ in fresh], at)
+    add.insert_memories(tx, tuple(rows[0]), [tuple(row.values()) for row in rows])
+    add.insert_vectors(tx, [(number, draft) for number, _, draft in fresh])
+    add.insert_changes(tx, "add", [(number, row["tenant"], row["user"]) for number, row, _ in fresh])
     for number, row, _ in fresh:
         if row.get("notes", "{}") != "{}":
-            index_claims(connection, number, scope_of(*(row[column] for column in _SCOPE)), json.loads(row["notes"]))
+            index_claims(tx, number, scope_of(*(row[column] for column in _SCOPE)), json.loads(row["notes"]))
 
 
-def _insert_message(connection: Connection, row: Mapping[str, Any]) -> int:
+def _insert_message(tx: Transaction, row: Mapping[str, Any]) -> int:
     values = {name: value for name, value in _complete(messages, row).items() if name != "seq"}
-    if row.get("place") is not None:
-        values["place"] = (connection.execute(_NEWEST, _bound(row)).scalar() or 0) + 1
-    key = connection.execute(_INSERT_MESSAGE, values).inserted_primary_key
+    if row.get("position") is not None:
+        values["position"] = (tx.execute(_NEWEST, _bound(row)).scalar() or 0) + 1
+    key = tx.execute(_INSERT_MESSAGE, values).inserted_primary_key
     assert key is not None
     return int(key[0])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryConfig, MemoryManager, Message
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage.sqlite.store import open_sqlite
 
 # Says "<name>-<n>" for n from a start, and prints each once `add_message` has returned.
 TALKER = """
@@ -73,7 +73,7 @@ def ids(path: Path) -> list[str]:
 
 
 def assert_sound(path: Path) -> None:
-    store = SQLiteStore.open(path)
+    store = open_sqlite(path)
     assert store.check() == []
     store.close()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from memoranda.conversation import stored
 from memoranda.conversation.base import MessageLog
@@ -14,7 +14,8 @@ from memoranda.conversation.stored import StoredLog
 from memoranda.errors import Incompatible
 from memoranda.memories.changes import StoredMessage
 from memoranda.messages.message import Message
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage.base import Transaction
+from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.log import MessageLogContract
 from memoranda.types import Scope
 
@@ -24,7 +25,7 @@ TURNS = [StoredMessage("new", "user", "x", Message("user", "x").timestamp)]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore.open(tmp_path / "a.db", durability="normal")
+    store = open_sqlite(tmp_path / "a.db", durability="normal")
     yield store
     assert store.check() == []
     store.close()
@@ -46,10 +47,10 @@ class TestStoredLog(MessageLogContract):
 
 def test_it_is_there_after_reopening(tmp_path: Path) -> None:
     for n in range(3):
-        store = SQLiteStore.open(tmp_path / "a.db")
+        store = open_sqlite(tmp_path / "a.db")
         log_of(store).append(some(2, start=2 * n), keep=5)
         store.close()
-    store = SQLiteStore.open(tmp_path / "a.db")
+    store = open_sqlite(tmp_path / "a.db")
     assert [message.content for message in log_of(store).read(0, 9)] == [f"turn {n}" for n in range(1, 6)]
     store.close()
 
@@ -70,9 +71,9 @@ def test_each_scope_has_a_conversation_of_its_own(store: SQLiteStore) -> None:
     log_of(store, scopes[0]).replace([])
     log_of(store, scopes[1]).delete([0])
     assert [len(log_of(store, scope)) for scope in scopes] == [0, 1, 3, 4, 5, 6, 7]
-    store.write(lambda connection, _: stored.clear(connection, "acme", "a"))
+    store.write(lambda tx: stored.clear(tx, "acme", "a"))
     assert [len(log_of(store, scope)) for scope in scopes] == [0, 0, 0, 4, 5, 6, 7]
-    store.write(lambda connection, _: stored.clear(connection, "acme", None))
+    store.write(lambda tx: stored.clear(tx, "acme", None))
     assert [len(log_of(store, scope)) for scope in scopes] == [0, 0, 0, 0, 0, 0, 7]
 
 
@@ -92,8 +93,8 @@ def test_threads_share_commits_and_lose_nothing(store: SQLiteStore) -> None:
 
 
 def test_one_that_fails_takes_no_other_with_it(store: SQLiteStore) -> None:
-    def fail(connection: Connection, at: int) -> None:
-        connection.execute(text("DELETE FROM messages"))
+    def fail(tx: Transaction) -> None:
+        tx.execute(text("DELETE FROM messages"))
         raise ValueError("no")
 
     log_of(store).append(some(3), keep=None)
@@ -102,7 +103,7 @@ def test_one_that_fails_takes_no_other_with_it(store: SQLiteStore) -> None:
     assert len(log_of(store)) == 3
 
 
-def instructions(store: SQLiteStore, work: Callable[[Connection], object]) -> int:
+def instructions(store: SQLiteStore, work: Callable[[Transaction], object]) -> int:
     """How many steps SQLite's machine makes: it counts rows, and no clock can disturb it."""
     counted = 0
 
@@ -111,11 +112,11 @@ def instructions(store: SQLiteStore, work: Callable[[Connection], object]) -> in
         counted += 1
         return 0
 
-    def run(connection: Connection, at: int) -> None:
-        raw = connection.connection.driver_connection
+    def run(tx: Transaction) -> None:
+        raw = tx.driver
         assert raw is not None
         raw.set_progress_handler(count, 1)
-        work(connection)
+        work(tx)
         raw.set_progress_handler(None, 0)
 
     store.write(run)
@@ -135,7 +136,9 @@ def instructions(store: SQLiteStore, work: Callable[[Connection], object]) -> in
     ],
     ids=["length", "newest", "middle", "known", "append", "oldest", "near_an_end"],
 )
-def test_the_cost_does_not_grow_with_the_conversation(store: SQLiteStore, work: Callable[[Connection], object]) -> None:
+def test_the_cost_does_not_grow_with_the_conversation(
+    store: SQLiteStore, work: Callable[[Transaction], object]
+) -> None:
     # As many steps at 10,000 messages as at 200: at a million there are no more, only the tree is a level deeper.
     log_of(store).append(some(200), keep=None)
     small = instructions(store, work)
@@ -149,8 +152,8 @@ def test_a_window_drops_what_it_must_and_touches_no_other_row(store: SQLiteStore
     log.append(some(2_000), keep=None)
 
     def changed(work: Callable[[], object]) -> int:
-        def total(connection: Connection, at: int) -> int:
-            return int(connection.execute(text("SELECT total_changes()")).scalar_one())
+        def total(tx: Transaction) -> int:
+            return int(tx.execute(text("SELECT total_changes()")).scalar_one())
 
         before = store.write(total)
         work()
@@ -194,15 +197,15 @@ def test_a_damaged_row_gives_no_wrong_answer(store: SQLiteStore) -> None:
         "UPDATE messages SET payload = substr(payload, 2) WHERE message_id = 'm1'",
         "UPDATE messages SET payload = '[]' WHERE message_id = 'm1'",
     ):
-        store.write(lambda connection, _, damage=damage: connection.execute(text(damage)))  # type: ignore[misc]
+        store.write(lambda tx, damage=damage: tx.execute(text(damage)))  # type: ignore[misc]
         with pytest.raises(Incompatible, match="m1 is damaged"):
             log_of(store).read(0, 3)
     assert len(log_of(store).read(0, 1)) == 1
 
 
 def test_a_gap_is_found_by_the_check(tmp_path: Path) -> None:
-    store = SQLiteStore.open(tmp_path / "b.db")
+    store = open_sqlite(tmp_path / "b.db")
     log_of(store).append(some(3), keep=None)
-    store.write(lambda connection, _: connection.execute(text("DELETE FROM messages WHERE message_id = 'm1'")))
+    store.write(lambda tx: tx.execute(text("DELETE FROM messages WHERE message_id = 'm1'")))
     assert store.check() == ["1 conversations with a gap, by their first message: 1"]
     store.close()

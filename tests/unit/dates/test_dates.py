@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.dates import Mention, Precision, absolute, find_mentions, relative
+from memoranda.dates import absolute, relative
 from memoranda.dates.base import kinds_in
+from memoranda.dates.find import Mention, find_mentions
+from memoranda.dates.intervals import Precision
 from memoranda.text import lower_case
 
 LABELS = Path(__file__).parents[2] / "data" / "dates.tsv"

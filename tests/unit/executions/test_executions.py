@@ -123,7 +123,7 @@ def test_the_trail_is_verified_across_restarts_and_an_edit_is_found(tmp_path: Pa
         assert report
         assert (report.checked, manager.verify_executions(report.head).ok) == (3, True)
         store = manager._components.open().store
-        store.write(lambda c, _: c.exec_driver_sql("UPDATE executions SET record = '{\"n\":7}' WHERE number = 2"))
+        store.write(lambda tx: tx.driver_sql("UPDATE executions SET record = '{\"n\":7}' WHERE number = 2"))
         report = manager.verify_executions()
         assert not report
         assert (report.first_bad, report.checked) == (2, 1)

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from memoranda.errors import Incompatible, InvalidInput
 from memoranda.executions.log import ExecutionLog, ExecutionQuery, ExecutionRow
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 
 TENANT = "default"
 
@@ -23,7 +23,7 @@ def row(number: int, agent: str = "writer", status: str | None = "success", took
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore.open(tmp_path / "a.db")
+    store = open_sqlite(tmp_path / "a.db")
     yield store
     store.close()
 
@@ -36,9 +36,9 @@ def log(store: SQLiteStore) -> ExecutionLog:
 
 
 def run(store: SQLiteStore, *statements: str) -> None:
-    def work(connection, _):  # type: ignore[no-untyped-def]
+    def work(tx):  # type: ignore[no-untyped-def]
         for statement in statements:
-            connection.execute(text(statement))
+            tx.execute(text(statement))
 
     store.write(work)
 
@@ -128,18 +128,18 @@ def test_every_attack_is_found_and_the_first_bad_record_named(
 
 def test_an_older_copy_of_everything_is_found_by_a_head_noted_elsewhere(tmp_path: Path) -> None:
     path, copy = tmp_path / "a.db", tmp_path / "copy.db"
-    with_four = SQLiteStore.open(path)
+    with_four = open_sqlite(path)
     ExecutionLog(with_four, "0123456789abcdef").append(TENANT, [row(number) for number in range(1, 5)])
     with_four.close()
     copy.write_bytes(path.read_bytes())
-    later = SQLiteStore.open(path)
+    later = open_sqlite(path)
     log = ExecutionLog(later, "0123456789abcdef")
     four = log.verify(TENANT).head
     log.append(TENANT, [row(5)])
     five = log.verify(TENANT).head
     assert log.verify(TENANT, four).ok
     later.close()
-    old = SQLiteStore.open(copy)
+    old = open_sqlite(copy)
     assert ExecutionLog(old, "0123456789abcdef").verify(TENANT).ok
     found = ExecutionLog(old, "0123456789abcdef").verify(TENANT, five)
     assert not found.ok
@@ -175,7 +175,7 @@ def test_with_another_key_nothing_is_appended_and_the_way_out_is_said(store: SQL
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 64, b"zz" * 32])
 def test_a_damaged_key_file_is_refused(tmp_path: Path, content: bytes) -> None:
-    store = SQLiteStore.open(tmp_path / "b.db")
+    store = open_sqlite(tmp_path / "b.db")
     (tmp_path / "b.db.key").write_bytes(content)
     with pytest.raises(Incompatible, match="audit key"):
         ExecutionLog(store).append(TENANT, [row(1)])
@@ -212,7 +212,7 @@ def test_many_threads_make_one_sound_chain(store: SQLiteStore) -> None:
 
 
 def test_several_stores_on_one_file_make_one_sound_chain(tmp_path: Path) -> None:
-    stores = [SQLiteStore.open(tmp_path / "b.db") for _ in range(3)]
+    stores = [open_sqlite(tmp_path / "b.db") for _ in range(3)]
 
     def work(number: int) -> None:
         log = ExecutionLog(stores[number])

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from memoranda.memories.changes import IndexRow, PartitionKey
+from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.testing.index import unit_rows
 
 DIMENSION = 8

@@ -7,7 +7,7 @@ import pytest
 
 from memoranda.errors import Incompatible
 from memoranda.index.partition import UNNAMED, Partition
-from memoranda.memories.changes import IndexRow
+from memoranda.storage.base import IndexRow
 from tests.unit.index.samples import ANNA, DIMENSION, random_row, row
 
 

@@ -12,7 +12,7 @@ import pytest
 from memoranda.errors import Unavailable
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
-from memoranda.memories.changes import IndexRow, PartitionKey
+from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.testing.fakes import MemoryIndexSource
 from memoranda.testing.index import unit_rows
 from memoranda.types import ANY, IntArray

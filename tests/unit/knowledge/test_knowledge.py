@@ -8,8 +8,8 @@ import pytest
 
 from memoranda.embedding.base import Kind
 from memoranda.errors import InvalidInput, InvalidType, NotFound
-from memoranda.knowledge.knowledge import Document
 from memoranda.manager.manager import MemoryManager
+from memoranda.results import Document
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import ANY, FloatArray, MemoryType
 from memoranda.validation import SHARED_USER

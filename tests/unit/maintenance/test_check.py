@@ -34,12 +34,11 @@ def test_a_sound_store_has_no_problems_and_repair_does_nothing(manager: MemoryMa
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ("DELETE FROM memory_text WHERE rowid = 3", "1 memories without full text: 3"),
-        ("INSERT INTO memory_text (rowid, terms) VALUES (999, 'tea')", "full text without memory: 999"),
+        ("UPDATE memories SET terms = '' WHERE id = 3", "1 memories without terms: 3"),
         ("DELETE FROM vectors WHERE memory_id IN (1, 2)", "2 memories without a vector: 1, 2"),
         ("UPDATE vectors SET data = x'00000000' WHERE memory_id = 4", "vectors of the wrong size: 4"),
         ("DELETE FROM changes WHERE memory_id = 5", "missing from the change log: 5"),
-        ("UPDATE tallies SET entries = 7 WHERE kind = 'type'", "wrong count"),
+        ("UPDATE counters SET entries = 7 WHERE kind = 'type'", "wrong count"),
         ("UPDATE memories SET message_seq = 77 WHERE id = 6", "message is gone: 6"),
     ],
 )

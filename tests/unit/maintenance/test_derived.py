@@ -15,7 +15,7 @@ from memoranda.maintenance.consolidation import (
     word_vectors,
 )
 from memoranda.maintenance.forget import with_descendants
-from memoranda.memories.changes import Derivation
+from memoranda.results import Derivation
 from memoranda.types import MemoryType
 from tests.unit.maintenance.samples import NOW, SETTINGS, Subject, subject, turn
 

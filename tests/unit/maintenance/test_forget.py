@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound
-from memoranda.maintenance import forget
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
-from memoranda.maintenance.forget import ForgetReceipt, Forgetting
+from memoranda.maintenance.forget import Forgetting
+from memoranda.results import ForgetReceipt
+from memoranda.storage.sqlite import integrity
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.transfer.export import export_lines
 from tests.crash.children import Child
 from tests.fake_clock import FakeClock
 
@@ -194,9 +196,10 @@ def test_forgetting_says_what_is_missing(manager: MemoryManager) -> None:
 def test_a_reader_that_holds_old_pages_makes_it_pending_and_upkeep_finishes_it(
     manager: MemoryManager, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forget, "_BUSY_MS", 50)
+    monkeypatch.setattr(integrity, "_COMPACT_BUSY_MS", 50)
     manager.add_memory(CANARY, user="ada")
-    lines = manager._components.open().store.export(manager._components.knowledge.scope)
+    opened = manager._components.open()
+    lines = opened.store.stream(lambda tx: export_lines(tx, manager._components.knowledge.scope, opened.store.id))
     next(lines)
     next(lines)
     receipt = manager.forget(user="ada")

@@ -67,10 +67,10 @@ def test_counting_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
     with MemoryManager(f"sqlite:///{tmp_path}/b.db", embedder=HashEmbedder(8)) as manager:
         manager.add_memories([f"fact {number}" for number in range(4000)], agent="writer")
         plan = manager._components.open().store.read(
-            lambda connection: [
+            lambda tx: [
                 str(row)
-                for row in connection.exec_driver_sql(
-                    "EXPLAIN QUERY PLAN SELECT name, entries FROM tallies WHERE tenant = 'default' AND kind = 'type'"
+                for row in tx.driver_sql(
+                    "EXPLAIN QUERY PLAN SELECT name, entries FROM counters WHERE tenant = 'default' AND kind = 'type'"
                 )
             ]
         )

@@ -275,13 +275,13 @@ def test_only_one_runs_at_a_time_and_a_dead_one_blocks_for_minutes_only(
 
 
 def test_a_memory_changed_meanwhile_is_left_alone(manager: MemoryManager, clock: FakeClock) -> None:
-    from memoranda.maintenance.base import Decision
     from memoranda.maintenance.upkeep_store import Plan
+    from memoranda.results import UpkeepDecision
 
     memory = manager.add_memory("note", importance=0.01)
     manager.pin(memory.id)
     with Keeper(manager._components.open().store, "default", clock) as keeper:
-        plan = Plan(Decision("fade", "archived", memory.id, "note", "faded"), (memory,))
+        plan = Plan(UpkeepDecision("fade", "archived", memory.id, "note", "faded"), (memory,))
         assert keeper.carry_out([plan], clock()) == []
     assert manager.get(memory.id).archived_at is None
 

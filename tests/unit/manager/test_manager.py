@@ -183,7 +183,7 @@ class TestRemember:
         assert (greeting.status, greeting.rule, greeting.message_id) == ("rejected", "greeting", "m1")
         assert old.memory is not None
         assert new.memory is not None
-        assert new.reason == f"takes the place of what {old.memory.id} said"
+        assert new.reason == f"replaces what {old.memory.id} said"
         assert new.memory.evidence == (0, 20)
         assert new.memory.notes["claims"][0]["value"] == "Ghent"
         assert [hit.id for hit in manager.recall("Where do I live?", user="ann")] == [new.memory.id]

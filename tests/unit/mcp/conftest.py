@@ -9,7 +9,8 @@ import pytest
 
 from mcp import Client
 from memoranda.aio import MemoryManager
-from memoranda.mcp import Whose, create_server
+from memoranda.mcp import Whose
+from memoranda.mcp.run import create_server
 from memoranda.testing.fakes import HashEmbedder
 
 

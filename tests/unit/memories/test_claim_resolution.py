@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from memoranda import Memory, MemoryManager, Message
 from memoranda.memories.changes import Supersede
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 from tests.fake_clock import FakeClock
 
@@ -187,7 +188,7 @@ class TestWhatIsNotTouched:
         berlin = tell(manager, "I live in Berlin.", 0)
         other = tell(manager, "Our cat sleeps all day.", 0)
         store = manager._components.open().store
-        store.apply([Supersede(Scope("default", user="ana"), (berlin,), other, MAY)])
+        StoreOperations(store).apply([Supersede(Scope("default", user="ana"), (berlin,), other, MAY)])
         paris = tell(manager, "I live in Paris.", 60)
         assert ended(manager, berlin) == (MAY, other)
         manager.delete(paris, user="ana")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from memoranda.memories.supersession import Ending, KnownClaim, MadeBy, decide, replay
-from memoranda.remember.base import Claim
+from memoranda.memories.claims import Claim
+from memoranda.memories.supersession import Ending, KnownClaim, MadeClaim, decide, replay
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)
@@ -83,24 +83,24 @@ def test_others_and_what_has_ended_do_not_matter() -> None:
 
 class TestReplay:
     def test_each_is_ended_by_the_next(self) -> None:
-        chain = [MadeBy(1, claim("Berlin")), MadeBy(2, claim("Lisbon", JUNE)), MadeBy(3, claim("Rome", JULY))]
-        assert replay(chain).ends == [Ending(JUNE, 2), Ending(JULY, 3), None]
-        assert replay([chain[0], chain[2]]).ends == [Ending(JULY, 3), None]
-        assert replay(chain[:2]).ends == [Ending(JUNE, 2), None]
+        chain = [MadeClaim(1, claim("Berlin")), MadeClaim(2, claim("Lisbon", JUNE)), MadeClaim(3, claim("Rome", JULY))]
+        assert replay(chain).endings == [Ending(JUNE, 2), Ending(JULY, 3), None]
+        assert replay([chain[0], chain[2]]).endings == [Ending(JULY, 3), None]
+        assert replay(chain[:2]).endings == [Ending(JUNE, 2), None]
 
     def test_what_is_told_late_is_past(self) -> None:
-        late = [MadeBy(1, claim("Lisbon", JUNE)), MadeBy(2, claim("Berlin"))]
-        assert replay(late).ends == [None, Ending(JUNE, 1)]
+        late = [MadeClaim(1, claim("Lisbon", JUNE)), MadeClaim(2, claim("Berlin"))]
+        assert replay(late).endings == [None, Ending(JUNE, 1)]
 
     def test_a_contradiction_names_both(self) -> None:
-        done = replay([MadeBy(1, claim("Berlin")), MadeBy(2, claim("Lisbon", JUNE, trust="tool"))])
-        assert (done.ends, done.conflicts) == ([None, None], {(2, 1)})
+        done = replay([MadeClaim(1, claim("Berlin")), MadeClaim(2, claim("Lisbon", JUNE, trust="tool"))])
+        assert (done.endings, done.conflicts) == ([None, None], {(2, 1)})
 
     def test_one_memory_never_ends_its_own_claims(self) -> None:
-        assert replay([MadeBy(1, claim("Berlin")), MadeBy(1, claim("Lisbon", JUNE))]).ends == [None, None]
+        assert replay([MadeClaim(1, claim("Berlin")), MadeClaim(1, claim("Lisbon", JUNE))]).endings == [None, None]
 
     def test_of_many_values_only_the_denied_one_ends(self) -> None:
-        likes = [MadeBy(n, claim(str(n), attribute="likes", single=False)) for n in range(50)]
-        denied = MadeBy(99, claim("7", JUNE, attribute="likes", single=False, holds=False))
-        ends = replay([*likes, denied]).ends
+        likes = [MadeClaim(n, claim(str(n), attribute="likes", single=False)) for n in range(50)]
+        denied = MadeClaim(99, claim("7", JUNE, attribute="likes", single=False, holds=False))
+        ends = replay([*likes, denied]).endings
         assert [n for n, end in enumerate(ends) if end is not None] == [7]

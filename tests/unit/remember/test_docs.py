@@ -16,7 +16,7 @@ def test_the_blocks_of_the_page_run_one_after_the_other(capsys: pytest.CaptureFi
         "greeting - only pleasantries: nothing is told",
         "0.802",
         "Ana city Lisbon",
-        "takes the place of what 1 said",
+        "replaces what 1 said",
         "Ana adopted a cat on 11 June 2023.",
     ):
         assert line in shown

@@ -4,8 +4,8 @@ import pytest
 
 from memoranda.fence import close_mark, open_mark
 from memoranda.remember.base import Candidate, Verdict
-from memoranda.remember.duplicates import KnownTexts
-from memoranda.remember.extraction import candidates, extract
+from memoranda.remember.duplicates import TextIndex
+from memoranda.remember.extraction import extract, only_candidates
 from memoranda.remember.gate import holds_secret
 from tests.unit.remember.utterances import one, said
 
@@ -43,7 +43,7 @@ def test_fragments_are_refused(text: str) -> None:
 
 def test_a_word_that_answers_a_question_is_kept() -> None:
     found = extract([said("What is your favourite colour?", name="Bo"), said("Blue.")])
-    assert [each.content for each in candidates(found)] == ["What is your favourite colour?", "Blue."]
+    assert [each.content for each in only_candidates(found)] == ["What is your favourite colour?", "Blue."]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_talk_about_secrets_is_none(text: str) -> None:
 def test_only_the_sentence_with_the_secret_goes() -> None:
     text = "I moved to Berlin. The door password is k7#pq2. My sister came along."
     found = extract([said(text, key="m1")])
-    kept = candidates(found)
+    kept = only_candidates(found)
     assert [each.content for each in kept] == ["I moved to Berlin.", "My sister came along."]
     assert [text[slice(*each.span)] for each in kept] == [each.content for each in kept]
     assert [each.rule for each in found if isinstance(each, Verdict)] == ["secret"]
@@ -100,8 +100,8 @@ def test_recalled_text_coming_back_is_an_echo_and_the_rest_is_kept() -> None:
     text = f"{recalled}\nI moved to Lisbon in May."
     found = extract([said(text)])
     assert [each.rule for each in found if isinstance(each, Verdict)] == ["echo"]
-    assert [each.content for each in candidates(found)] == ["I moved to Lisbon in May."]
-    assert text[slice(*candidates(found)[0].span)] == "I moved to Lisbon in May."
+    assert [each.content for each in only_candidates(found)] == ["I moved to Lisbon in May."]
+    assert text[slice(*only_candidates(found)[0].span)] == "I moved to Lisbon in May."
 
 
 def test_system_prompts_are_instructions() -> None:
@@ -114,7 +114,7 @@ def test_a_restated_system_prompt_is_refused() -> None:
     restated = "As I said: you talk to customers of the bakery and never promise a delivery date before checking."
     found = extract([said(prompt, role="system"), said(restated), said("The bakery opens at seven.")])
     assert [each.rule for each in found if isinstance(each, Verdict)] == ["system", "system"]
-    assert [each.content for each in candidates(found)] == ["The bakery opens at seven."]
+    assert [each.content for each in only_candidates(found)] == ["The bakery opens at seven."]
 
 
 def test_an_empty_message_has_a_verdict_too() -> None:
@@ -123,18 +123,18 @@ def test_an_empty_message_has_a_verdict_too() -> None:
 
 def test_repetitions_of_one_call_are_found() -> None:
     text = "We adopted a puppy called Max."
-    found = extract([said(text, key="a"), said("we adopted a puppy called Max", key="b")], KnownTexts())
+    found = extract([said(text, key="a"), said("we adopted a puppy called Max", key="b")], TextIndex())
     assert isinstance(found[0], Candidate)
     assert isinstance(found[1], Verdict)
-    assert (found[1].status, found[1].rule, found[1].twin) == ("duplicate", "duplicate", "a")
+    assert (found[1].status, found[1].rule, found[1].duplicate_of) == ("duplicate", "duplicate", "a")
 
 
 def test_replaying_a_conversation_adds_nothing() -> None:
     messages = [said(f"On day {n} I walked {n} miles to Porto.", key=str(n)) for n in range(30)]
-    known = KnownTexts()
-    assert len(candidates(extract(messages, known))) == 30
+    known = TextIndex()
+    assert len(only_candidates(extract(messages, known))) == 30
     for _ in range(20):
-        assert candidates(extract(messages, known)) == []
+        assert only_candidates(extract(messages, known)) == []
 
 
 def test_an_assistant_that_repeats_the_user_is_an_echo() -> None:
@@ -143,7 +143,7 @@ def test_an_assistant_that_repeats_the_user_is_an_echo() -> None:
             said("My dog Rex is allergic to chicken and loves the beach.", key="u"),
             said("Your dog Rex is allergic to chicken and loves the beach.", role="assistant", name=None, key="a"),
         ],
-        KnownTexts(),
+        TextIndex(),
     )
     assert isinstance(found[1], Verdict)
-    assert (found[1].status, found[1].rule, found[1].twin) == ("rejected", "echo", "u")
+    assert (found[1].status, found[1].rule, found[1].duplicate_of) == ("rejected", "echo", "u")

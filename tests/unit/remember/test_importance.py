@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from memoranda.remember.base import Candidate
-from memoranda.remember.duplicates import KnownTexts
-from memoranda.remember.extraction import candidates, extract, importance_of
+from memoranda.remember.duplicates import TextIndex
+from memoranda.remember.extraction import extract, only_candidates, rate_importance
 from tests.unit.remember.utterances import WEDNESDAY, one, said
 
 
@@ -43,18 +43,18 @@ def test_what_an_assistant_says_weighs_less() -> None:
 
 
 def test_what_is_known_weighs_less_and_a_request_to_remember_does_not() -> None:
-    known = KnownTexts()
+    known = TextIndex()
     first = "My cousin plays chess in the old harbour cafe."
     again = "Chess in the old harbour cafe, my cousin plays there on rainy evenings."
-    news, echo = (each.importance for each in candidates(extract([said(first), said(again)], known)))
+    news, echo = (each.importance for each in only_candidates(extract([said(first), said(again)], known)))
     assert echo < importance(again)
     assert news == importance(first)
     asked = f"Please remember this: {again}"
-    assert candidates(extract([said(asked)], known))[0].importance == importance(asked)
+    assert only_candidates(extract([said(asked)], known))[0].importance == importance(asked)
 
 
 def test_the_callers_own_value_wins() -> None:
-    (found,) = candidates(extract([said("I'm allergic to penicillin.")], importance=0.1))
+    (found,) = only_candidates(extract([said("I'm allergic to penicillin.")], importance=0.1))
     assert found.importance == 0.1
     assert "safety" in {feature.name for feature in found.features}
 
@@ -72,8 +72,8 @@ def test_the_callers_own_value_wins() -> None:
 def test_a_text_alone_weighs_as_much_as_one_that_is_said(text: str) -> None:
     found = one(text, name=None)
     assert isinstance(found, Candidate)
-    assert importance_of(text, WEDNESDAY) == (found.importance, found.features)
+    assert rate_importance(text, WEDNESDAY) == (found.importance, found.features)
 
 
 def test_a_text_alone_passes_no_gate() -> None:
-    assert importance_of("ok", WEDNESDAY)[0] == 0.05
+    assert rate_importance("ok", WEDNESDAY)[0] == 0.05

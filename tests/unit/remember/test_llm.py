@@ -7,7 +7,7 @@ import pytest
 from memoranda.errors import ExtractionFailed, Unavailable
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.remember.base import Candidate, Verdict
-from memoranda.remember.duplicates import KnownTexts
+from memoranda.remember.duplicates import TextIndex
 from memoranda.remember.extraction import extract
 from memoranda.remember.llm_extraction import find_quote, refine
 from memoranda.types import MemoryType
@@ -50,7 +50,7 @@ def test_a_fact_without_evidence_is_dropped_with_a_verdict() -> None:
 
 def test_a_fact_that_is_known_is_a_duplicate_and_a_secret_is_refused() -> None:
     secret = {**FACT, "fact": "Ana's password is hunter2!"}
-    refined = refine(extract([said(TEXT)]), ScriptedLLM([answered(FACT, FACT, secret)]), KnownTexts())
+    refined = refine(extract([said(TEXT)]), ScriptedLLM([answered(FACT, FACT, secret)]), TextIndex())
     assert [getattr(each, "rule", "kept") for each in refined.found] == ["kept", "duplicate", "secret"]
 
 

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import json
 
+from memoranda.memories.claims import claims_in
 from memoranda.remember.base import Candidate
-from memoranda.remember.extraction import claims_in, notes_of
+from memoranda.remember.extraction import to_notes
 from tests.unit.remember.utterances import one
 
 
 def test_what_was_read_survives_json() -> None:
     found = one("I moved to Lisbon last month, and I used to live in Rome with Bo until 2019.")
     assert isinstance(found, Candidate)
-    stored = json.loads(json.dumps(notes_of(found)))
+    stored = json.loads(json.dumps(to_notes(found)))
     assert claims_in(stored) == found.claims != ()
     assert [event["text"] for event in stored["events"]] == [event.text for event in found.events] != []
     assert [entity["text"] for entity in stored["entities"]] == [entity.text for entity in found.entities] != []
@@ -21,6 +22,6 @@ def test_what_was_read_survives_json() -> None:
 def test_nothing_read_is_nothing_stored() -> None:
     found = one("The soup was thin but warm.")
     assert isinstance(found, Candidate)
-    assert set(notes_of(found)) == {"evidence", "features"}
+    assert set(to_notes(found)) == {"evidence", "features"}
     assert claims_in({}) == ()
     assert claims_in({"claims": "damaged"}) == ()

@@ -141,7 +141,7 @@ class TestTheGate:
         remember(manager, said("I keep bees in Porto.", 1))
         (end,) = remember(manager, said("My goats ran away on Tuesday.", 1))
         assert end.status == "duplicate"
-        assert "in other words" in end.reason
+        assert "with other words" in end.reason
         assert ledger(path) == [("m1", "I keep bees in Porto.")]
 
 
@@ -210,7 +210,7 @@ class TestTruth:
         (new,) = remember(manager, said("I live in Lisbon now.", 2, days=30))
         assert old.memory is not None
         assert new.memory is not None
-        assert (new.status, new.reason) == ("stored", f"takes the place of what {old.memory.id} said")
+        assert (new.status, new.reason) == ("stored", f"replaces what {old.memory.id} said")
         assert [hit.id for hit in manager.recall("Where do I live?", user="ana")] == [new.memory.id]
         then = manager.recall("Where do I live?", user="ana", as_of=SAID + timedelta(days=1))
         assert [hit.id for hit in then] == [old.memory.id]
@@ -244,7 +244,7 @@ class TestTruth:
         (away,) = remember(manager, said("I live in Lisbon now.", 2, days=30))
         (back,) = remember(manager, said("I live in Berlin.", 3, days=60))
         assert away.memory is not None
-        assert back.reason == f"takes the place of what {away.memory.id} said"
+        assert back.reason == f"replaces what {away.memory.id} said"
         assert [hit.content for hit in manager.recall("Where do I live?", user="ana")] == ["I live in Berlin."]
 
     def test_several_values_live_beside_each_other(self, manager: MemoryManager) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from memoranda.messages.message import Message
 from memoranda.remember.base import Candidate
-from memoranda.remember.extraction import candidates, extract
+from memoranda.remember.extraction import extract, only_candidates
 from memoranda.types import MemoryType
 from tests.unit.remember.utterances import WEDNESDAY, one, said
 
@@ -10,14 +10,14 @@ from tests.unit.remember.utterances import WEDNESDAY, one, said
 def test_a_candidate_knows_its_message_speaker_and_time() -> None:
     found = one("Last Friday I saw Hamlet with my sister Anna.")
     assert isinstance(found, Candidate)
-    assert (found.saying.speaker, found.saying.said_at, found.type) == ("Ana", WEDNESDAY, MemoryType.EPISODIC)
+    assert (found.utterance.speaker, found.utterance.said_at, found.type) == ("Ana", WEDNESDAY, MemoryType.EPISODIC)
     assert [event.text for event in found.events] == ["Last Friday"]
     assert {entity.text for entity in found.entities} == {"Hamlet", "Anna"}
 
 
 def test_spans_count_in_the_message_even_after_a_piece_was_cut_out() -> None:
     text = "The password is k7#pq2. My name is Ana Silva and I met Bo in Porto last Friday."
-    (found,) = candidates(extract([said(text)]))
+    (found,) = only_candidates(extract([said(text)]))
     spans = [*(each.span for each in found.entities), *(each.span for each in found.events)]
     assert [text[slice(*span)] for span in spans] == ["Ana Silva", "Bo", "Porto", "last Friday"]
     assert text[slice(*found.claims[0].span)] == "My name is Ana Silva"
@@ -31,7 +31,7 @@ def test_every_message_has_an_answer_in_order() -> None:
 
 def test_a_message_of_parts_is_read_as_text() -> None:
     message = Message("user", [{"type": "text", "text": "I live in"}, {"type": "text", "text": "Berlin with Bo."}])
-    (found,) = candidates(extract([message]))
+    (found,) = only_candidates(extract([message]))
     assert found.content == "I live in\nBerlin with Bo."
 
 

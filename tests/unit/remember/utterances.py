@@ -2,15 +2,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from memoranda.memories.claims import Claim
 from memoranda.messages.message import Message
-from memoranda.remember.base import Candidate, Claim, Saying, Verdict
+from memoranda.remember.base import Candidate, Utterance, Verdict
 from memoranda.remember.extraction import extract
 
 WEDNESDAY = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)
 
 
-def saying(text: str, *, role: str = "user", speaker: str = "Ana", key: str = "m1", at: datetime = WEDNESDAY) -> Saying:
-    return Saying(key, role, speaker, at, text, (0, len(text)))
+def utterance(
+    text: str, *, role: str = "user", speaker: str = "Ana", key: str = "m1", at: datetime = WEDNESDAY
+) -> Utterance:
+    return Utterance(key, role, speaker, at, text, (0, len(text)))
 
 
 def said(text: str, *, role: str = "user", name: str | None = "Ana", key: str | None = None) -> Message:

@@ -27,7 +27,7 @@ def test_the_blocks_of_the_page_run_against_a_real_server(tmp_path: Path, capsys
 
 
 def test_every_route_stands_in_the_page() -> None:
-    from memoranda.server import create_app
+    from memoranda.server.run import create_app
 
     page = PAGE.read_text(encoding="utf-8")
     paths = create_app(memory="sqlite://").openapi()["paths"]

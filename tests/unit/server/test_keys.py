@@ -10,7 +10,7 @@ from memoranda.errors import Denied, InvalidInput, NotFound, Unavailable
 from memoranda.server.auth import LOCAL, Authenticator
 from memoranda.server.keys import Keys, open_keys, split_key
 from memoranda.server.limits import Bucket
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -35,7 +35,7 @@ def wind() -> Wind:
 
 @pytest.fixture
 def store(tmp_path: Path, wind: Wind) -> Iterator[SQLiteStore]:
-    store = SQLiteStore.open(tmp_path / "a.db", clock=wind.now)
+    store = open_sqlite(tmp_path / "a.db", clock=wind.now)
     yield store
     store.close()
 
@@ -96,7 +96,7 @@ async def test_a_digest_moved_to_another_row_opens_nothing(keys: Keys, store: SQ
     row = keys.find(weak.info.id)
     assert row is not None
     statement = "UPDATE api_keys SET digest = ? WHERE id = ?"
-    store.write(lambda connection, _: connection.exec_driver_sql(statement, (row.digest, strong.info.id)))
+    store.write(lambda tx: tx.driver.execute(statement, (row.digest, strong.info.id)))
     secret = weak.key.split(".")[2]
     with pytest.raises(Denied):
         await door.authenticate(bearer(f"mmr.{strong.info.id}.{secret}"), local=False)

@@ -11,9 +11,10 @@ import pytest
 from sqlalchemy.engine import base, default
 
 from memoranda import Closed, MemorandaError, Unavailable
+from memoranda.memories.vectors import start_generation
 from memoranda.storage.sqlite import connections
 from memoranda.storage.sqlite.connections import Connections, FileLock
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
 from tests.unit.storage.interrupts import interrupted_at
 
@@ -46,16 +47,16 @@ def test_one_that_is_let_go_of_without_closing_leaves_no_handle_open(tmp_path: P
 
 @pytest.mark.parametrize("become", ["removed", "replaced"])
 def test_what_would_be_written_into_a_file_that_is_gone_is_refused(tmp_path: Path, become: str) -> None:
-    store = SQLiteStore.open(tmp_path / "a.db")
-    store.start_generation(HashEmbedder(4).identity, activate=True)
-    assert store.problem() is None
+    store = open_sqlite(tmp_path / "a.db")
+    store.write(lambda tx: start_generation(tx, HashEmbedder(4).identity, activate=True))
+    assert store.status().problems == ()
     (tmp_path / "a.db").rename(tmp_path / "elsewhere.db")
     if become == "replaced":
-        SQLiteStore.open(tmp_path / "b.db").close()
+        open_sqlite(tmp_path / "b.db").close()
         (tmp_path / "b.db").rename(tmp_path / "a.db")
     with pytest.raises(Unavailable, match=f"{become} while it was open: close this, then open it again"):
-        store.start_generation(HashEmbedder(8).identity, activate=False)
-    assert store.problem() is not None
+        store.write(lambda tx: start_generation(tx, HashEmbedder(8).identity, activate=False))
+    assert store.status().problems != ()
     store.close()
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager, Unavailable
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
@@ -100,16 +101,16 @@ def test_a_child_of_a_parent_at_work_in_other_threads_does_not_wait_for_them(man
 
 def test_a_child_forked_in_the_middle_of_a_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoranda.storage.sqlite.connections._FORK_WAIT", 0.01)
-    store = SQLiteStore.open(tmp_path / "memories.db")
+    store = open_sqlite(tmp_path / "memories.db")
 
     def refused() -> None:
         with pytest.raises(Unavailable, match="started anew"):
-            store.find(Scope(), limit=1)
+            StoreOperations(store).find(Scope(), limit=1)
 
     with store._connections.reading():
         assert ended_well(forked(refused))
-    assert ended_well(forked(lambda: store.find(Scope(), limit=1)))
-    assert store.find(Scope(), limit=1) == []
+    assert ended_well(forked(lambda: StoreOperations(store).find(Scope(), limit=1)))
+    assert StoreOperations(store).find(Scope(), limit=1) == []
     store.close()
 
 

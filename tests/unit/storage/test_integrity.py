@@ -9,14 +9,14 @@ import pytest
 
 from memoranda import MemoryManager
 from memoranda.errors import Incompatible
-from memoranda.memories.changes import Add
-from memoranda.storage.sqlite.store import SQLiteStore
+from memoranda.memories.vectors import start_generation
+from memoranda.memories.write import MemoryWrite
+from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.samples import Samples, VectorSpace
 
 DAMAGE = {
-    "without full text": "DELETE FROM memory_text WHERE rowid = 2",
-    "full text without memory": "INSERT INTO memory_text (rowid, terms) VALUES (999, 'stray')",
+    "without terms": "UPDATE memories SET terms = '' WHERE id = 2",
     "without a vector": "DELETE FROM vectors WHERE memory_id = 2",
     "of the wrong size": "UPDATE vectors SET data = x'00' WHERE memory_id = 2",
     "change log": "DELETE FROM changes WHERE memory_id = 2",
@@ -26,10 +26,10 @@ DAMAGE = {
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore.open(tmp_path / "memories.db")
-    generation = store.start_generation(HashEmbedder(8).identity, activate=True)
+    store = open_sqlite(tmp_path / "memories.db")
+    generation = store.write(lambda tx: start_generation(tx, HashEmbedder(8).identity, activate=True))
     samples = Samples(0, VectorSpace(generation.id, 8))
-    store.apply([Add(samples.draft()) for _ in range(5)])
+    store.write(MemoryWrite([samples.draft() for _ in range(5)]))
     yield store
     store.close()
 
@@ -40,11 +40,11 @@ def test_a_sound_store_has_no_problems(store: SQLiteStore) -> None:
 
 @pytest.mark.parametrize("driver", ["sqlite3", "pysqlite3"])
 def test_a_check_between_the_commits_of_another_handle_raises_no_alarm(tmp_path: Path, driver: str) -> None:
-    writer = SQLiteStore.open(tmp_path / "memories.db", driver=driver)
-    reader = SQLiteStore.open(tmp_path / "memories.db", driver=driver)
+    writer = open_sqlite(tmp_path / "memories.db", driver=driver)
+    reader = open_sqlite(tmp_path / "memories.db", driver=driver)
     samples = Samples(0)
     for _ in range(5):
-        writer.apply([Add(samples.draft())])
+        writer.write(MemoryWrite([samples.draft()]))
         assert reader.check() == []
     reader.close()
     writer.close()

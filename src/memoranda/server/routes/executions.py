@@ -6,8 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from memoranda.executions.executions import ExecutionPage, ExecutionStats
-from memoranda.memories.changes import VerificationReport
+from memoranda.results import ExecutionPage, ExecutionStats, VerificationReport
 from memoranda.server.access import Reader, Writer, router
 from memoranda.server.requests import ExecutionQuery, ExecutionRequest, ExecutionStatsQuery, VerifyQuery
 from memoranda.server.responses import RecordId

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memoranda.knowledge.knowledge import Document, KnowledgeReport, KnowledgeSource
+from memoranda.results import Document, KnowledgeReport, KnowledgeSource
 from memoranda.server.access import Admin, Reader, router
 from memoranda.server.requests import AddKnowledge, KnowledgeDocument, KnowledgeName
 from memoranda.server.responses import Done

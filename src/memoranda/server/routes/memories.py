@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from memoranda.maintenance.history import History
+from memoranda.results import History
 from memoranda.server.access import Reader, Writer, router
 from memoranda.server.requests import (
     AddMemories,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
+from memoranda.results import SessionMessage, SessionSummary
 from memoranda.server.access import Reader, Writer, router
 from memoranda.server.requests import (
     EndedQuery,
@@ -19,7 +20,6 @@ from memoranda.server.requests import (
     WorkflowQuery,
 )
 from memoranda.server.responses import Done, RecordId, SessionOpened, Value
-from memoranda.sessions.workflow_state import SessionMessage, SessionSummary
 
 routes = router("sessions")
 Id = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="The id that opening it gave")]

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.maintenance.health import Health, Stats
+from memoranda.results import Health, Stats
 from memoranda.server.access import Operator, Reader, router
 from memoranda.server.observability import CONTENT_TYPE, Metrics
 from memoranda.server.responses import Alive, AnswerRoute

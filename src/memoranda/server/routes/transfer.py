@@ -15,11 +15,11 @@ from starlette.responses import FileResponse
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Incompatible, InvalidInput
+from memoranda.results import ImportReport
 from memoranda.server.access import Reader, Writer, router
 from memoranda.server.config import ServerConfig
 from memoranda.server.errors import Refusal
 from memoranda.server.requests import OwnerQuery
-from memoranda.transfer.importing import ImportReport
 
 routes = router("transfer")
 MEDIA_TYPE = "application/x-ndjson"

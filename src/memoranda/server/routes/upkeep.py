@@ -7,9 +7,7 @@ from datetime import timedelta
 
 from memoranda.errors import InvalidInput
 from memoranda.maintenance.base import UpkeepSettings
-from memoranda.maintenance.forget import ForgetReceipt
-from memoranda.maintenance.upkeep import UpkeepReport
-from memoranda.memories.memories import CleanupReport
+from memoranda.results import CleanupReport, ForgetReceipt, UpkeepReport
 from memoranda.server.access import Writer, router
 from memoranda.server.requests import Cleanup, Forget, Upkeep
 

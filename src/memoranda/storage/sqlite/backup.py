@@ -9,45 +9,32 @@ from __future__ import annotations
 import hashlib
 import shutil
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
 from memoranda.errors import Conflict, Incompatible, NotFound, Unavailable
-from memoranda.executions.log import key_file
 from memoranda.files import replacing, sync
+from memoranda.results import Backup
+from memoranda.storage.base import key_file
 from memoranda.storage.sqlite.connections import FileLock
 from memoranda.storage.sqlite.driver import load_driver
 from memoranda.storage.sqlite.errors import translated
-from memoranda.types import Progress, Record
+from memoranda.storage.sqlite.transaction import SQLiteTransaction
+from memoranda.types import Progress
 
 _PAGES_AT_ONCE: Final = 1000
 _CHUNK: Final = 1 << 20
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 
 
-@dataclass(frozen=True, slots=True)
-class Backup(Record):
-    """A backup that was made, checked or put back."""
-
-    path: Path
-    size_bytes: int
-    memories: int
-    sha256: str
-    verified: bool = True
-    """Whether the checksum beside it was there and right."""
-
-
-def back_up(connection: Connection, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
+def back_up(tx: SQLiteTransaction, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
     """Everything committed before the call, as one file; other connections write on meanwhile."""
     if target.exists() and not force:
         raise Conflict(f"{target} exists: choose another name, or replace it with force")
     with translated(str(target)):
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as draft:
-            _copy(connection, draft, progress)
+            _copy(tx, draft, progress)
             done = Backup(target, draft.stat().st_size, _count_memories(draft), _digest(draft))
             checksum_file(target).unlink(missing_ok=True)
         _write_private(checksum_file(target), f"{done.sha256}  {target.name}\n".encode())
@@ -96,11 +83,11 @@ def checksum_file(backup: Path) -> Path:
     return backup.with_name(f"{backup.name}.sha256")
 
 
-def _copy(connection: Connection, draft: Path, progress: Progress | None) -> None:
+def _copy(tx: SQLiteTransaction, draft: Path, progress: Progress | None) -> None:
     # Inside one read transaction every step sees the same commit, so writers neither wait nor make it start again.
-    connection.exec_driver_sql("BEGIN")
-    connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").all()
-    source: Any = connection.connection.driver_connection
+    tx.driver_sql("BEGIN")
+    tx.driver_sql("SELECT count(*) FROM sqlite_master").all()
+    source: Any = tx.driver
     target = type(source)(str(draft), isolation_level=None)
     try:
         source.backup(target, pages=_PAGES_AT_ONCE, progress=_reporting(progress))
@@ -108,7 +95,7 @@ def _copy(connection: Connection, draft: Path, progress: Progress | None) -> Non
         said = target.execute("PRAGMA quick_check(1)").fetchone()[0]
     finally:
         target.close()
-        connection.exec_driver_sql("ROLLBACK")
+        tx.driver_sql("ROLLBACK")
         for ending in _BESIDE:
             draft.with_name(draft.name + ending).unlink(missing_ok=True)
     if said != "ok":

@@ -10,9 +10,9 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
@@ -20,12 +20,10 @@ from sqlalchemy.pool import QueuePool
 
 from memoranda.errors import Closed, Unavailable
 from memoranda.fork_safety import tell_of_forks
+from memoranda.storage.base import Durability
 from memoranda.storage.sqlite.driver import load_driver
 from memoranda.storage.sqlite.errors import translated
-
-Durability: TypeAlias = Literal["full", "normal"]
-Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
-"""The rows of a statement and its parameters."""
+from memoranda.storage.sqlite.transaction import driver_of
 
 # Five vectors of the default model fit a page of this size, where one of SQLite's 4096 bytes holds two.
 _PAGE_BYTES = 8192
@@ -37,17 +35,6 @@ _FORK_WAIT = 5.0
 
 _inherited: list[object] = []
 """Handles of a parent process that were in use when it forked: closing them here would be done behind its back."""
-
-
-def driver_connection(connection: Connection) -> Any:
-    """The driver's own connection: for what every write does, where SQLAlchemy would take longer than SQLite."""
-    return connection.connection.driver_connection
-
-
-def fetch_on(connection: Connection) -> Fetch:
-    """Reads of this connection, past SQLAlchemy."""
-    raw = driver_connection(connection)
-    return lambda statement, parameters: list(raw.execute(statement, parameters))
 
 
 class Connections:
@@ -128,7 +115,7 @@ class Connections:
             self._ensure_in_place()
             try:
                 connection = self._writer_connection()
-                raw = driver_connection(connection)
+                raw = driver_of(connection)
                 raw.execute("BEGIN IMMEDIATE")
                 yield connection
                 raw.execute("COMMIT")
@@ -232,7 +219,7 @@ class Connections:
         if self._writer is None:
             self._writer = self._engine.connect()
             # Past SQLAlchemy, which would leave a transaction of its own open.
-            driver_connection(self._writer).execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+            driver_of(self._writer).execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         return self._writer
 
     def _drop_writer(self) -> None:
@@ -368,7 +355,6 @@ class FileLock:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd: int | None = None
-        self._pid = 0
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
@@ -383,45 +369,11 @@ class FileLock:
         self.close()
 
     def close(self) -> None:
-        if self._fd is not None and self._pid == os.getpid():
+        if self._fd is not None:
             os.close(self._fd)
         self._fd = None
 
     def _open(self) -> int:
-        # A forked child shares the parent's open file, and with it the parent's lock: it needs its own.
-        if self._fd is None or self._pid != os.getpid():
+        if self._fd is None:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            self._pid = os.getpid()
         return self._fd
-
-
-_T = TypeVar("_T")
-
-
-_AT_ONCE = 500
-
-
-_LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
-
-
-def chunked(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    """The values in pieces that fit one statement."""
-    return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))
-
-
-def insert_rows(connection: Connection, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Rows of one table, straight to the driver: SQLAlchemy would take longer than SQLite."""
-    driver_connection(connection).executemany(_insert_statement(table, columns), rows)
-
-
-@cache
-def _insert_statement(table: str, columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{column}"' for column in columns)
-    return f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
-
-
-def free_id(connection: Connection, table: str) -> int:
-    """The number that the next row takes."""
-    # Ids are never used again, so the counter of AUTOINCREMENT decides and not the largest id that is left.
-    last = driver_connection(connection).execute(_LAST_ID, (table,)).fetchone()
-    return 1 if last is None else int(last[0]) + 1

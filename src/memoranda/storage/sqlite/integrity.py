@@ -1,20 +1,26 @@
-"""Does the store hold together? Each finding is one sentence; none means it does."""
+"""Check, repair and compact a SQLite file. Each finding is one sentence; none means that the file is sound."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import bindparam, select, text, update
 
 from memoranda.errors import Incompatible
-from memoranda.memories.rows import SELECT_MEMORY, memory_from_row
-from memoranda.storage.schema import memories, memory_text
+from memoranda.storage.meta import delete_meta
+from memoranda.storage.rows import SELECT_MEMORY, memory_from_row
+from memoranda.storage.schema import ERASURE_PENDING, memories
+from memoranda.storage.sqlite.transaction import SQLiteTransaction
 from memoranda.text import lexical_keys
 
-_QUESTIONS = {
-    "memories without full text": "SELECT id FROM memories WHERE id NOT IN (SELECT rowid FROM memory_text)",
-    "full text without memory": "SELECT rowid FROM memory_text WHERE rowid NOT IN (SELECT id FROM memories)",
+_BATCH: Final = 500
+_IN_MEMORY_BYTES: Final = 256 * 1024 * 1024
+"""A larger database is compacted through a temporary file, which holds only what stays."""
+_COMPACT_BUSY_MS: Final = 5_000
+_USUAL_BUSY_MS: Final = 30_000
+
+_CHECKS: Final = {
+    "memories without terms": "SELECT id FROM memories WHERE terms = '' AND content GLOB '*[a-zA-Z0-9]*'",
     "memories without a vector": """
         SELECT id FROM memories WHERE EXISTS (SELECT 1 FROM generations WHERE active) AND id NOT IN
         (SELECT memory_id FROM vectors JOIN generations ON generations.id = generation WHERE active)""",
@@ -24,92 +30,84 @@ _QUESTIONS = {
     "memories missing from the change log": """
         SELECT id FROM memories WHERE id NOT IN (SELECT memory_id FROM changes WHERE op = 'add')""",
     "memory types with a wrong count": """
-        SELECT name FROM tallies WHERE kind = 'type' AND entries !=
-        (SELECT count(*) FROM memories WHERE memories.tenant = tallies.tenant AND type = name)""",
+        SELECT name FROM counters WHERE kind = 'type' AND entries !=
+        (SELECT count(*) FROM memories WHERE memories.tenant = counters.tenant AND type = name)""",
     "memories whose message is gone": """
         SELECT id FROM memories WHERE message_seq IS NOT NULL AND message_seq NOT IN (SELECT seq FROM messages)""",
     "conversations with a gap, by their first message": """
-        SELECT min(seq) FROM messages WHERE place IS NOT NULL GROUP BY tenant, agent, user, session
-        HAVING max(place) - min(place) + 1 != count(*) OR count(DISTINCT place) != count(*)""",
+        SELECT min(seq) FROM messages WHERE position IS NOT NULL GROUP BY tenant, agent, user, session
+        HAVING max(position) - min(position) + 1 != count(*) OR count(DISTINCT position) != count(*)""",
 }
-
-
-def problems(connection: Connection) -> list[str]:
-    """What SQLite's own checks and ours find."""
-    # FTS5's own check goes by a word list that the connection keeps and only a query brings up to date: without
-    # the query, or with another process's commit between the two, a sound file is called damaged.
-    connection.exec_driver_sql("BEGIN")
-    connection.execute(text("SELECT rowid FROM memory_text WHERE memory_text MATCH 'x' LIMIT 1")).all()
-    found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check")) if row[0] != "ok"]
-    for row in connection.execute(text("PRAGMA foreign_key_check")):
-        found.append(f"{row[0]} row {row[1]} points to a missing row of {row[2]}")
-    for what, question in _QUESTIONS.items():
-        ids = [str(row[0]) for row in connection.execute(text(question))]
-        if ids:
-            found.append(f"{len(ids)} {what}: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}")
-    return found
-
-
-_BATCH: Final = 500
-_TAKE_OUT: Final = {
-    "full-text entries without a memory taken out": """
-        DELETE FROM memory_text WHERE rowid NOT IN (SELECT id FROM memories)""",
-    "vectors without a memory taken out": "DELETE FROM vectors WHERE memory_id NOT IN (SELECT id FROM memories)",
-    "vectors of the wrong size taken out, to be made again": """
+_REPAIRS: Final = {
+    "vectors without a memory removed": "DELETE FROM vectors WHERE memory_id NOT IN (SELECT id FROM memories)",
+    "vectors of the wrong size removed, to be made again": """
         DELETE FROM vectors WHERE length(data) !=
         (SELECT 4 * dimension FROM generations WHERE generations.id = vectors.generation)""",
-}
-_PUT_RIGHT: Final = {
-    "memories let go of a message that is gone": """
+    "memories detached from a message that is gone": """
         UPDATE memories SET message_seq = NULL
         WHERE message_seq IS NOT NULL AND message_seq NOT IN (SELECT seq FROM messages)""",
     "memories entered in the change log": """
         INSERT INTO changes (op, memory_id, tenant, user, at) SELECT 'add', id, tenant, user, recorded_at
         FROM memories WHERE id NOT IN (SELECT memory_id FROM changes WHERE op = 'add')""",
     "counts corrected": """
-        UPDATE tallies SET entries =
-        (SELECT count(*) FROM memories WHERE memories.tenant = tallies.tenant AND type = name)
+        UPDATE counters SET entries =
+        (SELECT count(*) FROM memories WHERE memories.tenant = counters.tenant AND type = name)
         WHERE kind = 'type' AND entries !=
-        (SELECT count(*) FROM memories WHERE memories.tenant = tallies.tenant AND type = name)""",
-    "places of conversations closed up": """
+        (SELECT count(*) FROM memories WHERE memories.tenant = counters.tenant AND type = name)""",
+    "positions in conversations renumbered": """
         WITH numbered AS (
-          SELECT seq, row_number() OVER (PARTITION BY tenant, agent, user, session ORDER BY place, seq) AS n
-          FROM messages WHERE place IS NOT NULL),
+          SELECT seq, row_number() OVER (PARTITION BY tenant, agent, user, session ORDER BY position, seq) AS n
+          FROM messages WHERE position IS NOT NULL),
         uneven AS (
-          SELECT tenant, agent, user, session FROM messages WHERE place IS NOT NULL
+          SELECT tenant, agent, user, session FROM messages WHERE position IS NOT NULL
           GROUP BY tenant, agent, user, session
-          HAVING max(place) - min(place) + 1 != count(*) OR count(DISTINCT place) != count(*))
-        UPDATE messages SET place = (SELECT n FROM numbered WHERE numbered.seq = messages.seq)
-        WHERE place IS NOT NULL AND (tenant, agent, user, session) IN uneven""",
+          HAVING max(position) - min(position) + 1 != count(*) OR count(DISTINCT position) != count(*))
+        UPDATE messages SET position = (SELECT n FROM numbered WHERE numbered.seq = messages.seq)
+        WHERE position IS NOT NULL AND (tenant, agent, user, session) IN uneven""",
 }
-_REBUILD: Final = (
-    # Both derive from tables that stay as they are: B-tree indexes from their rows, the word lists from their texts.
-    "REINDEX",
-    "INSERT INTO memory_text(memory_text) VALUES ('rebuild')",
-)
 
 
-def repair_rows(connection: Connection, rebuild: bool) -> list[str]:
-    """What was done, one sentence each. `rebuild` makes every index of the file anew."""
-    done: list[str] = []
-    for statement in _REBUILD if rebuild else ():
-        connection.exec_driver_sql(statement)
-    if rebuild:
-        done.append("indexes and word lists rebuilt")
-    steps: list[tuple[str, Callable[[], int]]] = [
-        (what, lambda sql=sql: connection.execute(text(sql)).rowcount)  # type: ignore[misc]
-        for what, sql in (_TAKE_OUT | _PUT_RIGHT).items()
-    ]
-    for what, step in [*steps, ("full-text entries made again", lambda: _add_text(connection))]:
-        if count := step():
+def find_problems(tx: SQLiteTransaction) -> list[str]:
+    """Return what SQLite's own checks and ours find, damaged rows included."""
+    found = [str(row[0]) for row in tx.execute(text("PRAGMA integrity_check")) if row[0] != "ok"]
+    for row in tx.execute(text("PRAGMA foreign_key_check")):
+        found.append(f"{row[0]} row {row[1]} points to a missing row of {row[2]}")
+    for what, query in _CHECKS.items():
+        ids = [str(row[0]) for row in tx.execute(text(query))]
+        if ids:
+            found.append(f"{len(ids)} {what}: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}")
+    return found + _damaged_memories(tx)
+
+
+def repair_rows(tx: SQLiteTransaction) -> list[str]:
+    """Rebuild every index and what derives from the rows; return what was done, one sentence each."""
+    tx.driver_sql("REINDEX")
+    done = ["indexes rebuilt"]
+    for what, statement in _REPAIRS.items():
+        if count := tx.execute(text(statement)).rowcount:
             done.append(f"{count} {what}")
+    if count := _add_terms(tx):
+        done.append(f"{count} memories given their terms again")
     return done
 
 
-def damaged_memories(connection: Connection) -> list[str]:
-    """Memories whose row is not what was written, one sentence each."""
+def compact(tx: SQLiteTransaction) -> bool:
+    """Write the file anew without deleted rows and empty the WAL; False while a reader holds the old pages."""
+    size = _pragma(tx, "page_count") * _pragma(tx, "page_size")
+    tx.driver_sql(f"PRAGMA temp_store={'MEMORY' if size < _IN_MEMORY_BYTES else 'FILE'}")
+    tx.driver_sql("VACUUM")
+    tx.driver_sql("PRAGMA temp_store=MEMORY")
+    tx.driver_sql(f"PRAGMA busy_timeout={_COMPACT_BUSY_MS}")
+    busy = tx.driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+    tx.driver_sql(f"PRAGMA busy_timeout={_USUAL_BUSY_MS}")
+    if not busy:
+        delete_meta(tx, ERASURE_PENDING)
+    return not busy
+
+
+def _damaged_memories(tx: SQLiteTransaction) -> list[str]:
     found: list[str] = []
-    for row in connection.execute(SELECT_MEMORY.order_by(memories.c.id).execution_options(yield_per=_BATCH)):
+    for row in tx.execute(SELECT_MEMORY.order_by(memories.c.id).execution_options(yield_per=_BATCH)):
         try:
             memory_from_row(row)
         except Incompatible as error:
@@ -117,10 +115,14 @@ def damaged_memories(connection: Connection) -> list[str]:
     return found
 
 
-def _add_text(connection: Connection) -> int:
-    have = select(memory_text.c.rowid)
-    lacking = select(memories.c.id, memories.c.content).where(memories.c.id.not_in(have))
-    rows = [{"rowid": row[0], "terms": lexical_keys(row[1])} for row in connection.execute(lacking)]
-    if rows:
-        connection.execute(insert(memory_text), rows)
-    return len(rows)
+def _add_terms(tx: SQLiteTransaction) -> int:
+    lacking = select(memories.c.id, memories.c.content).where(memories.c.terms == "")
+    made = [{"memory_id": row[0], "made": terms} for row in tx.execute(lacking) if (terms := lexical_keys(row[1]))]
+    if made:
+        statement = update(memories).where(memories.c.id == bindparam("memory_id")).values(terms=bindparam("made"))
+        tx.execute(statement, made)
+    return len(made)
+
+
+def _pragma(tx: SQLiteTransaction, name: str) -> int:
+    return int(tx.driver_sql(f"PRAGMA {name}").scalar_one())

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, select
+from sqlalchemy import ColumnElement, Table, exists, select
 
 from memoranda.errors import Incompatible, InvalidType
-from memoranda.memories.changes import Draft
-from memoranda.storage.schema import memories
+from memoranda.storage.schema import lineage, memories
 from memoranda.text import content_hash
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 
@@ -25,7 +24,7 @@ _M = memories.c
 MEMORY_COLUMNS = [
     _M.id, _M.content, _M.type, _M.importance, _M.recorded_at, _M.valid_from, _M.tenant, _M.agent, _M.user, _M.session,
     _M.source, _M.trust, _M.metadata, _M.key, _M.value, _M.message_id, _M.speaker, _M.valid_to, _M.expires_at,
-    _M.superseded_by, _M.archived_at, _M.quarantined_at, _M.version, _M.content_hash, _M.pinned, _M.notes,
+    _M.superseded_by, _M.archived_at, _M.version, _M.content_hash, _M.pinned, _M.notes,
 ]  # fmt: skip
 SELECT_MEMORY = select(*MEMORY_COLUMNS)
 
@@ -74,7 +73,7 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
         memory = _memory(row)
     except (TypeError, ValueError, OverflowError) as error:
         raise Incompatible(f"memory {row[0]} is damaged ({error}): restore a backup") from error
-    if content_hash(memory.content) != row[23]:
+    if content_hash(memory.content) != row[22]:
         raise Incompatible(f"memory {row[0]} is damaged (its text is not what was written): restore a backup")
     return memory
 
@@ -85,29 +84,9 @@ def _memory(row: Sequence[Any]) -> Memory:
         tenant=row[6], agent=row[7] or None, user=row[8] or None, session=row[9] or None, source=row[10], trust=row[11],
         metadata=_from_json(row[12]), key=row[13], value=None if row[14] is None else json.loads(row[14]),
         message_id=row[15], speaker=row[16], valid_to=_moment(row[17]), expires_at=_moment(row[18]),
-        superseded_by=row[19], archived_at=_moment(row[20]), quarantined_at=_moment(row[21]), version=row[22],
-        pinned=bool(row[24]), notes=_from_json(row[25]),
+        superseded_by=row[19], archived_at=_moment(row[20]), version=row[21],
+        pinned=bool(row[23]), notes=_from_json(row[24]),
     )  # fmt: skip
-
-
-def memory_from_draft(draft: Draft, memory_id: int) -> Memory:
-    """The `Memory` that a draft has become, sharing nothing with the caller's own objects."""
-    scope, message = draft.scope, draft.message
-    return Memory(
-        memory_id, draft.content, draft.type, draft.importance, draft.recorded_at, draft.valid_from,
-        tenant=scope.tenant, agent=scope.agent, user=name(scope.user) or None, session=scope.session,
-        source=draft.source, trust=draft.trust, metadata=_own(draft.metadata) if draft.metadata else {}, key=draft.key,
-        value=None if draft.key is None else _own(draft.value), message_id=message.message_id if message else None,
-        speaker=message.speaker if message else None, expires_at=draft.expires_at,
-        notes=_own(draft.notes) if draft.notes else {},
-    )  # fmt: skip
-
-
-def _own(value: Any) -> Any:
-    """A copy where there is anything to share."""
-    if isinstance(value, dict | list):
-        return json.loads(to_json(value)) if value else type(value)()
-    return value
 
 
 def within(table: Table, scope: Scope) -> list[ColumnElement[bool]]:
@@ -127,30 +106,12 @@ def in_scope(scope: Scope) -> list[ColumnElement[bool]]:
     return within(memories, scope)
 
 
-def select_by_ids(scope: Scope, ids: Sequence[int]) -> tuple[str, list[str]]:
-    """Memories of a scope by their ids, as the driver takes it: the hottest statement of all."""
-    given = names_in(scope)
-    # The ids are one parameter, so that the statement is the same, and known, however many they are.
-    return _select_by_ids(tuple(given)), [*given.values(), to_json(list(ids))]
-
-
-@cache
-def _select_by_ids(columns: tuple[str, ...]) -> str:
-    wanted = ", ".join(f'"{column.name}"' for column in MEMORY_COLUMNS)
-    return f"SELECT {wanted} FROM memories WHERE {all_named(columns)} AND id IN (SELECT value FROM json_each(?))"
-
-
-def names_in(scope: Scope) -> dict[str, str]:
-    """The columns that a scope names, with their values: tenant and user always, agent and session when named."""
+def column_values(scope: Scope) -> dict[str, str]:
+    """Return the columns that a scope names, with their values: tenant and user always, others when named."""
     named = {"tenant": scope.tenant, "agent": scope.agent, "session": scope.session}
     if scope.user is not ANY:
         named["user"] = name(scope.user)
     return {column: value for column, value in named.items() if value is not None}
-
-
-def all_named(columns: Sequence[str]) -> str:
-    """The condition that these columns of memories have the values given in their order."""
-    return " AND ".join(f'memories."{column}" = ?' for column in columns)
 
 
 def owned_by(scope: Scope) -> list[ColumnElement[bool]]:
@@ -161,3 +122,18 @@ def owned_by(scope: Scope) -> list[ColumnElement[bool]]:
 
 def _moment(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
+
+
+def in_index() -> list[ColumnElement[bool]]:
+    """Return the conditions on memories that take part in recall: not archived, and not only repeating others."""
+    return [_M.archived_at.is_(None), ~only_repeats()]
+
+
+def only_repeats() -> ColumnElement[bool]:
+    """Return whether a memory was consolidated from others that are all still in recall themselves."""
+    line, source = lineage.c, memories.alias("source")
+    consolidated = (line.derived_id == _M.id, line.kind == "consolidated")
+    recalled = exists().where(
+        source.c.id == line.source_id, source.c.archived_at.is_(None), source.c.superseded_by.is_(None)
+    )
+    return exists().where(*consolidated) & ~exists().where(*consolidated, ~recalled)

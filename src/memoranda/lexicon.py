@@ -1,0 +1,102 @@
+"""Words that carry content, and those of greeting, thanks and agreement that do not. English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+
+_FUNCTION_WORDS = """
+    a about above after all am an and any are as at be because been before being below between both but by can could
+    down during each few for from further had has have having he her here hers herself him himself his how if in into
+    is it its itself me might most must my myself nor not now of off on once only or other our ours ourselves out over
+    own same shall she should some such than that the their theirs them themselves then there these they this those
+    through to under until us was we were what when where which while who whom whose why will with would you your
+    yours yourself yourselves been being he's she's they're we've they've that'll who's
+"""
+
+
+_SOCIAL_WORDS = """
+    hi hello hey heya hiya yo howdy greetings morning afternoon evening bye goodbye cya farewell later laters cheers
+    thanks thank thx ty welcome please sorry pardon congrats congratulations kudos bravo yay woohoo hooray wow whoa ooh
+    oh ah aww aw hmm hm mm mmm mhm uh um er haha hahaha lol lmao rofl omg ok okay okey k kk yes yeah yep yup yea yah
+    sure no nope nah alright right exactly indeed absolutely definitely totally certainly course agreed true correct
+    acknowledged understood noted roger got gotcha get see saw seen ya know think guess hope hear heard look looks
+    looking sound sounds feel feels seems seem tell talk talking chat chatting catch catching speak soon take care
+    stay safe keep going go come coming let lets let's well fine good great awesome amazing cool nice lovely fantastic
+    wonderful excellent perfect brilliant terrific super neat sweet beautiful gorgeous adorable cute incredible
+    impressive inspiring interesting exciting fun funny glad happy excited thrilled proud lucky grateful thankful
+    appreciate appreciated mean means lot much really so very truly always ever never again still also too maybe
+    thing things stuff something anything everything nothing one ones way time long day night luck enjoy love loved
+    like wish best worries problem worry anytime pleasure rock awesome idea point hear up what's whats how's hows
+    it's that's thats there's here's i'm i'll i'd i've you're you'll you've we're we'll can't cannot don't doesn't
+    didn't won't wouldn't isn't aren't wasn't i u r ur im ill ive dont cant gonna wanna gotta want need make makes made
+    making even though although friend friends buddy dude bro man girl guys everyone continue proceed next more
+    done ready go ahead do did does doing say said says try new bit kind sort pretty quite actually just already
+    support supporting supportive help helps helped helping helpful wait waiting spirit believe believing rooting
+    word words compliment tip tips curious happen happened happening goes give gave given inspired inspire inspires
+    encouragement encouraging motivation motivating motivated kindness update updated updates posted touch chance
+    awww ahh ahhh yesss woah yess greatly especially probably honestly literally anyway anyways around back away
+    together part hard better worth special yourself yourselves matter matters stop give giving gives use used using
+    reminder remind reminds deal job guess able question questions answer answers information info advice
+"""
+
+
+EMPTY_WORDS: Final = frozenset(_SOCIAL_WORDS.split()) | frozenset(_FUNCTION_WORDS.split())
+"""Words of greeting, thanks, praise and agreement, and those that carry a sentence without telling anything."""
+
+
+MAX_WORDS: Final = 6
+"""How many telling words are looked for: more change nothing, and so a long text costs no more than a short one."""
+
+
+_FIRST_CHARS: Final = 300
+"""Characters in which a text that has_content anything nearly always has said so."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words as they are written."""
+    return _WORD.findall(text)
+
+
+def first_words(text: str, limit: int) -> list[str]:
+    """The first words as they are written; a long text costs no more than a short one."""
+    return [word.group() for word in islice(_WORD.finditer(text), limit)]
+
+
+def has_content(text: str, names: Collection[str]) -> bool:
+    """Whether any word says something; `names` are the people in the conversation, in lower case."""
+    first = first_content_words(text)
+    if any(not is_name_of(word, names) for word in first):
+        return True
+    return len(first) == MAX_WORDS and any(not is_name_of(word, names) for word in _content_words(_fold(text)))
+
+
+@lru_cache(maxsize=64)  # asked for by the gate and by the importance, one after the other
+def first_content_words(text: str) -> tuple[str, ...]:
+    """The first `MAX_WORDS` words that say something, in lower case."""
+    folded = _fold(text)
+    start = folded[: folded.find(" ", _FIRST_CHARS)]  # no word reaches over a blank
+    found = _content_words(start) if len(folded) > _FIRST_CHARS else []
+    return tuple((found if len(found) >= MAX_WORDS else _content_words(folded))[:MAX_WORDS])
+
+
+def _fold(text: str) -> str:
+    # The lower case of \u0130 is two characters, of which one is no letter.
+    return text.replace("\u0130", "\u0131").lower().replace("’", "'")
+
+
+def _content_words(folded: str) -> list[str]:
+    return [w for w in _WORD.findall(folded) if w not in EMPTY_WORDS and w.removesuffix("'s") not in EMPTY_WORDS]
+
+
+def is_name_of(word: str, names: Collection[str]) -> bool:
+    """Whether a word is the name of one of these people, or short for it."""
+    bare = word.removesuffix("'s")
+    # A nickname: Mel for Melanie, Jo for Joanna.
+    return bare in names or (len(bare) >= 2 and any(name.startswith(bare) for name in names))

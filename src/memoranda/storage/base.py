@@ -1,0 +1,238 @@
+"""The port to a database: a `Store` runs transactions over the tables of `storage.schema`.
+
+Everything that reads or writes rows is a function of a transaction: `store.read(work)` calls `work` with a
+`ReadTransaction`, `store.write(work)` with a `Transaction`. Statements are SQLAlchemy Core, so that they run on every
+store; what must be faster than SQLAlchemy is a method of the transaction or of the store, written once for each store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from memoranda.results import Backup
+from memoranda.types import AnyUser, IntArray, Memory, Progress, Scope
+
+if TYPE_CHECKING:
+    from sqlalchemy import CursorResult, Executable, ScalarResult, Select, Table
+
+    Rows: TypeAlias = CursorResult[*tuple[Any, ...]]
+
+Durability: TypeAlias = Literal["full", "normal"]
+Row: TypeAlias = Sequence[Any]
+R = TypeVar("R")
+_T = TypeVar("_T")
+_ROWS_PER_STATEMENT = 500
+
+
+class ReadTransaction(Protocol):
+    """One consistent view of the database."""
+
+    def execute(self, statement: Executable, parameters: Any = None) -> Rows:
+        """Run a SQLAlchemy statement."""
+        ...
+
+    def scalars(self, statement: Select[_T], parameters: Any = None) -> ScalarResult[_T]:
+        """Return the first column of each row."""
+        ...
+
+
+class Transaction(ReadTransaction, Protocol):
+    """One open write transaction: on disk when `Store.write` returns, undone when the work raises."""
+
+    at: int
+    """The time of the transaction in microseconds."""
+
+    def insert_rows(self, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert many rows, faster than SQLAlchemy would."""
+        ...
+
+    def upsert(
+        self, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], update: Sequence[str] = ()
+    ) -> int:
+        """Insert rows; where one with the same `key` columns exists, set its `update` columns, or leave it alone.
+
+        Return how many rows were written.
+        """
+        ...
+
+    def next_id(self, table: Table) -> int:
+        """Return the id of the next row. Ids are never used twice."""
+        ...
+
+    def add_counts(self, rows: Sequence[tuple[str, str, str, int, int]]) -> None:
+        """Add (tenant, kind, name, entries, last_at) to the rows of `counters`."""
+        ...
+
+
+Work: TypeAlias = Callable[[Transaction], R]
+
+
+@runtime_checkable
+class BatchWork(Protocol):
+    """Work that is cheaper when several of its kind run together."""
+
+    @staticmethod
+    def run_batch(tx: Transaction, works: Sequence[Any]) -> list[Any]:
+        """Run the works in order and return one result each."""
+        ...
+
+
+def run_works(tx: Transaction, works: Sequence[Work[Any]]) -> list[Any]:
+    """Run the works of one commit in order; neighbours of one kind run as a batch where they can."""
+    results: list[Any] = []
+    for kind, run in groupby(works, key=type):
+        same = list(run)
+        results += kind.run_batch(tx, same) if issubclass(kind, BatchWork) else [work(tx) for work in same]
+    return results
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """What one index covers: a tenant's memories of one user, of no user, or of all users."""
+
+    tenant: str
+    user: str | AnyUser | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """What the index keeps of one memory; times are POSIX seconds, infinity for "never"."""
+
+    id: int
+    agent: str | None
+    session: str | None
+    speaker: str | None
+    valid_from: float
+    valid_to: float
+    expires_at: float
+    terms: str
+    vector: bytes | None
+    """float32, little endian, of the generation asked for."""
+
+
+class IndexSource(Protocol):
+    """What an index catches up from. Archived memories are absent.
+
+    So is a consolidated memory while all its sources are present and not superseded: it would only repeat them.
+    """
+
+    def head(self) -> int:
+        """Return the number of the latest committed change, of any process."""
+        ...
+
+    def changed(self, key: PartitionKey, since: int) -> IntArray:
+        """Return the ids of the partition's memories touched by a change after `since`, ascending."""
+        ...
+
+    def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
+        """Yield rows in the order of their ids; all rows of the partition when `ids` is None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """What a store reports about itself."""
+
+    database: str
+    size_bytes: int
+    library: str
+    """The database library and its version."""
+    version: str
+    problems: tuple[str, ...] = ()
+    wal_reset_bug: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One embedding model's vectors in a store."""
+
+    id: int
+    provider: str
+    model: str
+    dimension: int
+    fingerprint: str
+    active: bool
+
+
+class Store(IndexSource, Protocol):
+    """A database with the tables of `storage.schema`.
+
+    A commit is on disk when `write` returns, and visible to every later read of any process.
+    """
+
+    id: str
+    """Made at random when the database was created; an index remembers it."""
+    path: Path | None
+    """The database file; None for a store that is not one file."""
+
+    def read(self, work: Callable[[ReadTransaction], R]) -> R:
+        """Return what `work` reads from the latest commit of any process."""
+        ...
+
+    def write(self, work: Work[R]) -> R:
+        """Return what `work` returns, in one commit that writers of other threads may share.
+
+        `work` may run twice: when another writer's part of a shared commit fails, each part is run again alone.
+        """
+        ...
+
+    def stream(self, work: Callable[[ReadTransaction], Iterator[R]]) -> Iterator[R]:
+        """Yield what `work` yields, all from one commit."""
+        ...
+
+    def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
+        """Return memories in the order asked; None where the scope has no such memory."""
+        ...
+
+    def get_meta(self, key: str) -> str | None:
+        """Return a value that the store keeps about itself."""
+        ...
+
+    def active_generation(self) -> Generation | None:
+        """Return the generation of vectors that answers; None in a store without vectors."""
+        ...
+
+    def known_vectors(self, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the vectors that this generation has for texts with these hashes."""
+        ...
+
+    def compact(self) -> bool:
+        """Remove the bytes of deleted rows from disk; False while another reader holds them."""
+        ...
+
+    def check(self) -> list[str]:
+        """Return what is wrong, one sentence each; empty when all tables agree."""
+        ...
+
+    def repair(self) -> list[str]:
+        """Rebuild what derives from the rows; return what was done, one sentence each."""
+        ...
+
+    def status(self) -> StoreStatus: ...
+
+    def close(self) -> None:
+        """Close the store. May be called twice."""
+        ...
+
+
+@runtime_checkable
+class BackupStore(Protocol):
+    """A store that can copy itself into a file while it is in use."""
+
+    def backup(self, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
+        """Copy everything committed before the call into `target`."""
+        ...
+
+
+def chunked(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """Yield the values in pieces that fit one statement."""
+    return (values[start : start + _ROWS_PER_STATEMENT] for start in range(0, len(values), _ROWS_PER_STATEMENT))
+
+
+def key_file(database: Path) -> Path:
+    """Return the file beside a database, or beside its backup, that holds the audit key."""
+    return database.with_name(f"{database.name}.key")

@@ -1,0 +1,197 @@
+"""Transactions on SQLite, and every statement that goes straight to the driver.
+
+What each call of a program does goes past SQLAlchemy, which would take longer than SQLite itself. All such statements
+are in this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from sqlalchemy import Connection, Table, select
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite import insert
+
+from memoranda.errors import Incompatible
+from memoranda.storage.base import Generation, IndexRow, PartitionKey, chunked
+from memoranda.storage.rows import MEMORY_COLUMNS, column_values, in_index, memory_from_row, name, to_json
+from memoranda.storage.schema import memories
+from memoranda.types import ANY, IntArray, Memory, Scope
+
+if TYPE_CHECKING:
+    from sqlalchemy import Executable, ScalarResult, Select
+
+    from memoranda.storage.base import Rows
+
+_T = TypeVar("_T")
+Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
+"""Returns the rows of a statement with its parameters."""
+_MICROS = 1e6
+_NEVER = float("inf")
+
+_HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
+_ACTIVE_GENERATION = "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1"
+_LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+_ADD_COUNTS = """
+INSERT INTO counters VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, last_at = max(last_at, excluded.last_at)
+"""
+_CHANGED = "SELECT DISTINCT memory_id FROM changes WHERE seq > :since AND tenant = :tenant"
+_INDEX_ROWS = """
+SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, terms, data FROM memories
+LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = :generation
+WHERE memories.tenant = :tenant AND """
+
+
+class SQLiteTransaction:
+    """A `Transaction` on one connection."""
+
+    __slots__ = ("_connection", "at", "driver")
+
+    def __init__(self, connection: Connection, at: int = 0) -> None:
+        self._connection = connection
+        self.driver: Any = connection.connection.driver_connection
+        self.at = at
+
+    def execute(self, statement: Executable, parameters: Any = None) -> Rows:
+        return self._connection.execute(statement, parameters)
+
+    def scalars(self, statement: Select[_T], parameters: Any = None) -> ScalarResult[_T]:
+        return self._connection.scalars(statement, parameters)
+
+    def insert_rows(self, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+        self.driver.executemany(_insert_statement(table.name, columns), rows)
+
+    def upsert(
+        self, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], update: Sequence[str] = ()
+    ) -> int:
+        if not rows:
+            return 0
+        statement = insert(table)
+        if update:
+            new = {column: statement.excluded[column] for column in update}
+            statement = statement.on_conflict_do_update(index_elements=key, set_=new)
+        else:
+            statement = statement.on_conflict_do_nothing(index_elements=key)
+        return self._connection.execute(statement, rows).rowcount
+
+    def next_id(self, table: Table) -> int:
+        # AUTOINCREMENT's counter decides, not the largest id that is left: ids are never used twice.
+        last = self.driver.execute(_LAST_ID, (table.name,)).fetchone()
+        return 1 if last is None else int(last[0]) + 1
+
+    def add_counts(self, rows: Sequence[tuple[str, str, str, int, int]]) -> None:
+        self.driver.executemany(_ADD_COUNTS, rows)
+
+    def driver_sql(self, statement: str) -> Rows:
+        """Run a statement that only SQLite knows, such as a PRAGMA."""
+        return self._connection.exec_driver_sql(statement)
+
+
+def driver_of(connection: Connection) -> Any:
+    """Return the driver's own connection."""
+    return connection.connection.driver_connection
+
+
+def read_head(fetch: Fetch) -> int:
+    return int(fetch(_HEAD, ())[0][0])
+
+
+def read_meta(fetch: Fetch, key: str) -> str | None:
+    rows = fetch("SELECT value FROM meta WHERE key = ?", (key,))
+    return str(rows[0][0]) if rows else None
+
+
+def read_active_generation(fetch: Fetch) -> Generation | None:
+    for generation_id, provider, model, dimension, fingerprint in fetch(_ACTIVE_GENERATION, ()):
+        return Generation(generation_id, provider, model, dimension, fingerprint, active=True)
+    return None
+
+
+def read_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
+    """Return memories of a scope in the order of `ids`: the statement that every recall runs."""
+    columns = column_values(scope)
+    # The ids are one parameter, so that the statement is the same, and prepared, however many there are.
+    rows = fetch(_select_by_ids(tuple(columns)), [*columns.values(), to_json(list(ids))])
+    found = {row[0]: memory_from_row(row) for row in rows}
+    return [found.get(memory_id) for memory_id in ids]
+
+
+def read_vectors(fetch: Fetch, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return the vectors of texts with these hashes."""
+    found: dict[bytes, bytes] = {}
+    for part in chunked(hashes):
+        found.update(fetch(_select_vectors(len(part)), (generation, *part)))
+    return found
+
+
+def read_changed_ids(connection: Connection, key: PartitionKey, since: int) -> IntArray:
+    import numpy as np
+
+    statement, values = _with_owner(_CHANGED, key)
+    rows = driver_of(connection).execute(f"{statement} ORDER BY memory_id", {"since": since, **values})
+    return np.fromiter((row[0] for row in rows), dtype=np.int64)
+
+
+def read_index_rows(
+    connection: Connection, key: PartitionKey, ids: IntArray | None, generation: int | None
+) -> Iterator[IndexRow]:
+    statement, values = _with_owner(_INDEX_ROWS + _in_index_sql(), key)
+    values["generation"] = generation
+    if ids is not None:
+        statement += " AND memories.id IN (SELECT value FROM json_each(:ids))"
+        values["ids"] = to_json(ids.tolist())
+    yield from map(_index_row, driver_of(connection).execute(f"{statement} ORDER BY memories.id", values))
+
+
+@cache
+def _insert_statement(table: str, columns: tuple[str, ...]) -> str:
+    names = ", ".join(f'"{column}"' for column in columns)
+    return f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
+
+
+@cache
+def _select_by_ids(columns: tuple[str, ...]) -> str:
+    selected = ", ".join(f'"{column.name}"' for column in MEMORY_COLUMNS)
+    conditions = " AND ".join(f'memories."{column}" = ?' for column in columns)
+    return f"SELECT {selected} FROM memories WHERE {conditions} AND id IN (SELECT value FROM json_each(?))"
+
+
+@cache
+def _select_vectors(count: int) -> str:
+    return (
+        "SELECT content_hash, data FROM memories JOIN vectors ON vectors.memory_id = memories.id "
+        f"WHERE vectors.generation = ? AND content_hash IN ({', '.join('?' * count)})"
+    )
+
+
+def _with_owner(statement: str, key: PartitionKey) -> tuple[str, dict[str, Any]]:
+    """Return the statement with the partition's user as a condition, and its parameters."""
+    if key.user is ANY:
+        return statement, {"tenant": key.tenant}
+    return f'{statement} AND "user" = :user', {"tenant": key.tenant, "user": name(key.user)}
+
+
+@cache
+def _in_index_sql() -> str:
+    """Return the condition on indexed rows as SQL text, compiled once."""
+    query = select(memories.c.id).where(*in_index())
+    compiled = query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
+    return str(compiled).partition("WHERE ")[2]
+
+
+def _index_row(row: Sequence[Any]) -> IndexRow:
+    memory_id, agent, session, speaker, start, end, expiry, terms, vector = row
+    texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, terms))
+    if not (texts and isinstance(start, int) and isinstance(vector, bytes | None)):
+        raise Incompatible(f"memory {memory_id} is damaged: restore a backup")
+    return IndexRow(
+        memory_id, agent or None, session or None, speaker, start / _MICROS,
+        _seconds(end), _seconds(expiry), terms or "", vector,
+    )  # fmt: skip
+
+
+def _seconds(micros: object) -> float:
+    return micros / _MICROS if isinstance(micros, int) else _NEVER
