@@ -34,9 +34,10 @@ from memoranda.memories.claims import (
 from memoranda.memories.read import get_memories
 from memoranda.memories.supersession import Decision, Ending, KnownClaim, MadeBy, Replayed, decide, replay
 from memoranda.memories.write import apply_changes
-from memoranda.remember.base import Claim, Span
+from memoranda.remember.base import Claim
 from memoranda.remember.extraction import claims_in
 from memoranda.remember.patterns import tells
+from memoranda.sentences import Span
 from memoranda.storage.sqlite.connections import fetch_on
 from memoranda.types import Association, Memory, Outcome, Scope
 

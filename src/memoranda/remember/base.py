@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 from memoranda.dates import Mention
+from memoranda.sentences import Span
 from memoranda.types import MemoryType, Status
 
-Span: TypeAlias = tuple[int, int]
-"""From the first character up to, not including, the second, in the text of the message."""
 EntityKind: TypeAlias = Literal[
     "person", "place", "organisation", "name", "title", "quantity", "email", "url", "handle", "phone"
 ]

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Final
 
 from memoranda.dates import Mention
-from memoranda.remember.base import Claim, Saying, Span
+from memoranda.remember.base import Claim, Saying
 from memoranda.remember.patterns import Pattern, patterns_for
-from memoranda.sentences import sentence_spans
+from memoranda.sentences import Span, sentence_spans
 from memoranda.text import lower_case
 
 MAX_TEXT: Final = 4_000

@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from memoranda.remember.base import Entity, EntityKind, Span
+from memoranda.remember.base import Entity, EntityKind
 from memoranda.remember.patterns import SOCIAL
-from memoranda.sentences import sentence_spans
+from memoranda.sentences import Span, sentence_spans
 
 MAX_TEXT: Final = 20_000
 """Characters that are looked through; the names of a longer text are a document's, not the speaker's."""

@@ -10,11 +10,12 @@ from typing import cast
 from memoranda.dates import Mention, find_mentions
 from memoranda.messages.message import Message
 from memoranda.messages.parts import text_of
-from memoranda.remember.base import Candidate, Claim, Entity, Feature, Known, NothingKnown, Saying, Span, Verdict
+from memoranda.remember.base import Candidate, Claim, Entity, Feature, Known, NothingKnown, Saying, Verdict
 from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
 from memoranda.remember.gate import Setting, judge, setting_of
 from memoranda.remember.importance import weigh
+from memoranda.sentences import Span
 from memoranda.types import JSON, MemoryType
 
 

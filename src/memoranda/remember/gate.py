@@ -12,11 +12,11 @@ from functools import cache
 from typing import Final
 
 from memoranda.dates import find_mentions
-from memoranda.fence import recalled_spans
+from memoranda.fence import find_recalled_spans
 from memoranda.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
-from memoranda.remember.base import Known, Rule, Saying, Span, Twin, Verdict
+from memoranda.remember.base import Known, Rule, Saying, Twin, Verdict
 from memoranda.remember.patterns import first_telling, first_words, is_named, tells, words_of
-from memoranda.sentences import sentence_spans
+from memoranda.sentences import Span, sentence_spans
 from memoranda.types import Status
 
 SPOKEN_SECRETS: Final = (
@@ -96,7 +96,7 @@ def known_already(saying: Saying, known: Known) -> Verdict | None:
 def _outside_recalled(saying: Saying) -> Iterator[Saying | Verdict]:
     """The text around what was recalled into it: an echo is not news."""
     start = 0
-    for first, last in recalled_spans(saying.text):
+    for first, last in find_recalled_spans(saying.text):
         yield from _piece(saying, start, first)
         yield _refused(_part(saying, first, last), "echo", "recalled text coming back")
         start = last

@@ -13,11 +13,12 @@ from functools import partial
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.llm.base import LLM, Metered, Usage
-from memoranda.llm.structured import a_list, a_number, a_text, an_object, ask
-from memoranda.remember.base import Candidate, Known, NothingKnown, Rule, Saying, Span, Verdict
+from memoranda.llm.base import LLM, MeteredLLM, Usage
+from memoranda.llm.structured import ask_for_json, expect_list, expect_number, expect_object, expect_text
+from memoranda.remember.base import Candidate, Known, NothingKnown, Rule, Saying, Verdict
 from memoranda.remember.extraction import candidate_of, candidates
 from memoranda.remember.gate import Setting, holds_secret
+from memoranda.sentences import Span
 from memoranda.types import JSON, MemoryType
 
 CHUNK: Final = 12_000
@@ -65,10 +66,10 @@ def refine(
     `Unavailable` and `ExtractionFailed` leave what the rules found untouched: store that, and try again later.
     """
     memory = NothingKnown() if known is None else known
-    meter = Metered(llm)
+    meter = MeteredLLM(llm)
     added: list[Candidate | Verdict] = []
     for chunk in _chunks([each.saying for each in candidates(found)]):
-        facts = ask(meter, _prompt(chunk), partial(_facts, messages=len(chunk)), max_tokens=MAX_TOKENS)
+        facts = ask_for_json(meter, _prompt(chunk), partial(_facts, messages=len(chunk)), max_tokens=MAX_TOKENS)
         added += [_checked(fact, chunk[fact.message - 1], memory, importance) for fact in facts]
     return Refined(tuple(added), meter.usage)
 
@@ -95,19 +96,19 @@ def _prompt(sayings: Sequence[Saying]) -> str:
 
 
 def _facts(answer: JSON, messages: int) -> list[Fact]:
-    return [_fact(item, place, messages) for place, item in enumerate(a_list(answer, "the answer"), 1)]
+    return [_fact(item, place, messages) for place, item in enumerate(expect_list(answer, "the answer"), 1)]
 
 
 def _fact(item: JSON, place: int, messages: int) -> Fact:
-    given = an_object(item, f"item {place}")
+    given = expect_object(item, f"item {place}")
     missing = [name for name in ("message", "quote", "fact") if name not in given]
     if missing:
         raise InvalidInput(f"item {place} has no {', '.join(missing)}")
     return Fact(
-        message=int(a_number(given["message"], f"message of item {place}", least=1, most=messages)),
-        quote=a_text(given["quote"], f"quote of item {place}"),
-        text=a_text(given["fact"], f"fact of item {place}"),
-        importance=a_number(given.get("importance", _MIDDLE), f"importance of item {place}", least=0, most=1),
+        message=int(expect_number(given["message"], f"message of item {place}", minimum=1, maximum=messages)),
+        quote=expect_text(given["quote"], f"quote of item {place}"),
+        text=expect_text(given["fact"], f"fact of item {place}"),
+        importance=expect_number(given.get("importance", _MIDDLE), f"importance of item {place}", minimum=0, maximum=1),
     )
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from memoranda.errors import ExtractionFailed, InvalidType, Unavailable
-from memoranda.llm.base import LLM, Metered, Usage
+from memoranda.llm.base import LLM, MeteredLLM, Usage
 from memoranda.memories import message_log
 from memoranda.memories.changes import Add, Change, Draft, PartitionKey, Say, StoredMessage
 from memoranda.memories.claim_resolution import settle
@@ -29,7 +29,7 @@ from memoranda.remember.llm_extraction import refine
 from memoranda.storage.sqlite.connections import fetch_on
 from memoranda.text import clean_text, content_hash, lexical_keys, query_terms
 from memoranda.types import JSON, Memory, MemoryType, Outcome, Outcomes, Progress, Scope
-from memoranda.validation import check_moment, check_name, check_own_type, check_unit, copy_json_object
+from memoranda.validation import check_datetime, check_fraction, check_name, check_writable_type, copy_json_object
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -157,7 +157,7 @@ def _commit(
 def _read_by(
     llm: LLM, passed: Sequence[Candidate], before: Sequence[Turn], read: Read, call: Common, turns: Sequence[Turn] = ()
 ) -> _Model:
-    meter = Metered(llm)
+    meter = MeteredLLM(llm)
     asked = tuple({turn[1].message_id: turn for turn in (*before, *turns)}.values())  # one of an id; the rest waits
     again = [said_in(turn) for turn in before if turn in asked]
     passed = [*passed, *candidates([piece for pieces in extract_each(again) for piece in pieces])]
@@ -401,11 +401,11 @@ def common(
     return Common(
         scope=scope,
         now=now,
-        type=None if type is None else check_own_type(type),
+        type=None if type is None else check_writable_type(type),
         source=check_name(source, "source"),
-        importance=None if importance is None else check_unit(importance, "importance"),
+        importance=None if importance is None else check_fraction(importance, "importance"),
         metadata=extra,
-        at=None if at is None else check_moment(at, "at"),
+        at=None if at is None else check_datetime(at, "at"),
         short_term_ttl=short_term_ttl,
     )
 
