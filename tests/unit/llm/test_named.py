@@ -60,4 +60,4 @@ def test_a_provider_alone_is_not_enough(name: str) -> None:
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="known are anthropic, gguf, openai, scripted"):
         open_llm("nope:x")
-    assert registry.known("llm") == ["anthropic", "gguf", "openai", "scripted"]
+    assert registry.known_names("llm") == ["anthropic", "gguf", "openai", "scripted"]

@@ -11,7 +11,7 @@ pytest.importorskip("anthropic")
 
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.llm.anthropic import AnthropicLLM
-from memoranda.llm.base import LLM, CountingLLM, Metered
+from memoranda.llm.base import LLM, CountingLLM, MeteredLLM
 from memoranda.llm.openai import OpenAILLM
 from memoranda.llm.retrying import Retries
 from tests.unit.llm.endpoint import Endpoint, running
@@ -69,7 +69,7 @@ def test_a_busy_model_is_asked_again_after_a_wait(
     make: Make, endpoint: Endpoint, waits: list[float], status: int
 ) -> None:
     endpoint.failures = [(status, {}), (status, {"retry-after": "7"})]
-    meter = Metered(make())
+    meter = MeteredLLM(make())
     assert meter.complete("?", max_tokens=5) == "fine"
     assert meter.usage.calls == 3
     assert 0 <= waits[0] <= 0.5

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from memoranda.errors import InvalidInput, Unavailable
-from memoranda.llm.retrying import Retries, with_retries
+from memoranda.llm.retrying import Retries, call_with_retries
 
 
 def test_waits_double_up_to_the_longest_and_only_a_random_share_is_waited() -> None:
@@ -29,7 +29,7 @@ def test_only_what_may_work_later_is_tried_again() -> None:
 
     waits: list[float] = []
     with pytest.raises(InvalidInput):
-        with_retries(refuse, Retries(sleep=waits.append))
+        call_with_retries(refuse, Retries(sleep=waits.append))
     assert waits == []
 
 
@@ -40,7 +40,7 @@ def test_the_last_failure_is_told() -> None:
         raise next(failures)
 
     with pytest.raises(Unavailable, match="third"):
-        with_retries(fail, Retries(2, sleep=lambda _: None))
+        call_with_retries(fail, Retries(2, sleep=lambda _: None))
 
 
 def test_negative_retries_are_refused() -> None:
