@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memoranda.fence import FENCE, close_mark, open_mark, without_recalled
+from memoranda.fence import FENCE, close_mark, open_mark, remove_recalled
 from memoranda.recall.render import rendered
 from tests.unit.recall.samples import MARKER, NOW, hit
 
@@ -50,26 +50,26 @@ def test_stored_text_never_shows_a_mark_or_a_line_of_its_own(
     assert not ANY_MARK.search("\n".join(lines[1:-1]))
     starts = [line for line in lines[2:-1] if not line.startswith("  ") and line.strip()]
     assert [line[:2] for line in starts] == ["##", "- ", "##", "- "]
-    assert without_recalled(text) == ""
+    assert remove_recalled(text) == ""
 
 
 @settings(max_examples=500, deadline=None)
 @given(before=st.text(max_size=20), after=st.text(max_size=20), content=TEXTS)
 def test_what_was_recalled_is_recognised_inside_other_text(before: str, after: str, content: str) -> None:
     text = f"{before}{rendered([hit(1, content)], MARKER, NOW)}{after}"
-    assert without_recalled(text).rstrip("\n") in (
+    assert remove_recalled(text).rstrip("\n") in (
         f"{before}{after}".rstrip("\n"),
         f"{before}{after.removeprefix(chr(10))}".rstrip("\n"),
     )
 
 
 def test_text_without_a_fence_stays_as_it_is() -> None:
-    assert without_recalled(f"a < b, and {FENCE} is a word") == f"a < b, and {FENCE} is a word"
+    assert remove_recalled(f"a < b, and {FENCE} is a word") == f"a < b, and {FENCE} is a word"
 
 
 def test_a_fence_is_closed_only_by_its_own_marker() -> None:
     text = f"{open_mark(MARKER)}\nx\n{close_mark('f' * 16)}\ny\n{close_mark(MARKER)}\nz"
-    assert without_recalled(text) == "z"
+    assert remove_recalled(text) == "z"
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_a_fence_is_closed_only_by_its_own_marker() -> None:
 )
 def test_no_text_takes_long(text: str) -> None:
     started = time.perf_counter()
-    without_recalled(rendered([hit(1, text)], MARKER, NOW))
-    without_recalled(text)
+    remove_recalled(rendered([hit(1, text)], MARKER, NOW))
+    remove_recalled(text)
     assert time.perf_counter() - started < 2
 
 
 def test_an_open_mark_that_nothing_closes_stays() -> None:
     lonely = f"{open_mark('a' * 16)} tea"
-    assert without_recalled(lonely) == lonely
-    assert without_recalled(f"{lonely} {open_mark(MARKER)}x{close_mark(MARKER)} milk") == f"{lonely}  milk"
+    assert remove_recalled(lonely) == lonely
+    assert remove_recalled(f"{lonely} {open_mark(MARKER)}x{close_mark(MARKER)} milk") == f"{lonely}  milk"
 
 
 def test_invisible_letters_are_not_passed_on() -> None:

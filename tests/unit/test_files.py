@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.files import replacing
+from memoranda.files import atomic_replace
 
 
 def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     target.write_text("old")
-    with pytest.raises(UnicodeEncodeError), replacing(target) as draft:
+    with pytest.raises(UnicodeEncodeError), atomic_replace(target) as draft:
         draft.write_text("half\ud800")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "old"}
 
@@ -19,7 +19,7 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
 def test_a_block_that_ends_well_puts_the_new_file_in_place_for_its_owner_alone(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     target.write_text("old")
-    with replacing(target) as draft:
+    with atomic_replace(target) as draft:
         draft.write_text("new")
         assert target.read_text() == "old"
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "new"}

@@ -25,7 +25,7 @@ def test_unknown_names_and_kinds_list_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match=r"'nope': known are .*e5-small-v2.*static"):
         registry.resolve("embedder", "nope")
     with pytest.raises(InvalidInput, match="kinds are embedder"):
-        registry.known("toaster")
+        registry.known_names("toaster")
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("joined")
 def test_an_installed_package_joins_by_entry_point() -> None:
-    assert "theirs" in registry.known("embedder")
+    assert "theirs" in registry.known_names("embedder")
     made = registry.resolve("embedder", "theirs")("small", use_gpu=False)
     assert made.model == "small"
     assert EmbeddingModel("theirs:small").encode("hello").shape == (256,)

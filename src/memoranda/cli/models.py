@@ -12,7 +12,7 @@ import typer
 from memoranda.cli.errors import group
 from memoranda.cli.output import progress_bar, said, show, table
 from memoranda.types import Record
-from memoranda.validation import check_whole
+from memoranda.validation import check_integer
 
 if TYPE_CHECKING:
     from memoranda.settings import MemoryConfig
@@ -88,7 +88,7 @@ def measure(count: int, config: MemoryConfig, progress: Progress | None = None) 
     """Bulk writing, single writes and searches, with the embedder that is set."""
     from memoranda.manager.manager import MemoryManager
 
-    check_whole(count, "memories", least=10, most=100_000)
+    check_integer(count, "memories", minimum=10, maximum=100_000)
     with MemoryManager(replace(config, db_url="sqlite://", durability="full")) as manager:
         manager.add_memory("warm up")
         texts = [_text(n) for n in range(count)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memoranda.types import FloatArray
 
 
-Kind: TypeAlias = Literal["query", "passage"]
+InputKind: TypeAlias = Literal["query", "passage"]
 """A question and a stored text are different inputs to many models."""
 
 
@@ -47,7 +47,7 @@ class Embedder(Protocol):
         """Known without loading the model."""
         ...
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """One unit row per text, in order; shape (len(texts), dimension)."""
         ...
 
@@ -67,7 +67,7 @@ def is_instant(embedder: Embedder) -> bool:
     return isinstance(embedder, Instant) and embedder.instant
 
 
-def checked_texts(texts: Sequence[str]) -> list[str]:
+def check_input_texts(texts: Sequence[str]) -> list[str]:
     """The texts, each of them fit to be embedded, or `InvalidInput` that says which is not."""
     if isinstance(texts, str):
         raise InvalidType("texts must be a list of strings, not one string: put it in a list")
@@ -102,7 +102,7 @@ class ModelSpec:
     window: int
     """Tokens it reads of a text, start and end marks included; the rest is cut off."""
     pooling: Pooling = "mean"
-    prefixes: Mapping[Kind, str] = field(default_factory=dict)
+    prefixes: Mapping[InputKind, str] = field(default_factory=dict)
     baseline: float = 0.0
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from memoranda import registry
 from memoranda.embedding import models
-from memoranda.embedding.base import DEFAULT_MODEL, Embedder, EmbedderIdentity, Kind, checked_texts
+from memoranda.embedding.base import DEFAULT_MODEL, Embedder, EmbedderIdentity, InputKind, check_input_texts
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.text import content_hash
 
@@ -67,11 +67,11 @@ class EmbeddingModel:
     def dimension(self) -> int:
         return self.identity.dimension
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """One unit row per text, in order."""
         return self._embedder.embed(texts, kind=kind)
 
-    def encode(self, texts: str | Sequence[str], batch_size: int = 256, *, kind: Kind = "passage") -> FloatArray:
+    def encode(self, texts: str | Sequence[str], batch_size: int = 256, *, kind: InputKind = "passage") -> FloatArray:
         """A vector for one text, a matrix with a row each for several; all of length 1.
 
         `batch_size` is how many texts go to the model at a time; it never changes a vector.
@@ -100,7 +100,7 @@ class EmbeddingModel:
         if isinstance(self._embedder, CachedEmbedder):
             self._embedder.clear()
 
-    def _encode_all(self, texts: Sequence[str], batch_size: int, kind: Kind) -> FloatArray:
+    def _encode_all(self, texts: Sequence[str], batch_size: int, kind: InputKind) -> FloatArray:
         import numpy as np
 
         starts = range(0, len(texts), batch_size)
@@ -139,7 +139,7 @@ def _open_added(name: str, *, use_gpu: bool, otherwise: InvalidInput) -> Embedde
 
 
 def _unknown(name: str) -> str:
-    names = sorted({*registry.known("embedder"), *(spec.name for spec in models.added())})
+    names = sorted({*registry.known_names("embedder"), *(spec.name for spec in models.added())})
     return (
         f"no embedding model is named {name!r}: known are {', '.join(names)} (openai and sentence-transformers as "
         "openai:<model>); `memoranda models add <folder or hub:name>` adds another one"
@@ -183,9 +183,9 @@ class CachedEmbedder:
     def identity(self) -> EmbedderIdentity:
         return self._embedder.identity
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """One unit row per text, in order; only texts not seen lately go to the model, each once."""
-        checked = checked_texts(texts)
+        checked = check_input_texts(texts)
         keys = [content_hash(f"{kind}\0{text}") for text in checked]
         rows = self._known(keys)
         missing = {key: text for key, text in zip(keys, checked, strict=True) if key not in rows}

@@ -149,7 +149,7 @@ def _put_in_place(made: Path, target: Path) -> ModelSpec:
 def _checked_name(name: str, source: str) -> str:
     if not _NAME.fullmatch(name):
         raise InvalidInput(f"{name!r} is no name for a model: use letters, digits, dots, dashes and underscores")
-    if name in registry.known("embedder") and name != source:
+    if name in registry.known_names("embedder") and name != source:
         raise InvalidInput(f"the name {name!r} is taken by a model that comes with the package: give another name")
     return name
 

@@ -15,7 +15,7 @@ import memoranda_models
 import numpy as np
 
 from memoranda.embedding import models
-from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, Kind, ModelSpec, checked_texts, unit
+from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, InputKind, ModelSpec, check_input_texts, unit
 from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 
@@ -42,7 +42,7 @@ class OnnxEmbedder:
             raise InvalidInput(f"threads must be at least 1, not {threads}")
         self._spec = spec
         self._use_gpu = use_gpu
-        self._threads = threads or min(cores(), _MOST_THREADS)
+        self._threads = threads or min(available_cores(), _MOST_THREADS)
         # Also bounds memory: however many callers there are, so many runs have their buffers at a time.
         self._running = threading.BoundedSemaphore(self._threads)
         self._loading = threading.Lock()
@@ -52,10 +52,10 @@ class OnnxEmbedder:
     def identity(self) -> EmbedderIdentity:
         return self._spec.identity
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """One unit row per text, in order. Blank text is `InvalidInput`."""
         prefix = self._spec.prefixes.get(kind, "")
-        asked = [prefix + text for text in checked_texts(texts)]
+        asked = [prefix + text for text in check_input_texts(texts)]
         rows = np.empty((len(asked), self._spec.dimension), np.float32)
         left = deque(enumerate(asked))
         threads = min(self._threads, len(asked))
@@ -107,7 +107,7 @@ class _Encoder:
 
     def pooled(self, text: str) -> FloatArray:
         ids = np.array([self._tokens.encode(text, self._spec.window)], np.int64)
-        with translated(self._spec.model):
+        with translate_errors(self._spec.model):
             states: FloatArray = self._session.run([self._output], self._feed(ids))[0][0]
         pooled: FloatArray = states[0] if self._spec.pooling == "cls" else states.mean(axis=0)
         return pooled
@@ -136,7 +136,7 @@ def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
     options.enable_mem_pattern = False
     options.log_severity_level = 4  # what goes wrong is raised, not printed
     providers = [_GPU, _CPU] if use_gpu else [_CPU]
-    with translated(model):
+    with translate_errors(model):
         session = onnxruntime.InferenceSession(_content(model), options, providers=providers)
     # It keeps what it was opened from, in case the providers were changed; ours never are, and it is 34 MB.
     session._model_bytes = None
@@ -144,7 +144,7 @@ def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
 
 
 @contextmanager
-def translated(model: Path) -> Iterator[None]:
+def translate_errors(model: Path) -> Iterator[None]:
     """onnxruntime's errors as ours: a model that does not fit, or a machine that has no room for it now."""
     _load()
     from onnxruntime.capi import onnxruntime_pybind11_state as state
@@ -157,8 +157,8 @@ def translated(model: Path) -> Iterator[None]:
         raise Unavailable(f"the model {model.stem} cannot be run now: {error}") from error
 
 
-def cores() -> int:
-    """How many texts can be read at once: the cores this process may run on."""
+def available_cores() -> int:
+    """How many texts can be read at once: the available_cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

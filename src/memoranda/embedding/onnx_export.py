@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from memoranda.embedding.base import NEEDED, Kind, Pooling
+from memoranda.embedding.base import NEEDED, InputKind, Pooling
 from memoranda.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ModelFolder:
     shape: BertShape
     window: int
     pooling: Pooling
-    prefixes: dict[Kind, str]
+    prefixes: dict[InputKind, str]
 
 
 def read_folder(path: Path) -> ModelFolder:
@@ -82,11 +82,11 @@ def _pooling(path: Path) -> Pooling:
     raise InvalidInput(f"{path}: pooling by {' and '.join(modes)} is not known here, only mean_tokens and cls_token")
 
 
-def _prefixes(path: Path) -> dict[Kind, str]:
+def _prefixes(path: Path) -> dict[InputKind, str]:
     prompts = _optional_json(path / "config_sentence_transformers.json").get("prompts")
     if not isinstance(prompts, dict):
         return {}
-    named: dict[Kind, JSON] = {
+    named: dict[InputKind, JSON] = {
         "query": prompts.get("query"),
         "passage": prompts.get("passage", prompts.get("document")),
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import openai
 
-from memoranda.embedding.base import EmbedderIdentity, Kind, checked_texts, unit
+from memoranda.embedding.base import EmbedderIdentity, InputKind, check_input_texts, unit
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class OpenAIEmbedder:
                 self._dimension = len(self._ask(["dimension"])[0])
             return EmbedderIdentity("openai", self._model, self._dimension)
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:  # noqa: ARG002
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:  # noqa: ARG002
         """One unit row per text, in order; a question and a stored text are sent alike."""
-        checked = checked_texts(texts)
+        checked = check_input_texts(texts)
         rows = np.empty((len(checked), self.identity.dimension), np.float32)
         for start in range(0, len(checked), self._batch_size):
             for offset, vector in enumerate(self._ask(checked[start : start + self._batch_size])):
@@ -79,7 +79,7 @@ class OpenAIEmbedder:
         self._client.close()
 
     def _ask(self, texts: list[str]) -> list[list[float]]:
-        with _translated(self._model):
+        with _translate_errors(self._model):
             answer = self._client.embeddings.create(model=self._model, input=texts, encoding_format="float")
         if len(answer.data) != len(texts):
             raise Incompatible(f"{self._model} gave {len(answer.data)} vectors for {len(texts)} texts")
@@ -95,7 +95,7 @@ class OpenAIEmbedder:
 
 
 @contextmanager
-def _translated(model: str) -> Iterator[None]:
+def _translate_errors(model: str) -> Iterator[None]:
     """The client's errors as ours: wait and ask again, or change the call."""
     try:
         yield

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import sentence_transformers
 
-from memoranda.embedding.base import EmbedderIdentity, Kind, checked_texts, unit
+from memoranda.embedding.base import EmbedderIdentity, InputKind, check_input_texts, unit
 from memoranda.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class SentenceTransformersEmbedder:
         ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
         return EmbedderIdentity("sentence-transformers", self._name, int(ask()))
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """One unit row per text, in order."""
-        checked = checked_texts(texts)
+        checked = check_input_texts(texts)
         model = self._loaded()
         prompts = getattr(model, "prompts", None) or {}
         prompt = next((prompts[name] for name in _PROMPTS[kind] if name in prompts), "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import memoranda_models
 import numpy as np
 
-from memoranda.embedding.base import EmbedderIdentity, Kind, checked_texts, unit
+from memoranda.embedding.base import EmbedderIdentity, InputKind, check_input_texts, unit
 from memoranda.embedding.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class StaticEmbedder:
     def identity(self) -> EmbedderIdentity:
         return _IDENTITY
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:  # noqa: ARG002
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:  # noqa: ARG002
         """One unit row per text, in order; a question and a stored text are read alike."""
-        checked = checked_texts(texts)
+        checked = check_input_texts(texts)
         table = self._loaded()
         rows = np.empty((len(checked), _IDENTITY.dimension), np.float32)
         for number, text in enumerate(checked):

@@ -19,7 +19,7 @@ from memoranda.memories.changes import VerificationReport
 from memoranda.redaction import Redactor
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock, Record
-from memoranda.validation import check_limit, check_moment, check_name, copy_json_object, encode_json
+from memoranda.validation import check_datetime, check_limit, check_name, copy_json_object, encode_json
 
 if TYPE_CHECKING:
     from memoranda.executions.log import ExecutionLog, ExecutionQuery, ExecutionRow
@@ -182,8 +182,8 @@ def query(
         check_name(workflow, "workflow"),
         check_name(session, "session"),
         check_name(status, "status_filter"),
-        None if after is None else check_moment(after, "after"),
-        None if before is None else check_moment(before, "before"),
+        None if after is None else check_datetime(after, "after"),
+        None if before is None else check_datetime(before, "before"),
     )
 
 

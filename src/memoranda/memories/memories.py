@@ -27,7 +27,7 @@ from memoranda.types import (
     Related,
     Scope,
 )
-from memoranda.validation import check_whole
+from memoranda.validation import check_integer
 
 if TYPE_CHECKING:
     from memoranda.storage.sqlite.store import SQLiteStore
@@ -124,7 +124,7 @@ class Memories:
 
     def related(self, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
         self.get(scope, memory_id)
-        return self._store.related(scope, memory_id, kind=kind, depth=check_whole(depth, "depth", most=10))
+        return self._store.related(scope, memory_id, kind=kind, depth=check_integer(depth, "depth", maximum=10))
 
     def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
         """Memories older than `max_age` whose importance lies below the minimum."""

@@ -24,7 +24,7 @@ from memoranda.messages.calls import (
 )
 from memoranda.messages.images import as_reference
 from memoranda.types import JSON, Record
-from memoranda.validation import check_moment
+from memoranda.validation import check_datetime
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ROLES: Final[tuple[Role, ...]] = ("system", "user", "assistant", "tool")
@@ -189,4 +189,4 @@ def _items(given: object, name: str) -> Iterable[Any]:
 def _in_utc(given: object) -> datetime:
     if given is None:
         return datetime.now(UTC)
-    return check_moment(given, "timestamp")
+    return check_datetime(given, "timestamp")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from memoranda.errors import InvalidInput
-from memoranda.files import replacing
+from memoranda.files import atomic_replace
 from memoranda.memories.rows import to_json, within
 from memoranda.settings import MemoryConfig, database_url, index_path
 from memoranda.storage.schema import memories
@@ -68,7 +68,7 @@ def export_file(
     memories = 0
     with translated(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        with atomic_replace(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
             for line in store.export(scope):
                 file.write(f"{line}\n")
                 lines += 1

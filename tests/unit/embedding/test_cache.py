@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from memoranda.embedding.base import EmbedderIdentity, Kind
+from memoranda.embedding.base import EmbedderIdentity, InputKind
 from memoranda.embedding.model import CachedEmbedder, CacheStatistics
 from memoranda.embedding.static import StaticEmbedder
 from memoranda.errors import InvalidInput, Unavailable
@@ -25,7 +25,7 @@ class Recorded:
     def identity(self) -> EmbedderIdentity:
         return self._inner.identity
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         if self.down:
             raise Unavailable("down")
         self.asked += [f"{kind}:{text}" for text in texts]
