@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.dates import Mention, Precision, absolute, find_mentions, relative
-from memoranda.dates.base import kinds_in
+from memoranda.dates.vocabulary import find_word_kinds
 from memoranda.text import lower_case
 
 LABELS = Path(__file__).parents[2] / "data" / "dates.tsv"
@@ -110,7 +110,7 @@ def test_any_row_of_such_words_is_read_or_left_out_but_never_fails(words: list[s
 
 def assert_tried(text: str) -> None:
     lowered = lower_case(text)
-    kinds = kinds_in(lowered)
+    kinds = find_word_kinds(lowered)
     for rule in (*absolute.RULES, *relative.RULES):
         if rule.regex.search(lowered):
             assert rule.needs <= kinds, (rule.pattern, rule.needs - kinds)
