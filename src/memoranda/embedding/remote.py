@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import openai
 
 from memoranda.embedding.base import EmbedderIdentity, InputKind, check_input_texts, normalize
-from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.errors import Incompatible, InvalidInput
+from memoranda.llm.openai import translate_errors
 
 if TYPE_CHECKING:
     from memoranda.types import FloatArray
@@ -88,7 +88,7 @@ class OpenAIEmbedder:
         self._client.close()
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        with _translate_errors(self._model):
+        with translate_errors(self._model, unusable=Incompatible):
             answer = self._client.embeddings.create(model=self._model, input=texts, encoding_format="float")
         if len(answer.data) != len(texts):
             raise Incompatible(f"{self._model} gave {len(answer.data)} vectors for {len(texts)} texts")
@@ -101,26 +101,3 @@ class OpenAIEmbedder:
                 "give the right `dimension`"
             )
         return normalize(np.asarray(vector, np.float32))
-
-
-@contextmanager
-def _translate_errors(model: str) -> Iterator[None]:
-    """Translate the client's errors."""
-    try:
-        yield
-    except (openai.RateLimitError, openai.InternalServerError) as error:
-        raise Unavailable(f"{model}: {error.message}", retry_after=_parse_retry_after(error)) from error
-    except openai.APIConnectionError as error:
-        raise Unavailable(f"the endpoint of {model} cannot be reached: {error.message}") from error
-    except openai.APIStatusError as error:
-        raise InvalidInput(f"the endpoint refused {model} ({error.status_code}): {error.message}") from error
-    except openai.APIError as error:
-        raise Incompatible(f"the endpoint of {model} gave no usable answer: {error.message}") from error
-
-
-def _parse_retry_after(error: openai.APIStatusError) -> float | None:
-    try:
-        return float(error.response.headers["retry-after"])
-    except (KeyError, ValueError):
-        # The header is missing, or is a date.
-        return None

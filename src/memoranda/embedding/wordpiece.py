@@ -31,7 +31,7 @@ class WordPiece:
         pieces = vocabulary.read_text("utf-8").split("\n")
         self._ids = {piece: number for number, piece in enumerate(pieces) if piece}
         self._start, self._end, self.unknown = (self._ids[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
-        self._cached_ids = lru_cache(_CACHED_CHUNKS)(self._tuple_of_ids)
+        self._cached_ids = lru_cache(_CACHED_CHUNKS)(lambda chunk: tuple(self._ids_of(chunk)))
 
     def encode(self, text: str, window: int) -> list[int]:
         """Return the ids of a text between the start and end tokens, at most `window` in all."""
@@ -49,9 +49,6 @@ class WordPiece:
             if limit is not None and len(found) >= limit:
                 break
         return found[:limit]
-
-    def _tuple_of_ids(self, chunk: str) -> tuple[int, ...]:
-        return tuple(self._ids_of(chunk))
 
     def _ids_of(self, chunk: str) -> Iterator[int]:
         for word in _words(chunk):

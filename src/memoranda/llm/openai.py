@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import openai
 
-from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
+from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
 from memoranda.llm.base import Completion
 from memoranda.llm.retrying import Retries, call_with_retries, parse_retry_after
 
@@ -68,7 +68,7 @@ class OpenAILLM:
         options: dict[str, object] = {self._limit_name: max_tokens}
         if self._temperature is not None:
             options["temperature"] = self._temperature
-        with _translate_errors(self._model):
+        with translate_errors(self._model):
             answer = self._client.chat.completions.create(
                 model=self._model,
                 messages=[{"role": "user", "content": prompt}],
@@ -82,8 +82,8 @@ class OpenAILLM:
 
 
 @contextmanager
-def _translate_errors(model: str) -> Iterator[None]:
-    """Translate the client's errors."""
+def translate_errors(model: str, unusable: type[MemorandaError] = ExtractionFailed) -> Iterator[None]:
+    """Translate the client's errors; `unusable` is raised for an answer that cannot be used."""
     try:
         yield
     except (openai.RateLimitError, openai.InternalServerError) as error:
@@ -93,4 +93,4 @@ def _translate_errors(model: str) -> Iterator[None]:
     except openai.APIStatusError as error:
         raise InvalidInput(f"the endpoint refused {model} ({error.status_code}): {error.message}") from error
     except openai.APIError as error:
-        raise ExtractionFailed(f"the endpoint of {model} gave no usable answer: {error.message}") from error
+        raise unusable(f"the endpoint of {model} gave no usable answer: {error.message}") from error
