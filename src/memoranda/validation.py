@@ -164,18 +164,18 @@ def check_texts(values: object, name: str) -> list[str]:
 
 def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter:
     """Return a `Filter` from the `where` argument of a call; an unknown key is an error."""
-    given = dict(_check_mapping(where, "where"))
-    if unknown := sorted(map(repr, set(given) - set(_FILTERS))):
+    filters = dict(_check_mapping(where, "where"))
+    if unknown := sorted(map(repr, set(filters) - set(_FILTERS))):
         raise InvalidInput(f"unknown filter {', '.join(unknown)}: use {', '.join(_FILTERS)}")
     return Filter(
-        types=(*check_types(types), *check_types(given.get("type"))),
-        sources=_check_names(given.get("source"), "source"),
-        speakers=_check_names(given.get("speaker"), "speaker"),
-        after=_check_optional(check_datetime, given.get("after"), "after"),
-        before=_check_optional(check_datetime, given.get("before"), "before"),
-        min_importance=_check_optional(check_fraction, given.get("min_importance"), "min_importance"),
-        max_importance=_check_optional(check_fraction, given.get("max_importance"), "max_importance"),
-        metadata=_make_conditions(_check_mapping(given.get("metadata"), "metadata")),
+        types=(*check_types(types), *check_types(filters.get("type"))),
+        sources=_check_names(filters.get("source"), "source"),
+        speakers=_check_names(filters.get("speaker"), "speaker"),
+        after=_check_optional(check_datetime, filters.get("after"), "after"),
+        before=_check_optional(check_datetime, filters.get("before"), "before"),
+        min_importance=_check_optional(check_fraction, filters.get("min_importance"), "min_importance"),
+        max_importance=_check_optional(check_fraction, filters.get("max_importance"), "max_importance"),
+        metadata=_make_conditions(_check_mapping(filters.get("metadata"), "metadata")),
     )
 
 

@@ -109,7 +109,7 @@ def season_of(moment: datetime, season: str, year: int) -> Interval:
 
 
 def year_of(moment: datetime, year: int | None = None) -> Interval:
-    """Return the given year, or else the moment\'s year."""
+    """Return the given year, or else the moment's year."""
     start = midnight(moment).replace(year=year or moment.year, month=1, day=1)
     return Interval(start, add_months(start, 12), Precision.YEAR)
 

@@ -63,7 +63,7 @@ def _read_shape(path: Path, config: dict[str, JSON]) -> BertShape:
         case {"num_hidden_layers": int(layers), "num_attention_heads": int(heads), "hidden_size": int(hidden)}:
             epsilon = config.get("layer_norm_eps", 1e-12)
             return BertShape(layers, heads, hidden, epsilon if isinstance(epsilon, float) else 1e-12)
-    raise InvalidInput(f"{path / 'config.json'} does not say num_hidden_layers, num_attention_heads and hidden_size")
+    raise InvalidInput(f"{path / 'config.json'} lacks num_hidden_layers, num_attention_heads or hidden_size")
 
 
 def _read_window(path: Path, config: dict[str, JSON]) -> int:

@@ -162,12 +162,12 @@ def test_history_round_trips() -> None:
 
 
 def test_custom_tool_call_round_trips() -> None:
-    given = {
+    message = {
         "role": "assistant",
         "content": None,
         "tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "sh", "input": "ls"}}],
     }
-    assert format_checked(*from_openai([given])) == [given]
+    assert format_checked(*from_openai([message])) == [message]
 
 
 def test_function_call_and_other_types_are_refused() -> None:
