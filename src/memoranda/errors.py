@@ -1,16 +1,16 @@
-"""Every error Memoranda raises, named by what the caller can do about it.
+"""Every error that Memoranda raises, named by what the caller can do about it.
 
-MemorandaError                     .status, for the server door
-├── InvalidInput  (ValueError)     change the call                        422
-│   └── InvalidType (TypeError)    change the type of an argument         422
-├── NotFound      (LookupError)    names what and in which scope          404
-├── Conflict                       re-read, then decide again             409
-├── Denied                         use another key, or ask for the right  403, 401
-├── Unavailable                    same call may work later, retry_after  503, 429
-├── ExtractionFailed               the model answered; text attached      502
-├── Incompatible                   data does not fit this code or model   500
-├── MissingExtra  (ImportError)    prints the install line                501
-└── Closed                         used after close()                     500
+MemorandaError                     .status is the HTTP status that a server answers with
+├── InvalidInput  (ValueError)     change the call                             422
+│   └── InvalidType (TypeError)    change the type of an argument              422
+├── NotFound      (LookupError)    names what is missing, and in which scope   404
+├── Conflict                       read again, then decide again               409
+├── Denied                         use another key, or ask for permission      403, 401
+├── Unavailable                    the same call may work later: retry_after   503, 429
+├── ExtractionFailed               the model's answer is unusable; attached    502
+├── Incompatible                   data does not fit this code or model        500
+├── MissingExtra  (ImportError)    prints the install command                  501
+└── Closed                         used after close()                          500
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class MemorandaError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors of this package."""
 
     status = 500
 
@@ -38,19 +38,19 @@ class InvalidType(InvalidInput, TypeError):
 
 
 class NotFound(MemorandaError, LookupError):
-    """What was named does not exist in the scope that was asked."""
+    """The requested object does not exist in the given scope."""
 
     status = 404
 
 
 class Conflict(MemorandaError):
-    """Somebody else changed it first: read it again, then decide."""
+    """Somebody else changed the object first: read it again, then decide."""
 
     status = 409
 
 
 class Denied(MemorandaError):
-    """The key given to a server is missing, no longer valid, or not allowed to do this."""
+    """The key sent to a server is missing, no longer valid, or not allowed to do this."""
 
     status = 403
 
@@ -60,7 +60,7 @@ class Denied(MemorandaError):
 
 
 class Unavailable(MemorandaError):
-    """A store or model cannot answer now; the same call may work later."""
+    """A store or a model cannot answer now; the same call may work later."""
 
     status = 503
 
@@ -71,9 +71,10 @@ class Unavailable(MemorandaError):
 
 
 class ExtractionFailed(MemorandaError):
-    """A model was to read something and did not give anything usable; what it answered is attached.
+    """A model did not return a usable answer; its answer is attached as `text`.
 
-    From `remember`, everything that needs no model is stored, as `outcomes` says, and the model is asked again later.
+    When `remember` raises it, everything that needs no model has been stored (see `outcomes`), and the model is asked
+    again later.
     """
 
     status = 502
@@ -85,13 +86,13 @@ class ExtractionFailed(MemorandaError):
 
 
 class Incompatible(MemorandaError):
-    """The data on disk does not fit this code, schema or embedding model."""
+    """The stored data does not fit this code, schema or embedding model."""
 
     status = 500
 
 
 class MissingExtra(MemorandaError, ImportError):
-    """An optional dependency is not installed; the message is the install line."""
+    """An optional dependency is not installed; the message contains the install command."""
 
     status = 501
 
@@ -101,6 +102,6 @@ class MissingExtra(MemorandaError, ImportError):
 
 
 class Closed(MemorandaError):
-    """Used after close()."""
+    """The object was used after close()."""
 
     status = 500

@@ -1,57 +1,54 @@
-"""The port of stage 8: hits → text for a prompt. The marks around recalled text are defined here and nowhere else."""
+"""The fence: the marks around recalled text in a prompt. They are defined here and nowhere else."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-if TYPE_CHECKING:
-    pass
-
-TokenCounter: TypeAlias = Callable[[str], int]
-"""How many tokens a text takes."""
+from typing import Final
 
 FENCE: Final = "memoranda-memory"
-"""The name that both marks of the fence carry; stored text never shows it as a mark."""
+"""The name in both marks of a fence. Rendered stored text never contains it as a mark."""
 MARKER_BYTES: Final = 8
+"""Random bytes in the marker of one call."""
 
 _MARK: Final = re.compile(rf"<(/?){FENCE} ([0-9a-f]{{{2 * MARKER_BYTES}}})>\n?")
 
 
 def open_mark(marker: str) -> str:
-    """The line that opens a fence."""
+    """Return the line that opens a fence."""
     return f"<{FENCE} {marker}>"
 
 
 def close_mark(marker: str) -> str:
-    """The line that closes a fence; only the marker of the same call closes it."""
+    """Return the line that closes a fence; it closes only a fence with the same marker."""
     return f"</{FENCE} {marker}>"
 
 
-def without_recalled(text: str) -> str:
-    """The text without what was recalled into it: an echo is not news. An open mark that nothing closes stays."""
+def remove_recalled(text: str) -> str:
+    """Return the text without its fenced parts, so that recalled text is not remembered again.
+
+    An open mark without its close mark stays.
+    """
     kept: list[str] = []
-    begin = 0
-    for start, end in recalled_spans(text):
-        kept.append(text[begin:start])
-        begin = end
-    return "".join(kept) + text[begin:]
+    position = 0
+    for start, end in find_recalled_spans(text):
+        kept.append(text[position:start])
+        position = end
+    return "".join(kept) + text[position:]
 
 
-def recalled_spans(text: str) -> list[tuple[int, int]]:
-    """Where recalled text stands, its marks included: from the first character up to, not including, the second."""
+def find_recalled_spans(text: str) -> list[tuple[int, int]]:
+    """Return the start and end of each fenced part, marks included."""
     if FENCE not in text:
         return []
-    marks = [(mark[2], bool(mark[1]), mark.start(), mark.end()) for mark in _MARK.finditer(text)]
-    closed_at = {marker: start for marker, closes, start, _ in marks if closes}
+    marks = [(match[2], bool(match[1]), match.start(), match.end()) for match in _MARK.finditer(text)]
+    last_close = {marker: start for marker, closes, start, _ in marks if closes}
     spans: list[tuple[int, int]] = []
-    begin, inside = 0, None
-    # One walk over the marks, so that no text, however many marks it holds, takes long.
+    begin, current = 0, None
+    # One pass over the marks, so that a text with very many marks does not take long.
     for marker, closes, start, end in marks:
-        if inside is None and not closes and closed_at.get(marker, -1) > start:
-            begin, inside = start, marker
-        elif inside == marker and closes:
+        if current is None and not closes and last_close.get(marker, -1) > start:
+            begin, current = start, marker
+        elif current == marker and closes:
             spans.append((begin, end))
-            inside = None
+            current = None
     return spans

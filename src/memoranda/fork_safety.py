@@ -1,4 +1,4 @@
-"""What a fork must not split in two: it is told before this process forks, and after it in both halves."""
+"""Calls registered objects before and after this process forks, so that parent and child share no open state."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from weakref import WeakSet
 _log = logging.getLogger(__name__)
 
 
-class Forkable(Protocol):
-    """Something of which parent and child must not share the insides."""
+class ForkHandler(Protocol):
+    """An object with internal state that parent and child must not share: locks, connections, threads."""
 
     def before_fork(self) -> None:
-        """Brings itself into a state that may be copied."""
+        """Reach a state that can be copied into the child."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Goes on; in the child no other thread is left, and what one of them held is held for ever."""
+        """Resume work. In the child no other thread exists, so a lock that one of them held is never released."""
 
 
-_known: WeakSet[Forkable] = WeakSet()
+_handlers: WeakSet[ForkHandler] = WeakSet()
 _guard = threading.Lock()  # held from before a fork until after it, so that no two threads fork at once
 
 
-def tell_of_forks(what: Forkable) -> None:
-    """Has it told of every fork, for as long as somebody else holds on to it."""
+def register_fork_handler(handler: ForkHandler) -> None:
+    """Call the handler at every fork, for as long as something else keeps it alive."""
     with _guard:
-        _known.add(what)
+        _handlers.add(handler)
 
 
-def _before() -> None:
+def _before_fork() -> None:
     _guard.acquire()
-    for each in list(_known):
+    for handler in list(_handlers):
         try:
-            each.before_fork()
-        except Exception:  # noqa: BLE001 - a fork cannot be called off; `after_fork` finds out how far this one came
-            _log.exception("could not get ready for a fork")
+            handler.before_fork()
+        except Exception:  # noqa: BLE001 - a fork cannot be cancelled; `after_fork` has to cope with the state it finds
+            _log.exception("could not prepare for a fork")
 
 
-def _after_in_parent() -> None:
-    _go_on(in_child=False)
+def _after_fork_in_parent() -> None:
+    _resume(in_child=False)
     _guard.release()
 
 
-def _after_in_child() -> None:
+def _after_fork_in_child() -> None:
     global _guard
     _guard = threading.Lock()
-    _go_on(in_child=True)
+    _resume(in_child=True)
 
 
-def _go_on(*, in_child: bool) -> None:
-    for each in list(_known):
-        each.after_fork(in_child=in_child)
+def _resume(*, in_child: bool) -> None:
+    for handler in list(_handlers):
+        handler.after_fork(in_child=in_child)
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -1,4 +1,4 @@
-"""Secrets out of what is about to be written: by the name of a field, and by what a text looks like."""
+"""Removes secrets from data before it is written: by field name, and by patterns in text."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ DEFAULT_FIELDS: Final = (
     "auth_token", "id_token", "session_token", "api_key", "apikey", "private_key", "secret_key", "access_key",
     "authorization", "cookie", "set_cookie", "credentials",
 )  # fmt: skip
-"""Field names, or their last words (`db_password`, `X-Api-Key`, `authToken`), whatever their case."""
+"""Field names, or the last words of longer names (`db_password`, `X-Api-Key`, `authToken`), in any case."""
 
-# A pattern with a group named `keep` leaves that part in front of the replacement. Every repetition is bounded by a
-# character class that cannot match what follows it, so no text makes them slow.
+# The text of a group named `keep` stays in front of the replacement. Every repetition is bounded by a character class
+# that cannot match what follows it, so no text makes them slow.
 DEFAULT_PATTERNS: Final = (
     r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\s\S]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|\Z)",
-    r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and those who copied them
+    r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and compatible services
     r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
     r"\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}",
     r"\bglpat-[A-Za-z0-9_-]{20,}",
@@ -38,14 +38,14 @@ DEFAULT_PATTERNS: Final = (
     r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",  # SendGrid
     r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",  # JSON Web Token
     r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})[A-Za-z0-9._~+/-]{8,}=*",
-    # In a header "Basic" is followed by a password; in a sentence, by "understanding".
+    # After "Authorization:" only; in a sentence, "Basic" is followed by words such as "understanding".
     r"(?P<keep>\b[Aa]uthorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?[Bb]asic\s{1,4})[A-Za-z0-9+/]{8,}=*",
     r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,256}:)[^\s/@\"'<>]{1,256}(?=@)",
     r"(?P<keep>(?i:\b(?:api[_-]?key|password|passwd|secret|access[_-]?token|auth[_-]?token)\b[\"']?\s{0,4}[=:]\s{0,4}"
     r"[\"']?))(?!\[redacted\])[^\s\"',;&]{4,}",
 )
 
-_MARKS: Final = {
+_HINTS: Final = {
     "": (
         "akia", "asia", "aiza", "ya29.", "sg.", "eyj", "bearer", "authorization", "://", "apikey", "passw", "secret",
         "accesstoken", "authtoken",
@@ -56,16 +56,17 @@ _MARKS: Final = {
     ),
     "-": ("-----begin ", "sk-", "glpat-", "xox", "xapp-", "pypi-", "api-key", "access-token", "auth-token"),
 }  # fmt: skip
-"""Every default pattern fits only what holds one of these, in lower case; by the sign in it, which few texts hold."""
+"""A text that a default pattern matches contains one of these, in lower case. They are grouped by a character that
+few texts contain, so that most groups are skipped."""
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")
 
 
 class Redactor:
-    """Replaces secrets in nested JSON; what is left has the same shape, and redacting it again changes nothing.
+    """Replaces secrets in text and nested JSON. The result has the same shape; redacting it again changes nothing.
 
-    Give your own `patterns` and `fields` to replace the default ones, or add to them:
-    `Redactor([*DEFAULT_PATTERNS, r"\\bACME-\\d{6}\\b"])`. A pattern may have one group named `keep`, which stays.
+    Pass your own `patterns` and `fields` to replace the default ones, or to extend them:
+    `Redactor([*DEFAULT_PATTERNS, r"\\bACME-\\d{6}\\b"])`. The text of a group named `keep` is not replaced.
     """
 
     def __init__(
@@ -74,18 +75,18 @@ class Redactor:
         fields: Iterable[str] = DEFAULT_FIELDS,
         replacement: str = REPLACEMENT,
     ) -> None:
-        self._patterns = [_compiled(pattern) for pattern in patterns]
-        self._fields = {_folded(field) for field in fields}
+        self._patterns = [_compile(pattern) for pattern in patterns]
+        self._fields = {"".join(_WORDS.findall(field)).casefold() for field in fields}
         self._replacement = replacement
 
     def text(self, text: str) -> str:
-        """The text without its secrets."""
+        """Return the text without secrets."""
         for pattern in self._patterns:
             text = pattern.sub(self._substitute, text)
         return text
 
     def json(self, value: JSON) -> JSON:
-        """The value without its secrets; a new one, nothing is changed in place."""
+        """Return a copy of the value without secrets."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -95,40 +96,37 @@ class Redactor:
         return value
 
     def object(self, values: dict[str, JSON]) -> dict[str, JSON]:
-        """The JSON object without its secrets, those in its keys included."""
-        return {self.text(key): self._field(key, value) for key, value in values.items()}
+        """Return a copy of the JSON object without secrets, also in its keys."""
+        return {self.text(key): self._redact_field(key, value) for key, value in values.items()}
 
-    def _field(self, key: str, value: JSON) -> JSON:
-        # A count or a flag of that name is no secret: "token": 512, "password": false.
-        secret = isinstance(value, str | list | dict) and not self._fields.isdisjoint(_endings(key))
-        return self._replacement if secret and value else self.json(value)
+    def _redact_field(self, key: str, value: JSON) -> JSON:
+        # A number or a flag with such a name is not a secret: "token": 512, "password": false.
+        is_secret = isinstance(value, str | list | dict) and not self._fields.isdisjoint(_endings(key))
+        return self._replacement if is_secret and value else self.json(value)
 
-    def _substitute(self, found: re.Match[str]) -> str:
-        return (found.groupdict().get("keep") or "") + self._replacement
+    def _substitute(self, match: re.Match[str]) -> str:
+        return (match.groupdict().get("keep") or "") + self._replacement
 
 
 def may_hold_secret(lowered: str) -> bool:
-    """Whether a text, in lower case, can hold anything that a default pattern fits: a quick look before a long one."""
-    return any(sign in lowered and any(mark in lowered for mark in marks) for sign, marks in _MARKS.items())
+    """Return whether a default pattern can match this text in lower case. Much faster than the patterns."""
+    return any(rare in lowered and any(hint in lowered for hint in hints) for rare, hints in _HINTS.items())
 
 
 @cache
 def default_redactor() -> Redactor:
-    """The redactor with the default patterns; made when it is first needed."""
+    """Return the redactor with the default patterns, created on first use."""
     return Redactor()
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise InvalidInput(f"the pattern {pattern!r} is no regular expression: {error}") from error
-
-
-def _folded(field: str) -> str:
-    return "".join(_WORDS.findall(field)).casefold()
+        raise InvalidInput(f"the pattern {pattern!r} is not a regular expression: {error}") from error
 
 
 def _endings(field: str) -> set[str]:
+    """Return the last one to four words of a field name, joined and in lower case."""
     words = _WORDS.findall(field)
     return {"".join(words[start:]).casefold() for start in range(max(0, len(words) - 4), len(words))}

@@ -1,6 +1,6 @@
-"""Parts by name: one table, name → "module:Class" and the extra it needs; others join by entry point.
+"""Components by name. One table maps a name to "module:Class" and to the extra that it needs.
 
-A package adds a part of its own in its metadata, in the group of the kind:
+Another package adds a component by an entry point in the group of its kind:
 
     [project.entry-points."memoranda.embedders"]
     my-embedder = "my_package.embedder:MyEmbedder"
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Factory = Callable[..., Any]
-"""Makes the part; what it takes is said where the kind is used."""
+"""Creates a component. Its parameters depend on the kind, and are documented where the kind is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a part is, and the extra that must be installed for it."""
+    """The location of a component, and the extra that must be installed for it."""
 
     target: str
     extra: str | None = None
@@ -58,20 +58,20 @@ _TABLE: Final[dict[str, dict[str, Entry]]] = {
 }
 
 
-def known(kind: str) -> list[str]:
-    """The names of a kind, sorted: our own and those of installed packages."""
-    return sorted({*_entries(kind), *_joined(kind)})
+def known_names(kind: str) -> list[str]:
+    """Return the names of a kind, sorted: the built-in ones and those of installed packages."""
+    return sorted({*_entries(kind), *_find_entry_points(kind)})
 
 
 def resolve(kind: str, name: str) -> Factory:
-    """The class or function that makes the part of this name; nothing of it is imported before."""
+    """Return the class or function that creates the component; its module is imported only now."""
     entry = _entries(kind).get(name)
     if entry is not None:
         return _load(kind, name, entry)
-    joined = _joined(kind).get(name)
-    if joined is None:
-        raise InvalidInput(f"no {kind} is named {name!r}: known are {', '.join(known(kind))}")
-    factory: Factory = joined.load()
+    entry_point = _find_entry_points(kind).get(name)
+    if entry_point is None:
+        raise InvalidInput(f"no {kind} is named {name!r}: known are {', '.join(known_names(kind))}")
+    factory: Factory = entry_point.load()
     return factory
 
 
@@ -81,8 +81,8 @@ def _entries(kind: str) -> dict[str, Entry]:
     return _TABLE[kind]
 
 
-def _joined(kind: str) -> dict[str, EntryPoint]:
-    # Takes longer to import than all of ours, and most programs name only what is in the table.
+def _find_entry_points(kind: str) -> dict[str, EntryPoint]:
+    # Slower to import than the whole package, and most programs use only the names in the table.
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=f"memoranda.{kind}s")}

@@ -447,14 +447,14 @@ class SessionSummary(Record):
 
 
 class Context(str):
-    """Recalled text for a prompt, "" when nothing was found; and what it is made of."""
+    """Recalled text for a prompt, with the hits it was made from. Empty when nothing was found."""
 
     __slots__ = ("answerable", "degraded", "hits", "left_out", "recall_id", "tokens")
 
     hits: tuple[Hit, ...]
-    """What the text shows, in the order of the text."""
+    """The hits that the text shows, in the same order."""
     left_out: int
-    """How many hits found no room."""
+    """The number of hits that did not fit."""
     tokens: int
     recall_id: str
     answerable: float

@@ -1,4 +1,4 @@
-"""A text as sentences, each where it stands. Pure."""
+"""Splits text into sentences. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 Span: TypeAlias = tuple[int, int]
-"""From the first character up to, not including, the second."""
+"""A part of a text: the offset of its first character, and the offset after its last one."""
 
 _END: Final = re.compile(
-    # The sign comes first and what may stand before it after that: so the search can skip to the signs.
+    # The punctuation comes first and the conditions on what precedes it follow, so that the search can skip ahead.
     r"[.!?…。！？\n](?:(?<=[。！？])|(?<=\n)\n*|(?<=[.!?…])"
     r"(?<!\bDr.)(?<!\bMr.)(?<!\bMs.)(?<!\bMrs.)(?<!\bSt.)(?<!\bvs.)(?<!\be\.g.)(?<!\bi\.e.)[.!?…]*[\"'”’)\]]*(?=\s|$))"
 )
-_WORDS: Final = re.compile(r"\S")
+_NOT_BLANK: Final = re.compile(r"\S")
 
 
-@lru_cache(maxsize=16)  # the names and the claims of a text are read one after the other
+@lru_cache(maxsize=16)  # entities and claims are extracted from the same text one after the other
 def sentence_spans(text: str) -> tuple[Span, ...]:
-    """Where the sentences stand, without the blanks around them."""
-    return tuple(_spans(text))
+    """Return where each sentence or line is, without the white space around it."""
+    return tuple(_find_spans(text))
 
 
-def _spans(text: str) -> Iterator[Span]:
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences and lines of a text, without the white space around them."""
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def _find_spans(text: str) -> Iterator[Span]:
     start = 0
     for end in (*(match.end() for match in _END.finditer(text)), len(text)):
-        first = _WORDS.search(text, start, end)
+        first = _NOT_BLANK.search(text, start, end)
         if first is not None:
             yield first.start(), first.start() + len(text[first.start() : end].rstrip())
         start = end

@@ -1,9 +1,8 @@
-"""Checks on what callers hand in. Each gives the checked value, or an error that says what to do."""
+"""Checks of arguments. Each function returns the checked value, or raises an error that says what to change."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,35 +13,41 @@ from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.text import check_unicode, clean_text
 from memoranda.types import JSON, AnyUser, Condition, Filter, MemoryType, Operator, RetentionPolicy, Scope
 
-MAX_LIMIT = 1000
-MAX_CHOICES = 10_000
+MAX_LIMIT: Final = 1000
+MAX_CHOICES: Final = 10_000
 """How many values a filter may list."""
-MAX_CONDITIONS = 100
-"""How many conditions on metadata a filter may have."""
-MAX_DAYS = 365_000
-"""An age beyond which nothing lies: a thousand years."""
-SHARED_USER = "memoranda:shared"
-"""Whose the shared knowledge is: a user that no caller can name, so it is in nobody's scope by accident."""
-_LARGEST_ID = 2**63 - 1
-_MOST_BITS = 1023
-"""Of a whole number that a floating point number can stand for."""
-_OPERATORS = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
-_FILTERS = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
+MAX_CONDITIONS: Final = 100
+"""How many metadata conditions a filter may have."""
+MAX_DAYS: Final = 365_000
+"""The largest age: a thousand years."""
+MAX_BYTES: Final = 1_000_000
+"""The largest size of a value as JSON."""
+MAX_DEPTH: Final = 100
+"""How deep lists and objects may be nested."""
+SHARED_USER: Final = "memoranda:shared"
+"""The user that shared knowledge belongs to. No caller can name it, so that it is in nobody's scope by accident."""
+_MAX_ID: Final = 2**63 - 1
+_MAX_FLOAT_BITS: Final = 1023
+"""The largest size of an integer that a float can represent."""
+_OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
+_FILTERS: Final = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
 
 
-def check_name(value: object, what: str) -> str | None:
-    """A name of an agent, user, session or source; None stays None."""
-    return None if value is None else clean_text(value, what)
+def check_name(value: object, name: str) -> str | None:
+    """Check the name of an agent, user, session or source; None stays None."""
+    return None if value is None else clean_text(value, name)
 
 
 def make_scope(tenant: str, agent: object = None, user: object = None, session: object = None) -> Scope:
-    who = user if isinstance(user, AnyUser) else check_name(user, "user")
-    if who == SHARED_USER:
+    """Return the scope with checked names."""
+    checked_user = user if isinstance(user, AnyUser) else check_name(user, "user")
+    if checked_user == SHARED_USER:
         raise InvalidInput(f"the user name {SHARED_USER!r} is reserved: choose another")
-    return Scope(tenant, check_name(agent, "agent"), who, check_name(session, "session"))
+    return Scope(tenant, check_name(agent, "agent"), checked_user, check_name(session, "session"))
 
 
 def check_type(value: object) -> MemoryType:
+    """Check a memory type."""
     try:
         return MemoryType(str(value))
     except ValueError:
@@ -50,8 +55,8 @@ def check_type(value: object) -> MemoryType:
         raise InvalidInput(f"unknown memory type {value!r}: use one of {known}") from None
 
 
-def check_own_type(value: object) -> MemoryType:
-    """A type that a caller may write."""
+def check_writable_type(value: object) -> MemoryType:
+    """Check a memory type that callers may write: every type except shared."""
     kind = check_type(value)
     if kind is MemoryType.SHARED:
         raise InvalidInput("shared knowledge is read-only for agents: it is written with add_knowledge()")
@@ -59,7 +64,7 @@ def check_own_type(value: object) -> MemoryType:
 
 
 def check_types(values: object) -> tuple[MemoryType, ...]:
-    """One type, several, or none."""
+    """Check one memory type, several, or None."""
     if values is None:
         return ()
     if isinstance(values, str):
@@ -69,164 +74,177 @@ def check_types(values: object) -> tuple[MemoryType, ...]:
     return tuple(check_type(value) for value in values)
 
 
-def check_whole(value: object, what: str, *, least: int = 1, most: int | None = None) -> int:
+def check_retention_policy(value: str) -> RetentionPolicy:
+    """Check the name of a retention policy."""
+    try:
+        return RetentionPolicy(value)
+    except ValueError as error:
+        known = ", ".join(RetentionPolicy)
+        raise InvalidInput(f"unknown retention policy {value!r}: use one of {known}") from error
+
+
+def check_integer(value: object, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
+    """Check an integer within bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidType(f"{what} must be a whole number, not {type(value).__name__}")
-    if value < least or (most is not None and value > most):
-        up_to = f" and at most {most}" if most is not None else ""
-        raise InvalidInput(f"{what} is {shown(value)}: give at least {least}{up_to}")
+        raise InvalidType(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < minimum or (maximum is not None and value > maximum):
+        up_to = f" and at most {maximum}" if maximum is not None else ""
+        raise InvalidInput(f"{name} is {format_number(value)}: give at least {minimum}{up_to}")
     return value
 
 
-def shown(number: float) -> str:
-    """A number as an error message can show it: Python refuses to write out one of thousands of digits."""
-    too_long = isinstance(number, int) and number.bit_length() > 128
-    return "beyond all bounds" if too_long else str(number)
-
-
-def check_days(value: object, what: str) -> timedelta:
-    """A number of days, whole or not."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidType(f"{what} must be a number of days, not {type(value).__name__}")
-    if not 0 <= value <= MAX_DAYS:
-        raise InvalidInput(f"{what} is {shown(value)}: give at least 0 and at most {MAX_DAYS}")
-    return timedelta(days=value)
-
-
-def check_texts(values: object, what: str) -> list[str]:
-    """Several texts; one alone is not taken for the list of its letters."""
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise InvalidType(f"{what} must be a list of texts, not {type(values).__name__}")
-    return list(values)
-
-
 def check_limit(value: object) -> int:
-    return check_whole(value, "limit", most=MAX_LIMIT)
+    """Check a `limit`."""
+    return check_integer(value, "limit", maximum=MAX_LIMIT)
 
 
-def check_id(value: object, what: str = "a memory id") -> int:
-    return check_whole(value, what, most=_LARGEST_ID)
-
-
-def check_after(value: object, what: str) -> int:
-    """A place to go on from: an id, or 0 for the beginning."""
-    return check_whole(value, what, least=0, most=_LARGEST_ID)
+def check_id(value: object, name: str = "a memory id") -> int:
+    """Check an id."""
+    return check_integer(value, name, maximum=_MAX_ID)
 
 
 def check_ids(values: object) -> list[int]:
-    """Memory ids from one id or several."""
+    """Check one memory id or several."""
     several = values if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
     return [check_id(value) for value in several]
 
 
-def check_unit(value: object, what: str) -> float:
-    """A number from 0 to 1."""
+def check_cursor(value: object, name: str) -> int:
+    """Check a position to continue from: an id, or 0 for the start."""
+    return check_integer(value, name, minimum=0, maximum=_MAX_ID)
+
+
+def check_fraction(value: object, name: str) -> float:
+    """Check a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidType(f"{what} must be a number from 0 to 1, not {type(value).__name__}")
+        raise InvalidType(f"{name} must be a number from 0 to 1, not {type(value).__name__}")
     if not 0 <= value <= 1:
-        raise InvalidInput(f"{what} must lie between 0 and 1, not {shown(value)}")
+        raise InvalidInput(f"{name} must lie between 0 and 1, not {format_number(value)}")
     return float(value)
 
 
-def check_moment(value: object, what: str) -> datetime:
-    """An aware time, from a datetime or an ISO string."""
+def check_days(value: object, name: str) -> timedelta:
+    """Check a number of days, which need not be an integer."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidType(f"{name} must be a number of days, not {type(value).__name__}")
+    if not 0 <= value <= MAX_DAYS:
+        raise InvalidInput(f"{name} is {format_number(value)}: give at least 0 and at most {MAX_DAYS}")
+    return timedelta(days=value)
+
+
+def format_number(number: float) -> str:
+    """Return a number as text for an error message; Python refuses to convert an integer of thousands of digits."""
+    too_long = isinstance(number, int) and number.bit_length() > 128
+    return "an integer of more than 128 bits" if too_long else str(number)
+
+
+def check_datetime(value: object, name: str) -> datetime:
+    """Return a datetime or an ISO 8601 string as a datetime in UTC."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
         except ValueError:
-            raise InvalidInput(f"{what} {value!r} is not an ISO 8601 date and time") from None
+            raise InvalidInput(f"{name} {value!r} is not an ISO 8601 date and time") from None
     if not isinstance(value, datetime):
-        raise InvalidType(f"{what} must be a datetime or an ISO 8601 string, not {type(value).__name__}")
+        raise InvalidType(f"{name} must be a datetime or an ISO 8601 string, not {type(value).__name__}")
     if value.tzinfo is None:
-        raise InvalidInput(f"{what} {value.isoformat()} has no time zone: say which, for example with tzinfo=UTC")
+        raise InvalidInput(f"{name} {value.isoformat()} has no time zone: say which, for example with tzinfo=UTC")
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise InvalidInput(f"{what} {value.isoformat()} lies outside the years 1 to 9999 in UTC") from None
+        raise InvalidInput(f"{name} {value.isoformat()} lies outside the years 1 to 9999 in UTC") from None
+
+
+def check_texts(values: object, name: str) -> list[str]:
+    """Check a list of texts; a single string is an error, not a list of its characters."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidType(f"{name} must be a list of texts, not {type(values).__name__}")
+    return list(values)
 
 
 def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter:
-    """A `Filter` from the `where` of a call; a key it does not know is an error, never ignored."""
-    given = dict(_mapping(where, "where"))
-    if unknown := sorted(map(repr, set(given) - set(_FILTERS))):
+    """Return a `Filter` from the `where` argument of a call; an unknown key is an error."""
+    filters = dict(_check_mapping(where, "where"))
+    if unknown := sorted(map(repr, set(filters) - set(_FILTERS))):
         raise InvalidInput(f"unknown filter {', '.join(unknown)}: use {', '.join(_FILTERS)}")
     return Filter(
-        types=(*check_types(types), *check_types(given.get("type"))),
-        sources=_names(given.get("source"), "source"),
-        speakers=_names(given.get("speaker"), "speaker"),
-        after=_optional(check_moment, given.get("after"), "after"),
-        before=_optional(check_moment, given.get("before"), "before"),
-        min_importance=_optional(check_unit, given.get("min_importance"), "min_importance"),
-        max_importance=_optional(check_unit, given.get("max_importance"), "max_importance"),
-        metadata=_conditions(_mapping(given.get("metadata"), "metadata")),
+        types=(*check_types(types), *check_types(filters.get("type"))),
+        sources=_check_names(filters.get("source"), "source"),
+        speakers=_check_names(filters.get("speaker"), "speaker"),
+        after=_check_optional(check_datetime, filters.get("after"), "after"),
+        before=_check_optional(check_datetime, filters.get("before"), "before"),
+        min_importance=_check_optional(check_fraction, filters.get("min_importance"), "min_importance"),
+        max_importance=_check_optional(check_fraction, filters.get("max_importance"), "max_importance"),
+        metadata=_make_conditions(_check_mapping(filters.get("metadata"), "metadata")),
     )
 
 
-def _optional(check: Any, value: object, what: str) -> Any:
-    return None if value is None else check(value, what)
+def _check_optional(check: Any, value: object, name: str) -> Any:
+    return None if value is None else check(value, name)
 
 
-def _mapping(value: object, what: str) -> Mapping[str, Any]:
+def _check_mapping(value: object, name: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidType(f"{what} must be a dict, not {type(value).__name__}")
+        raise InvalidType(f"{name} must be a dict, not {type(value).__name__}")
     return value
 
 
-def _names(value: object, what: str) -> tuple[str, ...]:
+def _check_names(value: object, name: str) -> tuple[str, ...]:
     if value is None:
         return ()
-    several = [value] if isinstance(value, str) else value
-    if not isinstance(several, Sequence):
-        raise InvalidType(f"the filter {what} must be a string or a list of strings")
-    return tuple(clean_text(name, what) for name in _choices(several, f"the filter {what}"))
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, Sequence):
+        raise InvalidType(f"the filter {name} must be a string or a list of strings")
+    return tuple(clean_text(item, name) for item in _check_choices(values, f"the filter {name}"))
 
 
-def _conditions(given: Mapping[str, Any]) -> tuple[Condition, ...]:
-    conditions = tuple(condition for key, value in given.items() for condition in _tests(key, value))
+def _make_conditions(metadata: Mapping[str, Any]) -> tuple[Condition, ...]:
+    conditions = tuple(condition for key, value in metadata.items() for condition in _conditions_of_key(key, value))
     if len(conditions) > MAX_CONDITIONS:
         raise InvalidInput(f"{len(conditions)} conditions on metadata: give at most {MAX_CONDITIONS}")
     return conditions
 
 
-def _tests(key: str, value: object) -> list[Condition]:
-    """`{"topic": "x"}` is equality, a list means any of these, a dict holds operators."""
+def _conditions_of_key(key: str, value: object) -> list[Condition]:
+    """`{"topic": "x"}` means equality, a list means any of its values, a dict contains operators."""
     if isinstance(value, Mapping):
         if not value:
             raise InvalidInput(f"the filter for metadata {key!r} holds no operator: use {', '.join(_OPERATORS)}")
-        return [_test(key, op, operand) for op, operand in value.items()]
-    return [_test(key, "in" if isinstance(value, list | tuple) else "eq", value)]
+        return [_make_condition(key, operator, operand) for operator, operand in value.items()]
+    return [_make_condition(key, "in" if isinstance(value, list | tuple) else "eq", value)]
 
 
-def _test(key: str, op: str, value: object) -> Condition:
+def _make_condition(key: str, operator: str, value: object) -> Condition:
     if not isinstance(key, str):
         raise InvalidType(f"a metadata key must be a string, not {type(key).__name__}")
     check_unicode(key, "a metadata key")
-    if op not in _OPERATORS:
-        raise InvalidInput(f"unknown operator {op!r} for metadata {key!r}: use {', '.join(_OPERATORS)}")
-    if op == "in":
+    if operator not in _OPERATORS:
+        raise InvalidInput(f"unknown operator {operator!r} for metadata {key!r}: use {', '.join(_OPERATORS)}")
+    if operator == "in":
         if not isinstance(value, list | tuple):
             raise InvalidType(f"the operator 'in' for metadata {key!r} needs a list")
-        return Condition(key, "in", [_scalar(key, item) for item in _choices(value, f"metadata {key!r}")])
-    if op == "exists" and not isinstance(value, bool):
+        return Condition(key, "in", [_check_operand(key, item) for item in _check_choices(value, f"metadata {key!r}")])
+    if operator == "exists" and not isinstance(value, bool):
         raise InvalidType(f"the operator 'exists' for metadata {key!r} needs True or False")
-    if op in ("gt", "gte", "lt", "lte") and (isinstance(value, bool) or not isinstance(value, int | float | str)):
-        raise InvalidType(f"the operator {op!r} for metadata {key!r} needs a number or a string")
-    return Condition(key, cast(Operator, op), _scalar(key, value))
+    ordered = operator in ("gt", "gte", "lt", "lte")
+    if ordered and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+        raise InvalidType(f"the operator {operator!r} for metadata {key!r} needs a number or a string")
+    return Condition(key, cast(Operator, operator), _check_operand(key, value))
 
 
-def _choices(values: Sequence[Any], what: str) -> Sequence[Any]:
+def _check_choices(values: Sequence[Any], name: str) -> Sequence[Any]:
     if len(values) > MAX_CHOICES:
-        raise InvalidInput(f"{what} lists {len(values)} values: give at most {MAX_CHOICES}")
+        raise InvalidInput(f"{name} lists {len(values)} values: give at most {MAX_CHOICES}")
     return values
 
 
-def _scalar(key: str, value: object) -> JSON:
-    if isinstance(value, float) and not math.isfinite(value):
+def _check_operand(key: str, value: object) -> JSON:
+    if isinstance(value, float) and not isfinite(value):
         raise InvalidInput(f"the filter for metadata {key!r} is {value}: give a finite number")
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        raise InvalidInput(f"the filter for metadata {key!r} is {shown(value)}: give a smaller number")
+    if isinstance(value, int) and value.bit_length() > _MAX_FLOAT_BITS:
+        raise InvalidInput(f"the filter for metadata {key!r} is {format_number(value)}: give a smaller number")
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
@@ -234,25 +252,22 @@ def _scalar(key: str, value: object) -> JSON:
     raise InvalidType(f"metadata {key!r} can be compared with text, numbers, booleans and null only")
 
 
-MAX_BYTES: Final = 1_000_000
-MAX_DEPTH: Final = 100
-
 _SCALARS: Final = (str, int, bool, type(None))
-"""Nothing in them to look at: the common case, kept short."""
+"""Types without content to check: the common case, tested first."""
 _LISTS: Final = (list, tuple)
 _Path: TypeAlias = "str | tuple[_Path, str | int]"
-"""Where a part of a value lies: put into words only when something is wrong with it."""
+"""The position inside a value: a name, or a parent and a key. Formatted only for an error message."""
 
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-"""A NUL byte in JSON, and not the six characters that would stand for one."""
+"""A NUL byte in JSON, as opposed to an escaped backslash followed by `u0000`."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder().decode
 
 
 def encode_json(value: object, name: str = "value") -> str:
-    """The value as JSON text, or `InvalidInput` that says which part of it cannot be kept."""
-    _check(value, name, 0)
+    """Return the value as JSON text, or raise `InvalidInput` that names the part which is not valid."""
+    _check_json(value, name, 0)
     try:
         text = _encode(value)
         size = len(text) if text.isascii() else len(text.encode("utf-8"))
@@ -268,66 +283,54 @@ def encode_json(value: object, name: str = "value") -> str:
 
 
 def decode_json(text: str | bytes, name: str = "value") -> JSON:
-    """The value behind a stored JSON text; a new one at each call."""
+    """Return the value of a stored JSON text, a new object at each call."""
     try:
         return cast(JSON, _decode(text if isinstance(text, str) else text.decode("utf-8")))
     except ValueError as error:
-        raise Incompatible(f"{name} was not written by Memoranda: it is no JSON; delete or overwrite it") from error
+        raise Incompatible(f"{name} was not written by Memoranda: it is not JSON; delete or overwrite it") from error
 
 
 def copy_json(value: object, name: str = "value") -> JSON:
-    """A copy that shares nothing with what the caller keeps."""
+    """Return a checked copy that shares nothing with the caller's value."""
     return decode_json(encode_json(value, name), name)
 
 
 def copy_json_object(value: object, name: str) -> dict[str, JSON]:
-    """A copy of a JSON object; None is the empty one."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise InvalidType(f"{name} must be a dict, not {type(value).__name__}")
-    if not value:
-        return {}
-    return cast("dict[str, JSON]", copy_json(dict(value), name))
+    """Return a checked copy of a JSON object; None gives an empty one."""
+    mapping = _check_mapping(value, name)
+    return cast("dict[str, JSON]", copy_json(dict(mapping), name)) if mapping else {}
 
 
-def _check(value: object, path: _Path, depth: int) -> None:
+def _check_json(value: object, path: _Path, depth: int) -> None:
     if isinstance(value, dict):
         _check_depth(path, depth)
         for key, item in value.items():
             if not isinstance(key, str):
-                raise InvalidInput(f"{_shown(path)} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
+                place = _format_path(path)
+                raise InvalidInput(f"{place} has the key {key!r}, a {type(key).__name__}: JSON keys are strings")
             if type(item) not in _SCALARS:
-                _check(item, (path, key), depth + 1)
+                _check_json(item, (path, key), depth + 1)
     elif isinstance(value, _LISTS):
         _check_depth(path, depth)
         for position, item in enumerate(value):
             if type(item) not in _SCALARS:
-                _check(item, (path, position), depth + 1)
+                _check_json(item, (path, position), depth + 1)
     elif isinstance(value, float):
         if not isfinite(value):
-            raise InvalidInput(f"{_shown(path)} is {value}, which JSON cannot hold: use None or a string")
+            raise InvalidInput(f"{_format_path(path)} is {value}, which JSON cannot hold: use None or a string")
     elif not isinstance(value, _SCALARS):
-        raise InvalidType(f"{_shown(path)} is a {type(value).__name__}, which JSON cannot hold: convert it first")
+        raise InvalidType(f"{_format_path(path)} is a {type(value).__name__}, which JSON cannot hold: convert it first")
 
 
 def _check_depth(path: _Path, depth: int) -> None:
     if depth >= MAX_DEPTH:
-        raise InvalidInput(f"{_shown(path, 3)} goes more than {MAX_DEPTH} levels deep, or holds itself: flatten it")
+        place = _format_path(path, 3)
+        raise InvalidInput(f"{place} goes more than {MAX_DEPTH} levels deep, or holds itself: flatten it")
 
 
-def _shown(path: _Path, most: int = MAX_DEPTH) -> str:
+def _format_path(path: _Path, max_steps: int = MAX_DEPTH) -> str:
     steps: list[str] = []
     while isinstance(path, tuple):
         path, step = path
         steps.append(f"[{step!r}]")
-    return path + "".join(reversed(steps[-most:]))
-
-
-def check_policy(given: str) -> RetentionPolicy:
-    """The policy of that name, or an error that lists them."""
-    try:
-        return RetentionPolicy(given)
-    except ValueError as error:
-        known = ", ".join(RetentionPolicy)
-        raise InvalidInput(f"unknown retention policy {given!r}: use one of {known}") from error
+    return path + "".join(reversed(steps[-max_steps:]))

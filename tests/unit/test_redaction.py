@@ -10,7 +10,7 @@ from memoranda.errors import InvalidInput
 from memoranda.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
 from memoranda.types import JSON
 
-# Put together here, so that no line of this file looks like a secret to a scanner.
+# Concatenated, so that no line of this file looks like a secret to a scanner.
 SECRETS = [
     "sk-" + "proj-a1B2c3D4e5F6g7H8i9J0",
     "sk-" + "ant-api03-abcdefghijklmnop",
@@ -29,21 +29,21 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
-def test_the_quick_look_misses_no_secret(secret: str) -> None:
+def test_may_hold_secret_finds_every_secret(secret: str) -> None:
     assert may_hold_secret(f"before {secret} after".lower())
 
 
-def test_the_quick_look_passes_plain_words_by() -> None:
+def test_may_hold_secret_is_false_for_plain_words() -> None:
     assert not may_hold_secret("we met at the well-known café on 3 may: it was lovely, and the menu_card was long.")
 
 
 @pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
-def test_a_secret_goes_and_the_words_around_it_stay(secret: str) -> None:
+def test_secret_is_replaced_and_surrounding_words_stay(secret: str) -> None:
     assert Redactor().text(f"before {secret} after") == "before [redacted] after"
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "redacted"),
     [
         ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer [redacted]"),
         ("postgresql://bob:hunter2@db:5432/x", "postgresql://bob:[redacted]@db:5432/x"),
@@ -52,8 +52,8 @@ def test_a_secret_goes_and_the_words_around_it_stay(secret: str) -> None:
         ('{"api_key": "abcd1234"}', '{"api_key": "[redacted]"}'),
     ],
 )
-def test_what_says_that_a_secret_follows_stays(text: str, left: str) -> None:
-    assert Redactor().text(text) == left
+def test_words_before_a_secret_stay(text: str, redacted: str) -> None:
+    assert Redactor().text(text) == redacted
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_what_says_that_a_secret_follows_stays(text: str, left: str) -> None:
         "bearer of good news",
     ],
 )
-def test_ordinary_text_is_left_alone(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert Redactor().text(text) == text
 
 
-def test_fields_are_known_by_name_at_any_depth() -> None:
+def test_secret_fields_are_found_by_name_at_any_depth() -> None:
     record: JSON = {
         "input": {"user": "ann", "Password": "hunter2", "headers": [{"X-Api-Key": "k", "api-key": "k"}]},
         "dbPassword": "hunter2",
@@ -94,29 +94,29 @@ def test_fields_are_known_by_name_at_any_depth() -> None:
     }
 
 
-def test_own_patterns_and_fields_take_the_place_of_the_default_ones() -> None:
-    own = Redactor([r"(?P<keep>badge )\d+"], ["pin"], "***")
-    assert own.json({"PIN": "1234", "note": "badge 42, sk-" + "a" * 20}) == {
+def test_custom_patterns_and_fields_replace_the_defaults() -> None:
+    custom = Redactor([r"(?P<keep>badge )\d+"], ["pin"], "***")
+    assert custom.json({"PIN": "1234", "note": "badge 42, sk-" + "a" * 20}) == {
         "PIN": "***",
         "note": "badge ***, sk-" + "a" * 20,
     }
-    more = Redactor([*DEFAULT_PATTERNS, r"\bACME-\d{6}\b"])
-    assert more.text("ACME-123456 AKIA" + "ABCDEFGHIJKLMNOP") == "[redacted] [redacted]"
+    extended = Redactor([*DEFAULT_PATTERNS, r"\bACME-\d{6}\b"])
+    assert extended.text("ACME-123456 AKIA" + "ABCDEFGHIJKLMNOP") == "[redacted] [redacted]"
 
 
-def test_a_wrong_pattern_is_named() -> None:
+def test_invalid_pattern_is_named() -> None:
     with pytest.raises(InvalidInput, match="'\\('"):
         Redactor(["("])
 
 
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
-def test_redacting_twice_is_redacting_once(value: JSON) -> None:
+def test_redacting_twice_equals_redacting_once(value: JSON) -> None:
     once = Redactor().json(value)
     assert Redactor().json(once) == once
 
 
 @pytest.mark.parametrize("piece", ["a://", "sk-", "password=", "eyJa.eyJ", "Bearer ", "-----BEGIN ", "://a:"])
-def test_no_text_makes_it_slow(piece: str) -> None:
+def test_redacting_is_fast_for_any_text(piece: str) -> None:
     started = time.perf_counter()
     Redactor().text(piece * (100_000 // len(piece)))
     assert time.perf_counter() - started < 5

@@ -4,54 +4,56 @@ import random
 
 import pytest
 
-from memoranda.text import A_NAME, A_NUMBER, A_TIME, ASKING, lexical_keys, query_terms, terms
+from memoranda.text import ENDS_WITH_QUESTION, HAS_NAME, HAS_NUMBER, HAS_TIME, lexical_keys, query_terms, terms
 
 
 @pytest.mark.parametrize(
     "text",
     ["Did it arrive?", "Really?!?", 'She said "why?"', "Nice. And you? [a photo of a dog]", "So?  \n", "(ok?)"],
 )
-def test_a_text_that_ends_by_asking_is_marked(text: str) -> None:
-    assert lexical_keys(text).split()[-1] == ASKING
+def test_lexical_keys_mark_a_text_that_ends_with_a_question(text: str) -> None:
+    assert lexical_keys(text).split()[-1] == ENDS_WITH_QUESTION
 
 
 @pytest.mark.parametrize("text", ["Why? Because.", "a?b", "[why?] no", "It arrived!", "? " + "word " * 200])
-def test_a_text_that_only_asks_in_between_is_not(text: str) -> None:
-    assert ASKING not in lexical_keys(text).split()
+def test_lexical_keys_do_not_mark_a_question_inside_a_text(text: str) -> None:
+    assert ENDS_WITH_QUESTION not in lexical_keys(text).split()
 
 
-def test_the_keys_are_the_words_of_the_text() -> None:
+def test_lexical_keys_of_plain_text_are_its_terms() -> None:
     assert lexical_keys("The cats sat.") == " ".join(terms("The cats sat."))
 
 
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        ("We met last week.", {A_TIME}),
-        ("It opened in 1998.", {A_TIME, A_NUMBER}),
-        ("She has three cats.", {A_NUMBER}),
-        ("The room costs 80 euros.", {A_NUMBER}),
-        ("We flew to Lisbon.", {A_NAME}),
+        ("We met last week.", {HAS_TIME}),
+        ("It opened in 1998.", {HAS_TIME, HAS_NUMBER}),
+        ("She has three cats.", {HAS_NUMBER}),
+        ("The room costs 80 euros.", {HAS_NUMBER}),
+        ("We flew to Lisbon.", {HAS_NAME}),
         ("I'm glad, I am.", set()),
         ("Nice. Good for you!", set()),
     ],
 )
-def test_a_text_is_marked_with_the_kinds_of_answer_it_holds(text: str, kinds: set[str]) -> None:
-    assert {A_TIME, A_NUMBER, A_NAME} & set(lexical_keys(text).split()) == kinds
+def test_lexical_keys_mark_the_kinds_of_answer_in_a_text(text: str, kinds: set[str]) -> None:
+    assert {HAS_TIME, HAS_NUMBER, HAS_NAME} & set(lexical_keys(text).split()) == kinds
 
 
-def test_no_question_looks_up_a_mark() -> None:
-    assert not {ASKING, A_TIME, A_NUMBER, A_NAME} & set(query_terms("Did it arrive @ # ^ in 1998, Ann?"))
+def test_query_terms_never_contain_a_mark() -> None:
+    assert not {ENDS_WITH_QUESTION, HAS_TIME, HAS_NUMBER, HAS_NAME} & set(
+        query_terms("Did it arrive @ # ^ in 1998, Ann?")
+    )
 
 
-def test_plain_text_is_split_into_the_words_that_any_other_text_is() -> None:
+def test_ascii_text_is_split_into_the_same_terms_as_unicode_text() -> None:
     rng = random.Random(5)
     for _ in range(2000):
         text = "".join(rng.choices([chr(code) for code in range(1, 128)], k=rng.randint(1, 30)))
         assert [*terms(text), "\u00fe"] == terms(f"{text} \u00fe"), text
 
 
-def test_a_word_of_one_han_sign_is_found_in_a_longer_run() -> None:
+def test_single_han_character_is_found_in_a_longer_run() -> None:
     kept = terms("私は猫が好きです")
     assert set(query_terms("猫")) <= set(kept)
     assert set(query_terms("猫が好き")) <= set(kept)

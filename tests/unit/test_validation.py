@@ -16,13 +16,13 @@ json_values = st.recursive(_scalars, lambda inner: st.lists(inner) | st.dictiona
 
 
 @given(value=json_values)
-def test_what_goes_in_comes_out(value: JSON) -> None:
+def test_decoding_an_encoded_value_returns_it(value: JSON) -> None:
     assert decode_json(encode_json(value)) == value
     assert decode_json(encode_json(value).encode()) == value
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ({"budget": {"net": math.nan}}, r"plan\['budget'\]\['net'\] is nan"),
         ({"steps": [1, {2, 3}]}, r"plan\['steps'\]\[1\] is a set"),
@@ -34,18 +34,18 @@ def test_what_goes_in_comes_out(value: JSON) -> None:
     ],
     ids=["nan", "set", "key", "size", "surrogate", "nul", "digits"],
 )
-def test_the_part_that_is_wrong_is_said(value: JSON, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_encoding_error_names_the_wrong_part(value: JSON, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         encode_json(value, "plan")
 
 
-def test_size_is_counted_in_bytes() -> None:
+def test_size_limit_counts_bytes() -> None:
     assert encode_json("é" * (MAX_BYTES // 2 - 1))
     with pytest.raises(InvalidInput, match="bytes"):
         encode_json("é" * (MAX_BYTES // 2))
 
 
-def test_depth_is_allowed_up_to_the_limit() -> None:
+def test_nesting_is_allowed_up_to_the_limit() -> None:
     value: JSON = "bottom"
     for _ in range(MAX_DEPTH):
         value = [value]
@@ -54,12 +54,12 @@ def test_depth_is_allowed_up_to_the_limit() -> None:
         encode_json([value])
 
 
-def test_a_wrong_type_is_a_type_error_too() -> None:
+def test_unsupported_type_raises_invalid_type() -> None:
     with pytest.raises(InvalidType):
         encode_json(object())
 
 
 @pytest.mark.parametrize("stored", ["", "{", b"\xff\xfe\xff"])
-def test_a_damaged_text_is_an_error(stored: str | bytes) -> None:
+def test_decoding_damaged_text_raises_incompatible(stored: str | bytes) -> None:
     with pytest.raises(Incompatible, match="plan"):
         decode_json(stored, "plan")

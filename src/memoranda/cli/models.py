@@ -12,7 +12,7 @@ import typer
 from memoranda.cli.errors import group
 from memoranda.cli.output import progress_bar, said, show, table
 from memoranda.types import Record
-from memoranda.validation import check_whole
+from memoranda.validation import check_integer
 
 if TYPE_CHECKING:
     from memoranda.settings import MemoryConfig
@@ -31,15 +31,15 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add a model, to be used by its name."""
-    from memoranda.embedding import models
+    from memoranda.embedding import added_models
 
     with progress_bar(source, as_json) as report:
 
         def step(name: str) -> None:
             if report is not None:
-                report(models.STEPS.index(name), len(models.STEPS))
+                report(added_models.STEPS.index(name), len(added_models.STEPS))
 
-        spec = models.add(source, name=name, step=step)
+        spec = added_models.add(source, name=name, on_step=step)
     text = f"added {spec.name} ({spec.dimension} dimensions): EmbeddingModel({spec.name!r})"
     show(_row(spec.name, spec.dimension, "added"), as_json, said(text))
 
@@ -47,22 +47,22 @@ def add(
 @app.command("list")
 def list_models(as_json: AsJson = False) -> None:
     """List the models on this machine."""
-    from memoranda.embedding import models
+    from memoranda.embedding import added_models
     from memoranda.embedding.onnx import default_spec
     from memoranda.embedding.static import StaticEmbedder
 
     fast = StaticEmbedder().identity
     rows = [_row(default_spec().name, default_spec().dimension, "default"), _row("fast", fast.dimension, "default")]
-    rows += [_row(spec.name, spec.dimension, "added") for spec in models.added()]
+    rows += [_row(spec.name, spec.dimension, "added") for spec in added_models.list_all()]
     show(rows, as_json, lambda: table(("name", "dimensions", "from"), (list(row.values()) for row in rows)))
 
 
 @app.command()
 def remove(name: Annotated[str, typer.Argument(help="A model that was added.")], as_json: AsJson = False) -> None:
     """Remove a model that was added."""
-    from memoranda.embedding import models
+    from memoranda.embedding import added_models
 
-    models.remove(name)
+    added_models.remove(name)
     show({"removed": name}, as_json, said(f"removed {name}"))
 
 
@@ -88,7 +88,7 @@ def measure(count: int, config: MemoryConfig, progress: Progress | None = None) 
     """Bulk writing, single writes and searches, with the embedder that is set."""
     from memoranda.manager.manager import MemoryManager
 
-    check_whole(count, "memories", least=10, most=100_000)
+    check_integer(count, "memories", minimum=10, maximum=100_000)
     with MemoryManager(replace(config, db_url="sqlite://", durability="full")) as manager:
         manager.add_memory("warm up")
         texts = [_text(n) for n in range(count)]

@@ -18,10 +18,10 @@ from memoranda.client.responses import build
 from memoranda.client.transport import Transport, sent
 from memoranda.conversation.conversations import Shelf
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.files import replacing
+from memoranda.files import atomic_replace
 from memoranda.results import ExportReport, ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
-from memoranda.validation import check_whole
+from memoranda.validation import check_integer
 
 
 class MemoryManager:
@@ -58,7 +58,7 @@ class MemoryManager:
         """What each arm and boost said of one hit of a recall."""
         from memoranda.recall.explain import why  # numpy comes with it
 
-        return why(recall, check_whole(memory_id, "a memory id"))
+        return why(recall, check_integer(memory_id, "a memory id"))
 
     context = sent(requests.context)
 
@@ -137,7 +137,7 @@ class MemoryManager:
     ) -> ExportReport:
         """Messages, memories and associations as a file of JSON lines; all users' take the admin scope."""
         whose = query(as_sent({"agent": agent, "user": user, "session": session}))
-        with replacing(Path(target)) as draft:
+        with atomic_replace(Path(target)) as draft:
             self._transport.download("/v1/export", whose, draft)
             return export_report(draft, Path(target), progress)
 

@@ -13,7 +13,7 @@ from memoranda.conversation.base import ListLog, MessageLog
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import Closed, InvalidInput
 from memoranda.types import ANY, RetentionPolicy, Scope
-from memoranda.validation import check_policy
+from memoranda.validation import check_retention_policy
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
@@ -59,7 +59,7 @@ class Conversations:
 
     def set_policy(self, agent: str, policy: str) -> None:
         """For this agent's conversations from now on; those that are open move."""
-        wanted = check_policy(policy)
+        wanted = check_retention_policy(policy)
         with self._lock:
             for scope, conversation in self._of(agent):
                 if (wanted is _PERSISTENT) is (conversation.retention_policy == _PERSISTENT):

@@ -12,10 +12,10 @@ from typing import TypeAlias
 from memoranda.conversation.base import ListLog, MessageLog
 from memoranda.conversation.window import MessageView, TokenCounter, default_counter, newest_that_fit
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
-from memoranda.files import replacing
+from memoranda.files import atomic_replace
 from memoranda.messages.message import ROLES, Message, as_message
 from memoranda.types import JSON
-from memoranda.validation import check_policy, check_whole
+from memoranda.validation import check_integer, check_retention_policy
 
 AnyMessage: TypeAlias = Message | Mapping[str, object]
 _PAGE = 200
@@ -36,8 +36,8 @@ class ConversationMemory:
         counter: TokenCounter | None = None,
         log: MessageLog | None = None,
     ) -> None:
-        self.max_messages = None if max_messages is None else check_whole(max_messages, "max_messages")
-        self.retention_policy: str = check_policy(retention_policy)
+        self.max_messages = None if max_messages is None else check_integer(max_messages, "max_messages")
+        self.retention_policy: str = check_retention_policy(retention_policy)
         self._counter = counter
         self._log: MessageLog = ListLog() if log is None else log
         self._lock = threading.RLock()
@@ -79,18 +79,18 @@ class ConversationMemory:
         """All messages, or the newest `limit`, oldest first."""
         with self._lock:
             size = len(self._log)
-            wanted = size if limit is None else min(size, check_whole(limit, "limit", least=0))
+            wanted = size if limit is None else min(size, check_integer(limit, "limit", minimum=0))
             return self._log.read(size - wanted, size)
 
     def get_recent(self, n: int = 10) -> list[Message]:
         """The newest `n` messages, oldest first."""
-        return self.get_messages(check_whole(n, "n", least=0))
+        return self.get_messages(check_integer(n, "n", minimum=0))
 
     def get_messages_by_role(self, role: str, limit: int | None = None) -> list[Message]:
         """The messages of one role, or the newest `limit` of them, oldest first."""
         if not Message.is_valid_role(role):
             raise InvalidInput(f"unknown role {role!r}: use one of {', '.join(ROLES)}")
-        wanted = None if limit is None else check_whole(limit, "limit", least=0)
+        wanted = None if limit is None else check_integer(limit, "limit", minimum=0)
         newest_first: list[Message] = []
         with self._lock:
             stop = len(self._log)
@@ -107,7 +107,7 @@ class ConversationMemory:
 
     def get_window(self, max_tokens: int) -> list[Message]:
         """The system message and the newest turns that fit; a tool call is never parted from its results."""
-        budget = check_whole(max_tokens, "max_tokens")
+        budget = check_integer(max_tokens, "max_tokens")
         with self._lock:
             return self._window(budget)
 
@@ -119,7 +119,7 @@ class ConversationMemory:
 
     def truncate_to_size(self, max_size: int) -> None:
         """Keeps the newest `max_size` messages."""
-        keep = check_whole(max_size, "max_size", least=0)
+        keep = check_integer(max_size, "max_size", minimum=0)
         with self._lock:
             self._log.append([], keep=keep)
 
@@ -130,7 +130,7 @@ class ConversationMemory:
 
     def move_to(self, log: MessageLog, retention_policy: str) -> None:
         """Goes on in another log, after what that one holds; on an error everything stays as it was."""
-        policy = check_policy(retention_policy)
+        policy = check_retention_policy(retention_policy)
         with self._lock:
             moved = self._log.read(0, len(self._log))
             log.append(moved, keep=self.max_messages, once=True)
@@ -259,7 +259,7 @@ _ORDINARY = 0o666  # what the program's own umask leaves of it, as for any file 
 
 def write_atomically(path: Path, text: str) -> None:
     """Puts the text on disk under that name; after a crash the file is the old one or this one."""
-    with replacing(path, _ORDINARY) as draft:
+    with atomic_replace(path, _ORDINARY) as draft:
         draft.write_text(text, encoding="utf-8", newline="\n")
 
 

@@ -11,7 +11,7 @@ from memoranda.conversation.memory import AnyMessage, ConversationMemory, checke
 from memoranda.conversation.summary import MIN_CHARACTERS, condense, rewrite, rewrite_lines, summarize
 from memoranda.conversation.window import TokenCounter, message_tokens, newest_that_fit, whole_turns
 from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
-from memoranda.llm.base import LLM, Metered
+from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.messages.message import Message
 from memoranda.types import JSON, Usage
 
@@ -48,7 +48,7 @@ class SummarizingMemory(ConversationMemory):
         self.summaries: list[str] = []
         self.degraded: str | None = None
         """Why the last summary had to do without the model; None when it did not."""
-        self._llm = None if llm is None else Metered(llm)
+        self._llm = None if llm is None else MeteredLLM(llm)
         self._ratio = ratio
         self._archive: MessageLog = ListLog() if archive is None else archive
         self._spans: list[int] = []

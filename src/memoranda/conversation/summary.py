@@ -15,6 +15,7 @@ from memoranda.errors import ExtractionFailed
 from memoranda.llm.base import LLM
 from memoranda.messages.message import Message
 from memoranda.messages.parts import text_of
+from memoranda.sentences import split_sentences
 from memoranda.text import query_terms
 
 MIN_CHARACTERS: Final = 600
@@ -172,9 +173,6 @@ def _chunks(lines: Sequence[str], count: TokenCounter) -> list[list[str]]:
     return chunks
 
 
-_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
-
-
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """One sentence of one turn."""
@@ -197,11 +195,6 @@ def sentences_of(messages: Iterable[Message]) -> list[Sentence]:
         if message.role != "system"
         for text in split_sentences(text_of(message))
     ]
-
-
-def split_sentences(text: str) -> list[str]:
-    """The sentences and lines of a text, without the blanks around them."""
-    return [sentence for piece in _END.split(text) if piece and (sentence := piece.strip())]
 
 
 def transcript(sentences: Iterable[Sentence]) -> list[str]:

@@ -1,7 +1,8 @@
-"""Time expressions in English text, resolved against the moment they were said."""
+"""Time expressions in English text, resolved relative to the time when they were said."""
 
-from memoranda.dates.find import Kind, Mention, find_mentions
+from memoranda.dates.compound import MentionKind
+from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.intervals import Interval, Precision
 from memoranda.dates.rules import Tense
 
-__all__ = ["Interval", "Kind", "Mention", "Precision", "Tense", "find_mentions"]
+__all__ = ["Interval", "Mention", "MentionKind", "Precision", "Tense", "find_mentions"]

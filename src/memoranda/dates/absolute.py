@@ -1,4 +1,4 @@
-"""Rules for times that a calendar names: dates, months, years, quarters, holidays. Pure."""
+"""Rules for calendar times: dates, months, years, quarters, seasons, holidays."""
 
 from __future__ import annotations
 
@@ -6,24 +6,6 @@ import re
 from datetime import datetime, timedelta
 from typing import Final
 
-from memoranda.dates.base import (
-    DASH,
-    DATE_DAY,
-    DATE_DAY2,
-    HOLIDAYS,
-    MONTH,
-    MONTH2,
-    ORDINALS,
-    SEASON,
-    WEEKDAY,
-    WHICH,
-    YEAR,
-    Match,
-    direction,
-    month_number,
-    named,
-    weekday_number,
-)
 from memoranda.dates.intervals import (
     DAY,
     Interval,
@@ -38,83 +20,101 @@ from memoranda.dates.intervals import (
     weekend_of,
     year_of,
 )
-from memoranda.dates.rules import Reading, Rule, by_tense, rule, unsure
+from memoranda.dates.rules import DateContext, DateRule, ambiguous, choose_by_tense, rule
+from memoranda.dates.vocabulary import (
+    DASH,
+    DATE_DAY,
+    DATE_DAY2,
+    HOLIDAYS,
+    MONTH,
+    MONTH2,
+    ORDINALS,
+    SEASON,
+    WEEKDAY,
+    WHICH,
+    YEAR,
+    Match,
+    direction,
+    month_number,
+    optional_group,
+    weekday_number,
+)
 
-_RECURRING: Final = re.compile(r"\b(?:birthday|anniversary|born|celebrated?s?)\b[^.!?]*$", re.I)
+_YEARLY_EVENT: Final = re.compile(r"\b(?:birthday|anniversary|born|celebrated?s?)\b[^.!?]*$", re.I)
 
 
-def _at(reading: Reading, year: int, month: int, day: int = 1) -> datetime:
-    return midnight(reading.now).replace(year=year, month=month, day=day)
+def _at(context: DateContext, year: int, month: int, day: int = 1) -> datetime:
+    return midnight(context.now).replace(year=year, month=month, day=day)
 
 
-def _iso_moment(match: Match, reading: Reading) -> Interval:
+def _iso_moment(match: Match, context: DateContext) -> Interval:
     moment = datetime.fromisoformat(match.group().upper().replace(" ", "T"))
-    start = moment if moment.tzinfo else moment.replace(tzinfo=reading.now.tzinfo)
+    start = moment if moment.tzinfo else moment.replace(tzinfo=context.now.tzinfo)
     return Interval(start, start + timedelta(minutes=1), Precision.MINUTE)
 
 
-def _numeric_day(match: Match, reading: Reading) -> Interval:
-    return day_of(_at(reading, int(match["year"]), int(match["m"]), int(match["day"])))
+def _numeric_day(match: Match, context: DateContext) -> Interval:
+    return day_of(_at(context, int(match["year"]), int(match["m"]), int(match["day"])))
 
 
-def _slashed(match: Match, reading: Reading) -> Interval | None:
+def _slash_date(match: Match, context: DateContext) -> Interval | None:
     first, second = int(match["a"]), int(match["b"])
     if first > 12:
-        return day_of(_at(reading, int(match["year"]), second, first))
+        return day_of(_at(context, int(match["year"]), second, first))
     if second > 12 or first == second:
-        return day_of(_at(reading, int(match["year"]), first, second))
+        return day_of(_at(context, int(match["year"]), first, second))
     return None
 
 
-def _dated_day(match: Match, reading: Reading) -> Interval:
-    return day_of(_at(reading, int(match["year"]), month_number(match["month"]), int(match["day"])))
+def _day_with_year(match: Match, context: DateContext) -> Interval:
+    return day_of(_at(context, int(match["year"]), month_number(match["month"]), int(match["day"])))
 
 
-def _undated_day(match: Match, reading: Reading) -> Interval | None:
+def _day_without_year(match: Match, context: DateContext) -> Interval | None:
     month, day = month_number(match["month"]), int(match["day"])
-    if _RECURRING.search(match.string[: match.start()]) and reading.tense is None:
+    if _YEARLY_EVENT.search(match.string[: match.start()]) and context.tense is None:
         return None
-    start = by_tense(reading, lambda year: _at(reading, year, month, day))
-    return day_of(start or _nearest(reading, month, day))
+    start = choose_by_tense(context, lambda year: _at(context, year, month, day))
+    return day_of(start or _nearest(context, month, day))
 
 
-def _nearest(reading: Reading, month: int, day: int) -> datetime:
-    years = (reading.now.year - 1, reading.now.year, reading.now.year + 1)
-    return min((_at(reading, year, month, day) for year in years), key=lambda start: abs(start - reading.now))
+def _nearest(context: DateContext, month: int, day: int) -> datetime:
+    years = (context.now.year - 1, context.now.year, context.now.year + 1)
+    return min((_at(context, year, month, day) for year in years), key=lambda start: abs(start - context.now))
 
 
-def _day_range(match: Match, reading: Reading) -> Interval | None:
+def _day_range(match: Match, context: DateContext) -> Interval | None:
     month = month_number(match["month"])
     year = int(match["year"]) if match["year"] else None
-    first = _at(reading, year, month, int(match["day"])) if year else None
-    first = first or by_tense(reading, lambda y: _at(reading, y, month, int(match["day"])))
-    first = first or _nearest(reading, month, int(match["day"]))
+    first = _at(context, year, month, int(match["day"])) if year else None
+    first = first or choose_by_tense(context, lambda y: _at(context, y, month, int(match["day"])))
+    first = first or _nearest(context, month, int(match["day"]))
     last = first.replace(day=int(match["day2"]))
     return Interval(first, last + DAY, Precision.SPAN) if first < last else None
 
 
-def _month(match: Match, reading: Reading) -> Interval | None:
+def _month(match: Match, context: DateContext) -> Interval | None:
     month = month_number(match["month"])
-    if named(match, "year"):
-        return month_of(_at(reading, int(match["year"]), month))
-    which = direction(named(match, "which"))
+    if optional_group(match, "year"):
+        return month_of(_at(context, int(match["year"]), month))
+    which = direction(optional_group(match, "which"))
     if which is None:
-        start = by_tense(reading, lambda year: _at(reading, year, month))
+        start = choose_by_tense(context, lambda year: _at(context, year, month))
         return month_of(start) if start else None
-    year = reading.now.year
-    if which < 0 and month >= reading.now.month:
+    year = context.now.year
+    if which < 0 and month >= context.now.month:
         year -= 1
-    if which > 0 and month <= reading.now.month:
+    if which > 0 and month <= context.now.month:
         year += 1
-    return month_of(_at(reading, year, month))
+    return month_of(_at(context, year, month))
 
 
-def _month_range(match: Match, reading: Reading) -> Interval | None:
+def _month_range(match: Match, context: DateContext) -> Interval | None:
     first, last = month_number(match["month"]), month_number(match["month2"])
     if match["year"]:
-        end = month_of(_at(reading, int(match["year"]), last))
+        end = month_of(_at(context, int(match["year"]), last))
     else:
-        start = by_tense(reading, lambda year: _at(reading, year, last))
+        start = choose_by_tense(context, lambda year: _at(context, year, last))
         if start is None:
             return None
         end = month_of(start)
@@ -122,60 +122,60 @@ def _month_range(match: Match, reading: Reading) -> Interval | None:
     return Interval(begin, end.end, Precision.SPAN)
 
 
-def _season(match: Match, reading: Reading) -> Interval | None:
+def _season(match: Match, context: DateContext) -> Interval | None:
     season = match["season"].lower()
-    if named(match, "year"):
-        return season_of(reading.now, season, int(match["year"]))
-    found = [season_of(reading.now, season, reading.now.year + shift) for shift in (-2, -1, 0, 1)]
-    over = [each for each in found if each.end <= reading.now]
-    coming = [each for each in found if each.start > reading.now]
-    current = [each for each in found if each.start <= reading.now < each.end]
-    which = direction(named(match, "which"))
+    if optional_group(match, "year"):
+        return season_of(context.now, season, int(match["year"]))
+    seasons = [season_of(context.now, season, context.now.year + shift) for shift in (-2, -1, 0, 1)]
+    past = [interval for interval in seasons if interval.end <= context.now]
+    coming = [interval for interval in seasons if interval.start > context.now]
+    current = [interval for interval in seasons if interval.start <= context.now < interval.end]
+    which = direction(optional_group(match, "which"))
     if which == -1:
-        return over[-1]
+        return past[-1]
     if which == 1:
         return coming[0]
     if which == 0:
-        # In October, "this summer was hot" is the one just over; "this summer we go" does not fit any other.
-        return (current or (over[-1:] if _is_past_season(reading, over[-1]) else coming))[0]
-    if reading.tense is None:
+        # In October, "this summer was hot" means the last summer; "this summer we go" can only mean the next one.
+        return (current or (past[-1:] if _is_past_season(context, past[-1]) else coming))[0]
+    if context.tense is None:
         return None
-    return (current or (over[-1:] if reading.tense == "past" else coming))[0]
+    return (current or (past[-1:] if context.tense == "past" else coming))[0]
 
 
-def _is_past_season(reading: Reading, last: Interval) -> bool:
-    return reading.tense == "past" or (reading.tense is None and reading.now - last.end < 60 * DAY)
+def _is_past_season(context: DateContext, last: Interval) -> bool:
+    return context.tense == "past" or (context.tense is None and context.now - last.end < 60 * DAY)
 
 
-def _year(match: Match, reading: Reading) -> Interval:
-    return year_of(reading.now, int(match["year"]))
+def _year(match: Match, context: DateContext) -> Interval:
+    return year_of(context.now, int(match["year"]))
 
 
-def _year_range(match: Match, reading: Reading) -> Interval | None:
+def _year_range(match: Match, context: DateContext) -> Interval | None:
     first, last = int(match["year"]), int(match["year2"])
     if first >= last:
         return None
-    return Interval(year_of(reading.now, first).start, year_of(reading.now, last).end, Precision.SPAN)
+    return Interval(year_of(context.now, first).start, year_of(context.now, last).end, Precision.SPAN)
 
 
-def _decade(match: Match, reading: Reading) -> Interval:
+def _decade(match: Match, context: DateContext) -> Interval:
     digits = match["decade"]
-    return decade_of(reading.now, int(digits) if len(digits) == 4 else 1900 + int(digits))
+    return decade_of(context.now, int(digits) if len(digits) == 4 else 1900 + int(digits))
 
 
-def _quarter(match: Match, reading: Reading) -> Interval:
+def _quarter(match: Match, context: DateContext) -> Interval:
     name = match["nth"].lower()
     number = int(name) if name.isdigit() else ORDINALS[name] % 5
-    return quarter_of(_at(reading, int(match["year"]), number * 3 - 2))
+    return quarter_of(_at(context, int(match["year"]), number * 3 - 2))
 
 
-def _iso_month(match: Match, reading: Reading) -> Interval:
-    return month_of(_at(reading, int(match["year"]), int(match["m"])))
+def _iso_month(match: Match, context: DateContext) -> Interval:
+    return month_of(_at(context, int(match["year"]), int(match["m"])))
 
 
-def _ordinal(match: Match, reading: Reading) -> Interval | None:
-    """The first Friday, weekend or week of a month."""
-    month = _ordinal_month(match, reading)
+def _ordinal(match: Match, context: DateContext) -> Interval | None:
+    """Resolve "the first Friday of May", or a weekend, week or day of a month."""
+    month = _ordinal_month(match, context)
     if month is None:
         return None
     nth, unit = ORDINALS[match["nth"].lower()], match["what"].lower()
@@ -192,64 +192,64 @@ def _ordinal(match: Match, reading: Reading) -> Interval | None:
     return weekend_of(day) if unit == "weekend" else day_of(day)
 
 
-def _ordinal_month(match: Match, reading: Reading) -> Interval | None:
+def _ordinal_month(match: Match, context: DateContext) -> Interval | None:
     if match["unit"] is None:
-        return _month(match, reading)
+        return _month(match, context)
     shift = direction(match["which"]) or 0
-    start = month_of(reading.now).start
+    start = month_of(context.now).start
     return month_of(start + 31 * DAY) if shift > 0 else month_of(start - DAY) if shift < 0 else month_of(start)
 
 
-def _holiday(match: Match, reading: Reading) -> Interval | None:
+def _holiday(match: Match, context: DateContext) -> Interval | None:
     name = " ".join(match["holiday"].lower().replace("’", "'").replace("st.", "st").split())
     day = HOLIDAYS[name]
 
-    def start_of(year: int) -> datetime:
-        return _at(reading, year, day(year).month, day(year).day)
+    def start_in_year(year: int) -> datetime:
+        return _at(context, year, day(year).month, day(year).day)
 
     if match["year"]:
-        return day_of(start_of(int(match["year"])))
+        return day_of(start_in_year(int(match["year"])))
     if match["of"]:
-        return day_of(start_of(reading.now.year + (direction(match["of"]) or 0)))
+        return day_of(start_in_year(context.now.year + (direction(match["of"]) or 0)))
     which = direction(match["which"])
     if which == 0:
-        return day_of(start_of(reading.now.year))
-    tense = reading.tense if which is None else "past" if which < 0 else "future"
-    start = by_tense(Reading(reading.now, lambda: tense), start_of)
+        return day_of(start_in_year(context.now.year))
+    tense = context.tense if which is None else "past" if which < 0 else "future"
+    start = choose_by_tense(DateContext(context.now, lambda: tense), start_in_year)
     return day_of(start) if start else None
 
 
-def _on_the_nth(match: Match, reading: Reading) -> Interval | None:
-    """ "On the 15th", with no month: this one, the last or the next, as the sentence says."""
-    if reading.tense is None:
+def _on_the_nth(match: Match, context: DateContext) -> Interval | None:
+    """Resolve "on the 15th": of this month, the last or the next, by the tense."""
+    if context.tense is None:
         return None
-    start = midnight(reading.now).replace(day=int(match["day"]))
-    if (start <= reading.now) == (reading.tense == "past"):
+    start = midnight(context.now).replace(day=int(match["day"]))
+    if (start <= context.now) == (context.tense == "past"):
         return day_of(start)
-    month = month_of(reading.now)
-    other = month.start - DAY if reading.tense == "past" else month.end
+    month = month_of(context.now)
+    other = month.start - DAY if context.tense == "past" else month.end
     return day_of(other.replace(day=int(match["day"])))
 
 
-def _week_of(match: Match, reading: Reading) -> Interval | None:
-    day = _dated_day(match, reading) if match["year"] else _undated_day(match, reading)
+def _week_of(match: Match, context: DateContext) -> Interval | None:
+    day = _day_with_year(match, context) if match["year"] else _day_without_year(match, context)
     return week_of(day.start) if day else None
 
 
-_LEAD = rf"(?:{WEEKDAY},?\s+(?:the\s+)?)?"
-_NAMES = "|".join(sorted(HOLIDAYS, key=len, reverse=True)).replace("'", "['’]").replace("st ", r"st\.?\s+")
-# A bare month or year is one only after a word that takes a time: "may" and "march" are verbs, 2019 a number.
-_BEFORE = (
+_WEEKDAY_BEFORE = rf"(?:{WEEKDAY},?\s+(?:the\s+)?)?"
+_HOLIDAY_NAMES = "|".join(sorted(HOLIDAYS, key=len, reverse=True)).replace("'", "['’]").replace("st ", r"st\.?\s+")
+# A month or year alone counts only after a word that precedes a time: "may" and "march" are verbs, 2019 a number.
+_TIME_WORD_BEFORE = (
     r"\b(?:in|during|since|until|till|by|before|after|early|mid|late|mid-|throughout"
     r"|(?:end|start|beginning|middle|half|part|rest|class)\s+of)\s*\b"
 )
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[DateRule, ...]] = (
     rule(
         "year three-numbers", r"\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:z|[+-]\d\d:\d\d)?", _iso_moment
     ),
     rule("year three-numbers", r"\b(?P<year>(?:19|20)\d\d)[-/.](?P<m>\d\d?)[-/.](?P<day>\d\d?)\b", _numeric_day),
-    rule("year three-numbers", r"\b(?P<a>\d{1,2})[/.-](?P<b>\d{1,2})[/.-](?P<year>(?:19|20)\d\d)\b", _slashed),
-    rule("three-numbers", r"\b\d{1,2}[/.]\d{1,2}[/.]\d{2}\b", unsure),
+    rule("year three-numbers", r"\b(?P<a>\d{1,2})[/.-](?P<b>\d{1,2})[/.-](?P<year>(?:19|20)\d\d)\b", _slash_date),
+    rule("three-numbers", r"\b\d{1,2}[/.]\d{1,2}[/.]\d{2}\b", ambiguous),
     rule(
         "dated-month unit",
         rf"\b(?:the\s+)?week\s+of\s+(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH}(?:,?\s*{YEAR})?",
@@ -258,8 +258,12 @@ RULES: Final[tuple[Rule, ...]] = (
     rule("dated-month unit", rf"\b(?:the\s+)?week\s+of\s+{MONTH}\s+{DATE_DAY}(?:,?\s*{YEAR})?", _week_of),
     rule("dated-month", rf"\b{DATE_DAY}{DASH}{DATE_DAY2}\s+(?:of\s+)?{MONTH}(?:,?\s*{YEAR})?", _day_range),
     rule("dated-month", rf"\b{MONTH}\s+{DATE_DAY}{DASH}{DATE_DAY2}\b(?:,?\s*{YEAR})?", _day_range),
-    rule("dated-month year", rf"{_LEAD}\b(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH},?\s*{YEAR}", _dated_day),
-    rule("dated-month year", rf"{_LEAD}\b{MONTH}\s+(?:the\s+)?{DATE_DAY}(?:\s*,\s*|\s+){YEAR}", _dated_day),
+    rule(
+        "dated-month year", rf"{_WEEKDAY_BEFORE}\b(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH},?\s*{YEAR}", _day_with_year
+    ),
+    rule(
+        "dated-month year", rf"{_WEEKDAY_BEFORE}\b{MONTH}\s+(?:the\s+)?{DATE_DAY}(?:\s*,\s*|\s+){YEAR}", _day_with_year
+    ),
     rule(
         "order",
         r"\b(?:the\s+|on\s+the\s+)?(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th)\s+"
@@ -271,11 +275,15 @@ RULES: Final[tuple[Rule, ...]] = (
     rule("led-month", rf"\b(?:from|between)\s+{MONTH}{DASH}{MONTH2}(?:,?\s+{YEAR})?", _month_range),
     rule("dated-month year", rf"\b{MONTH},?\s+(?:of\s+)?{YEAR}", _month),
     rule("year", r"\b(?P<year>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])\b(?!-)", _iso_month),
-    rule("dated-month", rf"{_LEAD}\b(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH}(?!\w)", _undated_day),
-    rule("dated-month", rf"{_LEAD}\b{MONTH}\s+(?:the\s+)?{DATE_DAY}\b(?!\s*(?:%|[:.]\d|am\b|pm\b))", _undated_day),
+    rule("dated-month", rf"{_WEEKDAY_BEFORE}\b(?:the\s+)?{DATE_DAY}\s+(?:of\s+)?{MONTH}(?!\w)", _day_without_year),
+    rule(
+        "dated-month",
+        rf"{_WEEKDAY_BEFORE}\b{MONTH}\s+(?:the\s+)?{DATE_DAY}\b(?!\s*(?:%|[:.]\d|am\b|pm\b))",
+        _day_without_year,
+    ),
     rule(
         "holiday",
-        rf"\b(?:{WHICH}\s+)?(?P<holiday>{_NAMES})(?!\w)(?:,?\s+(?:of\s+|in\s+)?{YEAR}|\s+(?P<of>last|this|next)\s+year\b)?",
+        rf"\b(?:{WHICH}\s+)?(?P<holiday>{_HOLIDAY_NAMES})(?!\w)(?:,?\s+(?:of\s+|in\s+)?{YEAR}|\s+(?P<of>last|this|next)\s+year\b)?",
         _holiday,
     ),
     rule("season year", rf"\b(?:the\s+)?{SEASON}\s+(?:of\s+|in\s+)?{YEAR}", _season),
@@ -288,7 +296,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _quarter,
     ),
     rule("which-month", rf"\b{WHICH}\s+{MONTH}(?!\w)", _month),
-    rule("led-month", rf"{_BEFORE}(?P<core>{MONTH})(?!\w)", _month),
+    rule("led-month", rf"{_TIME_WORD_BEFORE}(?P<core>{MONTH})(?!\w)", _month),
     rule(
         "led-year",
         r"\b(?:from\s+|between\s+)(?P<year>(?:19|20)\d\d)(?:\s*[-–]\s*|\s+(?:to|and|until|through)\s+)"
@@ -296,7 +304,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _year_range,
     ),
     rule("year", r"\b(?P<year>(?:19|20)\d\d)\s*[–-]\s*(?P<year2>(?:19|20)\d\d)\b", _year_range),
-    rule("led-year", rf"{_BEFORE}(?:the\s+)?(?:year\s+)?(?P<core>{YEAR})(?!\s*%|,\d|-)", _year),
+    rule("led-year", rf"{_TIME_WORD_BEFORE}(?:the\s+)?(?:year\s+)?(?P<core>{YEAR})(?!\s*%|,\d|-)", _year),
     rule("led-year", rf"\b(?:back\s+in\s+|year\s+)(?P<core>{YEAR})(?!\s*%|,\d)", _year),
     rule("the-tens", r"\bthe\s+['’]?(?P<decade>(?:19|20)?\d0)['’]?s\b", _decade),
     rule(

@@ -1,4 +1,4 @@
-"""Simple times and what stands around them: sides, ends, portions, hours. Pure."""
+"""Combines simple time expressions with the words around them: ranges, portions, hours, "before", "since"."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, TypeAlias
 
-from memoranda.dates.base import NUMBER, count_of, weekday_number
 from memoranda.dates.intervals import (
     DAY,
     Interval,
     Precision,
+    add_months,
+    add_units,
     day_of,
     midnight,
     part_of,
-    shifted,
-    shifted_months,
     weekend_of,
 )
-from memoranda.dates.rules import Tense
+from memoranda.dates.vocabulary import NUMBER, parse_count, weekday_number
+
+MentionKind: TypeAlias = Literal["at", "since", "until"]
 
 _SIDE: Final = re.compile(
     rf"\b(?:{NUMBER}|the)\s+(?P<unit>day|night|weekend|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\s+"
@@ -46,92 +47,86 @@ _HOUR_BEFORE: Final = re.compile(
 _PART_AFTER: Final = re.compile(r"\s+(?:in\s+the\s+|at\s+)?(?P<part>morning|afternoon|evening|night)\b", re.I)
 
 
-class Timed(Protocol):
-    """A simple expression with its interval."""
-
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def interval(self) -> Interval | None: ...
-
-
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A whole expression."""
+class Expression:
+    """A time expression in a text: its position and its interval."""
 
     start: int
     end: int
     interval: Interval
-    kind: Literal["at", "since", "until"] = "at"
+    kind: MentionKind = "at"
 
 
-def joined(text: str, said_at: datetime, points: Sequence[Timed], prefer: Tense | None) -> Iterator[Joined]:
-    """The expressions that the simple ones are part of; those that are open on one side are left out."""
-    del prefer
-    for point in _ranges(text, [Joined(p.start, p.end, p.interval) for p in points if p.interval]):
-        whole = _with_hour(text, _with_portion(text, point))
-        placed = _on_a_side(text, whole)
-        if placed is not None:
-            opened = _opened(text, placed, said_at)
-            if opened is not None:
-                yield opened
+def expand_expressions(text: str, said_at: datetime, expressions: Sequence[Expression]) -> Iterator[Expression]:
+    """Yield each simple expression with the words around it; those without an end or a start are left out.
+
+    Args:
+        text: The text.
+        said_at: When it was said.
+        expressions: The simple expressions, in order.
+    """
+    for expression in _join_ranges(text, expressions):
+        expanded = _add_side(text, _add_hour(text, _add_portion(text, expression)))
+        closed = _close_open_end(text, expanded, said_at)
+        if closed is not None:
+            yield closed
 
 
-def _ranges(text: str, points: list[Joined]) -> Iterator[Joined]:
-    place = 0
-    while place < len(points):
-        first = points[place]
-        second = points[place + 1] if place + 1 < len(points) else None
+def _join_ranges(text: str, expressions: Sequence[Expression]) -> Iterator[Expression]:
+    index = 0
+    while index < len(expressions):
+        first = expressions[index]
+        second = expressions[index + 1] if index + 1 < len(expressions) else None
         lead = _RANGE_LEAD.search(text, max(0, first.start - 20), first.start)
-        if second and lead and _BETWEEN.fullmatch(text, first.end, second.start) and _in_order(first, second):
-            yield Joined(lead.start(), second.end, Interval(first.interval.start, second.interval.end, Precision.SPAN))
-            place += 2
-        else:
-            yield first
-            place += 1
+        if second and lead and _BETWEEN.fullmatch(text, first.end, second.start):
+            start, end = first.interval.start, second.interval.end
+            if start < end:
+                yield Expression(lead.start(), second.end, Interval(start, end, Precision.SPAN))
+                index += 2
+                continue
+        yield first
+        index += 1
 
 
-def _in_order(first: Joined, second: Joined) -> bool:
-    return first.interval.start < second.interval.end
-
-
-def _with_portion(text: str, point: Joined) -> Joined:
-    """Early May, the end of 2022: a third of it."""
-    found = _PORTION.search(text, max(0, point.start - 30), point.start)
-    whole = point.interval
+def _add_portion(text: str, expression: Expression) -> Expression:
+    """Resolve "early May" and "the end of 2022": a third of the period."""
+    found = _PORTION.search(text, max(0, expression.start - 30), expression.start)
+    whole = expression.interval
     if found is None or whole.precision not in (Precision.MONTH, Precision.SEASON, Precision.YEAR, Precision.DECADE):
-        return point
+        return expression
     third = (whole.end - whole.start) / 3
     word = (found["adverb"] or found["noun"]).lower()
-    starts = (whole.start, midnight(whole.start + third), midnight(whole.end - third), whole.end)
-    place = 0 if word in ("early", "start", "beginning") else 2 if word in ("late", "end") else 1
-    return replace(point, start=found.start(), interval=Interval(starts[place], starts[place + 1], whole.precision))
+    bounds = (whole.start, midnight(whole.start + third), midnight(whole.end - third), whole.end)
+    third_index = 0 if word in ("early", "start", "beginning") else 2 if word in ("late", "end") else 1
+    interval = Interval(bounds[third_index], bounds[third_index + 1], whole.precision)
+    return replace(expression, start=found.start(), interval=interval)
 
 
-def _with_hour(text: str, point: Joined) -> Joined:
-    """Tomorrow at 3 pm, Friday evening."""
-    if point.interval.precision is not Precision.DAY:
-        return point
-    day = point.interval.start
-    part = _PART_AFTER.match(text, point.end)
+def _add_hour(text: str, expression: Expression) -> Expression:
+    """Resolve "tomorrow at 3 pm" and "Friday evening"."""
+    if expression.interval.precision is not Precision.DAY:
+        return expression
+    day = expression.interval.start
+    part = _PART_AFTER.match(text, expression.end)
     if part is not None:
-        return replace(point, end=part.end(), interval=part_of(day, part["part"].lower()))
-    after = _HOUR_AFTER.match(text, point.end)
-    before = None if after else _HOUR_BEFORE.search(text, max(0, point.start - 20), point.start)
+        return replace(expression, end=part.end(), interval=part_of(day, part["part"].lower()))
+    after = _HOUR_AFTER.match(text, expression.end)
+    before = None if after else _HOUR_BEFORE.search(text, max(0, expression.start - 20), expression.start)
     found = after or before
-    moment = _moment(day, found) if found else None
+    moment = _parse_hour(day, found) if found else None
     if moment is None or found is None:
-        return point
+        return expression
     return replace(
-        point, start=found.start() if before else point.start, end=found.end() if after else point.end, interval=moment
+        expression,
+        start=found.start() if before else expression.start,
+        end=found.end() if after else expression.end,
+        interval=moment,
     )
 
 
-def _moment(day: datetime, found: re.Match[str]) -> Interval | None:
+def _parse_hour(day: datetime, found: re.Match[str]) -> Interval | None:
     groups = found.groupdict()
-    hour, minute = _clock(groups)
+    hour, minute = _parse_clock(groups)
     if hour > 23 or minute > 59:
         return None
     exact = bool(groups.get("minute") or groups.get("minute24"))
@@ -140,7 +135,7 @@ def _moment(day: datetime, found: re.Match[str]) -> Interval | None:
     return Interval(start, start + length, Precision.MINUTE if exact else Precision.HOUR)
 
 
-def _clock(groups: dict[str, str | None]) -> tuple[int, int]:
+def _parse_clock(groups: dict[str, str | None]) -> tuple[int, int]:
     if groups.get("noon"):
         return 12, 0
     if groups.get("hour24"):
@@ -151,40 +146,40 @@ def _clock(groups: dict[str, str | None]) -> tuple[int, int]:
     return hour % 12 + (12 if (groups["half"] or "").lower().startswith("p") else 0), minute
 
 
-def _on_a_side(text: str, point: Joined) -> Joined | None:
-    """The week before 9 June 2023, two days after Christmas; None for what cannot be placed."""
-    found = _SIDE.search(text, max(0, point.start - 45), point.start)
+def _add_side(text: str, expression: Expression) -> Expression:
+    """Resolve "the week before 9 June 2023" and "two days after Christmas"."""
+    found = _SIDE.search(text, max(0, expression.start - 45), expression.start)
     if found is None:
-        return point
+        return expression
     sign = -1 if found["side"].lower().startswith(("before", "prior")) else 1
     unit = found["unit"].lower()
-    interval = _beside(point.interval, unit, sign, count_of(found) if found["number"] else None)
-    return replace(point, start=found.start(), interval=interval)
+    interval = _interval_beside(expression.interval, unit, sign, parse_count(found) if found["number"] else None)
+    return replace(expression, start=found.start(), interval=interval)
 
 
-def _beside(anchor: Interval, unit: str, sign: int, count: int | None) -> Interval:
+def _interval_beside(anchor: Interval, unit: str, sign: int, count: int | None) -> Interval:
     edge = anchor.start if sign < 0 else anchor.end
     if unit.endswith("day") and unit != "day":
         return _weekday_beside(edge, weekday_number(unit), sign)
     if unit == "weekend":
-        near = weekend_of(edge - DAY if sign < 0 else edge)
-        fits = near.end <= edge if sign < 0 else near.start >= edge
-        return near.moved(sign * 7 * DAY * ((count or 1) - fits))
+        nearest = weekend_of(edge - DAY if sign < 0 else edge)
+        fits = nearest.end <= edge if sign < 0 else nearest.start >= edge
+        return nearest.shift(sign * 7 * DAY * ((count or 1) - fits))
     if count is not None:
-        return _counted(anchor, unit, sign * count)
+        return _shift_by_units(anchor, unit, sign * count)
     if unit in ("day", "night"):
         day = day_of(edge - DAY if sign < 0 else edge)
         return part_of(day.start, "night") if unit == "night" else day
-    reach = shifted(edge, unit, sign)
-    return Interval(min(edge, reach), max(edge, reach), Precision(unit))
+    other = add_units(edge, unit, sign)
+    return Interval(min(edge, other), max(edge, other), Precision(unit))
 
 
-def _counted(anchor: Interval, unit: str, count: int) -> Interval:
-    """Two days before: as exact as the day it is counted from."""
-    if unit == "month" or unit == "year":
+def _shift_by_units(anchor: Interval, unit: str, count: int) -> Interval:
+    """Resolve "two days before": as exact as the time it is counted from."""
+    if unit in ("month", "year"):
         months = count * (12 if unit == "year" else 1)
-        return Interval(shifted_months(anchor.start, months), shifted_months(anchor.end, months), anchor.precision)
-    return anchor.moved(shifted(anchor.start, unit, count) - anchor.start)
+        return Interval(add_months(anchor.start, months), add_months(anchor.end, months), anchor.precision)
+    return anchor.shift(add_units(anchor.start, unit, count) - anchor.start)
 
 
 def _weekday_beside(edge: datetime, number: int, sign: int) -> Interval:
@@ -193,17 +188,18 @@ def _weekday_beside(edge: datetime, number: int, sign: int) -> Interval:
     return day_of(edge + (number - edge.weekday()) % 7 * DAY)
 
 
-def _opened(text: str, point: Joined, said_at: datetime) -> Joined | None:
-    found = _OPEN.search(text, max(0, point.start - 16), point.start)
+def _close_open_end(text: str, expression: Expression, said_at: datetime) -> Expression | None:
+    """Resolve "since May" and "until Friday", which end or begin at `said_at`; return None for "before May"."""
+    found = _OPEN.search(text, max(0, expression.start - 16), expression.start)
     if found is None:
-        return point
-    word, whole = found["word"].lower().split()[-1], point.interval
+        return expression
+    word, whole = found["word"].lower().split()[-1], expression.interval
     if word == "for":  # "for three years", up to now; "for Christmas" is a day like any other
-        return Joined(found.start(), point.end, whole, "since") if whole.end == said_at else point
+        return Expression(found.start(), expression.end, whole, "since") if whole.end == said_at else expression
     if word == "since" and whole.start < said_at:
-        return Joined(found.start(), point.end, Interval(whole.start, said_at, whole.precision), "since")
+        return Expression(found.start(), expression.end, Interval(whole.start, said_at, whole.precision), "since")
     if word in ("until", "till", "by") and whole.end > said_at:
-        return Joined(found.start(), point.end, Interval(said_at, whole.end, whole.precision), "until")
+        return Expression(found.start(), expression.end, Interval(said_at, whole.end, whole.precision), "until")
     if word == "from":
-        return point
+        return expression
     return None

@@ -1,11 +1,27 @@
-"""Rules for times told from the moment of speaking: yesterday, last Friday, two weeks ago. Pure."""
+"""Rules for times relative to when the text was said: yesterday, last Friday, two weeks ago."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from memoranda.dates.base import (
+from memoranda.dates.intervals import (
+    DAY,
+    WEEK,
+    Interval,
+    Precision,
+    add_months,
+    add_units,
+    calendar_unit,
+    day_of,
+    interval_around,
+    midnight,
+    part_of,
+    week_of,
+    weekend_of,
+)
+from memoranda.dates.rules import DateContext, DateRule, ambiguous, is_perfect, rule
+from memoranda.dates.vocabulary import (
     ABOUT,
     NUMBER,
     PART,
@@ -14,162 +30,151 @@ from memoranda.dates.base import (
     WEEKDAY,
     WHICH,
     Match,
-    count_of,
     direction,
-    named,
+    optional_group,
+    parse_count,
     weekday_number,
 )
-from memoranda.dates.intervals import (
-    DAY,
-    WEEK,
-    Interval,
-    Precision,
-    around,
-    calendar_unit,
-    day_of,
-    midnight,
-    part_of,
-    shifted,
-    shifted_months,
-    week_of,
-    weekend_of,
-)
-from memoranda.dates.rules import Reading, Rule, is_perfect, rule, unsure
 
 _DAYS: Final = {"today": 0, "yesterday": -1, "tomorrow": 1, "tonight": 0}
 _PRECISIONS: Final = {"fortnight": Precision.WEEK, "night": Precision.DAY}
 
 
-def _named_day(match: Match, reading: Reading) -> Interval:
+def _named_day(match: Match, context: DateContext) -> Interval:
     words = match.group().lower()
     name = next(day for day in _DAYS if day in words)
     step = 0
     if re.match(r"(?:the\s+)?day\b", words):
         step = -1 if "before" in words else 1
-    day = reading.now + (_DAYS[name] + step) * DAY
+    day = context.now + (_DAYS[name] + step) * DAY
     return part_of(day, "night") if name == "tonight" else day_of(day)
 
 
-def _last_night(match: Match, reading: Reading) -> Interval:
+def _last_night(match: Match, context: DateContext) -> Interval:
     back = 2 if "before" in match.group().lower() else 1
-    return part_of(reading.now - back * DAY, "night")
+    return part_of(context.now - back * DAY, "night")
 
 
-def _this_part(match: Match, reading: Reading) -> Interval:
-    return part_of(reading.now, match["part"].lower())
+def _this_part(match: Match, context: DateContext) -> Interval:
+    return part_of(context.now, match["part"].lower())
 
 
-def _ago(match: Match, reading: Reading) -> Interval:
-    unit, count = match["unit"].lower(), count_of(match)
+def _ago(match: Match, context: DateContext) -> Interval:
+    unit, count = match["unit"].lower(), parse_count(match)
     if unit == "weekend":
-        return _last_weekend(reading).moved(-(count - 1) * WEEK)
+        return _last_weekend(context).shift(-(count - 1) * WEEK)
     if unit == "fortnight":
         unit, count = "week", 2 * count
-    return around(shifted(reading.now, unit, -count), unit)
+    return interval_around(add_units(context.now, unit, -count), unit)
 
 
-def _half_a_year_ago(match: Match, reading: Reading) -> Interval:  # noqa: ARG001
-    return around(shifted_months(reading.now, -6), "month")
+def _half_a_year_ago(match: Match, context: DateContext) -> Interval:  # noqa: ARG001
+    return interval_around(add_months(context.now, -6), "month")
 
 
-def _years_and_a_half_ago(match: Match, reading: Reading) -> Interval:
-    return around(shifted_months(reading.now, -12 * count_of(match) - 6), "month")
+def _years_and_a_half_ago(match: Match, context: DateContext) -> Interval:
+    return interval_around(add_months(context.now, -12 * parse_count(match) - 6), "month")
 
 
-def _ago_today(match: Match, reading: Reading) -> Interval:
-    """ "A week ago today" is one day, not a week."""
+def _ago_today(match: Match, context: DateContext) -> Interval:
+    """Resolve "a week ago today", which is one day and not a week."""
     back = 1 if match["day"].lower() == "yesterday" else 0
-    return day_of(shifted(reading.now - back * DAY, match["unit"].lower(), -count_of(match)))
+    return day_of(add_units(context.now - back * DAY, match["unit"].lower(), -parse_count(match)))
 
 
-def _ahead(match: Match, reading: Reading) -> Interval | None:
-    """In two weeks. "Done in two days" is how long it took, so the sentence must speak of the future."""
-    sure = named(match, "sure") is not None or reading.tense == "future"
-    if not sure or match["unit"].lower() == "night":
+def _from_now(match: Match, context: DateContext) -> Interval | None:
+    """Resolve "in two weeks". "Done in two days" is a duration, so the sentence must be about the future."""
+    is_future = optional_group(match, "sure") is not None or context.tense == "future"
+    if not is_future or match["unit"].lower() == "night":
         return None
-    unit, count = match["unit"].lower(), count_of(match)
+    unit, count = match["unit"].lower(), parse_count(match)
     if unit == "fortnight":
         unit, count = "week", 2 * count
-    return around(shifted(reading.now, unit, count), unit)
+    return interval_around(add_units(context.now, unit, count), unit)
 
 
-def _several(match: Match, reading: Reading) -> Interval | None:
-    """The last three months, the next two weeks: up to now, or from now on."""
-    unit, count = match["unit"].lower(), count_of(match)
+def _last_or_next_units(match: Match, context: DateContext) -> Interval | None:
+    """Resolve "the last three months" and "the next two weeks": up to now, or from now on."""
+    unit, count = match["unit"].lower(), parse_count(match)
     if unit == "weekend":
         return None
-    precision = _PRECISIONS.get(unit) or Precision(unit)
     if direction(match["which"]) == 1:
-        return Interval(reading.now, shifted(reading.now, unit, count), precision)
-    start = shifted(reading.now, unit, -count)
-    return Interval(start if unit in ("hour", "minute") else midnight(start), reading.now, precision)
+        return Interval(context.now, add_units(context.now, unit, count), _precision(unit))
+    return _units_until_now(context, unit, count)
 
 
-def _for_so_long(match: Match, reading: Reading) -> Interval | None:
-    """ "I have lived here for three years" reaches up to now; "I lived there for three years" could be any three."""
-    goes_on = match["now"] is not None or is_perfect(match.string, match.start())
+def _duration_until_now(match: Match, context: DateContext) -> Interval | None:
+    """Resolve "I have lived here for three years", which ends now. "I lived there for three years" can be any three."""
+    continues = match["now"] is not None or is_perfect(match.string, match.start())
     unit = match["unit"].lower()
-    if not goes_on or unit == "weekend":
+    if not continues or unit == "weekend":
         return None
-    start = shifted(reading.now, unit, -count_of(match))
-    precision = _PRECISIONS.get(unit) or Precision(unit)
-    return Interval(start if unit in ("hour", "minute") else midnight(start), reading.now, precision)
+    return _units_until_now(context, unit, parse_count(match))
 
 
-def _unit(match: Match, reading: Reading) -> Interval | None:
-    """Last week, this month, next year."""
+def _units_until_now(context: DateContext, unit: str, count: int) -> Interval:
+    start = add_units(context.now, unit, -count)
+    return Interval(start if unit in ("hour", "minute") else midnight(start), context.now, _precision(unit))
+
+
+def _precision(unit: str) -> Precision:
+    return _PRECISIONS.get(unit) or Precision(unit)
+
+
+def _unit(match: Match, context: DateContext) -> Interval | None:
+    """Resolve "last week", "this month", "next year"."""
     unit, step = match["unit"].lower(), direction(match["which"]) or 0
     if unit == "weekend":
-        return _weekend(reading, step)
-    current = calendar_unit(reading.now, unit)
+        return _weekend(context, step)
+    current = calendar_unit(context.now, unit)
     if step == 0:
         return current
-    return calendar_unit(shifted(current.start, unit, step), unit)
+    return calendar_unit(add_units(current.start, unit, step), unit)
 
 
-def _past_unit(match: Match, reading: Reading) -> Interval:
-    """The past month: up to now, not the calendar's month before."""
+def _past_unit(match: Match, context: DateContext) -> Interval:
+    """Resolve "the past month": up to now, not the last calendar month."""
     unit = match["unit"].lower()
-    return Interval(midnight(shifted(reading.now, unit, -1)), reading.now, Precision(unit))
+    return Interval(midnight(add_units(context.now, unit, -1)), context.now, Precision(unit))
 
 
-def _weekend(reading: Reading, step: int) -> Interval:
-    this = weekend_of(reading.now)
+def _weekend(context: DateContext, step: int) -> Interval:
+    current = weekend_of(context.now)
     if step < 0:
-        return _last_weekend(reading)
+        return _last_weekend(context)
     if step > 0:
-        return this.moved(WEEK)
-    # Said on Monday to Wednesday of what is over, "this weekend" is the one that just was.
-    return this.moved(-WEEK) if reading.tense == "past" and reading.now.weekday() < 3 else this
+        return current.shift(WEEK)
+    # In the past tense from Monday to Wednesday, "this weekend" is the last one.
+    return current.shift(-WEEK) if context.tense == "past" and context.now.weekday() < 3 else current
 
 
-def _last_weekend(reading: Reading) -> Interval:
-    return weekend_of(reading.now).moved(-WEEK)
+def _last_weekend(context: DateContext) -> Interval:
+    return weekend_of(context.now).shift(-WEEK)
 
 
-def _the_weekend(match: Match, reading: Reading) -> Interval | None:  # noqa: ARG001
-    if reading.tense is None:
+def _the_weekend(match: Match, context: DateContext) -> Interval | None:  # noqa: ARG001
+    if context.tense is None:
         return None
-    if reading.tense == "future":
-        return weekend_of(reading.now)
-    return weekend_of(reading.now) if reading.now.weekday() >= 5 else _last_weekend(reading)
+    if context.tense == "future":
+        return weekend_of(context.now)
+    return weekend_of(context.now) if context.now.weekday() >= 5 else _last_weekend(context)
 
 
-def _earlier(match: Match, reading: Reading) -> Interval:
-    """Earlier this year, later this month, earlier today."""
+def _earlier(match: Match, context: DateContext) -> Interval:
+    """Resolve "earlier this year", "later this month", "earlier today"."""
     unit = match["unit"].lower()
-    whole = day_of(reading.now) if unit == "today" else calendar_unit(reading.now, unit.split()[-1])
+    whole = day_of(context.now) if unit == "today" else calendar_unit(context.now, unit.split()[-1])
     if match["side"].lower() == "earlier":
         return Interval(
-            whole.start, max(reading.now, whole.start + DAY) if unit != "today" else whole.end, whole.precision
+            whole.start, max(context.now, whole.start + DAY) if unit != "today" else whole.end, whole.precision
         )
-    return Interval(whole.start if unit == "today" else reading.now, whole.end, whole.precision)
+    return Interval(whole.start if unit == "today" else context.now, whole.end, whole.precision)
 
 
-def _end_of(match: Match, reading: Reading) -> Interval:
-    """The end of the month, the beginning of next year: a third of it."""
+def _part_of_unit(match: Match, context: DateContext) -> Interval:
+    """Resolve "the end of the month" and "the beginning of next year": a third of the unit."""
     unit = match["unit"].lower()
-    whole = calendar_unit(shifted(calendar_unit(reading.now, unit).start, unit, direction(match["which"]) or 0), unit)
+    whole = calendar_unit(add_units(calendar_unit(context.now, unit).start, unit, direction(match["which"]) or 0), unit)
     third = (whole.end - whole.start) / 3
     where = match["where"].lower()
     if where in ("start", "beginning"):
@@ -179,58 +184,64 @@ def _end_of(match: Match, reading: Reading) -> Interval:
     return Interval(midnight(whole.start + third), midnight(whole.end - third), whole.precision)
 
 
-def _weekday(match: Match, reading: Reading) -> Interval | None:
+def _weekday(match: Match, context: DateContext) -> Interval | None:
     number = weekday_number(match["weekday"])
-    which = named(match, "which")
+    which = optional_group(match, "which")
     if which is None:
-        return _by_tense(number, reading)
+        return _weekday_by_tense(number, context)
     step = direction(which)
     if step == 0:
-        return _this_weekday(number, reading)
+        return _this_weekday(number, context)
     if step == -1:
-        return day_of(reading.now - ((reading.now.weekday() - number) % 7 or 7) * DAY)
+        return _previous_weekday(number, context)
     if which.lower().split()[-1] == "coming":
-        return day_of(reading.now + ((number - reading.now.weekday()) % 7 or 7) * DAY)
-    return day_of(week_of(reading.now).start + WEEK + number * DAY)
+        return _following_weekday(number, context)
+    return day_of(week_of(context.now).start + WEEK + number * DAY)
 
 
-def _by_tense(number: int, reading: Reading) -> Interval | None:
-    if reading.tense is None:
+def _weekday_by_tense(number: int, context: DateContext) -> Interval | None:
+    if context.tense is None:
         return None
-    if reading.tense == "past":
-        return day_of(reading.now - ((reading.now.weekday() - number) % 7 or 7) * DAY)
-    return day_of(reading.now + ((number - reading.now.weekday()) % 7 or 7) * DAY)
+    return _previous_weekday(number, context) if context.tense == "past" else _following_weekday(number, context)
 
 
-def _this_weekday(number: int, reading: Reading) -> Interval:
-    if reading.tense == "past":
-        return day_of(reading.now - (reading.now.weekday() - number) % 7 * DAY)
-    return day_of(reading.now + (number - reading.now.weekday()) % 7 * DAY)
+def _previous_weekday(number: int, context: DateContext) -> Interval:
+    return day_of(context.now - ((context.now.weekday() - number) % 7 or 7) * DAY)
 
 
-def _weekday_of_week(match: Match, reading: Reading) -> Interval:
-    monday = week_of(reading.now).start + (direction(match["which"]) or 0) * WEEK
+def _following_weekday(number: int, context: DateContext) -> Interval:
+    return day_of(context.now + ((number - context.now.weekday()) % 7 or 7) * DAY)
+
+
+def _this_weekday(number: int, context: DateContext) -> Interval:
+    if context.tense == "past":
+        return day_of(context.now - (context.now.weekday() - number) % 7 * DAY)
+    return day_of(context.now + (number - context.now.weekday()) % 7 * DAY)
+
+
+def _weekday_of_week(match: Match, context: DateContext) -> Interval:
+    monday = week_of(context.now).start + (direction(match["which"]) or 0) * WEEK
     return day_of(monday + weekday_number(match["weekday"]) * DAY)
 
 
-def _this_time(match: Match, reading: Reading) -> Interval:
-    """This time last year: about the same date."""
+def _this_time(match: Match, context: DateContext) -> Interval:
+    """Resolve "this time last year": about the same date."""
     unit, step = match["unit"].lower(), direction(match["which"]) or 0
-    middle = midnight(shifted(reading.now, unit, step))
+    middle = midnight(add_units(context.now, unit, step))
     if unit == "week":
         return day_of(middle)
-    reach = 15 * DAY if unit == "year" else 3 * DAY
+    margin = 15 * DAY if unit == "year" else 3 * DAY
     precision = Precision.MONTH if unit == "year" else Precision.WEEK
-    return Interval(middle - reach, middle + reach + DAY, precision)
+    return Interval(middle - margin, middle + margin + DAY, precision)
 
 
 _CALENDAR = r"(?P<unit>weekend|week|month|quarter|year)"
-RULES: Final[tuple[Rule, ...]] = (
+RULES: Final[tuple[DateRule, ...]] = (
     rule(
         "recurring",
         r"\b(?:every|each|most|any|some|per|twice\s+a|once\s+a|times\s+a|these|all)\s+(?:other\s+|single\s+|few\s+)?"
         rf"(?:{UNIT}s?|{WEEKDAY}s?|spring|summer|autumn|fall|winter|morning|evening|afternoon)\b(?!\s+ago)",
-        unsure,
+        ambiguous,
     ),
     rule("today unit", r"\b(?:the\s+)?day\s+(?:before\s+yesterday|after\s+tomorrow)\b", _named_day),
     rule("which-unit time", rf"\bthis\s+time\s+{WHICH}\s+(?P<unit>week|month|year)\b", _this_time),
@@ -249,23 +260,23 @@ RULES: Final[tuple[Rule, ...]] = (
     rule(
         "few-unit",
         r"\b(?:a\s+few|several|many|some|few|so\s+many)\s+(?:minute|hour|day|week|weekend|month|year)s\s+(?:ago|back|later)\b",
-        unsure,
+        ambiguous,
     ),
     rule(
         "sure-counted",
         rf"\b(?:in\s+)?{ABOUT}{NUMBER}\s+{UNIT}s?(?P<sure>\s+from\s+(?:now|today)\b|['’]s?\s+time\b)",
-        _ahead,
+        _from_now,
     ),
-    rule("in-counted", rf"\bin\s+(?P<core>{ABOUT}{NUMBER}\s+{UNIT}s?)\b(?!\s+of\b|\s+a\b)", _ahead),
-    rule("which-few", r"\b(?:the\s+)?(?:last|past|next|coming|previous)\s+(?:few|several|many)\s+\w+", unsure),
-    rule("which-counted", rf"\b(?:the\s+)?{WHICH}\s+{NUMBER}\s+{UNIT}s?\b", _several),
-    rule("for-counted", rf"\bfor\s+(?P<core>{ABOUT}{NUMBER}\s+{UNIT}s?\b(?P<now>\s+now\b)?)", _for_so_long),
+    rule("in-counted", rf"\bin\s+(?P<core>{ABOUT}{NUMBER}\s+{UNIT}s?)\b(?!\s+of\b|\s+a\b)", _from_now),
+    rule("which-few", r"\b(?:the\s+)?(?:last|past|next|coming|previous)\s+(?:few|several|many)\s+\w+", ambiguous),
+    rule("which-counted", rf"\b(?:the\s+)?{WHICH}\s+{NUMBER}\s+{UNIT}s?\b", _last_or_next_units),
+    rule("for-counted", rf"\bfor\s+(?P<core>{ABOUT}{NUMBER}\s+{UNIT}s?\b(?P<now>\s+now\b)?)", _duration_until_now),
     rule("later", r"\b(?P<side>earlier|later)\s+(?P<unit>today|this\s+(?:week|month|year))\b", _earlier),
     rule(
         "edge-unit",
         r"\b(?:the\s+)?(?P<where>start|beginning|middle|end)\s+of\s+"
         rf"(?:{WHICH}|the)\s+(?P<unit>week|month|quarter|year)\b",
-        _end_of,
+        _part_of_unit,
     ),
     rule("weekday which-unit", rf"\b{WEEKDAY}\s+(?:of\s+)?(?P<which>last|this|next)\s+week\b", _weekday_of_week),
     rule("weekday which-unit", rf"\b(?P<which>last|this|next)\s+week(?:,|\s+on)?\s+{WEEKDAY}", _weekday_of_week),

@@ -1,4 +1,4 @@
-"""Runs a BERT-family encoder with onnxruntime: one text a run, several runs at once."""
+"""Runs BERT-family encoders with onnxruntime: one text per run, several runs in parallel."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from typing import TYPE_CHECKING, Any, Final
 import memoranda_models
 import numpy as np
 
-from memoranda.embedding import models
-from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, Kind, ModelSpec, checked_texts, unit
+from memoranda.embedding import added_models
+from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, InputKind, ModelSpec, check_input_texts, normalize
 from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 
 if TYPE_CHECKING:
-    import numpy as np
     from onnxruntime import InferenceSession
 
     from memoranda.types import FloatArray, IntArray
 
 
-_MOST_THREADS: Final = 8
+_MAX_THREADS: Final = 8
 
 
 class OnnxEmbedder:
-    """An `Embedder` over a model file. The model is opened by the first text.
+    """An `Embedder` that runs a model file. The model is loaded when the first text is embedded.
 
-    Quantised models read a text differently beside others, so each text is a run of its own: the same
-    text gives the same bytes, alone or among ten thousand, on one thread or eight. A text longer than
-    the model's window is embedded by its beginning.
+    The vector of a quantised model depends on the other texts in a batch, so each text is run alone: the same text
+    gives the same bytes, alone or among ten thousand, on one thread or eight. Of a text longer than the model's
+    window, only the beginning is embedded.
     """
 
     def __init__(self, spec: ModelSpec, *, use_gpu: bool = False, threads: int | None = None) -> None:
@@ -42,8 +41,8 @@ class OnnxEmbedder:
             raise InvalidInput(f"threads must be at least 1, not {threads}")
         self._spec = spec
         self._use_gpu = use_gpu
-        self._threads = threads or min(cores(), _MOST_THREADS)
-        # Also bounds memory: however many callers there are, so many runs have their buffers at a time.
+        self._threads = threads or min(available_cores(), _MAX_THREADS)
+        # Also bounds memory: however many callers there are, only this many runs hold buffers at a time.
         self._running = threading.BoundedSemaphore(self._threads)
         self._loading = threading.Lock()
         self._encoder: _Encoder | None = None
@@ -52,42 +51,42 @@ class OnnxEmbedder:
     def identity(self) -> EmbedderIdentity:
         return self._spec.identity
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
-        """One unit row per text, in order. Blank text is `InvalidInput`."""
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
+        """Return one unit row per text, in order; raise `InvalidInput` for blank text."""
         prefix = self._spec.prefixes.get(kind, "")
-        asked = [prefix + text for text in checked_texts(texts)]
-        rows = np.empty((len(asked), self._spec.dimension), np.float32)
-        left = deque(enumerate(asked))
-        threads = min(self._threads, len(asked))
+        inputs = [prefix + text for text in check_input_texts(texts)]
+        rows = np.empty((len(inputs), self._spec.dimension), np.float32)
+        pending = deque(enumerate(inputs))
+        threads = min(self._threads, len(inputs))
         if threads < 2:
-            self._embed_into(rows, left)
+            self._embed_pending(rows, pending)
             return rows
-        # A pool for this call only: nothing is left running, and a fork later finds no dead threads.
+        # A pool for this call only: no thread is left running that a later fork would lose.
         with ThreadPoolExecutor(threads, "memoranda-embed") as pool:
-            for work in [pool.submit(self._embed_into, rows, left) for _ in range(threads)]:
-                work.result()
+            for future in [pool.submit(self._embed_pending, rows, pending) for _ in range(threads)]:
+                future.result()
         return rows
 
-    def _embed_into(self, rows: FloatArray, left: deque[tuple[int, str]]) -> None:
-        """Takes one text after the other until none is left; a thread that hands over each result alone would take the
-        interpreter from others several times a text."""
+    def _embed_pending(self, rows: FloatArray, pending: deque[tuple[int, str]]) -> None:
+        """Embed texts until none is left. One task per text would make the threads compete for the interpreter lock
+        several times per text."""
         while True:
             try:
-                number, text = left.popleft()
+                number, text = pending.popleft()
             except IndexError:
                 return
             try:
                 rows[number] = self._embed_one(text)
             except BaseException:
-                left.clear()  # the call fails, so nobody needs the rest
+                pending.clear()  # the call fails, so the rest is not needed
                 raise
 
     def _embed_one(self, text: str) -> FloatArray:
-        encoder = self._loaded()
+        encoder = self._load()
         with self._running:
-            return unit(encoder.pooled(text))
+            return normalize(encoder.encode(text))
 
-    def _loaded(self) -> _Encoder:
+    def _load(self) -> _Encoder:
         if self._encoder is None:
             with self._loading:
                 if self._encoder is None:
@@ -96,25 +95,26 @@ class OnnxEmbedder:
 
 
 class _Encoder:
-    """The opened model and its tokeniser."""
+    """A loaded model and its tokenizer."""
 
     def __init__(self, spec: ModelSpec, *, use_gpu: bool) -> None:
         self._spec = spec
-        self._tokens = WordPiece(spec.vocabulary)
+        self._tokenizer = WordPiece(spec.vocabulary)
         self._session = open_session(spec.model, use_gpu=use_gpu)
-        self._inputs = {put.name for put in self._session.get_inputs()}
+        self._inputs = {item.name for item in self._session.get_inputs()}
         self._output = self._session.get_outputs()[0].name
 
-    def pooled(self, text: str) -> FloatArray:
-        ids = np.array([self._tokens.encode(text, self._spec.window)], np.int64)
-        with translated(self._spec.model):
-            states: FloatArray = self._session.run([self._output], self._feed(ids))[0][0]
+    def encode(self, text: str) -> FloatArray:
+        """Return the pooled hidden state of the text, not normalized."""
+        ids = np.array([self._tokenizer.encode(text, self._spec.window)], np.int64)
+        with translate_errors(self._spec.model):
+            states: FloatArray = self._session.run([self._output], self._make_inputs(ids))[0][0]
         pooled: FloatArray = states[0] if self._spec.pooling == "cls" else states.mean(axis=0)
         return pooled
 
-    def _feed(self, ids: IntArray) -> dict[str, IntArray]:
-        offered = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        return {name: offered[name] for name in self._inputs}
+    def _make_inputs(self, ids: IntArray) -> dict[str, IntArray]:
+        available = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        return {name: available[name] for name in self._inputs}
 
 
 _CPU: Final = "CPUExecutionProvider"
@@ -122,31 +122,31 @@ _GPU: Final = "CUDAExecutionProvider"
 
 
 def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
-    """The opened model. Runs are to be spread over threads by the caller, one text each."""
-    onnxruntime = _load()
+    """Return the loaded model. It runs on one thread; callers run several texts on several threads."""
+    onnxruntime = _import_onnxruntime()
     if use_gpu and _GPU not in onnxruntime.get_available_providers():
         raise Unavailable(f"this onnxruntime has no {_GPU}: pip install onnxruntime-gpu in place of onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # With one text a run, the arena stays at the longest text a thread; without it malloc's own heaps grow threefold.
+    # With one text per run, the arena grows to the longest text per thread; without it malloc's heaps grow threefold.
     options.enable_cpu_mem_arena = True
-    # A plan of buffers for every length seen would be kept for ever.
+    # Otherwise a plan of buffers for every text length would be kept forever.
     options.enable_mem_pattern = False
-    options.log_severity_level = 4  # what goes wrong is raised, not printed
+    options.log_severity_level = 4  # errors are raised, not printed
     providers = [_GPU, _CPU] if use_gpu else [_CPU]
-    with translated(model):
-        session = onnxruntime.InferenceSession(_content(model), options, providers=providers)
-    # It keeps what it was opened from, in case the providers were changed; ours never are, and it is 34 MB.
+    with translate_errors(model):
+        session = onnxruntime.InferenceSession(_read_model(model), options, providers=providers)
+    # The session keeps these 34 MB for a change of providers, which never happens here.
     session._model_bytes = None
     return session
 
 
 @contextmanager
-def translated(model: Path) -> Iterator[None]:
-    """onnxruntime's errors as ours: a model that does not fit, or a machine that has no room for it now."""
-    _load()
+def translate_errors(model: Path) -> Iterator[None]:
+    """Translate onnxruntime's errors: a bad model file is `Incompatible`, a lack of resources is `Unavailable`."""
+    _import_onnxruntime()
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     try:
@@ -157,15 +157,13 @@ def translated(model: Path) -> Iterator[None]:
         raise Unavailable(f"the model {model.stem} cannot be run now: {error}") from error
 
 
-def cores() -> int:
-    """How many texts can be read at once: the cores this process may run on."""
+def available_cores() -> int:
+    """Return the number of available_cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _content(model: Path) -> str | bytes:
-    """A plain file is opened by its name; a packed one is handed over as what is inside."""
-    import memoranda_models
-
+def _read_model(model: Path) -> str | bytes:
+    """Return the path of a plain file, or the content of a packed one."""
     if model.suffix != memoranda_models.PACKED:
         return str(model)
     try:
@@ -174,8 +172,8 @@ def _content(model: Path) -> str | bytes:
         raise Incompatible(f"the model file {model} cannot be read ({error}): install it again") from error
 
 
-def _load() -> Any:
-    # Its telemetry is on by default and starts with the import: it writes to the temporary folder and may send.
+def _import_onnxruntime() -> Any:
+    # Its telemetry is on by default and starts with the import: it writes to the temporary folder and may send data.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -183,7 +181,7 @@ def _load() -> Any:
 
 
 def default_spec() -> ModelSpec:
-    """The model that comes with the package."""
+    """Return the model that comes with the package."""
     return ModelSpec(
         name=DEFAULT_MODEL,
         model=memoranda_models.path("e5-small-v2.onnx"),
@@ -197,8 +195,8 @@ def default_spec() -> ModelSpec:
 
 
 def open_model(name: str, *, use_gpu: bool = False) -> OnnxEmbedder:
-    """The embedder of this name; a model that must be added first says with which command."""
-    spec = default_spec() if name == DEFAULT_MODEL else models.find(name)
+    """Return the embedder of this name; for a model that was not added, the error names the command that adds it."""
+    spec = default_spec() if name == DEFAULT_MODEL else added_models.find(name)
     if spec is None:
         raise InvalidInput(f"the model {name!r} is not on this machine yet: run `memoranda models add {name}`")
     return OnnxEmbedder(spec, use_gpu=use_gpu)

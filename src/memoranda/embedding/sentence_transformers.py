@@ -1,4 +1,4 @@
-"""Any model of the sentence-transformers library, where that is installed."""
+"""Models of the sentence-transformers library, where it is installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import sentence_transformers
 
-from memoranda.embedding.base import EmbedderIdentity, Kind, checked_texts, unit
+from memoranda.embedding.base import EmbedderIdentity, InputKind, check_input_texts, normalize
 from memoranda.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ _PROMPTS: Final = {"query": ("query",), "passage": ("passage", "document")}
 
 
 class SentenceTransformersEmbedder:
-    """An `Embedder` over a sentence-transformers model; loaded when first asked, also for its dimension.
+    """An `Embedder` that runs a sentence-transformers model, with the model's own prompts for queries and texts.
 
-    Uses the model's own prompts for questions and stored texts, where it has them.
+    The model is loaded when it is first used, also for its identity.
     """
 
     def __init__(self, model: str, *, use_gpu: bool = False) -> None:
@@ -34,24 +34,24 @@ class SentenceTransformersEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        model = self._loaded()
-        # Older releases know only the longer name; newer ones warn of it.
-        ask = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
-        return EmbedderIdentity("sentence-transformers", self._name, int(ask()))
+        model = self._load()
+        # Older releases have only the longer name; newer ones warn about it.
+        get_dimension = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+        return EmbedderIdentity("sentence-transformers", self._name, int(get_dimension()))
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
-        """One unit row per text, in order."""
-        checked = checked_texts(texts)
-        model = self._loaded()
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
+        """Return one unit row per text, in order."""
+        checked = check_input_texts(texts)
+        model = self._load()
         prompts = getattr(model, "prompts", None) or {}
         prompt = next((prompts[name] for name in _PROMPTS[kind] if name in prompts), "")
         rows = np.empty((len(checked), self.identity.dimension), np.float32)
         for number, text in enumerate(checked):
-            # One by one: padding changes the last bits of a vector, and equal texts must give equal bytes.
-            rows[number] = unit(np.asarray(model.encode(prompt + text, show_progress_bar=False), np.float32))
+            # One at a time: padding changes the last bits of a vector, and equal texts must give equal bytes.
+            rows[number] = normalize(np.asarray(model.encode(prompt + text, show_progress_bar=False), np.float32))
         return rows
 
-    def _loaded(self) -> sentence_transformers.SentenceTransformer:
+    def _load(self) -> sentence_transformers.SentenceTransformer:
         with self._lock:
             if self._model is None:
                 try:

@@ -17,7 +17,7 @@ from memoranda.redaction import Redactor
 from memoranda.results import ExecutionPage, ExecutionRecord, ExecutionStats, VerificationReport
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock
-from memoranda.validation import check_limit, check_moment, check_name, copy_json_object, encode_json
+from memoranda.validation import check_datetime, check_limit, check_name, copy_json_object, encode_json
 
 if TYPE_CHECKING:
     from memoranda.executions.log import ExecutionLog, ExecutionQuery, ExecutionRow
@@ -116,8 +116,8 @@ def query(
         check_name(workflow, "workflow"),
         check_name(session, "session"),
         check_name(status, "status_filter"),
-        None if after is None else check_moment(after, "after"),
-        None if before is None else check_moment(before, "before"),
+        None if after is None else check_datetime(after, "after"),
+        None if before is None else check_datetime(before, "before"),
     )
 
 

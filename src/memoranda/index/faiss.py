@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.files import open_sealed, write_sealed
+from memoranda.files import open_checksummed_file, write_checksummed_file
 from memoranda.index.base import GRAPH_FROM
 from memoranda.index.hnsw import SEARCH_WIDTH, Candidates, CardScan, Graph
 from memoranda.index.vectors import (
@@ -132,7 +132,7 @@ class FAISSIndex:
     def save(self, path: str | Path | None = None, *, stamp: JSON = None) -> None:
         """Writes the index as one file, whole or not at all; `load` gives the stamp back."""
         meta: dict[str, JSON] = {"dimension": self._dimension, "count": len(self), "stamp": stamp}
-        write_sealed(self._place(path), _KIND, meta, self.snapshot().sections())
+        write_checksummed_file(self._place(path), _KIND, meta, self.snapshot().sections())
 
     def load(self, path: str | Path | None = None) -> JSON:
         """Reads a saved index in place of what is here, and gives its stamp.
@@ -141,7 +141,7 @@ class FAISSIndex:
         was here then stays.
         """
         place = self._place(path)
-        with open_sealed(place, _KIND) as file:
+        with open_checksummed_file(place, _KIND) as file:
             if file.meta.get("dimension") != self._dimension:
                 found = file.meta.get("dimension")
                 raise Incompatible(f"{place} has {found} dimensions, not {self._dimension}: delete it to rebuild it")

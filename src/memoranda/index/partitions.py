@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from memoranda.errors import Incompatible, MemorandaError, NotFound, Unavailable
-from memoranda.files import SealedFile, open_sealed, write_sealed
-from memoranda.fork_safety import tell_of_forks
+from memoranda.files import ChecksummedFile, open_checksummed_file, write_checksummed_file
+from memoranda.fork_safety import register_fork_handler
 from memoranda.index.base import GRAPH_FROM, PartitionVectors, VectorEngine
 from memoranda.index.faiss import FAISSIndex
 from memoranda.index.partition import NEVER_LOADED, Partition
@@ -57,7 +57,7 @@ class Partitions:
         self._graph_from = graph_from
         self._last_erasure = last_erasure
         self._start()
-        tell_of_forks(self)
+        register_fork_handler(self)
 
     def _start(self) -> None:
         self._growth = GraphGrowth()
@@ -228,7 +228,7 @@ class SavedGraphs:
     def read(self, partition: Partition, head: int, report: Callable[[str], None]) -> FAISSIndex | None:
         """The vectors and graph of this partition, or None where the file has none that can be trusted."""
         try:
-            with open_sealed(self._path, _KIND) as file:
+            with open_checksummed_file(self._path, _KIND) as file:
                 return self._restored(file, partition, head)
         except NotFound:
             return None
@@ -249,13 +249,13 @@ class SavedGraphs:
                 listed[name] = {"seq": partition.seq, "dimension": partition.index.dimension}
                 sections |= partition.index.snapshot().sections(name)
         meta: dict[str, JSON] = {"store_id": self._store_id, "partitions": dict(listed)}
-        write_sealed(self._path, _KIND, meta, sections)
+        write_checksummed_file(self._path, _KIND, meta, sections)
 
     def delete(self) -> None:
         """Removes the file, where there is one."""
         self._path.unlink(missing_ok=True)
 
-    def _restored(self, file: SealedFile, partition: Partition, head: int) -> FAISSIndex | None:
+    def _restored(self, file: ChecksummedFile, partition: Partition, head: int) -> FAISSIndex | None:
         entry = self._listed(file).get(_name(partition))
         if entry is None:
             return None
@@ -266,7 +266,7 @@ class SavedGraphs:
         index.restore(Snapshot.read(file, dimension, _name(partition)))
         return index
 
-    def _listed(self, file: SealedFile) -> _Listed:
+    def _listed(self, file: ChecksummedFile) -> _Listed:
         if file.meta.get("store_id") != self._store_id:
             raise Incompatible(f"{self._path} belongs to another store")
         listed = file.meta["partitions"]
@@ -276,10 +276,10 @@ class SavedGraphs:
 
     def _others(self, rewritten: set[str]) -> tuple[_Listed, dict[str, memoryview]]:
         try:
-            with open_sealed(self._path, _KIND) as file:
+            with open_checksummed_file(self._path, _KIND) as file:
                 kept = {name: entry for name, entry in self._listed(file).items() if name not in rewritten}
                 names = [name + part for name in kept for part in _PARTS if name + part in file]
-                return kept, {name: file.section(name) for name in names}
+                return kept, {name: file.read_section(name) for name in names}
         except (NotFound, Incompatible, Unavailable):
             return {}, {}  # nothing to keep: what is there was reported when it was read
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.files import SealedFile
+from memoranda.files import ChecksummedFile
 from memoranda.index.base import load_faiss
 from memoranda.types import FloatArray, IntArray
 
@@ -273,17 +273,17 @@ class Snapshot:
         return found
 
     @classmethod
-    def read(cls, file: SealedFile, dimension: int, prefix: str = "") -> Snapshot:
+    def read(cls, file: ChecksummedFile, dimension: int, prefix: str = "") -> Snapshot:
         """The snapshot in these sections; `Incompatible` when its parts do not fit together."""
-        ids = np.frombuffer(file.section(prefix + "ids"), dtype="<i8").astype(np.int64)
-        live = np.frombuffer(file.section(prefix + "live"), dtype=np.uint8).astype(np.bool_)
-        fresh = np.frombuffer(file.section(prefix + "fresh"), dtype=np.uint8).astype(np.bool_)
-        numbers = np.frombuffer(file.section(prefix + "vectors"), dtype="<f4").astype(np.float32)
+        ids = np.frombuffer(file.read_section(prefix + "ids"), dtype="<i8").astype(np.int64)
+        live = np.frombuffer(file.read_section(prefix + "live"), dtype=np.uint8).astype(np.bool_)
+        fresh = np.frombuffer(file.read_section(prefix + "fresh"), dtype=np.uint8).astype(np.bool_)
+        numbers = np.frombuffer(file.read_section(prefix + "vectors"), dtype="<f4").astype(np.float32)
         if len(numbers) != len(ids) * dimension or len(live) != len(ids) or len(fresh) > len(ids):
             raise Incompatible("The parts of the index file do not fit together: delete it, and it is rebuilt")
         if len(np.unique(ids)) != len(ids):
             raise Incompatible("The index file names an id twice: delete it, and it is rebuilt")
-        graph = file.section(prefix + "graph") if prefix + "graph" in file else None
+        graph = file.read_section(prefix + "graph") if prefix + "graph" in file else None
         return cls(ids, live, numbers.reshape(len(ids), dimension), fresh, graph)
 
 

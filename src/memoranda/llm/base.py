@@ -1,4 +1,4 @@
-"""The port to a language model. Nothing needs one; some things get better with one."""
+"""The interface to a language model. Nothing requires one; some features work better with one."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from memoranda import registry
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.types import Usage
 
-__all__ = ["LLM", "Completion", "CountingLLM", "Usage"]
+__all__ = ["LLM", "Completion", "CountingLLM", "MeteredLLM", "Usage", "open_llm"]
+
+_LETTERS_PER_TOKEN = 4
+_EXPECTED_AFTER_COLON = {"gguf": "path of a .gguf file", "scripted": "path of a JSON list of answers"}
 
 
 class LLM(Protocol):
-    """Completes a prompt. A model that cannot be reached raises `Unavailable`. Safe to call from several threads."""
+    """Completes prompts. Raises `Unavailable` when the model cannot be reached. Safe to call from several threads."""
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
-        """The model's text, at most about `max_tokens` tokens long."""
+        """Return the model's text, at most about `max_tokens` tokens long."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's text, and what it cost."""
+    """A model's text and its cost."""
 
     text: str
     input_tokens: int
@@ -34,41 +37,38 @@ class Completion:
 
 @runtime_checkable
 class CountingLLM(Protocol):
-    """An `LLM` that also says what an answer cost."""
+    """An `LLM` that also reports the cost of each answer."""
 
     def complete(self, prompt: str, *, max_tokens: int) -> str: ...
 
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
-        """As `complete`, with the tokens that were read and written."""
+        """Do the same as `complete`, and count the tokens read and written."""
         ...
 
 
 class LLMFactory(Protocol):
-    """What an entry of the registry's kind "llm" must be: called with what stands after the colon in `name:model`."""
+    """The type of a registry entry of the kind "llm". It is called with the text after the colon in `name:model`."""
 
     def __call__(self, model: str, /) -> LLM: ...
 
 
 def open_llm(name: str) -> LLM:
-    """The model of this name; `InvalidInput` lists the names there are, `MissingExtra` says what to install.
+    """Return the model of this name.
 
-    Keys and addresses come from the environment of the provider (`OPENAI_API_KEY`, `OPENAI_BASE_URL`, …).
+    `InvalidInput` lists the known names, `MissingExtra` says what to install. Keys and addresses come from the
+    provider's environment variables (`OPENAI_API_KEY`, `OPENAI_BASE_URL`, …).
     """
     provider, _, model = name.partition(":")
     factory: LLMFactory = registry.resolve("llm", provider)
     if not model:
-        raise InvalidInput(f"{name!r} names no model: write {provider}:<{_AFTER.get(provider, 'model')}>")
+        raise InvalidInput(
+            f"{name!r} names no model: write {provider}:<{_EXPECTED_AFTER_COLON.get(provider, 'model')}>"
+        )
     return factory(model)
 
 
-_AFTER = {"gguf": "path of a .gguf file", "scripted": "path of a JSON list of answers"}
-
-
-_LETTERS_PER_TOKEN = 4
-
-
-class Metered:
-    """Passes prompts on and adds up what they cost; make one for each operation."""
+class MeteredLLM:
+    """Passes prompts to another model and adds up their cost. Make one for each operation."""
 
     def __init__(self, llm: LLM) -> None:
         self._llm = llm
@@ -77,22 +77,26 @@ class Metered:
 
     @property
     def usage(self) -> Usage:
-        """What was asked so far."""
+        """The cost so far."""
         with self._lock:
             return self._usage
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
+        """Return the model's text."""
         return self.generate(prompt, max_tokens=max_tokens).text
 
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
-        """The answer; a call that fails is counted as well."""
+        """Return the answer. A call that fails is counted too."""
         try:
-            counts = isinstance(self._llm, CountingLLM)
-            answer = _counted(self._llm, prompt, max_tokens)
+            if isinstance(self._llm, CountingLLM):
+                answer, estimated = self._llm.generate(prompt, max_tokens=max_tokens), False
+            else:
+                text = self._llm.complete(prompt, max_tokens=max_tokens)
+                answer, estimated = Completion(text, _estimate_tokens(prompt), _estimate_tokens(text)), True
         except MemorandaError:
             self._add(Usage(calls=1))
             raise
-        self._add(Usage(answer.attempts, answer.input_tokens, answer.output_tokens, estimated=not counts))
+        self._add(Usage(answer.attempts, answer.input_tokens, answer.output_tokens, estimated=estimated))
         return answer
 
     def _add(self, usage: Usage) -> None:
@@ -100,12 +104,5 @@ class Metered:
             self._usage += usage
 
 
-def _counted(llm: LLM, prompt: str, max_tokens: int) -> Completion:
-    if isinstance(llm, CountingLLM):
-        return llm.generate(prompt, max_tokens=max_tokens)
-    text = llm.complete(prompt, max_tokens=max_tokens)
-    return Completion(text, _estimate(prompt), _estimate(text))
-
-
-def _estimate(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     return -(-len(text) // _LETTERS_PER_TOKEN)

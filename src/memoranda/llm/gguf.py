@@ -1,4 +1,4 @@
-"""A model from a GGUF file, in this process, on xllamacpp. No network, no server to start."""
+"""A model from a GGUF file, run in this process by xllamacpp, without a network or a server."""
 
 from __future__ import annotations
 
@@ -16,22 +16,30 @@ _QUIET: Final = -1
 
 
 class GGUFLLM:
-    """An `LLM` that runs a model file on this machine's processors; one prompt at a time."""
+    """An `LLM` that runs a model file on the CPU, one prompt at a time."""
 
     def __init__(self, path: str | Path, *, context: int = 4096, threads: int = 2, seed: int = 0) -> None:
+        """Load the model.
+
+        Args:
+            path: A .gguf file.
+            context: The number of tokens in the model's context window.
+            threads: The number of CPU threads.
+            seed: The random seed.
+        """
         file = Path(path)
         if not file.is_file():
             raise NotFound(f"no model file {file}: give the path of a .gguf file")
-        self._server = _opened(file, context, threads)
+        self._server = _load_model(file, context, threads)
         self._seed = seed
         self._lock = threading.Lock()
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
-        """The model's text; always the same for the same prompt."""
+        """Return the model's text, always the same for the same prompt."""
         return self.generate(prompt, max_tokens=max_tokens).text
 
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
-        """The model's text, and what it cost."""
+        """Return the model's text and its cost."""
         request = {
             "messages": [{"role": "user", "content": prompt}],
             "max_tokens": max_tokens,
@@ -47,7 +55,7 @@ class GGUFLLM:
         return Completion(str(text), int(usage["prompt_tokens"]), int(usage["completion_tokens"]))
 
 
-def _opened(file: Path, context: int, threads: int) -> xllamacpp.Server:
+def _load_model(file: Path, context: int, threads: int) -> xllamacpp.Server:
     try:
         import xllamacpp
     except ModuleNotFoundError as error:

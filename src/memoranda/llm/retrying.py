@@ -1,4 +1,4 @@
-"""Trying again after a wait, for a model that cannot answer now."""
+"""Retries calls to a model that is temporarily unavailable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how long: a random share of a wait that doubles, or what the model itself asks for."""
+    """How often to retry and how long to wait: exponential backoff with jitter, unless the model says how long."""
 
     times: int = 2
     """Attempts after the first."""
@@ -28,16 +28,16 @@ class Retries:
         if self.times < 0 or self.first_wait < 0 or self.longest_wait < 0:
             raise InvalidInput("retries must not be negative")
 
-    def wait(self, attempt: int, asked: float | None) -> float:
-        """Seconds to wait after a failed attempt, the first being 0."""
-        if asked is not None:
-            return min(asked, self.longest_wait)
-        # A random share of the whole, so that many callers do not come back together.
+    def wait(self, attempt: int, retry_after: float | None) -> float:
+        """Return the seconds to wait after a failed attempt; the first attempt is 0."""
+        if retry_after is not None:
+            return min(retry_after, self.longest_wait)
+        # Random, so that many callers do not retry at the same time.
         return self.rng.uniform(0, min(self.longest_wait, self.first_wait * 2**attempt))
 
 
-def with_retries(call: Callable[[], T], retries: Retries) -> tuple[T, int]:
-    """What the call gives, and at which attempt; the last `Unavailable` when all of them fail."""
+def call_with_retries(call: Callable[[], T], retries: Retries) -> tuple[T, int]:
+    """Return the result of the call and the number of attempts; raise the last `Unavailable` when all fail."""
     for attempt in range(retries.times + 1):
         try:
             return call(), attempt + 1
@@ -48,8 +48,8 @@ def with_retries(call: Callable[[], T], retries: Retries) -> tuple[T, int]:
     raise AssertionError("unreachable")
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, where the answer says so; None when the header is missing or is a date, and the caller chooses."""
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in the `retry-after` header, or None when it is missing or is a date."""
     try:
         return max(0.0, float(headers["retry-after"]))
     except (KeyError, ValueError):

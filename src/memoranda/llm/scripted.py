@@ -1,4 +1,4 @@
-"""A model that says what it was told to, for tests and demonstrations."""
+"""A model that returns prepared answers, for tests and demonstrations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memoranda.errors import InvalidInput, NotFound, Unavailable
 
 
 class ScriptedLLM:
-    """Gives the answers it was built with, in order, and keeps the prompts it was asked."""
+    """An `LLM` that returns prepared answers in order and records the prompts."""
 
     def __init__(self, answers: Iterable[str]) -> None:
         self.prompts: list[str] = []
@@ -19,7 +19,7 @@ class ScriptedLLM:
         self._lock = threading.Lock()
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
-        """The next answer, cut to `max_tokens` words; `Unavailable` when there is none left."""
+        """Return the next answer, cut to `max_tokens` words; raise `Unavailable` when none is left."""
         with self._lock:
             self.prompts.append(prompt)
             answer = next(self._answers, None)
@@ -30,14 +30,14 @@ class ScriptedLLM:
 
 
 def open_script(path: str | Path) -> ScriptedLLM:
-    """The model that gives the answers of a file: a JSON list of texts."""
+    """Return a model with the answers of a file that contains a JSON list of strings."""
     file = Path(path)
     if not file.is_file():
         raise NotFound(f"no script {file}: give the path of a JSON list of answers")
     try:
         answers = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InvalidInput(f"{file} is no JSON: {error}") from error
+        raise InvalidInput(f"{file} is not JSON: {error}") from error
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
         raise InvalidInput(f"{file} must hold a JSON list of texts")
     return ScriptedLLM(answers)

@@ -1,4 +1,4 @@
-"""An answer that a program can use: JSON out of a model's text, checked, repaired once."""
+"""Structured answers: JSON from a model's text, validated, with one request for a correction."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from memoranda.llm.base import LLM
 from memoranda.types import JSON
 
 T = TypeVar("T")
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
-# The task stands first and unchanged, so that a model need not read it again.
+_CODE_BLOCK = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
+# The prompt comes first and unchanged, so that a model can reuse its cached reading of it.
 _REPAIR = """{prompt}
 
 You were asked this before, and your answer could not be used: {problem}
@@ -24,30 +24,37 @@ Your answer was:
 Give it again as JSON that can be used, and nothing else.
 
 JSON:"""
-_SHOWN = 2_000
+_MAX_QUOTED = 2_000
 
 
-def ask(llm: LLM, prompt: str, read: Callable[[JSON], T], *, max_tokens: int) -> T:
-    """What `read` makes of the model's JSON. `read` raises `InvalidInput` for what it cannot use.
+def ask_for_json(llm: LLM, prompt: str, parse: Callable[[JSON], T], *, max_tokens: int) -> T:
+    """Ask the model and return its parsed JSON.
 
-    An answer that cannot be used is sent back once; after that it is `ExtractionFailed`, with the last text attached.
+    An unusable answer is sent back once for correction. If the second answer is unusable too, `ExtractionFailed` is
+    raised with its text attached.
+
+    Args:
+        llm: The model.
+        prompt: The task, which asks for JSON.
+        parse: Converts the JSON; raises `InvalidInput` for JSON that it cannot use.
+        max_tokens: The limit for each answer.
     """
     first = llm.complete(prompt, max_tokens=max_tokens)
     try:
-        return read(json_in(first))
+        return parse(find_json(first))
     except InvalidInput as problem:
-        again = _REPAIR.format(problem=problem, answer=first[:_SHOWN], prompt=prompt)
-    second = llm.complete(again, max_tokens=max_tokens)
+        repair = _REPAIR.format(problem=problem, answer=first[:_MAX_QUOTED], prompt=prompt)
+    second = llm.complete(repair, max_tokens=max_tokens)
     try:
-        return read(json_in(second))
+        return parse(find_json(second))
     except InvalidInput as problem:
         raise ExtractionFailed(f"the model's answer cannot be used: {problem}", text=second) from problem
 
 
-def json_in(text: str) -> JSON:
-    """The JSON in a text that may hold more: a fenced block, or the first value that can be read."""
-    fenced = _FENCED.search(text)
-    for piece in (fenced[1], text) if fenced else (text,):
+def find_json(text: str) -> JSON:
+    """Return the JSON in a text that may contain other words: from a code block, or the first that can be parsed."""
+    block = _CODE_BLOCK.search(text)
+    for piece in (block[1], text) if block else (text,):
         for match in re.finditer(r"[\[{]", piece):
             try:
                 value: JSON = json.JSONDecoder().raw_decode(piece, match.start())[0]
@@ -57,35 +64,35 @@ def json_in(text: str) -> JSON:
     raise InvalidInput("it holds no JSON")
 
 
-def an_object(value: JSON, where: str) -> Mapping[str, JSON]:
-    """The value, if it is an object."""
+def expect_object(value: JSON, name: str) -> Mapping[str, JSON]:
+    """Return the value if it is an object."""
     if not isinstance(value, dict):
-        raise InvalidInput(f"{where} must be an object, not {_kind(value)}")
+        raise InvalidInput(f"{name} must be an object, not {_describe(value)}")
     return value
 
 
-def a_list(value: JSON, where: str) -> Sequence[JSON]:
-    """The value, if it is a list."""
+def expect_list(value: JSON, name: str) -> Sequence[JSON]:
+    """Return the value if it is a list."""
     if not isinstance(value, list):
-        raise InvalidInput(f"{where} must be a list, not {_kind(value)}")
+        raise InvalidInput(f"{name} must be a list, not {_describe(value)}")
     return value
 
 
-def a_text(value: JSON, where: str) -> str:
-    """The value, if it is a text that says something."""
+def expect_text(value: JSON, name: str) -> str:
+    """Return the value if it is a text that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"{where} must be a text, not {_kind(value)}")
+        raise InvalidInput(f"{name} must be a text, not {_describe(value)}")
     return value
 
 
-def a_number(value: JSON, where: str, *, least: float, most: float) -> float:
-    """The value, if it is a number within the bounds."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise InvalidInput(f"{where} must be a number from {least:g} to {most:g}")
+def expect_number(value: JSON, name: str, *, minimum: float, maximum: float) -> float:
+    """Return the value if it is a number within the bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
+        raise InvalidInput(f"{name} must be a number from {minimum:g} to {maximum:g}")
     return float(value)
 
 
-def _kind(value: JSON) -> str:
+def _describe(value: JSON) -> str:
     if isinstance(value, str):
         return "a text" if value.strip() else "an empty text"
     return "null" if value is None else type(value).__name__

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memoranda.conversation.summary import Sentence, rewrite_lines, select, split_sentences, transcript
+from memoranda.conversation.summary import Sentence, rewrite_lines, select, transcript
 from memoranda.conversation.window import default_counter
 from memoranda.llm.base import LLM
 from memoranda.maintenance.consolidation import THROUGH, Work
 from memoranda.maintenance.policies import trust_rank
 from memoranda.memories.changes import NewMemory
 from memoranda.results import DerivationKind
+from memoranda.sentences import split_sentences
 from memoranda.text import content_hash, lexical_keys
 from memoranda.types import JSON, Clock, Memory, MemoryType, Scope
 

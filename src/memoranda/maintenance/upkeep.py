@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
-from memoranda.llm.base import LLM, Metered
+from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, UpkeepSettings
 from memoranda.results import PolicyName, UpkeepReport
 from memoranda.types import Clock, Progress, Scope
@@ -99,7 +99,7 @@ class Upkeep:
 
         self._accesses.write()
         keeper = Keeper(self._store, self._tenant, self._clock)
-        meter = None if order.llm is None else Metered(order.llm)
+        meter = None if order.llm is None else MeteredLLM(order.llm)
         tools = Tools(
             keeper,
             self._vectors,

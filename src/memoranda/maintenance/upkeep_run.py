@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import ExtractionFailed, Unavailable
-from memoranda.llm.base import Metered
+from memoranda.llm.base import MeteredLLM
 from memoranda.maintenance import consolidation, derivation, policies
 from memoranda.maintenance.base import POLICIES, Subject, UpkeepSettings
 from memoranda.maintenance.consolidation import Work
@@ -39,7 +39,7 @@ class Tools:
     vectors: Vectors
     settings: UpkeepSettings
     clock: Clock
-    llm: Metered | None
+    llm: MeteredLLM | None
     dry_run: bool
     learning: RememberPipeline
     short_term_ttl: timedelta

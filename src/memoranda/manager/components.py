@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from memoranda.errors import Closed
 from memoranda.settings import database_url, index_path
 from memoranda.types import Progress, utc_now
-from memoranda.validation import check_policy, check_whole
+from memoranda.validation import check_integer, check_retention_policy
 
 if TYPE_CHECKING:
     from memoranda.embedding.base import Embedder
@@ -112,7 +112,7 @@ class Components:
 
     def __init__(self, config: MemoryConfig, tenant: str, overrides: Overrides, root: Components | None = None) -> None:
         if overrides.max_messages is not None:
-            check_whole(overrides.max_messages, "max_messages_per_agent")
+            check_integer(overrides.max_messages, "max_messages_per_agent")
         self.config = config
         self.clock = overrides.clock or utc_now
         self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
@@ -155,7 +155,7 @@ class Components:
         )
         self.conversations = Conversations(
             self._tenant,
-            check_policy(given.retention_policy),
+            check_retention_policy(given.retention_policy),
             given.max_messages,
             open_store=lambda: self.open().store,
             is_store_open=lambda: self._opened is not None,

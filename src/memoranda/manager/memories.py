@@ -10,15 +10,15 @@ from memoranda.manager.recall import RecallVerbs
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
 from memoranda.validation import (
-    check_after,
+    check_cursor,
     check_days,
+    check_fraction,
     check_id,
     check_ids,
     check_limit,
     check_name,
-    check_own_type,
     check_texts,
-    check_unit,
+    check_writable_type,
     copy_json_object,
     make_filter,
     make_scope,
@@ -95,10 +95,10 @@ class MemoryVerbs(RecallVerbs):
 
         patch = Patch(
             content=None if content is None else clean_text(content),
-            type=None if memory_type is None else check_own_type(memory_type),
+            type=None if memory_type is None else check_writable_type(memory_type),
             source=check_name(source, "source"),
             metadata=None if metadata is None else copy_json_object(metadata, "metadata"),
-            importance=None if importance is None else check_unit(importance, "importance"),
+            importance=None if importance is None else check_fraction(importance, "importance"),
         )
         scope = make_scope(self._tenant, agent, user, session)
         return self._components.memories.update(scope, check_id(memory_id), patch)
@@ -126,7 +126,7 @@ class MemoryVerbs(RecallVerbs):
         where: Mapping[str, Any] | None = None,
     ) -> list[Memory]:
         """Memories in the order of their ids; to go on, give the last id as `after`."""
-        scope, start = make_scope(self._tenant, agent, user, session), check_after(after, "after")
+        scope, start = make_scope(self._tenant, agent, user, session), check_cursor(after, "after")
         return self._components.memories.page(scope, make_filter(where, types), check_limit(limit), start)
 
     def search_memories(
@@ -175,7 +175,7 @@ class MemoryVerbs(RecallVerbs):
             check_id(memory_id, "memory_id"),
             check_id(related_memory_id, "related_memory_id"),
             clean_text(relationship_type, "relationship_type"),
-            check_unit(strength, "strength"),
+            check_fraction(strength, "strength"),
         )
         return self._components.memories.associate(make_scope(self._tenant, agent, user), link)
 
@@ -205,4 +205,4 @@ class MemoryVerbs(RecallVerbs):
         """Removes memories recorded more than `max_age_days` ago whose importance is below the minimum."""
         age = check_days(max_age_days, "max_age_days")
         scope = make_scope(self._tenant, agent, user)
-        return self._components.memories.cleanup(scope, age, check_unit(min_importance, "min_importance"), dry_run)
+        return self._components.memories.cleanup(scope, age, check_fraction(min_importance, "min_importance"), dry_run)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.manager.base import Verbs
 from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, WhyNot
-from memoranda.validation import check_id, check_limit, check_moment, check_whole, make_filter, make_scope
+from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter, make_scope
 
 if TYPE_CHECKING:
     from memoranda.remember.pipeline import Content
@@ -112,8 +112,8 @@ class RecallVerbs(Verbs):
     ) -> Context:
         """What is remembered on a question as text for a prompt, at most `budget` tokens; "" when nothing was found."""
         room, moment = (
-            check_whole(budget, "budget"),
-            self._components.clock() if now is None else check_moment(now, "now"),
+            check_integer(budget, "budget"),
+            self._components.clock() if now is None else check_datetime(now, "now"),
         )
         found = self.recall(
             query, agent=agent, user=user, session=session, types=types, where=where, limit=limit, now=moment, mode=mode

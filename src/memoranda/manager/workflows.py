@@ -11,7 +11,7 @@ from memoranda.manager.base import Verbs
 from memoranda.manager.recall import RecallVerbs
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
-from memoranda.validation import check_own_type, check_type, make_scope
+from memoranda.validation import check_type, check_writable_type, make_scope
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -42,7 +42,7 @@ class ValueVerbs(RecallVerbs):
         ttl: float | None = None,
     ) -> bool:
         """True once the value is stored; anything else raises."""
-        return self._components.values.save(agent_id, key, value, check_own_type(memory_type), ttl)
+        return self._components.values.save(agent_id, key, value, check_writable_type(memory_type), ttl)
 
     def retrieve(self, agent_id: str, key: str, memory_type: MemoryType | str = MemoryType.SHORT_TERM) -> JSON:
         """The value; None when there is none."""

@@ -17,7 +17,7 @@ from memoranda.results import CleanedMemory, CleanupReport
 from memoranda.storage.base import Store
 from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
-from memoranda.validation import check_whole
+from memoranda.validation import check_integer
 
 
 class ContentRules(Protocol):
@@ -112,7 +112,7 @@ class Memories:
 
     def related(self, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
         self.get(scope, memory_id)
-        levels = check_whole(depth, "depth", most=10)
+        levels = check_integer(depth, "depth", maximum=10)
         return self._store.read(lambda tx: related_memories(tx, scope, memory_id, kind, levels))
 
     def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:

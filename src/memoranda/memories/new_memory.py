@@ -11,7 +11,7 @@ from memoranda.memories.changes import NewMemory, StoredMessage
 from memoranda.messages.message import Message
 from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, MemoryType, Scope
-from memoranda.validation import check_moment, check_name, check_own_type, check_unit, copy_json_object
+from memoranda.validation import check_datetime, check_fraction, check_name, check_writable_type, copy_json_object
 
 DEFAULT_IMPORTANCE: Final = 0.5
 """The importance of a text that was passed in to be kept; what is extracted from it can only add to it."""
@@ -52,11 +52,11 @@ def check_options(
     return WriteOptions(
         scope=scope,
         now=now,
-        type=None if type is None else check_own_type(type),
+        type=None if type is None else check_writable_type(type),
         source=check_name(source, "source"),
-        importance=None if importance is None else check_unit(importance, "importance"),
+        importance=None if importance is None else check_fraction(importance, "importance"),
         metadata=extra,
-        at=None if at is None else check_moment(at, "at"),
+        at=None if at is None else check_datetime(at, "at"),
         short_term_ttl=short_term_ttl,
     )
 

@@ -8,43 +8,39 @@ from pathlib import Path
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.messages.calls import freeze_text
+from memoranda.messages.frozen import check_not_blank
 
 MAX_IMAGE_BYTES: Final = 20_000_000
-"""What the vendors take at most."""
-
+"""The largest image that vendors accept."""
 
 _SIGNATURES: Final = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
 def as_reference(image: object) -> str:
-    """How a message keeps an image: a path or address as it is, bytes as a data URL."""
+    """Return an image as a message stores it: a path or address unchanged, bytes as a data URL."""
     if isinstance(image, bytes):
         return data_url(image)
     if isinstance(image, Path):
         return str(image)
-    reference = freeze_text(image, "an image")
-    if not reference.strip():
-        raise InvalidInput("an image is empty: give a path, an http(s) address or bytes")
-    return reference
+    return check_not_blank(image, "an image", "give a path, an http(s) address or bytes")
 
 
 def image_url(reference: str) -> str:
-    """An address a model can read: http(s) and data URLs as they are, a file as a data URL."""
+    """Return a URL that a model can read: http(s) and data URLs unchanged, a file as a data URL."""
     if reference.startswith(("http://", "https://", "data:")):
         return reference
     if "://" in reference:
         raise InvalidInput(f"cannot use the image {reference!r}: give a path, an http(s) address or bytes")
-    return data_url(_read(reference), reference)
+    return data_url(_read_file(reference), reference)
 
 
 def data_url(data: bytes, name: str = "the image") -> str:
-    """A data URL with the media type that the bytes themselves show."""
+    """Return a data URL; the media type is detected from the bytes."""
     return f"data:{media_type(data, name)};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def split_data_url(url: str) -> tuple[str, str]:
-    """The media type and the base64 text of a data URL."""
+    """Return the media type and the base64 text of a data URL."""
     head, comma, body = url.partition(",")
     if not comma or not head.endswith(";base64"):
         raise InvalidInput("an image's data URL must look like data:image/png;base64,…")
@@ -56,17 +52,17 @@ def split_data_url(url: str) -> tuple[str, str]:
 
 
 def media_type(data: bytes, name: str) -> str:
-    """PNG, JPEG, GIF or WebP, by the first bytes: those are what the vendors read."""
+    """Return the media type by the first bytes: PNG, JPEG, GIF or WebP, the formats that vendors accept."""
     for signature, kind in _SIGNATURES:
         if data.startswith(signature):
             return kind
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    # Also a guard: a path in an imported conversation must not send some other file to a vendor.
+    # Also for security: a path in an imported conversation must not send another kind of file to a vendor.
     raise InvalidInput(f"{name} is not a PNG, JPEG, GIF or WebP image")
 
 
-def _read(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:

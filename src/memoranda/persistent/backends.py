@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from memoranda import registry
-from memoranda.embedding.base import Embedder, EmbedderIdentity, Kind
+from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError, Unavailable
 from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM, open_llm
@@ -87,7 +87,7 @@ class BackendEmbedder:
         model = next((name for name in names if isinstance(name, str) and name), kind.__qualname__)
         return EmbedderIdentity(f"backend:{kind.__module__}.{kind.__qualname__}", model, self._dimension())
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """One unit row per text, in order."""
         if not texts:
             import numpy as np
@@ -103,7 +103,7 @@ class BackendEmbedder:
         known = next((size for size in given if isinstance(size, int) and not isinstance(size, bool)), None)
         return known or int(self._vectors(["size"], "query").shape[1])
 
-    def _vectors(self, texts: Sequence[str], kind: Kind) -> FloatArray:
+    def _vectors(self, texts: Sequence[str], kind: InputKind) -> FloatArray:
         try:
             answer = _finished(self._ask[kind](list(texts)))
         except MemorandaError:
@@ -113,7 +113,7 @@ class BackendEmbedder:
         return _unit_rows(answer, type(self._backend).__name__)
 
 
-def _methods(backend: object) -> dict[Kind, Callable[[list[str]], Any]]:
+def _methods(backend: object) -> dict[InputKind, Callable[[list[str]], Any]]:
     documents, query = getattr(backend, "embed_documents", None), getattr(backend, "embed_query", None)
     if callable(documents) and callable(query):
         return {"passage": documents, "query": lambda texts: _each(query, texts)}
@@ -198,7 +198,7 @@ def _parts(config: VectorStoreConfig) -> tuple[str, dict[str, Any]]:
         return config, {}
     provider = config.get("provider") if isinstance(config, Mapping) else getattr(config, "provider", None)
     if not isinstance(provider, str):
-        names = ", ".join(registry.known(_KIND))
+        names = ", ".join(registry.known_names(_KIND))
         raise InvalidType(f"vector_store_config needs a provider (one of {names}) and a config with its settings")
     given = config.get("config") if isinstance(config, Mapping) else getattr(config, "config", None)
     settings = _settings(given)

@@ -14,10 +14,10 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.messages.message import Message
 from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig, as_embedder, as_llm, vector_store
 from memoranda.persistent.base import AnyMessage, Found, Keeper, Names, PersistentMemoryBase, Question, Recalled, Saved
-from memoranda.persistent.turns import asked, checked_texts, in_order, spoken
+from memoranda.persistent.turns import asked, check_input_texts, in_order, spoken
 from memoranda.recall.render import defused, defused_name
 from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes
-from memoranda.validation import check_limit, check_whole
+from memoranda.validation import check_integer, check_limit
 
 _log = logging.getLogger(__name__)
 
@@ -89,12 +89,12 @@ class PersistentMemory(PersistentMemoryBase):
 
         The text is fenced and marked as data, with dates, speakers and sources.
         """
-        return self._keeper.context(asked(query), check_limit(limit), check_whole(budget, "budget"))
+        return self._keeper.context(asked(query), check_limit(limit), check_integer(budget, "budget"))
 
     def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> Saved:
         """For the agent: keeps these facts. `success` only when all of them are kept."""
         try:
-            return self._keeper.save(checked_texts(content, "content"), thinking)
+            return self._keeper.save(check_input_texts(content, "content"), thinking)
         except Exception as error:  # noqa: BLE001 - a tool answers: the agent is told, and the log has the rest
             _log_failure("save_to_memory", error)
             return Saved(success=False, message=f"Nothing was saved: {error}", memory_ids=[])
@@ -103,7 +103,7 @@ class PersistentMemory(PersistentMemoryBase):
         """For the agent: what is remembered on these keywords, the best of each first."""
         try:
             most = check_limit(limit)
-            found = [self._keeper.search(keyword, most) for keyword in checked_texts(keywords, "keywords")]
+            found = [self._keeper.search(keyword, most) for keyword in check_input_texts(keywords, "keywords")]
             memories = [each.text for each in _interleaved(found)[:most]]
             return Recalled(success=True, memories=memories, count=len(memories))
         except Exception as error:  # noqa: BLE001 - a tool answers: the agent is told, and the log has the rest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.types import JSON
-from memoranda.validation import check_whole
+from memoranda.validation import check_integer
 
 if TYPE_CHECKING:
     from memoranda.persistent.base import PersistentMemoryBase
@@ -183,7 +183,7 @@ def _data(call: Call) -> dict[str, Any]:
 
 def _argument(name: str, value: object) -> object:
     if name == "limit":
-        return check_whole(value, "limit", most=MOST_RECALLED)
+        return check_integer(value, "limit", maximum=MOST_RECALLED)
     if name == "thinking":
         if not isinstance(value, str):
             raise InvalidInput("thinking must be a string")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.fence import without_recalled
+from memoranda.fence import remove_recalled
 from memoranda.memories.new_memory import spoken_text
 from memoranda.messages.message import Message, as_message
 from memoranda.persistent.base import AnyMessage, Question
@@ -45,7 +45,7 @@ def asked(query: Question) -> str:
     if not isinstance(several, Sequence):
         raise InvalidType(f"query must be a text, a message or a list of messages, not {type(query).__name__}")
     turns = [turn for turn in map(as_message, several) if turn.role in _REMEMBERED_ROLES]
-    texts = [without_recalled(spoken_text(turn) or "").strip() for turn in turns]
+    texts = [remove_recalled(spoken_text(turn) or "").strip() for turn in turns]
     words = "\n".join(text for text in texts if text)[-LONGEST_QUESTION:]
     return clean_text(words, "the text of the messages asked about")
 
@@ -63,7 +63,7 @@ def _judged(given: AnyMessage) -> Message | Outcome:
 
 def _news(message: Message, text: str, said_at: str | None) -> Message | Outcome:
     """The message as it is remembered; `said_at` is given where it came without an id of its own."""
-    fresh = without_recalled(text)
+    fresh = remove_recalled(text)
     if not fresh.strip():
         return _refused(message, "echo", "only what was recalled, coming back")
     changes: dict[str, JSON] = {}
@@ -85,7 +85,7 @@ def _own_id(message: Message, text: str, said_at: str) -> str:
     return f"said-{digest.hexdigest()}"
 
 
-def checked_texts(given: str | Sequence[str], what: str) -> list[str]:
+def check_input_texts(given: str | Sequence[str], what: str) -> list[str]:
     """One text or several, each with words in it."""
     several: object = [given] if isinstance(given, str) else given
     if not isinstance(several, Sequence) or isinstance(several, bytes):

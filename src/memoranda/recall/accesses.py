@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import MemorandaError
-from memoranda.fork_safety import tell_of_forks
+from memoranda.fork_safety import register_fork_handler
 from memoranda.memories.lifecycle import count_accesses
 from memoranda.types import Clock
 
@@ -29,7 +29,7 @@ class Accesses:
         self._store = store
         self._clock = clock
         self._start()
-        tell_of_forks(self)
+        register_fork_handler(self)
 
     def _start(self) -> None:
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ from memoranda.recall.arms import Arm, dense_arm, lexical_arm
 from memoranda.recall.base import Field
 from memoranda.recall.query import ROLES, Query, Reading, named_in
 from memoranda.recall.rank import Evidence, Ranking, dialogue, rank
-from memoranda.text import ASKING, query_terms
+from memoranda.text import ENDS_WITH_QUESTION, query_terms
 from memoranda.types import FloatArray, IntArray
 
 EXACT_UP_TO = 50_000
@@ -69,7 +69,7 @@ def _arms(
 
 def _evidence(partition: Partition, reading: Reading) -> Evidence:
     talk = dialogue(partition.postings.average_length)
-    asking = partition.postings.having(ASKING) if talk else np.empty(0, dtype=np.int64)
+    asking = partition.postings.having(ENDS_WITH_QUESTION) if talk else np.empty(0, dtype=np.int64)
     said = _said(partition, reading.speakers[0]) if len(reading.speakers) == 1 else None
     holding = None if reading.wanted is None else partition.postings.having(reading.wanted)
     return Evidence(asking, talk, said, reading.windows, holding)

@@ -27,7 +27,7 @@ from memoranda.results import Context
 from memoranda.storage.base import PartitionKey
 from memoranda.text import clean_text
 from memoranda.types import EVERYTHING, Clock, Filter, Hit, Recall, Scope, WhyNot
-from memoranda.validation import check_moment
+from memoranda.validation import check_datetime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,8 +113,8 @@ class RecallPipeline:
         mode: str | None,
         as_of: datetime | str | None = None,
     ) -> Query:
-        moment = self._clock() if now is None else check_moment(now, "now")
-        then = None if as_of is None else check_moment(as_of, "as_of")
+        moment = self._clock() if now is None else check_datetime(now, "now")
+        then = None if as_of is None else check_datetime(as_of, "as_of")
         return Query(clean_text(text, "query"), scope, where, limit, moment, _checked_mode(mode), then)
 
     def _partition(self, query: Query) -> Partition:

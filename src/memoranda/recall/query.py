@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
 from memoranda.dates.find import Mention, find_mentions
-from memoranda.text import A_NAME, A_NUMBER, A_TIME, query_terms, terms
+from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME, query_terms, terms
 from memoranda.types import Filter, Scope, Window
 
 Mode: TypeAlias = Literal["fast", "default", "best"]
@@ -162,7 +162,7 @@ _QUESTION_WORD: Final = re.compile(
     r"|(?P<name>who|whom|whose|where|what|which))\b",
     re.I,
 )
-_KEYS: Final = {"time": A_TIME, "number": A_NUMBER, "name": A_NAME}
+_KEYS: Final = {"time": HAS_TIME, "number": HAS_NUMBER, "name": HAS_NAME}
 
 
 def wanted_kind(question: str) -> str | None:

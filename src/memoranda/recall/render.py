@@ -9,8 +9,9 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final
 
+from memoranda.conversation.window import TokenCounter
 from memoranda.errors import InvalidInput
-from memoranda.fence import FENCE, TokenCounter, close_mark, open_mark
+from memoranda.fence import FENCE, close_mark, open_mark
 from memoranda.text import terms
 from memoranda.types import Hit, Memory
 

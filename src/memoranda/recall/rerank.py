@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from memoranda.embedding.onnx import cores, open_session, translated
+from memoranda.embedding.onnx import available_cores, open_session, translate_errors
 from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import MissingExtra
 from memoranda.recall.rank import Ranking, as_score
@@ -61,11 +61,11 @@ class CrossEncoder:
             ids = np.array([asked + read], np.int64)
             kinds = np.array([[0] * len(asked) + [1] * len(read)], np.int64)
             feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": kinds}
-            with translated(self._model):
+            with translate_errors(self._model):
                 return float(session.run(None, feed)[0][0, 0])
 
         # One pair a run, as with embeddings: beside others, a quantised model reads a pair differently.
-        with ThreadPoolExecutor(min(cores(), _MOST_THREADS, len(texts)), "memoranda-rerank") as pool:
+        with ThreadPoolExecutor(min(available_cores(), _MOST_THREADS, len(texts)), "memoranda-rerank") as pool:
             return np.array(list(pool.map(score, texts)), dtype=np.float32)
 
     def _open(self) -> tuple[WordPiece, InferenceSession]:

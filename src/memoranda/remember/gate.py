@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final
 
 from memoranda.dates.find import find_mentions
-from memoranda.fence import recalled_spans
+from memoranda.fence import find_recalled_spans
 from memoranda.lexicon import first_content_words, first_words, has_content, is_name_of, words_of
 from memoranda.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
@@ -96,7 +96,7 @@ def check_duplicate(utterance: Utterance, known: KnownTexts) -> Verdict | None:
 def _outside_recalled(utterance: Utterance) -> Iterator[Utterance | Verdict]:
     """The text around what was recalled into it: an echo is not news."""
     start = 0
-    for first, last in recalled_spans(utterance.text):
+    for first, last in find_recalled_spans(utterance.text):
         yield from _piece(utterance, start, first)
         yield _reject(_part(utterance, first, last), "echo", "recalled text coming back")
         start = last

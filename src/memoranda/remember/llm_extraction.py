@@ -13,8 +13,8 @@ from functools import partial
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.llm.base import LLM, Metered
-from memoranda.llm.structured import a_list, a_number, a_text, an_object, ask
+from memoranda.llm.base import LLM, MeteredLLM
+from memoranda.llm.structured import ask_for_json, expect_list, expect_number, expect_object, expect_text
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.extraction import extract_candidate, only_candidates
 from memoranda.remember.gate import DialogueContext, holds_secret
@@ -66,10 +66,10 @@ def refine(
     `Unavailable` and `ExtractionFailed` leave what the rules found untouched: store that, and try again later.
     """
     memory = NoKnownTexts() if known is None else known
-    meter = Metered(llm)
+    meter = MeteredLLM(llm)
     added: list[Candidate | Verdict] = []
     for chunk in _chunks([each.utterance for each in only_candidates(found)]):
-        facts = ask(meter, _prompt(chunk), partial(_facts, messages=len(chunk)), max_tokens=MAX_TOKENS)
+        facts = ask_for_json(meter, _prompt(chunk), partial(_facts, messages=len(chunk)), max_tokens=MAX_TOKENS)
         added += [_checked(fact, chunk[fact.message - 1], memory, importance) for fact in facts]
     return Refined(tuple(added), meter.usage)
 
@@ -96,19 +96,19 @@ def _prompt(utterances: Sequence[Utterance]) -> str:
 
 
 def _facts(answer: JSON, messages: int) -> list[Fact]:
-    return [_fact(item, place, messages) for place, item in enumerate(a_list(answer, "the answer"), 1)]
+    return [_fact(item, place, messages) for place, item in enumerate(expect_list(answer, "the answer"), 1)]
 
 
 def _fact(item: JSON, place: int, messages: int) -> Fact:
-    given = an_object(item, f"item {place}")
+    given = expect_object(item, f"item {place}")
     missing = [name for name in ("message", "quote", "fact") if name not in given]
     if missing:
         raise InvalidInput(f"item {place} has no {', '.join(missing)}")
     return Fact(
-        message=int(a_number(given["message"], f"message of item {place}", least=1, most=messages)),
-        quote=a_text(given["quote"], f"quote of item {place}"),
-        text=a_text(given["fact"], f"fact of item {place}"),
-        importance=a_number(given.get("importance", _MIDDLE), f"importance of item {place}", least=0, most=1),
+        message=int(expect_number(given["message"], f"message of item {place}", minimum=1, maximum=messages)),
+        quote=expect_text(given["quote"], f"quote of item {place}"),
+        text=expect_text(given["fact"], f"fact of item {place}"),
+        importance=expect_number(given.get("importance", _MIDDLE), f"importance of item {place}", minimum=0, maximum=1),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from memoranda.errors import ExtractionFailed, InvalidType, Unavailable
 from memoranda.index.partitions import Partitions
-from memoranda.llm.base import LLM, Metered
+from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.memories.add import to_memory
 from memoranda.memories.changes import AppendMessage, Change, MarkExtracted, NewMemory, StoredTurn
 from memoranda.memories.message_log import read_unextracted
@@ -304,7 +304,7 @@ def _query_model(
     options: WriteOptions,
     turns: Sequence[StoredTurn] = (),
 ) -> _ModelAnswer:
-    meter = Metered(llm)
+    meter = MeteredLLM(llm)
     given = tuple({turn[1].message_id: turn for turn in (*before, *turns)}.values())  # one of an id; the rest waits
     again = [_utterance_of_turn(turn) for turn in before if turn in given]
     candidates = [*passed, *only_candidates([piece for found in extract_each(again) for piece in found])]

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, replace
 
 from memoranda.errors import InvalidInput
-from memoranda.validation import MAX_DEPTH, check_whole
+from memoranda.validation import MAX_DEPTH, check_integer
 
 DEFAULT_PORT = 8700
 
@@ -39,9 +39,9 @@ class ServerConfig:
     """How long a key that was checked is trusted: a revoked one works no longer than this."""
 
     def __post_init__(self) -> None:
-        check_whole(self.port, "port", least=0, most=65_535)
+        check_integer(self.port, "port", minimum=0, maximum=65_535)
         for name in ("max_body", "max_import", "max_import_line", "max_depth", "max_values"):
-            check_whole(getattr(self, name), name)
+            check_integer(getattr(self, name), name)
         for origin in self.allowed_origins:
             if "://" not in origin or origin.endswith("/"):
                 raise InvalidInput(f"the origin {origin!r} must look like https://example.org, without a path")

@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, MemoryType
-from memoranda.validation import check_type, shown
+from memoranda.validation import check_type, format_number
 
 MAX_NAME = 512
 """Characters in the name of a tenant, workflow, agent or key."""
@@ -151,5 +151,5 @@ def check_ttl(ttl: float) -> float:
     if isinstance(ttl, bool) or not isinstance(ttl, int | float):
         raise InvalidType(f"ttl must be a number of seconds, not {type(ttl).__name__}")
     if not 0 < ttl <= MAX_TTL:
-        raise InvalidInput(f"ttl is {shown(ttl)} seconds: give more than 0 and at most {MAX_TTL:.0f}")
+        raise InvalidInput(f"ttl is {format_number(ttl)} seconds: give more than 0 and at most {MAX_TTL:.0f}")
     return float(ttl)

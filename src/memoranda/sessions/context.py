@@ -25,7 +25,7 @@ from memoranda.sessions.workflow_state import (
 )
 from memoranda.text import clean_text
 from memoranda.types import JSON, Clock, MemoryType
-from memoranda.validation import check_whole
+from memoranda.validation import check_integer
 
 
 class Backing(Protocol):
@@ -156,7 +156,7 @@ class SessionContext:
 
     def get_conversation_history(self, limit: int | None = None) -> list[SessionMessage]:
         """The latest messages of all agents in the order they were said."""
-        most = None if limit is None else check_whole(limit, "limit")
+        most = None if limit is None else check_integer(limit, "limit")
         with self._lock:
             self._ensure_open()
             found = self._room.history(most)

@@ -14,7 +14,7 @@ from memoranda.sessions.context import Desk, Moments, SessionContext
 from memoranda.sessions.workflow_state import Limits, Presence, Room, count_open, summarize
 from memoranda.text import clean_text
 from memoranda.types import JSON, Clock, MemoryType
-from memoranda.validation import check_limit, check_name, check_whole, copy_json_object, encode_json
+from memoranda.validation import check_integer, check_limit, check_name, copy_json_object, encode_json
 
 if TYPE_CHECKING:
     from memoranda.executions.executions import Executions
@@ -64,7 +64,7 @@ class Sessions:
         return SessionContext(workflow_id, self._room(workflow_id), presence, self._desk, auto_cleanup=clean_up)
 
     def history(self, workflow_id: str, limit: int | None) -> list[SessionMessage]:
-        most = None if limit is None else check_whole(limit, "limit")
+        most = None if limit is None else check_integer(limit, "limit")
         return [SessionMessage.from_json(message) for message in self._room(workflow_id).history(most)]
 
     def clear(self, workflow_id: str) -> bool:

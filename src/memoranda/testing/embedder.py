@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from memoranda.embedding.base import Embedder, Kind
+from memoranda.embedding.base import Embedder, InputKind
 from memoranda.errors import InvalidInput
 from memoranda.types import FloatArray
 
@@ -23,7 +23,7 @@ TEXTS = (
     "select * from memories; -- '\"%_",
     "word " * 2_000,
 )
-KINDS: tuple[Kind, ...] = ("passage", "query")
+KINDS: tuple[InputKind, ...] = ("passage", "query")
 
 
 class EmbedderContract:
@@ -55,7 +55,7 @@ class EmbedderContract:
         assert embedder.identity == identity
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_one_finite_unit_row_per_text(self, embedder: Embedder, kind: Kind) -> None:
+    def test_one_finite_unit_row_per_text(self, embedder: Embedder, kind: InputKind) -> None:
         rows = embedder.embed(list(TEXTS), kind=kind)
         assert rows.shape == (len(TEXTS), embedder.identity.dimension)
         assert rows.dtype == np.float32
@@ -66,7 +66,7 @@ class EmbedderContract:
         assert embedder.embed([], kind="passage").shape == (0, embedder.identity.dimension)
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_the_same_text_gives_the_same_vector(self, embedder: Embedder, kind: Kind) -> None:
+    def test_the_same_text_gives_the_same_vector(self, embedder: Embedder, kind: InputKind) -> None:
         self.assert_same(embedder.embed(list(TEXTS), kind=kind), embedder.embed(list(TEXTS), kind=kind))
 
     def test_a_vector_does_not_depend_on_its_neighbours(self, embedder: Embedder) -> None:
@@ -97,7 +97,7 @@ class EmbedderContract:
 
     @pytest.mark.parametrize("blank", ["", "   ", "\n\t"])
     @pytest.mark.parametrize("kind", KINDS)
-    def test_blank_text_is_refused(self, embedder: Embedder, blank: str, kind: Kind) -> None:
+    def test_blank_text_is_refused(self, embedder: Embedder, blank: str, kind: InputKind) -> None:
         with pytest.raises(InvalidInput):
             embedder.embed(["fine", blank], kind=kind)
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from memoranda.embedding.base import EmbedderIdentity, Kind
+from memoranda.embedding.base import EmbedderIdentity, InputKind
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.text import clean_text, terms
 from memoranda.types import ANY, JSON, Condition, Filter, FloatArray, IntArray, Memory, Scope
@@ -81,7 +81,7 @@ class HashEmbedder:
     def identity(self) -> EmbedderIdentity:
         return self._identity
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         import numpy as np
 
         rows = np.empty((len(texts), self._identity.dimension), dtype=np.float32)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Table, func, select
 
 from memoranda.errors import InvalidInput
-from memoranda.files import replacing
+from memoranda.files import atomic_replace
 from memoranda.results import Backup, ExportReport
 from memoranda.settings import MemoryConfig, database_url, index_path
 from memoranda.storage.base import BackupStore, ReadTransaction, Store
@@ -54,7 +54,7 @@ def export_file(
     memories = 0
     with translated(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        with atomic_replace(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
             for line in store.stream(lambda tx: export_lines(tx, scope, store.id)):
                 file.write(f"{line}\n")
                 lines += 1

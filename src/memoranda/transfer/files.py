@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memoranda.errors import InvalidInput, NotFound, Unavailable
 from memoranda.executions.executions import duration, file_name, line, text_or_none
-from memoranda.files import replacing
+from memoranda.files import atomic_replace
 from memoranda.memories.changes import NewMemory
 from memoranda.memories.new_memory import check_options, from_text
 from memoranda.memories.read import walk
@@ -22,7 +22,7 @@ from memoranda.results import ExecutionRecord, FileReport
 from memoranda.sessions.values import as_text
 from memoranda.text import clean_text
 from memoranda.types import ANY, JSON, Filter, Memory, MemoryType, Scope
-from memoranda.validation import check_moment, check_name, copy_json, copy_json_object, make_scope
+from memoranda.validation import check_datetime, check_name, copy_json, copy_json_object, make_scope
 
 if TYPE_CHECKING:
     from memoranda.executions.executions import Executions, Mirror
@@ -57,7 +57,7 @@ def export_files(store: Store, executions: Executions, tenant: str, folder: _Pla
         values = json.dumps({"version": _VERSION, "entries": entries}, ensure_ascii=False, indent=1)
         files = {place / RECORDS_FOLDER / name: "".join(texts) for name, texts in lines.items()}
         for path, text in {place / VALUES_FILE: values, **files}.items():
-            with replacing(path) as draft:
+            with atomic_replace(path) as draft:
                 draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise Unavailable(f"{place} cannot be written ({error}): choose another folder") from error
@@ -165,7 +165,7 @@ def _record(executions: Executions, now: datetime, fields: dict[str, Any], path:
 
 
 def _moment(value: object, otherwise: datetime) -> datetime:
-    return otherwise if value is None else check_moment(value, "recorded_at")
+    return otherwise if value is None else check_datetime(value, "recorded_at")
 
 
 def _read(path: Path) -> str:

@@ -30,7 +30,7 @@ from memoranda.storage.schema import (
 )
 from memoranda.text import check_unicode, clean_text, content_hash
 from memoranda.types import JSON
-from memoranda.validation import check_id, check_type, check_unit, check_whole, copy_json, copy_json_object
+from memoranda.validation import check_fraction, check_id, check_integer, check_type, copy_json, copy_json_object
 
 _TIMES: Final = frozenset(
     (
@@ -107,7 +107,7 @@ def to_link(kind: str, record: Mapping[str, JSON], numbers: Mapping[int, int]) -
             raise InvalidInput(f"the {kind} names memory {number}, which is not in the file")
         row[end] = numbers[number]
     checked = ("strength", "importance")
-    return {name: check_unit(value, name) if name in checked else value for name, value in row.items()}
+    return {name: check_fraction(value, name) if name in checked else value for name, value in row.items()}
 
 
 def _columns(kind: str, record: Mapping[str, JSON]) -> list[str]:
@@ -124,7 +124,7 @@ def _memory_columns(row: Mapping[str, Any]) -> dict[str, Any]:
         "content": content,
         "content_hash": content_hash(content),
         "type": check_type(row["type"]).value,
-        "importance": check_unit(row["importance"], "importance"),
+        "importance": check_fraction(row["importance"], "importance"),
         "metadata": row.get("metadata", "{}"),
         "value": row.get("value", "null") if row.get("key") is not None else None,
     }
@@ -149,7 +149,7 @@ def _inward(column: Column[Any], value: JSON) -> Any:
     if name in _JSON:
         return to_json(copy_json(value) if name == "value" else copy_json_object(value, name))
     if isinstance(column.type, Integer):
-        return check_whole(value, name, least=0)
+        return check_integer(value, name, minimum=0)
     if isinstance(column.type, TEXT) and isinstance(value, str):
         return check_unicode(value, name)
     if isinstance(column.type, REAL) and isinstance(value, int | float) and not isinstance(value, bool):

@@ -12,7 +12,7 @@ import pytest
 
 from memoranda import Closed, MemoryManager
 from memoranda.aio.manager import MemoryManager as AsyncMemoryManager
-from memoranda.embedding.base import Kind
+from memoranda.embedding.base import InputKind
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 
@@ -73,7 +73,7 @@ async def test_closing_waits_for_calls_under_way_and_does_not_hold_the_loop(tmp_
     begun, go_on = threading.Event(), threading.Event()
 
     class SlowEmbedder(HashEmbedder):
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+        def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
             begun.set()
             go_on.wait(30)
             return super().embed(texts, kind=kind)

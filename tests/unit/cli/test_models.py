@@ -10,7 +10,7 @@ pytest.importorskip("typer")
 from typer.testing import CliRunner
 
 from memoranda.cli.models import app
-from tests.unit.embedding.bert import make_weights, write_folder
+from tests.unit.embedding.tiny_bert import make_weights, write_folder
 
 
 @pytest.fixture(autouse=True)

@@ -130,7 +130,7 @@ def instructions(store: SQLiteStore, work: Callable[[Transaction], object]) -> i
         lambda c: stored.read(c, MINE, 190, 200),
         lambda c: stored.read(c, MINE, 90, 100),
         lambda c: stored.known(c, MINE, ["m7", "m8", "nowhere"]),
-        lambda c: stored.append(c, MINE, TURNS, 0, keep=None, once=True),
+        lambda c: stored.append(c, MINE, TURNS, keep=None, once=True),
         lambda c: stored.take_out(c, MINE, [0, 1, 2]),
         lambda c: stored.take_out(c, MINE, [5]),
     ],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from memoranda.conversation.summary import condense, select, sentences_of, split_sentences, summarize, transcript
+from memoranda.conversation.summary import condense, select, sentences_of, summarize, transcript
 from memoranda.messages.message import Message
 
 WHEN = "2024-05-08T13:00:00+00:00"
@@ -33,21 +33,6 @@ def conversation() -> list[Message]:
             said.insert(1, FACTS[i // 30])
         messages.append(Message("user", " ".join(said), name=("Ann", "Bob")[i % 2], timestamp=WHEN))
     return messages
-
-
-def test_sentences_are_split_at_their_ends_and_at_lines() -> None:
-    text = 'He said "go!" Then he left. Pi is 3.14… Right?\n- one\n\n- two\n你好。再见!'
-    assert split_sentences(text) == [
-        'He said "go!',
-        "Then he left.",
-        "Pi is 3.14…",
-        "Right?",
-        "- one",
-        "- two",
-        "你好。",
-        "再见!",
-    ]
-    assert split_sentences("  \n ") == []
 
 
 def test_facts_survive_and_talk_does_not() -> None:

@@ -8,33 +8,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.dates import absolute, relative
-from memoranda.dates.base import kinds_in
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.intervals import Precision
+from memoranda.dates.vocabulary import find_word_kinds
 from memoranda.text import lower_case
 
 LABELS = Path(__file__).parents[2] / "data" / "dates.tsv"
 WEDNESDAY = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)
-_ROW = (
+_COMMON_WORDS = (
     "last next this the past week month year Friday May march in on since until for from to before after day two 3 9th "
     "2023 June ago yesterday evening at pm summer of end a couple weeks between and Christmas every 31 February , . ?"
 )
-WORDS = _ROW.split()
-_OTHER_ROW = (
+WORDS = _COMMON_WORDS.split()
+_RARE_WORDS = (
     "Monday weekend half few several night back time now today earlier later coming upcoming 1990s '80s 15th q1 "
     "2021 – - quarter / 12 05 2023-05-06 03/04/21 new year's mid early late mother's Thanksgiving days months "
     "years some all once each twice more than about exactly fall spring first second start beginning İ tonight "
     "Sun. Sept."
 )
-MORE_WORDS = [*WORDS, *_OTHER_ROW.split()]
+MORE_WORDS = [*WORDS, *_RARE_WORDS.split()]
 
 
-def labelled() -> list[list[str]]:
+def labelled_rows() -> list[list[str]]:
     lines = LABELS.read_text(encoding="utf-8").splitlines()
     return [[*line.split("\t"), "", "", "", ""][:6] for line in lines if line and not line.startswith("#")]
 
 
-def expected(row: list[str], said_at: datetime) -> list[tuple[str, datetime, datetime, str]]:
+def expected_mentions(row: list[str], said_at: datetime) -> list[tuple[str, datetime, datetime, str]]:
     def moment(text: str) -> datetime:
         return said_at if text == "now" else datetime.fromisoformat(text).replace(tzinfo=UTC)
 
@@ -42,25 +42,25 @@ def expected(row: list[str], said_at: datetime) -> list[tuple[str, datetime, dat
     return [(words.lower(), moment(start), moment(end), precision)] if words else []
 
 
-def is_right(row: list[str]) -> bool:
+def is_resolved_as_labelled(row: list[str]) -> bool:
     said_at = datetime.fromisoformat(row[0]).replace(tzinfo=UTC)
     found = [(m.text.lower(), m.start, m.end, str(m.precision)) for m in find_mentions(row[1], said_at)]
-    return found == expected(row, said_at)
+    return found == expected_mentions(row, said_at)
 
 
-def only(text: str, said_at: datetime = WEDNESDAY) -> Mention:
+def find_one(text: str, said_at: datetime = WEDNESDAY) -> Mention:
     (mention,) = find_mentions(text, said_at)
     return mention
 
 
-def test_the_labelled_expressions_are_read_as_labelled() -> None:
-    rows = labelled()
-    wrong = [row[1] for row in rows if not is_right(row)]
+def test_labelled_expressions_resolve_as_labelled_rows() -> None:
+    rows = labelled_rows()
+    wrong = [row[1] for row in rows if not is_resolved_as_labelled(row)]
     assert len(rows) >= 200
     assert len(wrong) <= 0.01 * len(rows), wrong
 
 
-def test_a_mention_says_where_it_stands() -> None:
+def test_mention_span_is_its_position_in_the_text() -> None:
     text = "Well, last Friday we sailed, and in May 2022 as well."
     mentions = find_mentions(text, WEDNESDAY)
     assert [text[slice(*mention.span)] for mention in mentions] == ["last Friday", "May 2022"]
@@ -75,54 +75,54 @@ def test_a_mention_says_where_it_stands() -> None:
         ("We met in 2019.", "at"),
     ],
 )
-def test_what_is_open_on_one_side_says_so(text: str, kind: str) -> None:
-    assert only(text).kind == kind
+def test_mention_kind_shows_an_open_side(text: str, kind: str) -> None:
+    assert find_one(text).kind == kind
 
 
-def test_without_a_tense_only_a_preference_decides() -> None:
+def test_without_a_tense_only_the_preference_decides() -> None:
     assert find_mentions("the talk in May", WEDNESDAY) == ()
     (past,) = find_mentions("the talk in May", WEDNESDAY, prefer="past")
     (future,) = find_mentions("the talk in May", WEDNESDAY, prefer="future")
     assert (past.start.year, future.start.year) == (2023, 2024)
 
 
-def test_days_are_those_of_the_speakers_clock() -> None:
+def test_days_use_the_speakers_time_zone() -> None:
     tokyo = timezone(timedelta(hours=9))
-    mention = only("I arrived today.", datetime(2023, 6, 15, 1, 0, tzinfo=tokyo))
+    mention = find_one("I arrived today.", datetime(2023, 6, 15, 1, 0, tzinfo=tokyo))
     assert mention.start == datetime(2023, 6, 15, tzinfo=tokyo)
     assert mention.precision is Precision.DAY
 
 
-def test_a_date_with_its_year_means_the_same_whenever_it_is_said() -> None:
+def test_mention_with_a_year_is_absolute() -> None:
     mentions = find_mentions("The week before 9 June 2023, or was it last Friday?", WEDNESDAY)
     assert [mention.is_absolute for mention in mentions] == [True, False]
 
 
-def test_a_document_is_not_read() -> None:
+def test_long_document_has_no_mentions() -> None:
     assert find_mentions("It was on 9 June 2023. " * 1_000, WEDNESDAY) == ()
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=14), st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30)))
-def test_any_row_of_such_words_is_read_or_left_out_but_never_fails(words: list[str], moment: datetime) -> None:
+def test_any_sequence_of_date_words_never_fails(words: list[str], moment: datetime) -> None:
     text = " ".join(words)
     for mention in find_mentions(text, moment.replace(tzinfo=UTC)):
         assert mention.start <= mention.end
         assert mention.text == text[slice(*mention.span)]
 
 
-def assert_tried(text: str) -> None:
+def assert_matching_rules_are_selected(text: str) -> None:
     lowered = lower_case(text)
-    kinds = kinds_in(lowered)
+    kinds = find_word_kinds(lowered)
     for rule in (*absolute.RULES, *relative.RULES):
         if rule.regex.search(lowered):
             assert rule.needs <= kinds, (rule.pattern, rule.needs - kinds)
 
 
-@pytest.mark.parametrize("row", labelled(), ids=lambda row: row[1])
-def test_a_rule_that_matches_a_labelled_text_is_tried_on_it(row: list[str]) -> None:
-    assert_tried(row[1])
+@pytest.mark.parametrize("row", labelled_rows(), ids=lambda row: row[1])
+def test_rules_that_match_a_labelled_text_are_selected(row: list[str]) -> None:
+    assert_matching_rules_are_selected(row[1])
 
 
 @given(st.lists(st.sampled_from(MORE_WORDS), max_size=12))
-def test_a_rule_that_matches_any_text_is_tried_on_it(words: list[str]) -> None:
-    assert_tried(" ".join(words))
+def test_rules_that_match_any_text_are_selected(words: list[str]) -> None:
+    assert_matching_rules_are_selected(" ".join(words))

@@ -21,7 +21,7 @@ def fast() -> EmbeddingModel:
     return EmbeddingModel("fast")
 
 
-def test_the_default_is_the_small_e5() -> None:
+def test_default_model_is_e5_small() -> None:
     model = EmbeddingModel()
     assert (model.model_name, model.dimension) == ("e5-small-v2", 384)
     assert model.encode("hello").shape == (384,)
@@ -29,7 +29,7 @@ def test_the_default_is_the_small_e5() -> None:
 
 
 @pytest.mark.parametrize("name", ["fast", "static"])
-def test_the_fast_one_has_two_names(name: str) -> None:
+def test_fast_model_has_two_names(name: str) -> None:
     assert EmbeddingModel(name).identity == StaticEmbedder().identity
 
 
@@ -41,12 +41,12 @@ def test_one_text_gives_a_vector_and_several_a_matrix(fast: EmbeddingModel) -> N
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 1000])
-def test_the_batch_size_changes_nothing(fast: EmbeddingModel, batch_size: int) -> None:
+def test_batch_size_does_not_change_vectors(fast: EmbeddingModel, batch_size: int) -> None:
     texts = [f"text {number}" for number in range(10)]
     assert fast.encode(texts, batch_size=batch_size).tobytes() == fast.embed(texts, kind="passage").tobytes()
 
 
-def test_similarity_takes_texts_and_vectors(fast: EmbeddingModel) -> None:
+def test_similarity_accepts_texts_and_vectors(fast: EmbeddingModel) -> None:
     cat, kitten = fast.encode("a cat", kind="query"), fast.encode("a kitten", kind="query")
     expected = float(np.dot(cat.astype(float), kitten.astype(float)))
     assert fast.similarity("a cat", "a kitten") == pytest.approx(expected, abs=1e-6)
@@ -56,7 +56,7 @@ def test_similarity_takes_texts_and_vectors(fast: EmbeddingModel) -> None:
     assert fast.similarity("a cat", "a kitten") > fast.similarity("a cat", "interest rates")
 
 
-def test_similarity_refuses_what_cannot_be_compared(fast: EmbeddingModel) -> None:
+def test_similarity_refuses_incomparable_vectors(fast: EmbeddingModel) -> None:
     with pytest.raises(InvalidInput, match="one size"):
         fast.similarity("a cat", [1.0, 2.0])
     with pytest.raises(InvalidInput, match="zeros"):
@@ -65,24 +65,24 @@ def test_similarity_refuses_what_cannot_be_compared(fast: EmbeddingModel) -> Non
         fast.similarity("a cat", fast.encode(["one", "two"]))
 
 
-def test_a_ready_embedder_will_do() -> None:
+def test_model_can_be_an_embedder() -> None:
     model: Embedder = EmbeddingModel(StaticEmbedder(), cache_size=0)
     assert model.identity == StaticEmbedder().identity
 
 
-def test_an_unknown_name_lists_the_known_ones() -> None:
+def test_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match=r"'nope'.*e5-small-v2, fast, openai, sentence-transformers, static"):
         EmbeddingModel("nope")
 
 
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
-def test_minilm_says_how_to_add_it(name: str) -> None:
+def test_missing_minilm_names_the_command_to_add_it(name: str) -> None:
     with pytest.raises(InvalidInput, match="memoranda models add all-MiniLM-L6-v2"):
         EmbeddingModel(name)
 
 
 @pytest.mark.parametrize("name", ["", "../../etc", "/", "a\0b", "openai:"])
-def test_odd_names_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_names_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     with pytest.raises(InvalidInput):
         EmbeddingModel(name)
@@ -94,7 +94,7 @@ def test_blank_text_is_refused(fast: EmbeddingModel, text: str | list[str]) -> N
         fast.encode(text)
 
 
-def test_bad_sizes_are_refused(fast: EmbeddingModel) -> None:
+def test_invalid_sizes_are_refused(fast: EmbeddingModel) -> None:
     with pytest.raises(InvalidInput, match="batch_size"):
         fast.encode(["one"], batch_size=0)
     with pytest.raises(InvalidInput, match="cache_size"):

@@ -10,7 +10,7 @@ import pytest
 from memoranda.embedding.model import EmbeddingModel
 from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import InvalidInput, MissingExtra, Unavailable
-from tests.unit.embedding.bert import HIDDEN, forward, make_weights, write_folder
+from tests.unit.embedding.tiny_bert import HIDDEN, forward, make_weights, write_folder
 
 INSTALLED = find_spec("sentence_transformers") is not None
 PROMPTS = {"query": "the cat ? ", "document": "a dog . "}
@@ -19,9 +19,9 @@ needs_library = pytest.mark.skipif(not INSTALLED, reason="sentence-transformers 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A small model as the library keeps one: an encoder, mean pooling, prompts of its own."""
-    made = write_folder(tmp_path / "model", make_weights())
-    (made / "1_Pooling").mkdir()
+    """A small model in the library's format: an encoder, mean pooling, and prompts."""
+    folder = write_folder(tmp_path / "model", make_weights())
+    (folder / "1_Pooling").mkdir()
     files = {
         "tokenizer_config.json": {"tokenizer_class": "BertTokenizer", "do_lower_case": True},
         "modules.json": [
@@ -32,25 +32,25 @@ def folder(tmp_path: Path) -> Path:
         "config_sentence_transformers.json": {"prompts": PROMPTS},
     }
     for name, content in files.items():
-        (made / name).write_text(json.dumps(content))
-    return made
+        (folder / name).write_text(json.dumps(content))
+    return folder
 
 
 @pytest.mark.skipif(INSTALLED, reason="sentence-transformers is installed")
-def test_without_the_library_the_extra_is_named() -> None:
+def test_missing_library_names_the_extra() -> None:
     with pytest.raises(MissingExtra, match=r"memoranda\[sentence-transformers\]"):
         EmbeddingModel("sentence-transformers:all-mpnet-base-v2")
 
 
 @needs_library
-def test_a_model_must_be_named() -> None:
+def test_missing_model_name_is_refused() -> None:
     with pytest.raises(InvalidInput, match="which model"):
         EmbeddingModel("sentence-transformers")
 
 
 @needs_library
 @pytest.mark.parametrize(("kind", "prompt"), [("query", PROMPTS["query"]), ("passage", PROMPTS["document"])])
-def test_vectors_are_the_models_own_with_its_own_prompts(folder: Path, kind: str, prompt: str) -> None:
+def test_vectors_use_the_prompts_of_the_model(folder: Path, kind: str, prompt: str) -> None:
     model = EmbeddingModel(f"sentence-transformers:{folder}")
     texts = ["the cat sat on the mat", "dogs ran"]
     for text, row in zip(texts, model.embed(texts, kind=kind), strict=True):  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ def test_vectors_are_the_models_own_with_its_own_prompts(folder: Path, kind: str
 
 
 @needs_library
-def test_the_same_text_gives_the_same_bytes_alone_or_among_others(folder: Path) -> None:
+def test_text_gives_the_same_bytes_in_any_batch(folder: Path) -> None:
     model = EmbeddingModel(f"sentence-transformers:{folder}", cache_size=0)
     texts = ["the cat sat", "a dog ran on the mat , the cat sat on the dog", "mat"]
     together = model.embed(texts, kind="passage")
@@ -70,7 +70,7 @@ def test_the_same_text_gives_the_same_bytes_alone_or_among_others(folder: Path) 
 
 
 @needs_library
-def test_a_model_that_is_not_there_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_model_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(Unavailable, match="could not load"):
         EmbeddingModel(f"sentence-transformers:{tmp_path / 'nothing'}").encode("text")

@@ -16,7 +16,7 @@ def embedder() -> StaticEmbedder:
     return StaticEmbedder()
 
 
-def test_a_text_is_the_mean_of_its_pieces(embedder: StaticEmbedder) -> None:
+def test_vector_is_the_mean_of_the_token_vectors(embedder: StaticEmbedder) -> None:
     rows = np.load(memoranda_models.path("potion-base-8M.npy")).astype(np.float64)
     rows *= np.load(memoranda_models.path("potion-base-8M.scale.npy"))[:, None]
     ids = WordPiece(memoranda_models.path("vocab.txt")).ids(TEXTS[0])
@@ -25,27 +25,27 @@ def test_a_text_is_the_mean_of_its_pieces(embedder: StaticEmbedder) -> None:
     np.testing.assert_allclose(embedder.embed([TEXTS[0]], kind="passage")[0], expected, atol=1e-6)
 
 
-def test_the_right_answer_is_nearest(embedder: StaticEmbedder) -> None:
+def test_right_answer_is_nearest(embedder: StaticEmbedder) -> None:
     question = embedder.embed(["Which pet does Mia have, a dog?"], kind="query")[0]
     assert int(np.argmax(embedder.embed(TEXTS, kind="passage") @ question)) == 0
 
 
-def test_a_text_gives_the_same_bytes_in_any_company(embedder: StaticEmbedder) -> None:
+def test_text_gives_the_same_bytes_in_any_batch(embedder: StaticEmbedder) -> None:
     alone = [embedder.embed([text], kind="query")[0] for text in TEXTS]
     assert embedder.embed(TEXTS, kind="passage").tobytes() == np.stack(alone).tobytes()
 
 
-def test_unknown_signs_do_not_change_a_text_and_have_a_vector_of_their_own(embedder: StaticEmbedder) -> None:
+def test_unknown_characters_do_not_change_a_text_and_have_a_vector(embedder: StaticEmbedder) -> None:
     plain, marked, signs = embedder.embed(["a good day", "a good day \U0001fae8", "\U0001fae8"], kind="passage")
     assert plain.tobytes() == marked.tobytes()
     assert np.linalg.norm(signs) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_huge_text_is_fine(embedder: StaticEmbedder) -> None:
+def test_huge_text_is_embedded(embedder: StaticEmbedder) -> None:
     assert np.linalg.norm(embedder.embed(["word " * 200_000], kind="passage")[0]) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_identity_and_empty_input(embedder: StaticEmbedder) -> None:
+def test_identity_and_empty_and_blank_input(embedder: StaticEmbedder) -> None:
     assert (embedder.identity.provider, embedder.identity.dimension) == ("static", 256)
     assert embedder.embed([], kind="passage").shape == (0, 256)
     with pytest.raises(InvalidInput, match=r"texts\[0\]"):

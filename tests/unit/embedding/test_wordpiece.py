@@ -9,11 +9,11 @@ from memoranda.embedding.wordpiece import WordPiece
 
 
 @pytest.fixture(scope="module")
-def tokens() -> WordPiece:
+def tokenizer() -> WordPiece:
     return WordPiece(memoranda_models.path("vocab.txt"))
 
 
-# The ids are those of the reference tokeniser for this vocabulary.
+# The ids come from the reference tokenizer for this vocabulary.
 @pytest.mark.parametrize(
     ("text", "ids"),
     [
@@ -31,32 +31,32 @@ def tokens() -> WordPiece:
         (" \t\n", []),
     ],
 )
-def test_ids_are_those_of_the_reference(tokens: WordPiece, text: str, ids: list[int]) -> None:
-    assert tokens.ids(text) == ids
+def test_ids_equal_those_of_the_reference_tokenizer(tokenizer: WordPiece, text: str, ids: list[int]) -> None:
+    assert tokenizer.ids(text) == ids
 
 
-def test_special_marks_in_a_text_are_only_text(tokens: WordPiece) -> None:
-    assert tokens.ids("[CLS]") == tokens.ids("[") + tokens.ids("cls") + tokens.ids("]")
+def test_special_tokens_in_a_text_are_plain_text(tokenizer: WordPiece) -> None:
+    assert tokenizer.ids("[CLS]") == tokenizer.ids("[") + tokenizer.ids("cls") + tokenizer.ids("]")
 
 
-def test_encode_puts_the_text_between_marks(tokens: WordPiece) -> None:
-    assert tokens.encode("Hello, world!", 512) == [101, 7592, 1010, 2088, 999, 102]
+def test_encode_adds_start_and_end_tokens(tokenizer: WordPiece) -> None:
+    assert tokenizer.encode("Hello, world!", 512) == [101, 7592, 1010, 2088, 999, 102]
 
 
 @pytest.mark.parametrize("window", [3, 4, 5, 6, 7])
-def test_encode_cuts_at_the_window(tokens: WordPiece, window: int) -> None:
-    whole = [7592, 1010, 2088, 999]
-    assert tokens.encode("Hello, world!", window) == [101, *whole[: window - 2], 102]
+def test_encode_cuts_at_the_window(tokenizer: WordPiece, window: int) -> None:
+    ids = [7592, 1010, 2088, 999]
+    assert tokenizer.encode("Hello, world!", window) == [101, *ids[: window - 2], 102]
 
 
-def test_a_long_chunk_without_white_space_is_cut_like_any_other(tokens: WordPiece) -> None:
+def test_long_chunk_without_white_space_is_cut_at_the_limit(tokenizer: WordPiece) -> None:
     text = "hello,world!" * 50
-    assert tokens.ids(text, 10) == tokens.ids(text)[:10]
-    assert len(tokens.ids(text)) == 200
+    assert tokenizer.ids(text, 10) == tokenizer.ids(text)[:10]
+    assert len(tokenizer.ids(text)) == 200
 
 
 @pytest.mark.parametrize("text", ["word " * 200_000, "日" * 1_000_000, "a,b;" * 250_000])
-def test_reads_no_more_of_a_huge_text_than_the_window_takes(tokens: WordPiece, text: str) -> None:
+def test_encode_reads_only_as_much_of_a_huge_text_as_needed(tokenizer: WordPiece, text: str) -> None:
     start = time.perf_counter()
-    assert len(tokens.encode(text, 512)) == 512
+    assert len(tokenizer.encode(text, 512)) == 512
     assert time.perf_counter() - start < 1.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.embedding.base import Kind
+from memoranda.embedding.base import InputKind
 from memoranda.errors import InvalidInput, InvalidType, NotFound
 from memoranda.manager.manager import MemoryManager
 from memoranda.results import Document
@@ -96,7 +96,7 @@ class CountingEmbedder(HashEmbedder):
         super().__init__(64)
         self.embedded: list[str] = []
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         self.embedded += texts
         return super().embed(texts, kind=kind)
 

@@ -1,4 +1,4 @@
-"""A server on loopback that speaks the wire formats of OpenAI's and Anthropic's chat endpoints."""
+"""A local server with the wire formats of OpenAI's and Anthropic's chat endpoints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Answers with the texts it is given; `failures` are (status, headers) to answer first, in order."""
+    """Answers with `text`; `failures` are (status, headers) to answer first, in order."""
 
     daemon_threads = True
 
@@ -33,20 +33,24 @@ class _Handler(BaseHTTPRequestHandler):
     server: Endpoint
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append(asked)
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.requests.append(request)
         self.server.paths.append(self.path)
         self.server.keys.append(self.headers["Authorization"] or self.headers["x-api-key"])
         time.sleep(self.server.delay)
         if self.server.failures:
             status, headers = self.server.failures.pop(0)
-            self._answer(status, {"type": "error", "error": {"type": "x", "message": "not today"}}, headers)
+            self._respond(status, {"type": "error", "error": {"type": "x", "message": "not today"}}, headers)
         else:
             text = self.server.text
-            body = _chat(asked, text) if self.path.endswith("/chat/completions") else _messages(asked, text)
-            self._answer(200, body, {})
+            body = (
+                _openai_response(request, text)
+                if self.path.endswith("/chat/completions")
+                else _anthropic_response(request, text)
+            )
+            self._respond(200, body, {})
 
-    def _answer(self, status: int, body: object, headers: dict[str, str]) -> None:
+    def _respond(self, status: int, body: object, headers: dict[str, str]) -> None:
         content = json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", "Content-Length": str(len(content)), **headers}.items():
@@ -59,23 +63,23 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _chat(asked: dict[str, object], text: str | None) -> dict[str, object]:
+def _openai_response(request: dict[str, object], text: str | None) -> dict[str, object]:
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     usage = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
-    head = {"id": "c1", "object": "chat.completion", "created": 1, "model": asked["model"]}
+    head = {"id": "c1", "object": "chat.completion", "created": 1, "model": request["model"]}
     return {**head, "choices": [choice], "usage": usage}
 
 
-def _messages(asked: dict[str, object], text: str | None) -> dict[str, object]:
-    head = {"id": "m1", "type": "message", "role": "assistant", "model": asked["model"]}
+def _anthropic_response(request: dict[str, object], text: str | None) -> dict[str, object]:
+    head = {"id": "m1", "type": "message", "role": "assistant", "model": request["model"]}
     content = [{"type": "text", "text": text}] if text is not None else []
     stop = {"stop_reason": "end_turn", "stop_sequence": None}
     return {**head, "content": content, **stop, "usage": {"input_tokens": 12, "output_tokens": 4}}
 
 
 @contextmanager
-def running() -> Iterator[Endpoint]:
+def run_endpoint() -> Iterator[Endpoint]:
     with Endpoint() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -1,4 +1,4 @@
-"""A real, small model through the real path. `scripts/small-llm` fetches it; without it these tests are skipped."""
+"""Tests with a real, small model. `scripts/small-llm` fetches it; without it they are skipped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def llm() -> GGUFLLM:
     return GGUFLLM(MODEL, context=1024)
 
 
-def test_it_completes_and_counts_and_says_the_same_again(llm: GGUFLLM) -> None:
+def test_model_completes_counts_tokens_and_is_deterministic(llm: GGUFLLM) -> None:
     assert isinstance(llm, CountingLLM)
     answer = llm.generate("Say hello.", max_tokens=4)
     assert answer.text.strip()
@@ -37,7 +37,7 @@ def test_it_completes_and_counts_and_says_the_same_again(llm: GGUFLLM) -> None:
     assert llm.complete("Say hello.", max_tokens=4) == answer.text
 
 
-def test_an_answer_that_is_cut_off_fails_with_its_text(llm: GGUFLLM, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_truncated_answer_raises_extraction_failed_with_its_text(llm: GGUFLLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "memoranda.remember.llm_extraction.MAX_TOKENS", 8
     )  # too few for a whole answer: it must fail, cleanly
@@ -47,24 +47,24 @@ def test_an_answer_that_is_cut_off_fails_with_its_text(llm: GGUFLLM, monkeypatch
     assert failure.value.text.strip()  # kept for another try
 
 
-def test_remembering_with_it_keeps_what_was_said_and_only_facts_with_evidence(
+def test_remembering_stores_the_message_and_only_facts_with_evidence(
     llm: GGUFLLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memoranda.remember.llm_extraction.MAX_TOKENS", 96)
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16), llm=llm) as manager:
         try:
-            ended = manager.remember(Message("user", text, "m1", name="Ana"), user="ana")
+            outcomes = manager.remember(Message("user", text, "m1", name="Ana"), user="ana")
         except ExtractionFailed as failure:  # a model this small seldom writes JSON
-            ended = cast(Outcomes, failure.outcomes)
-        assert (ended[0].status, ended[0].message_id) == ("stored", "m1")
-        assert ended.usage.calls >= 1
-        assert ended.usage.output_tokens > 0
+            outcomes = cast(Outcomes, failure.outcomes)
+        assert (outcomes[0].status, outcomes[0].message_id) == ("stored", "m1")
+        assert outcomes.usage.calls >= 1
+        assert outcomes.usage.output_tokens > 0
         stored = manager.list_memories(user="ana")
         assert stored[0].content == text
         assert all(memory.message_id == "m1" and memory.evidence for memory in stored)
 
 
-def test_a_missing_file_is_said_to_be() -> None:
+def test_missing_model_file_raises_not_found() -> None:
     with pytest.raises(NotFound, match="no model file"):
         GGUFLLM("/nowhere/model.gguf")

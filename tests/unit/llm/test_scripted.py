@@ -7,7 +7,7 @@ from memoranda.llm.base import LLM
 from memoranda.llm.scripted import ScriptedLLM
 
 
-def test_it_answers_in_order_and_keeps_the_prompts() -> None:
+def test_scripted_model_answers_in_order_and_records_prompts() -> None:
     scripted = ScriptedLLM(["one", "two and three"])
     llm: LLM = scripted
     assert llm.complete("a", max_tokens=5) == "one"

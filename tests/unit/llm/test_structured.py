@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from memoranda.errors import ExtractionFailed, InvalidInput
-from memoranda.llm.base import Metered
+from memoranda.llm.base import MeteredLLM
 from memoranda.llm.scripted import ScriptedLLM
-from memoranda.llm.structured import a_list, a_number, a_text, an_object, ask, json_in
+from memoranda.llm.structured import ask_for_json, expect_list, expect_number, expect_object, expect_text, find_json
 from memoranda.types import JSON
 
 
-def read(answer: JSON) -> str:
-    return a_text(an_object(answer, "the answer").get("name"), "name")
+def parse_name(answer: JSON) -> str:
+    return expect_text(expect_object(answer, "the answer").get("name"), "name")
 
 
 @pytest.mark.parametrize(
@@ -21,44 +21,44 @@ def read(answer: JSON) -> str:
         'So {that} is {"name": "Ana"} then.',
     ],
 )
-def test_json_is_found_among_other_words(text: str) -> None:
-    assert json_in(text) == {"name": "Ana"}
+def test_json_is_found_in_other_text(text: str) -> None:
+    assert find_json(text) == {"name": "Ana"}
 
 
 @pytest.mark.parametrize("text", ["", "no json", "[1, 2", "{" * 5_000])
-def test_no_json_is_said_to_be_none(text: str) -> None:
+def test_text_without_json_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="no JSON"):
-        json_in(text)
+        find_json(text)
 
 
-def test_a_bad_answer_is_sent_back_once_with_what_is_wrong() -> None:
+def test_unusable_answer_is_sent_back_once_with_the_problem() -> None:
     llm = ScriptedLLM(['{"name": 3}', '{"name": "Ana"}'])
-    assert ask(llm, "Who?", read, max_tokens=20) == "Ana"
+    assert ask_for_json(llm, "Who?", parse_name, max_tokens=20) == "Ana"
     assert "name must be a text, not int" in llm.prompts[1]
     assert '{"name": 3}' in llm.prompts[1]
     assert "Who?" in llm.prompts[1]
 
 
-def test_two_bad_answers_are_a_failure_with_the_text() -> None:
-    meter = Metered(ScriptedLLM(["nothing", "nothing more"]))
+def test_second_unusable_answer_raises_extraction_failed_with_its_text() -> None:
+    meter = MeteredLLM(ScriptedLLM(["nothing", "nothing more"]))
     with pytest.raises(ExtractionFailed, match="no JSON") as failure:
-        ask(meter, "Who?", read, max_tokens=20)
+        ask_for_json(meter, "Who?", parse_name, max_tokens=20)
     assert failure.value.text == "nothing more"
     assert meter.usage.calls == 2
 
 
-def test_what_a_model_does_not_count_is_estimated() -> None:
-    meter = Metered(ScriptedLLM(["four"]))
+def test_tokens_are_estimated_for_a_model_that_does_not_count() -> None:
+    meter = MeteredLLM(ScriptedLLM(["four"]))
     meter.complete("12345678", max_tokens=5)
     assert meter.usage.estimated
     assert (meter.usage.calls, meter.usage.input_tokens, meter.usage.output_tokens) == (1, 2, 1)
 
 
-def test_values_are_checked_with_their_place_in_the_message() -> None:
+def test_value_errors_name_the_field() -> None:
     with pytest.raises(InvalidInput, match="items must be a list, not a text"):
-        a_list("x", "items")
+        expect_list("x", "items")
     with pytest.raises(InvalidInput, match="score must be a number from 0 to 1"):
-        a_number(True, "score", least=0, most=1)
+        expect_number(True, "score", minimum=0, maximum=1)
     with pytest.raises(InvalidInput, match="note must be a text, not an empty text"):
-        a_text("  ", "note")
-    assert a_number(1, "score", least=0, most=1) == 1.0
+        expect_text("  ", "note")
+    assert expect_number(1, "score", minimum=0, maximum=1) == 1.0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager
-from memoranda.embedding.base import Kind
+from memoranda.embedding.base import InputKind
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 
@@ -16,7 +16,7 @@ class Counting(HashEmbedder):
         super().__init__(64)
         self.embedded: list[str] = []
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         self.embedded += texts if kind == "passage" else []
         return super().embed(texts, kind=kind)
 

@@ -13,44 +13,44 @@ from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, s
 from memoranda.messages.calls import ToolCallMsg
 from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai
-from tests.unit.messages.vendors import accepted_by_anthropic, accepted_by_openai
+from tests.unit.messages.vendors import is_valid_for_anthropic, is_valid_for_openai
 
 JPEG = b"\xff\xd8\xff\xe0" + b"\0" * 8
 
 
-def call(identity: str, arguments: str = '{"q": 1}') -> ToolCallMsg:
-    return ToolCallMsg(identity, identity, "function", "search", arguments)
+def call(call_id: str, arguments: str = '{"q": 1}') -> ToolCallMsg:
+    return ToolCallMsg(call_id, call_id, "function", "search", arguments)
 
 
-def formatted(*messages: Message | dict[str, Any]) -> list[dict[str, Any]]:
+def format_checked(*messages: Message | dict[str, Any]) -> list[dict[str, Any]]:
     result = format_for_anthropic(messages)
-    assert accepted_by_anthropic(result)
+    assert is_valid_for_anthropic(result)
     return result
 
 
-def test_the_judge_itself_refuses_what_is_wrong() -> None:
+def test_anthropic_types_refuse_wrong_messages() -> None:
     with pytest.raises(ValidationError):
-        accepted_by_anthropic([{"role": "tool", "content": "x"}])
-    assert not accepted_by_anthropic([{"role": "user", "content": "hi", "name": "Ann"}])
+        is_valid_for_anthropic([{"role": "tool", "content": "x"}])
+    assert not is_valid_for_anthropic([{"role": "user", "content": "hi", "name": "Ann"}])
 
 
-def test_plain_turns_and_the_system_text_apart() -> None:
+def test_system_messages_are_left_out_and_returned_as_system_text() -> None:
     messages = [{"role": "system", "content": "Be kind."}, Message("user", "hi"), Message("system", "Be brief.")]
-    assert formatted(*messages) == [{"role": "user", "content": "hi"}]
+    assert format_checked(*messages) == [{"role": "user", "content": "hi"}]
     assert system_text(messages) == "Be kind.\n\nBe brief."
     assert system_text([Message("user", "hi")]) == ""
 
 
-def test_consecutive_turns_of_one_role_are_merged() -> None:
-    result = formatted(Message("user", "one"), Message("user", "two"), Message("assistant", "three"))
+def test_consecutive_messages_of_one_role_are_merged() -> None:
+    result = format_checked(Message("user", "one"), Message("user", "two"), Message("assistant", "three"))
     assert result == [
         {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
         {"role": "assistant", "content": "three"},
     ]
 
 
-def test_several_calls_and_their_results_share_one_user_turn_with_what_follows() -> None:
-    result = formatted(
+def test_tool_results_and_next_user_message_share_one_user_turn() -> None:
+    result = format_checked(
         Message("user", "compare"),
         Message("assistant", "looking", tool_calls=[call("a"), call("b", "{}")]),
         Message("tool", "first", tool_call_id="a"),
@@ -66,9 +66,9 @@ def test_several_calls_and_their_results_share_one_user_turn_with_what_follows()
     ]
 
 
-def test_images_by_path_address_and_bytes_also_in_results(tmp_path: Path) -> None:
+def test_images_by_path_address_and_bytes_are_format_checked(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(JPEG)
-    result = formatted(
+    result = format_checked(
         Message("user", "look", images=[tmp_path / "a.png", "https://example.org/b.jpg", JPEG]),
         Message("assistant", tool_calls=[call("a")]),
         Message("tool", tool_call_id="a", images=[JPEG]),
@@ -80,8 +80,8 @@ def test_images_by_path_address_and_bytes_also_in_results(tmp_path: Path) -> Non
     assert result[2]["content"][0]["content"][0]["type"] == "image"
 
 
-def test_a_users_name_stands_before_the_words_and_empty_messages_go() -> None:
-    result = formatted(
+def test_user_name_precedes_the_text_and_empty_messages_are_dropped() -> None:
+    result = format_checked(
         Message("user", "hi", name="Ann"), Message("assistant", "  "), Message("user"), Message("user", "ho")
     )
     assert result == [
@@ -90,11 +90,11 @@ def test_a_users_name_stands_before_the_words_and_empty_messages_go() -> None:
 
 
 def test_structured_content_becomes_json_text() -> None:
-    assert formatted(Message("assistant", {"a": 1}))[0]["content"] == '{"a": 1}'
+    assert format_checked(Message("assistant", {"a": 1}))[0]["content"] == '{"a": 1}'
 
 
 @pytest.mark.parametrize(
-    ("messages", "complaint"),
+    ("messages", "error"),
     [
         ([Message("tool", "x", tool_call_id="a")], "answers the tool call 'a', which is not open"),
         ([Message("assistant", tool_calls=[call("a", "[1]")])], "must be a JSON object"),
@@ -103,8 +103,8 @@ def test_structured_content_becomes_json_text() -> None:
         ([Message("user", images=["data:text/plain;base64,aGk="])], "not a PNG"),
     ],
 )
-def test_what_the_vendor_would_refuse_is_a_clear_error(messages: list[Message], complaint: str) -> None:
-    with pytest.raises(InvalidInput, match=complaint):
+def test_messages_that_anthropic_refuses_raise_invalid_input(messages: list[Message], error: str) -> None:
+    with pytest.raises(InvalidInput, match=error):
         format_for_anthropic(messages)
 
 
@@ -141,22 +141,22 @@ HISTORY: list[dict[str, Any]] = [
 ]
 
 
-def test_a_running_history_is_taken_in_and_given_back_unchanged() -> None:
+def test_history_round_trips_unchanged() -> None:
     messages = from_anthropic(HISTORY, system="Be kind.")
     assert [m.role for m in messages] == ["system", "user", "assistant", "tool", "tool", "user", "assistant"]
     assert messages[2].tool_calls is not None
     assert messages[2].tool_calls[0].arguments == '{"q": "tea"}'
-    assert formatted(*messages) == HISTORY
+    assert format_checked(*messages) == HISTORY
     assert system_text(messages) == "Be kind."
 
 
-def test_a_history_crosses_from_one_vendor_to_the_other() -> None:
+def test_anthropic_history_converts_to_openai() -> None:
     result = format_for_openai(from_anthropic(HISTORY))
-    assert accepted_by_openai(result)
+    assert is_valid_for_openai(result)
     assert [entry["role"] for entry in result] == ["user", "assistant", "tool", "tool", "user", "assistant"]
 
 
-def test_objects_of_the_sdk_are_taken_in() -> None:
+def test_sdk_objects_are_parsed() -> None:
     answer = AnthropicMessage.model_validate(
         {
             "id": "msg_1",

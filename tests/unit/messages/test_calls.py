@@ -11,36 +11,36 @@ def call(**changes: str) -> ToolCallMsg:
     return ToolCallMsg(**{**fields, **changes})
 
 
-def test_a_tool_call_has_openais_form() -> None:
+def test_tool_call_round_trips_in_openai_format() -> None:
     form = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 5}'}}
     assert call().to_dict() == form
     assert ToolCallMsg.from_dict(form) == call()
 
 
-def test_a_call_id_of_its_own_is_kept() -> None:
+def test_separate_call_id_is_kept() -> None:
     assert ToolCallMsg.from_dict(call(call_id="fc_9").to_dict()) == call(call_id="fc_9")
 
 
-def test_a_tool_call_reads_like_a_dict_and_back() -> None:
+def test_tool_call_can_be_read_like_a_dict() -> None:
     assert call()["name"] == "add"
     assert ToolCallMsg.from_dict(dict(call())) == call()
 
 
-def test_arguments_may_be_given_as_data_and_read_as_data() -> None:
-    made = ToolCallMsg.from_dict({"id": "c1", "name": "add", "arguments": {"a": 5}})
-    assert made == call()
-    assert made.parsed_arguments() == {"a": 5}
+def test_arguments_can_be_passed_and_read_as_data() -> None:
+    parsed = ToolCallMsg.from_dict({"id": "c1", "name": "add", "arguments": {"a": 5}})
+    assert parsed == call()
+    assert parsed.parsed_arguments() == {"a": 5}
 
 
-def test_a_custom_tool_takes_free_text() -> None:
+def test_custom_tool_call_takes_free_text() -> None:
     form = {"id": "c1", "type": "custom", "custom": {"name": "shell", "input": "ls -l"}}
-    made = ToolCallMsg.from_dict(form)
-    assert made.parsed_arguments() == "ls -l"
-    assert made.to_dict() == form
+    parsed = ToolCallMsg.from_dict(form)
+    assert parsed.parsed_arguments() == "ls -l"
+    assert parsed.to_dict() == form
 
 
 @pytest.mark.parametrize("field", ["id", "call_id", "type", "name"])
-def test_an_empty_field_is_refused(field: str) -> None:
+def test_empty_field_is_refused(field: str) -> None:
     with pytest.raises(InvalidInput, match=f"{field} is empty"):
         call(**{field: "  "})
 
@@ -51,12 +51,12 @@ def test_arguments_that_are_not_json_are_refused(arguments: str) -> None:
         call(arguments=arguments)
 
 
-def test_arguments_of_a_wrong_type_are_a_type_error() -> None:
+def test_arguments_of_another_type_raise_type_error() -> None:
     with pytest.raises(TypeError, match="must be a string"):
         call(arguments=5)  # type: ignore[arg-type]
 
 
-def test_an_agent_call_leaves_none_out() -> None:
+def test_agent_call_omits_none_and_checks_its_fields() -> None:
     assert AgentCallMsg("Writer", None).to_dict() == {"agent_name": "Writer"}
     assert AgentCallMsg.from_dict({"agent_name": "Writer"}) == AgentCallMsg("Writer", None)
     with pytest.raises(InvalidInput, match="agent_name is empty"):
@@ -65,7 +65,7 @@ def test_an_agent_call_leaves_none_out() -> None:
         AgentCallMsg("Writer", object())
 
 
-def test_message_content_leaves_none_out_and_knows_its_actions() -> None:
+def test_message_content_omits_none_and_checks_its_fields() -> None:
     content = MessageContent(thought="think", next_action="invoke_agent", action_input={"agent_name": "X"})
     assert MessageContent.from_dict(content.to_dict()) == content
     assert MessageContent(thought="only").to_dict() == {"thought": "only"}

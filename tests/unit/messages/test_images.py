@@ -17,7 +17,7 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("kind", PICTURES)
-def test_the_media_type_comes_from_the_bytes_not_from_the_name(kind: str, tmp_path: Path) -> None:
+def test_media_type_is_detected_from_the_bytes(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "picture.txt"
     path.write_bytes(PICTURES[kind])
     url = images.image_url(str(path))
@@ -25,11 +25,11 @@ def test_the_media_type_comes_from_the_bytes_not_from_the_name(kind: str, tmp_pa
     assert images.split_data_url(url) == (kind, base64.b64encode(PICTURES[kind]).decode())
 
 
-def test_addresses_stay_as_they_are() -> None:
+def test_web_addresses_are_unchanged() -> None:
     assert images.image_url("https://example.org/a.png") == "https://example.org/a.png"
 
 
-def test_what_is_no_image_is_never_read_into_a_prompt(tmp_path: Path) -> None:
+def test_file_that_is_not_an_image_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret.png"
     secret.write_text("password")
     with pytest.raises(InvalidInput, match="not a PNG, JPEG, GIF or WebP"):
@@ -37,7 +37,7 @@ def test_what_is_no_image_is_never_read_into_a_prompt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reference", ["missing.png", "bad\0name.png", "."])
-def test_an_unreadable_path_is_named(reference: str) -> None:
+def test_unreadable_path_is_named(reference: str) -> None:
     with pytest.raises(InvalidInput, match="cannot read the image"):
         images.image_url(reference)
 
@@ -52,6 +52,6 @@ def test_other_schemes_and_huge_files_are_refused(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("url", ["data:image/png,abc", "data:image/png;base64", "data:image/png;base64,%%%%"])
-def test_a_broken_data_url_is_refused(url: str) -> None:
+def test_invalid_data_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="data URL"):
         images.split_data_url(url)

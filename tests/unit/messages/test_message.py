@@ -35,7 +35,7 @@ def full_message() -> Message:
     )
 
 
-def test_a_plain_message_gets_an_id_and_an_aware_time() -> None:
+def test_message_gets_an_id_and_an_aware_timestamp() -> None:
     before = datetime.now(UTC)
     first, second = Message("user", "hello"), Message("user", "hello")
     assert first.message_id != second.message_id
@@ -43,7 +43,7 @@ def test_a_plain_message_gets_an_id_and_an_aware_time() -> None:
     assert first.timestamp.tzinfo is UTC
 
 
-def test_every_field_survives_json() -> None:
+def test_every_field_round_trips_through_json() -> None:
     message = full_message()
     assert Message.from_dict(json.loads(json.dumps(message.to_dict()))) == message
 
@@ -71,7 +71,9 @@ words = st.text(min_size=1).filter(str.strip)
         timezones=st.timezones(),
     ),
 )
-def test_any_message_survives_json(role, content, name, structured_data, metadata, request, call, timestamp) -> None:  # type: ignore[no-untyped-def]
+def test_any_message_round_trips_through_json(
+    role, content, name, structured_data, metadata, request, call, timestamp
+) -> None:  # type: ignore[no-untyped-def]
     message = Message(
         role,
         content,
@@ -85,7 +87,7 @@ def test_any_message_survives_json(role, content, name, structured_data, metadat
     assert Message.from_dict(json.loads(json.dumps(message.to_dict()))) == message
 
 
-def test_it_reads_like_a_dict() -> None:
+def test_message_can_be_read_like_a_dict() -> None:
     message = Message("user", "hello", message_id="m1", timestamp="2024-05-01T12:30:00+02:00")
     assert message["role"] == "user"
     assert message["timestamp"] == "2024-05-01T10:30:00+00:00"
@@ -100,14 +102,14 @@ def test_it_reads_like_a_dict() -> None:
         message["colour"]
 
 
-def test_calls_read_as_plain_data_through_the_dict_and_as_objects_through_the_attribute() -> None:
+def test_calls_are_dicts_as_items_and_objects_as_attributes() -> None:
     message = full_message()
     assert message.tool_calls == [SEARCH]
     assert message["tool_calls"][0]["function"]["name"] == "search"
     assert message["agent_calls"] == [{"agent_name": "Writer", "request": {"topic": "tea"}}]
 
 
-def test_dicts_given_as_calls_become_calls() -> None:
+def test_dicts_are_converted_to_calls() -> None:
     message = Message(
         "assistant", tool_calls=[SEARCH.to_dict()], agent_calls=[{"agent_name": "Writer", "request": "go"}]
     )
@@ -115,7 +117,7 @@ def test_dicts_given_as_calls_become_calls() -> None:
     assert message.agent_calls == [AgentCallMsg("Writer", "go")]
 
 
-def test_nothing_in_it_can_be_changed() -> None:
+def test_message_cannot_be_changed() -> None:
     given = {"list": [1]}
     message = Message("user", given, metadata={"tags": ["a"]}, images=["a.png"])
     given["list"].append(2)
@@ -130,7 +132,7 @@ def test_nothing_in_it_can_be_changed() -> None:
         message.images.append("b.png")  # type: ignore[union-attr]
 
 
-def test_what_to_dict_gives_is_the_callers_own() -> None:
+def test_changing_to_dict_does_not_change_the_message() -> None:
     message = full_message()
     data = message.to_dict()
     data["content"]["steps"].append("more")  # type: ignore[index, call-overload, union-attr]
@@ -138,7 +140,7 @@ def test_what_to_dict_gives_is_the_callers_own() -> None:
     assert message == full_message()
 
 
-def test_it_can_be_copied_pickled_replaced_and_put_in_a_set() -> None:
+def test_message_can_be_copied_pickled_replaced_and_hashed() -> None:
     message = full_message()
     assert copy.deepcopy(message) == message
     assert pickle.loads(pickle.dumps(message)) == message  # noqa: S301
@@ -147,20 +149,20 @@ def test_it_can_be_copied_pickled_replaced_and_put_in_a_set() -> None:
 
 
 @pytest.mark.parametrize("role", ["", "human", "User", None, 3])
-def test_a_role_outside_the_four_is_refused(role: object) -> None:
+def test_unknown_role_is_refused(role: object) -> None:
     assert not Message.is_valid_role(role)
     with pytest.raises(InvalidInput, match="system, user, assistant, tool"):
         Message(role, "hello")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("content", [3, 1.5, True, b"bytes", object(), {1, 2}])
-def test_content_of_a_wrong_type_is_a_type_error(content: object) -> None:
+def test_content_of_another_type_raises_invalid_type(content: object) -> None:
     with pytest.raises(InvalidType, match="content must be a string"):
         Message("user", content)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "error"),
     [
         ({"x": object()}, r"content\.x holds a object, which is not JSON"),
         ({"x": float("nan")}, r"content\.x is nan"),
@@ -170,12 +172,12 @@ def test_content_of_a_wrong_type_is_a_type_error(content: object) -> None:
         ({"x": ["\udfff"]}, r"content\.x\[0\] holds a lone surrogate"),
     ],
 )
-def test_content_that_is_not_json_is_refused_by_place(content: object, complaint: str) -> None:
-    with pytest.raises(InvalidInput, match=complaint):
+def test_content_error_names_the_part_that_is_not_json(content: object, error: str) -> None:
+    with pytest.raises(InvalidInput, match=error):
         Message("user", content)  # type: ignore[arg-type]
 
 
-def test_a_circular_reference_is_refused() -> None:
+def test_circular_reference_is_refused() -> None:
     loop: dict[str, object] = {}
     loop["self"] = {"again": [loop]}
     for field in ("content", "structured_data", "metadata"):
@@ -185,12 +187,12 @@ def test_a_circular_reference_is_refused() -> None:
         AgentCallMsg("other", loop)
 
 
-def test_the_same_object_twice_is_no_circle() -> None:
+def test_shared_object_is_not_a_circular_reference() -> None:
     shared = {"a": 1}
     assert Message("user", {"x": shared, "y": shared}).content == {"x": {"a": 1}, "y": {"a": 1}}
 
 
-def test_endless_nesting_is_refused() -> None:
+def test_deep_nesting_is_refused() -> None:
     deep: list[object] = []
     for _ in range(5_000):
         deep = [deep]
@@ -198,7 +200,7 @@ def test_endless_nesting_is_refused() -> None:
         Message("user", {"deep": deep})
 
 
-def test_a_time_without_a_zone_is_refused() -> None:
+def test_timestamp_without_a_time_zone_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no time zone"):
         Message("user", timestamp=datetime(2024, 1, 1))
     with pytest.raises(InvalidInput, match="no time zone"):
@@ -209,26 +211,26 @@ def test_a_time_without_a_zone_is_refused() -> None:
         Message.from_dict({"role": "user", "timestamp": 17})
 
 
-def test_times_of_other_zones_become_utc() -> None:
-    there = datetime(2024, 1, 1, 1, 0, tzinfo=timezone(timedelta(hours=2)))
-    assert Message("user", timestamp=there).timestamp == datetime(2023, 12, 31, 23, 0, tzinfo=UTC)
+def test_timestamp_is_converted_to_utc() -> None:
+    local = datetime(2024, 1, 1, 1, 0, tzinfo=timezone(timedelta(hours=2)))
+    assert Message("user", timestamp=local).timestamp == datetime(2023, 12, 31, 23, 0, tzinfo=UTC)
 
 
-def test_structured_content_may_be_given_as_message_content() -> None:
+def test_content_can_be_message_content() -> None:
     content = MessageContent(thought="look", next_action="call_tool", action_input={"name": "search"})
     message = Message("assistant", content)
     assert message.content == content.to_dict()
     assert MessageContent.from_dict(message["content"]) == content
 
 
-def test_empty_lists_read_as_not_given_but_an_empty_object_stays() -> None:
+def test_empty_lists_become_none_and_empty_object_stays() -> None:
     message = Message("assistant", tool_calls=[], agent_calls=[], images=[], structured_data={})
     assert (message.tool_calls, message.agent_calls, message.images) == (None, None, None)
     assert message.structured_data == {}
     assert Message.from_dict(message.to_dict()) == message
 
 
-def test_images_may_be_paths_addresses_or_bytes() -> None:
+def test_images_can_be_paths_addresses_or_bytes() -> None:
     message = Message("user", images=["a.png", Path("b.png"), PNG])
     assert message.images is not None
     assert message.images[:2] == ["a.png", "b.png"]
@@ -236,7 +238,7 @@ def test_images_may_be_paths_addresses_or_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "complaint"),
+    ("fields", "error"),
     [
         ({"images": "a.png"}, "images must be a list"),
         ({"images": [""]}, "an image is empty"),
@@ -251,18 +253,18 @@ def test_images_may_be_paths_addresses_or_bytes() -> None:
         ({"name": 3}, "name must be a string"),
     ],
 )
-def test_other_fields_say_what_is_wrong_with_them(fields: dict[str, object], complaint: str) -> None:
-    with pytest.raises(InvalidInput, match=complaint):
+def test_field_errors_say_what_is_wrong(fields: dict[str, object], error: str) -> None:
+    with pytest.raises(InvalidInput, match=error):
         Message("assistant", **fields)  # type: ignore[arg-type]
 
 
-def test_from_dict_keeps_what_it_does_not_know_and_takes_id_for_message_id() -> None:
+def test_from_dict_stores_unknown_keys_as_metadata_and_id_as_message_id() -> None:
     message = Message.from_dict({"role": "user", "content": "hi", "id": "x1", "refusal": None, "turn": 3})
     assert message.message_id == "x1"
     assert message.metadata == {"turn": 3}
 
 
-def test_from_dict_needs_a_role_and_a_dict() -> None:
+def test_from_dict_requires_a_dict_with_a_role() -> None:
     with pytest.raises(InvalidInput, match="needs a 'role'"):
         Message.from_dict({"content": "hi"})
     with pytest.raises(TypeError, match="must be a Message or a dict"):

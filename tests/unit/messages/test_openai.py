@@ -11,29 +11,29 @@ from memoranda.errors import InvalidInput
 from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
 from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai, from_openai
-from tests.unit.messages.vendors import accepted_by_openai
+from tests.unit.messages.vendors import is_valid_for_openai
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 
 
-def call(identity: str, name: str = "search", arguments: str = '{"q": 1}') -> ToolCallMsg:
-    return ToolCallMsg(identity, identity, "function", name, arguments)
+def call(call_id: str, name: str = "search", arguments: str = '{"q": 1}') -> ToolCallMsg:
+    return ToolCallMsg(call_id, call_id, "function", name, arguments)
 
 
-def formatted(*messages: Message | dict[str, Any]) -> list[dict[str, Any]]:
+def format_checked(*messages: Message | dict[str, Any]) -> list[dict[str, Any]]:
     result = format_for_openai(messages)
-    assert accepted_by_openai(result)
+    assert is_valid_for_openai(result)
     return result
 
 
-def test_the_judge_itself_refuses_what_is_wrong() -> None:
+def test_openai_types_refuse_wrong_messages() -> None:
     with pytest.raises(ValidationError):
-        accepted_by_openai([{"role": "user", "content": [{"type": "picture"}]}])
-    assert not accepted_by_openai([{"role": "user", "content": "hi", "message_id": "m1"}])
+        is_valid_for_openai([{"role": "user", "content": [{"type": "picture"}]}])
+    assert not is_valid_for_openai([{"role": "user", "content": "hi", "message_id": "m1"}])
 
 
-def test_plain_turns_dicts_and_messages_mixed() -> None:
-    assert formatted(
+def test_dicts_and_messages_can_be_mixed() -> None:
+    assert format_checked(
         {"role": "system", "content": "Be kind."}, Message("user", "hi"), Message("assistant", "hello")
     ) == [
         {"role": "system", "content": "Be kind."},
@@ -42,8 +42,8 @@ def test_plain_turns_dicts_and_messages_mixed() -> None:
     ]
 
 
-def test_several_calls_in_one_turn_and_their_results() -> None:
-    result = formatted(
+def test_several_tool_calls_and_their_results_are_format_checked() -> None:
+    result = format_checked(
         Message("user", "compare"),
         Message("assistant", tool_calls=[call("a"), call("b")]),
         Message("tool", "first", tool_call_id="b", name="search"),
@@ -56,20 +56,20 @@ def test_several_calls_in_one_turn_and_their_results() -> None:
     assert result[3]["content"] == '{"hits": 2}'
 
 
-def test_a_result_may_name_the_call_by_either_id() -> None:
+def test_tool_result_may_use_either_id_of_the_call() -> None:
     asked = ToolCallMsg("item_1", "fc_1", "function", "search", "{}")
-    result = formatted(Message("assistant", tool_calls=[asked]), Message("tool", "x", tool_call_id="fc_1"))
+    result = format_checked(Message("assistant", tool_calls=[asked]), Message("tool", "x", tool_call_id="fc_1"))
     assert result[0]["tool_calls"][0]["id"] == result[1]["tool_call_id"] == "item_1"
 
 
-def test_calls_at_the_end_may_be_open() -> None:
-    assert formatted(Message("assistant", "let me look", tool_calls=[call("a")]))[0]["content"] == "let me look"
+def test_tool_calls_at_the_end_may_be_open() -> None:
+    assert format_checked(Message("assistant", "let me look", tool_calls=[call("a")]))[0]["content"] == "let me look"
 
 
-def test_images_by_path_address_and_bytes(tmp_path: Path) -> None:
+def test_images_by_path_address_and_bytes_are_format_checked(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
     message = Message("user", "look", images=[tmp_path / "a.png", "https://example.org/b.jpg", PNG])
-    parts = formatted(message)[0]["content"]
+    parts = format_checked(message)[0]["content"]
     assert parts[0] == {"type": "text", "text": "look"}
     urls = [part["image_url"]["url"] for part in parts[1:]]
     assert urls[0] == urls[2]
@@ -77,8 +77,8 @@ def test_images_by_path_address_and_bytes(tmp_path: Path) -> None:
     assert urls[1] == "https://example.org/b.jpg"
 
 
-def test_pictures_of_a_tool_result_follow_in_a_user_turn() -> None:
-    result = formatted(
+def test_images_of_a_tool_result_follow_in_a_user_message() -> None:
+    result = format_checked(
         Message("assistant", tool_calls=[call("a"), call("b")]),
         Message("tool", "shot", tool_call_id="a", images=[PNG]),
         Message("tool", "text", tool_call_id="b"),
@@ -92,29 +92,29 @@ def test_structured_content_data_and_agent_calls_become_json_text() -> None:
     message = Message(
         "assistant", {"thought": "né"}, structured_data={"n": [1]}, agent_calls=[AgentCallMsg("Writer", "go")]
     )
-    texts = [part["text"] for part in formatted(message)[0]["content"]]
+    texts = [part["text"] for part in format_checked(message)[0]["content"]]
     assert texts == ['{"thought": "né"}', '{"n": [1]}', '{"agent_calls": [{"agent_name": "Writer", "request": "go"}]}']
 
 
-def test_names_are_made_to_fit() -> None:
-    assert formatted(Message("user", "hi", name="Ana María <x>"))[0]["name"] == "Ana_María_x_"
-    assert len(formatted(Message("user", "hi", name="n" * 100))[0]["name"]) == 64
+def test_names_are_made_valid() -> None:
+    assert format_checked(Message("user", "hi", name="Ana María <x>"))[0]["name"] == "Ana_María_x_"
+    assert len(format_checked(Message("user", "hi", name="n" * 100))[0]["name"]) == 64
 
 
 def test_empty_content_is_an_empty_text() -> None:
-    assert formatted(Message("user"), Message("assistant", "")) == [
+    assert format_checked(Message("user"), Message("assistant", "")) == [
         {"role": "user", "content": ""},
         {"role": "assistant", "content": ""},
     ]
 
 
-def test_another_vendors_reasoning_is_left_out() -> None:
+def test_thinking_parts_are_left_out() -> None:
     content = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "yes"}]
-    assert formatted(Message("assistant", content)) == [{"role": "assistant", "content": "yes"}]
+    assert format_checked(Message("assistant", content)) == [{"role": "assistant", "content": "yes"}]
 
 
 @pytest.mark.parametrize(
-    ("messages", "complaint"),
+    ("messages", "error"),
     [
         ([Message("tool", "x", tool_call_id="a")], "answers the tool call 'a', which is not open"),
         ([Message("tool", "x")], "without a tool_call_id"),
@@ -128,12 +128,12 @@ def test_another_vendors_reasoning_is_left_out() -> None:
         ([Message("user", images=["nowhere.png"])], "cannot read the image 'nowhere.png'"),
     ],
 )
-def test_what_the_vendor_would_refuse_is_a_clear_error(messages: list[Message], complaint: str) -> None:
-    with pytest.raises(InvalidInput, match=complaint):
+def test_messages_that_openai_refuses_raise_invalid_input(messages: list[Message], error: str) -> None:
+    with pytest.raises(InvalidInput, match=error):
         format_for_openai(messages)
 
 
-def test_a_running_history_is_taken_in_and_given_back() -> None:
+def test_history_round_trips() -> None:
     answer = ChatCompletionMessage.model_validate(
         {
             "role": "assistant",
@@ -155,22 +155,22 @@ def test_a_running_history_is_taken_in_and_given_back() -> None:
     ]
     messages = from_openai(history)
     assert [message.role for message in messages] == ["system", "user", "assistant", "tool"]
-    again = formatted(*messages)
+    again = format_checked(*messages)
     assert again[1] == history[1]
     assert again[2]["tool_calls"][0]["function"] == {"name": "now", "arguments": "{}"}
     assert from_openai(again)[3].content == "noon"
 
 
-def test_a_custom_tool_call_goes_both_ways() -> None:
-    given = {
+def test_custom_tool_call_round_trips() -> None:
+    message = {
         "role": "assistant",
         "content": None,
         "tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "sh", "input": "ls"}}],
     }
-    assert formatted(*from_openai([given])) == [given]
+    assert format_checked(*from_openai([message])) == [message]
 
 
-def test_the_retired_form_and_strangers_are_refused() -> None:
+def test_function_call_and_other_types_are_refused() -> None:
     with pytest.raises(InvalidInput, match="retired"):
         from_openai([{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}])
     with pytest.raises(TypeError, match="SDK object"):

@@ -1,4 +1,4 @@
-"""The vendors' own types as judges of what we format."""
+"""Validates formatted messages with the vendors' own types."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _OPENAI: TypeAdapter[Any] = TypeAdapter(list[ChatCompletionMessageParam])
 _ANTHROPIC: TypeAdapter[Any] = TypeAdapter(list[MessageParam])
 
 
-def accepted_by_openai(formatted: list[dict[str, Any]]) -> bool:
-    return _exhausted(_OPENAI.validate_python(formatted)) == formatted
+def is_valid_for_openai(formatted: list[dict[str, Any]]) -> bool:
+    return _read_all(_OPENAI.validate_python(formatted)) == formatted
 
 
-def accepted_by_anthropic(formatted: list[dict[str, Any]]) -> bool:
-    return _exhausted(_ANTHROPIC.validate_python(formatted)) == formatted
+def is_valid_for_anthropic(formatted: list[dict[str, Any]]) -> bool:
+    return _read_all(_ANTHROPIC.validate_python(formatted)) == formatted
 
 
-def _exhausted(value: Any) -> Any:
-    """Lists inside are checked only while they are read; and what a type does not know is left out of the copy."""
+def _read_all(value: Any) -> Any:
+    """Nested lists are validated only while they are read, and unknown keys are missing in the copy."""
     if isinstance(value, dict):
-        return {key: _exhausted(item) for key, item in value.items()}
+        return {key: _read_all(item) for key, item in value.items()}
     if isinstance(value, str | bytes | int | float | None):
         return value
     if isinstance(value, list | tuple | Iterator) or hasattr(value, "__iter__"):
-        return [_exhausted(item) for item in value]
+        return [_read_all(item) for item in value]
     return value

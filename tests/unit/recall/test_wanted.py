@@ -3,21 +3,21 @@ from __future__ import annotations
 import pytest
 
 from memoranda.recall.query import wanted_kind
-from memoranda.text import A_NAME, A_NUMBER, A_TIME
+from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME
 
 
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
-        ("When did Ann move?", A_TIME),
-        ("How long has she been there?", A_TIME),
-        ("In which year was that?", A_TIME),
-        ("How many cats does Ben have?", A_NUMBER),
-        ("how  old is the boat", A_NUMBER),
-        ("What number is on the door?", A_NUMBER),
-        ("Who saw the heron?", A_NAME),
-        ("Where did they go?", A_NAME),
-        ("What's my hamster called?", A_NAME),
+        ("When did Ann move?", HAS_TIME),
+        ("How long has she been there?", HAS_TIME),
+        ("In which year was that?", HAS_TIME),
+        ("How many cats does Ben have?", HAS_NUMBER),
+        ("how  old is the boat", HAS_NUMBER),
+        ("What number is on the door?", HAS_NUMBER),
+        ("Who saw the heron?", HAS_NAME),
+        ("Where did they go?", HAS_NAME),
+        ("What's my hamster called?", HAS_NAME),
     ],
 )
 def test_the_question_word_says_what_is_asked_for(question: str, kind: str) -> None:
@@ -25,7 +25,7 @@ def test_the_question_word_says_what_is_asked_for(question: str, kind: str) -> N
 
 
 def test_the_first_question_word_decides() -> None:
-    assert wanted_kind("Who helped Ann when she was ill?") == A_NAME
+    assert wanted_kind("Who helped Ann when she was ill?") == HAS_NAME
 
 
 @pytest.mark.parametrize("question", ["Did it arrive?", "the boat", "Why is that?", "whenever and whatever"])

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from memoranda import MemoryManager, Message, Outcome
-from memoranda.embedding.base import Kind
+from memoranda.embedding.base import InputKind
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 from tests.crash.children import Child
@@ -33,7 +33,7 @@ class Interrupted(HashEmbedder):
         super().__init__(32)
         self._meanwhile: Callable[[], object] | None = meanwhile
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         meanwhile, self._meanwhile = self._meanwhile, None
         if meanwhile is not None:
             meanwhile()
@@ -133,7 +133,7 @@ def test_of_many_threads_that_read_before_any_wrote_one_stores_it(path: Path) ->
     together = threading.Barrier(threads)
 
     class Gathered(HashEmbedder):
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> FloatArray:
+        def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
             together.wait(PATIENCE_S)
             return super().embed(texts, kind=kind)
 

@@ -1,4 +1,4 @@
-"""The model files of Memoranda: where they are, and what they must be."""
+"""The paths and checksums of Memoranda's model files."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ SHA256: Final = MappingProxyType(
         "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
     }
 )
-"""Every file by name, with its checksum; of a packed one, the checksum of what is inside."""
+"""Every file by name, with its checksum; for a packed file, the checksum of its content."""
 
 PACKED: Final = ".packed"
-"""How the name of a compressed file ends: a line of lengths, then as many zlib streams, unpacked side by side."""
+"""The suffix of a compressed file: a line of lengths, then as many zlib streams, unpacked in parallel."""
 
 
 def path(name: str) -> Path:
-    """Where the file of this name is; names are the keys of `SHA256`. A packed one ends in `.packed`."""
+    """Return the path of the file of this name, a key of `SHA256`. The path of a packed file ends in `.packed`."""
     return find(Path(__file__).parent / "data", name, SHA256)
 
 
 def find(folder: Path, name: str, known: Mapping[str, str]) -> Path:
-    """The file of this name in a folder of model files, packed or not."""
+    """Return the path of the file of this name in a folder of model files, packed or not."""
     if name not in known:
         raise KeyError(f"no model file {name!r}: there are {', '.join(known)}")
     for found in (folder / f"{name}{PACKED}", folder / name):
@@ -41,12 +41,12 @@ def find(folder: Path, name: str, known: Mapping[str, str]) -> Path:
 
 
 def unpacked(file: Path) -> bytes:
-    """What is inside a packed file; `ValueError` where it is damaged."""
+    """Return the content of a packed file; raise `ValueError` when it is damaged."""
     try:
         with file.open("rb") as packed:
             streams = [packed.read(int(length)) for length in packed.readline().split()]
         if not streams:
-            raise ValueError("it holds nothing")
+            raise ValueError("it is empty")
         with ThreadPoolExecutor(len(streams), "unpack") as pool:
             return b"".join(pool.map(zlib.decompress, streams))
     except (ValueError, zlib.error) as error:

@@ -1,4 +1,4 @@
-"""The reranker of Memoranda's mode `best`: where its file is, and what it must be."""
+"""The path and checksum of the reranker for Memoranda's mode `best`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["SHA256", "path"]
 SHA256: Final = MappingProxyType(
     {"ms-marco-MiniLM-L-12-v2.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"}
 )
-"""The file by name, with the checksum of what is inside."""
+"""The file by name, with the checksum of its unpacked content."""
 
 
 def path(name: str) -> Path:
-    """Where the file of this name is; it ends in `.packed`, as `memoranda_models.unpacked` reads it."""
+    """Return the path of the file. It ends in `.packed`; read it with `memoranda_models.unpacked`."""
     from memoranda_models import find
 
     return find(Path(__file__).parent / "data", name, SHA256)

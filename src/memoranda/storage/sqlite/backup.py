@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoranda.errors import Conflict, Incompatible, NotFound, Unavailable
-from memoranda.files import replacing, sync
+from memoranda.files import atomic_replace, fsync_file
 from memoranda.results import Backup
 from memoranda.storage.base import key_file
 from memoranda.storage.sqlite.connections import FileLock
@@ -33,7 +33,7 @@ def back_up(tx: SQLiteTransaction, target: Path, *, force: bool, progress: Progr
         raise Conflict(f"{target} exists: choose another name, or replace it with force")
     with translated(str(target)):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(target) as draft:
+        with atomic_replace(target) as draft:
             _copy(tx, draft, progress)
             done = Backup(target, draft.stat().st_size, _count_memories(draft), _digest(draft))
             checksum_file(target).unlink(missing_ok=True)
@@ -69,9 +69,9 @@ def restore(backup: Path, database: Path, *, force: bool = False) -> Backup:
         database.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(database.with_name(f"{database.name}.lock"))
         with lock():
-            with replacing(database) as draft:
+            with atomic_replace(database) as draft:
                 shutil.copyfile(backup, draft)
-                sync(draft)
+                fsync_file(draft)
                 _move_old_aside(database)
             if key_file(backup).exists():
                 _write_private(key_file(database), key_file(backup).read_bytes())
@@ -151,7 +151,7 @@ def _free_name(database: Path) -> Path:
 
 
 def _write_private(path: Path, data: bytes) -> None:
-    with replacing(path) as draft:
+    with atomic_replace(path) as draft:
         draft.write_bytes(data)
 
 

