@@ -16,7 +16,7 @@ from memoranda.types import Clock, Progress, Record, Scope
 if TYPE_CHECKING:
     from memoranda.maintenance.upkeep_run import Tending
     from memoranda.memories.vectors import Vectors
-    from memoranda.recall.accesses import Accesses
+    from memoranda.recall.accesses import AccessCounter
     from memoranda.remember.pipeline import RememberPipeline
     from memoranda.storage.sqlite.store import SQLiteStore
 
@@ -60,7 +60,7 @@ class Upkeep:
         store: SQLiteStore,
         vectors: Vectors,
         remember: RememberPipeline,
-        accesses: Accesses,
+        accesses: AccessCounter,
         compact: Callable[[], bool],
         *,
         clock: Clock,

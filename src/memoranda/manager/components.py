@@ -65,7 +65,7 @@ class StoreComponents:
         from memoranda.index.partitions import Partitions
         from memoranda.memories.memories import Memories
         from memoranda.memories.vectors import Vectors
-        from memoranda.recall.accesses import Accesses
+        from memoranda.recall.accesses import AccessCounter
         from memoranda.recall.pipeline import RecallPipeline
         from memoranda.remember.pipeline import Extractor, RememberPipeline
         from memoranda.sessions.log import SessionLog
@@ -87,7 +87,7 @@ class StoreComponents:
         self.memories = Memories(self.store, self.vectors, clock)
         extractor = Extractor(self.store, self.vectors, self.partitions, gate=config.extraction)
         self.remember = RememberPipeline(self.store, self.vectors, extractor, llm)
-        self.accesses = Accesses(self.store, clock)
+        self.accesses = AccessCounter(self.store, clock)
         self.recall = RecallPipeline(self.store, self.vectors, self.partitions, clock, self.accesses)
 
     def reembed(self, progress: Progress | None) -> int:

@@ -294,14 +294,14 @@ class Extractor:
     def _known(self, sayings: Sequence[Saying], call: Common) -> Read:
         """What could say the same: of what the scope has and still holds, the memories nearest by their words."""
         scope = call.scope
-        partition = self._partitions.words(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
+        partition = self._partitions.get_for_terms(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
         words, ids = set[str](), set[int]()
         with partition.lock:
             seq, postings = partition.seq, partition.postings
             among = partition.eligible(scope.agent, scope.session, call.now.timestamp())
             for saying in sayings:
                 asked = query_terms(saying.text)
-                held = [word for word in asked if postings.holds(word)]
+                held = [word for word in asked if postings.contains(word)]
                 words.update(held)
                 if len(held) >= SAME * len(asked):  # else no memory holds enough of its words
                     ids.update(postings.search(held[:_MOST_WORDS], _NEIGHBOURS, among=among)[0].tolist())
