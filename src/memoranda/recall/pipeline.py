@@ -151,7 +151,7 @@ class RecallPipeline:
         return parse_query(query.text, query.now, speakers)
 
     def _embed(self, query: RecallQuery, parsed: ParsedQuery, degraded: list[str]) -> QueryVector | None:
-        """Return the vector of the question; None without an embedder, or for a neural one in mode "fast"."""
+        """Return the vector of the question; None without an embedder, or with a neural one in mode "fast"."""
         embedder = self._vectors.embedder
         if embedder is None or parsed.embedded is None:
             return None

@@ -20,7 +20,7 @@ MODES: tuple[Mode, ...] = ("fast", "default", "best")
 MAX_TERMS = 256
 """Distinct terms looked up for one question; a question with more is a document."""
 ROLES = frozenset({"user", "assistant", "tool", "system"})
-"""Speakers that are roles, not names: they stand for messages without a name."""
+"""Speakers that are roles, not names: they are the speakers of messages without a name."""
 
 
 @dataclass(frozen=True, slots=True)
