@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from evaluation.metrics import figures
-from evaluation.ours import ingest
+from evaluation.runner import ingest
 from evaluation.sets import Question, QuestionSet, load
-from evaluation.vectors import KeptVectors
+from evaluation.vectors import CachedVectors
 from memoranda import MemoryManager
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 
@@ -46,17 +46,17 @@ class Clock:
 def main() -> None:
     options = _options()
     questions = load("locomo", options.data)
-    embedder = KeptVectors(None, options.vectors)
+    embedder = CachedVectors(None, options.vectors)
     settings = UpkeepSettings(archive_sources=options.archive_sources, related=options.related)
     print("policies      memories  in recall     MB   turns@10  evidence@10  evidence in 1,500  seconds")
     for name in options.policies:
         policies = {"none": (), "all": POLICIES}.get(name, (name,))
         _measure(questions, embedder, policies, settings)
-    embedder.keep()
+    embedder.save()
 
 
 def _measure(
-    questions: QuestionSet, embedder: KeptVectors, policies: tuple[str, ...], settings: UpkeepSettings
+    questions: QuestionSet, embedder: CachedVectors, policies: tuple[str, ...], settings: UpkeepSettings
 ) -> None:
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:

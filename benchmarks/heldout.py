@@ -1,10 +1,10 @@
-"""Whether a constant of recall is worth what it seems: chosen on some conversations, judged on the others.
+"""Cross-validate a constant of recall: choose its value on some conversations, and measure it on the others.
 
-    python benchmarks/heldout.py --data DATA boost._HOLDING_SHARE 0 0.25 0.5 0.75
+    python benchmarks/heldout.py --data DATA rank._ANSWER_TYPE_SHARE 0 0.25 0.5 0.75
 
-The first value is the one to beat. Conversations are dealt into folds; for each fold the value with the best sum of
-recall@5, recall@10 and NDCG@10 on all other folds is judged on this one. Then once more from LoCoMo to LongMemEval and
-back: chosen on one, judged on the other, which has other people, other questions and texts of another kind.
+The first value is the baseline. Conversations are split into folds; for each fold, the value with the best sum of
+recall@5, recall@10 and NDCG@10 on all other folds is measured on this one. Then a value is chosen on LoCoMo and
+measured on LongMemEval, and the reverse: they differ in people, questions and kind of text.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.ablation import changed
-from evaluation.metrics import figures
-from evaluation.scoring import Answers, views
+from evaluation.metrics import Answers, figures, views
 from evaluation.sets import QuestionSet, load
 from quality import BENCHMARKS, MODELS, SETS, Run
 
-JUDGED = ("recall@5", "recall@10", "ndcg@10")
+METRICS = ("recall@5", "recall@10", "ndcg@10")
 _DRAWS = 1_000
 Table: TypeAlias = NDArray[np.float64]
-"""Value x question x figure."""
+"""Value x question x metric."""
 
 
 def main() -> None:
@@ -44,9 +43,9 @@ def main() -> None:
     for chosen_on, table in tables.items():
         best = _best(table)
         print(f"chosen on {chosen_on}: {options.values[best]:g}")
-        for judged_on, other in tables.items():
-            if chosen_on.startswith("locomo") != judged_on.startswith("locomo"):
-                _print_line(f"  judged on {judged_on}", other[best] - other[0], [])
+        for measured_on, other in tables.items():
+            if chosen_on.startswith("locomo") != measured_on.startswith("locomo"):
+                _print_line(f"  measured on {measured_on}", other[best] - other[0], [])
 
 
 def _answers(run: Run, questions: QuestionSet, options: argparse.Namespace, value: float) -> Answers:
@@ -56,19 +55,19 @@ def _answers(run: Run, questions: QuestionSet, options: argparse.Namespace, valu
 
 
 def _table(questions: QuestionSet, answers: Sequence[Answers], view: str) -> tuple[Table, list[str]]:
-    """The figures of each value for each question of a view, and the questions' scopes."""
+    """Return the metrics of each value and question of a view, and the scopes of the questions."""
     ranking, gold_of = views(questions)[view]
-    asked = [question for question in questions.questions if gold_of(question)]
-    rows = [[figures(found[question.id][ranking], gold_of(question)) for question in asked] for found in answers]
-    table = np.array([[[row[name] for name in JUDGED] for row in each] for each in rows])
-    return table, [question.scope for question in asked]
+    selected = [question for question in questions.questions if gold_of(question)]
+    rows = [[figures(found[question.id][ranking], gold_of(question)) for question in selected] for found in answers]
+    table = np.array([[[row[name] for name in METRICS] for row in each] for each in rows])
+    return table, [question.scope for question in selected]
 
 
 def _folds(scopes: Sequence[str], count: int) -> list[NDArray[np.int64]]:
-    """The questions of each fold; a scope is never parted."""
+    """Return the questions of each fold; a scope is never split."""
     names = sorted(set(scopes))
-    dealt = np.random.default_rng(0).permutation(len(names))
-    fold_of = {names[number]: place % count for place, number in enumerate(dealt)}
+    order = np.random.default_rng(0).permutation(len(names))
+    fold_of = {names[number]: position % count for position, number in enumerate(order)}
     folds = [np.flatnonzero([fold_of[scope] == fold for scope in scopes]) for fold in range(count)]
     return [fold for fold in folds if len(fold)]
 
@@ -76,7 +75,7 @@ def _folds(scopes: Sequence[str], count: int) -> list[NDArray[np.int64]]:
 def _held_out(
     table: Table, folds: Sequence[NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """What each question gains by the value chosen without its fold, and the mean of each fold."""
+    """Return the gain of each question by the value chosen without its fold, and the mean of each fold."""
     gains = np.zeros(table.shape[1:])
     for fold in folds:
         others = np.setdiff1d(np.arange(table.shape[1]), fold)
@@ -93,9 +92,9 @@ def _print_line(label: str, gains: NDArray[np.float64], folds: Sequence[NDArray[
     draws = np.stack([gains[rng.integers(0, len(gains), len(gains))].mean(axis=0) for _ in range(_DRAWS)])
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     parts = []
-    for place, name in enumerate(JUDGED):
-        part = f"{name} {100 * gains[:, place].mean():+.1f} ({100 * low[place]:+.1f} to {100 * high[place]:+.1f})"
-        spread = [100 * fold[place] for fold in folds]
+    for index, name in enumerate(METRICS):
+        part = f"{name} {100 * gains[:, index].mean():+.1f} ({100 * low[index]:+.1f} to {100 * high[index]:+.1f})"
+        spread = [100 * fold[index] for fold in folds]
         parts.append(f"{part} folds {min(spread):+.1f} to {max(spread):+.1f}" if folds else part)
     print(f"{label:<36}{' | '.join(parts)}")
 
@@ -103,16 +102,18 @@ def _print_line(label: str, gains: NDArray[np.float64], folds: Sequence[NDArray[
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("constant", help="module and name inside memoranda.recall, such as rank.SPEAKER_GAIN")
-    parser.add_argument("values", type=float, nargs="+", help="the first is the one to beat")
+    parser.add_argument("values", type=float, nargs="+", help="the first is the baseline")
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds the question sets")
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
     parser.add_argument("--mode", default="default", choices=tuple(MODELS))
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--cache", type=Path, default=BENCHMARKS.parent / ".bench" / "vectors", help="kept vectors")
     parser.add_argument(
-        "--work", type=Path, default=BENCHMARKS.parent / ".bench" / "quality", help="stores and answers"
+        "--cache", type=Path, default=BENCHMARKS.parent / ".bench" / "vectors", help="folder of cached vectors"
     )
-    parser.add_argument("--again", action="store_true", help="answer everything anew")
+    parser.add_argument(
+        "--work", type=Path, default=BENCHMARKS.parent / ".bench" / "quality", help="folder of stores and answers"
+    )
+    parser.add_argument("--again", action="store_true", help="answer all questions again")
     return parser.parse_args()
 
 

@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memoranda.index.base import GRAPH_FROM
-from memoranda.index.faiss import FAISSIndex
+from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
 from memoranda.types import FloatArray
 
 LIMIT = 10

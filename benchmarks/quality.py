@@ -1,10 +1,10 @@
-"""How well Memoranda finds the right memory, beside the systems people would pick instead.
+"""Measure how well Memoranda and other systems find the right memory.
 
     python benchmarks/quality.py --data DATA
 
-Sets: `locomo` (turns), `longmemeval` (turns and sessions, one haystack a question), `pooled` (ten haystacks
-poured together), `pooled-all` (all of them). What has been answered is kept in `--work`, so that a run that was
-stopped goes on where it stopped; `--again` starts anew.
+Sets: `locomo` (turns), `longmemeval` (turns and sessions, one haystack per question), `pooled` (ten merged haystacks),
+`pooled-all` (all haystacks merged). Answers are saved in `--work`, so that a stopped run continues where it stopped;
+`--again` starts from the beginning.
 """
 
 from __future__ import annotations
@@ -18,42 +18,41 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evaluation import tables
 from evaluation.ablation import OFF, without
-from evaluation.ours import ask, ingest, open_store
+from evaluation.metrics import score
 from evaluation.peers import PEERS, answers_of
-from evaluation.plot import quality_svg
 from evaluation.progress import bar
-from evaluation.scoring import score
+from evaluation.report import quality_svg, render_tables
+from evaluation.runner import ask, ingest, open_store
 from evaluation.sets import QuestionSet, load
-from evaluation.vectors import KeptVectors
+from evaluation.vectors import CachedVectors
 
 BENCHMARKS = Path(__file__).resolve().parent
 SETS = ("locomo", "longmemeval", "pooled")
 MODELS = {"default": None, "best": None, "fast": "fast"}
-"""The embedding model a mode's store is filled with."""
-_KEEP_EVERY = 50
+"""The embedding model of the store by mode."""
+_SAVE_EVERY = 50
 
 
 class Run:
-    """One run of the benchmark: where its data, vectors and answers lie."""
+    """One run of the benchmark, with its stores, vectors and answers."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.work: Path = options.work
         self.cache: Path = options.cache
         self.again: bool = options.again
         self._filled: set[Path] = set()
-        self._embedders: dict[str | None, KeptVectors] = {}
+        self._embedders: dict[str | None, CachedVectors] = {}
 
-    def embedder(self, model: str | None) -> KeptVectors:
+    def embedder(self, model: str | None) -> CachedVectors:
         if model not in self._embedders:
-            self._embedders[model] = KeptVectors(model, self.cache / (model or "default"))
+            self._embedders[model] = CachedVectors(model, self.cache / (model or "default"))
         return self._embedders[model]
 
     def answers(self, questions: QuestionSet, mode: str, change: str | None = None) -> dict[str, Any]:
-        """Memoranda's answers to a set, by question id; kept as they come. `change` names what is not as it is."""
-        kept = self.work / f"{questions.name}-{mode}{f'-{change}' if change else ''}.json".replace(" ", "_")
-        found: dict[str, Any] = {} if self.again or not kept.exists() else json.loads(kept.read_text())
+        """Return Memoranda's answers to a set by question id, and save them on the way; `change` names a variant."""
+        path = self.work / f"{questions.name}-{mode}{f'-{change}' if change else ''}.json".replace(" ", "_")
+        found: dict[str, Any] = {} if self.again or not path.exists() else json.loads(path.read_text())
         missing = [question for question in questions.questions if question.id not in found]
         if not missing:
             return found
@@ -61,15 +60,15 @@ class Run:
         with open_store(self._store(questions, model), self.embedder(model)) as manager:
             label = f"{questions.name}, {change or mode}"
             for number, question in enumerate(bar(missing, len(missing), label), start=1):
-                apart = questions.name != "locomo"
-                found[question.id] = ask(manager, question, mode if mode == "best" else None, users_apart=apart)
-                if number % _KEEP_EVERY == 0 or number == len(missing):
-                    kept.write_text(json.dumps(found))
-        self.embedder(model).keep()
+                user_turns = questions.name != "locomo"
+                found[question.id] = ask(manager, question, mode if mode == "best" else None, user_turns=user_turns)
+                if number % _SAVE_EVERY == 0 or number == len(missing):
+                    path.write_text(json.dumps(found))
+        self.embedder(model).save()
         return found
 
     def _store(self, questions: QuestionSet, model: str | None) -> Path:
-        """The filled database; made once, and thrown away when it was not finished."""
+        """Return the filled database; it is filled once, and again when that did not finish."""
         folder = self.work / f"store-{questions.name}-{model or 'default'}"
         done = folder / "done.json"
         if not done.exists() or (self.again and folder not in self._filled):
@@ -80,7 +79,7 @@ class Run:
             sessions = sum(len({turn.session for turn in turns}) for turns in questions.scopes.values())
             with open_store(folder / "memories.db", self.embedder(model)) as manager:
                 parts = list(bar(ingest(manager, questions), sessions, f"{questions.name}, remembering"))
-            self.embedder(model).keep()
+            self.embedder(model).save()
             seconds = sum(part[1] for part in parts)
             done.write_text(json.dumps({"messages": total, "ms_per_message": 1000 * seconds / total}))
         return folder / "memories.db"
@@ -91,7 +90,7 @@ class Run:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Everything that was asked for, as one value that can be written as JSON."""
+    """Run everything that the options ask for, and return the results as JSON data."""
     run = Run(options)
     run.work.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {
@@ -114,11 +113,11 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             results["settings"][peer] = settings
         results["sets"][name] = systems
         if options.ablation:
-            results["ablation"][name] = _ablated(run, questions)
+            results["ablation"][name] = _run_ablation(run, questions)
     return results
 
 
-def _ablated(run: Run, questions: QuestionSet) -> dict[str, Any]:
+def _run_ablation(run: Run, questions: QuestionSet) -> dict[str, Any]:
     found = {}
     for off in OFF:
         with without(off):
@@ -136,19 +135,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--ablation", action="store_true", help="also with each arm, boost and rule off")
     parser.add_argument(
-        "--cache", type=Path, default=BENCHMARKS.parent / ".bench" / "vectors", help="where vectors are kept"
+        "--cache", type=Path, default=BENCHMARKS.parent / ".bench" / "vectors", help="folder of cached vectors"
     )
     parser.add_argument(
-        "--work", type=Path, default=BENCHMARKS.parent / ".bench" / "quality", help="stores and answers"
+        "--work", type=Path, default=BENCHMARKS.parent / ".bench" / "quality", help="folder of stores and answers"
     )
-    parser.add_argument("--again", action="store_true", help="answer everything anew")
-    parser.add_argument("--out", type=Path, default=BENCHMARKS / "results", help="where the JSON and the plot go")
+    parser.add_argument("--again", action="store_true", help="answer all questions again")
+    parser.add_argument("--out", type=Path, default=BENCHMARKS / "results", help="folder for the JSON and the plot")
     options = parser.parse_args(arguments)
     results = measure(options)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "quality.json").write_text(json.dumps(results, indent=1))
     (options.out / "quality.svg").write_text(quality_svg(results))
-    print(tables.render(results))
+    print(render_tables(results))
 
 
 if __name__ == "__main__":

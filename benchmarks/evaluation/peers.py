@@ -1,6 +1,6 @@
-"""Other systems under the same questions, each in its own environment.
+"""Run other systems on the same questions, each in its own environment.
 
-They know nothing of speakers, so they get the text in the form that serves them best: "Caroline: I went to …".
+They have no notion of a speaker, so they get the text in the form that helps them most: "Caroline: I went to …".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.sets import QuestionSet, Turn
-from evaluation.vectors import KeptVectors
+from evaluation.vectors import CachedVectors
 from peers.systems import BENCHMARKS, CACHE, REQUIREMENTS, System, environment_of, install, prepare, python_of
 
 _BM25S = ("bm25s==0.3.16", "PyStemmer", "numpy")
@@ -25,39 +25,39 @@ PEERS: dict[str, str | None] = {
     "bm25s": "bm25s",
     "dense": None,
 }
-"""The environment each runs in; None is the one this script runs in."""
+"""The environment that each runs in; None is the environment of this script."""
 
 
 def answers_of(
-    peer: str, questions: QuestionSet, embedder: KeptVectors, work: Path, *, again: bool
+    peer: str, questions: QuestionSet, embedder: CachedVectors, work: Path, *, again: bool
 ) -> tuple[dict[str, Any], str]:
-    """A peer's answers by question id, and how it was set up."""
+    """Return a peer's answers by question id, and its settings."""
     folder = work / f"{questions.name}-{peer}"
-    kept = folder / "answers.json"
-    if again or not kept.exists():
+    cached = folder / "answers.json"
+    if again or not cached.exists():
         folder.mkdir(parents=True, exist_ok=True)
         _write_task(questions, embedder, folder)
         _run(peer, folder)
-    found = json.loads(kept.read_text())
+    found = json.loads(cached.read_text())
     return found["answers"], found["settings"]
 
 
-def _write_task(questions: QuestionSet, embedder: KeptVectors, folder: Path) -> None:
+def _write_task(questions: QuestionSet, embedder: CachedVectors, folder: Path) -> None:
     scopes = {
-        scope: {"ids": [turn.id for turn in turns], "texts": [_shown(turn) for turn in turns]}
+        scope: {"ids": [turn.id for turn in turns], "texts": [_to_text(turn) for turn in turns]}
         for scope, turns in questions.scopes.items()
     }
-    asked = [{"id": each.id, "scope": each.scope, "text": each.text} for each in questions.questions]
+    queries = [{"id": each.id, "scope": each.scope, "text": each.text} for each in questions.questions]
     texts = [text for scope in scopes.values() for text in scope["texts"]]
     print(f"{questions.name}: vectors of {len(texts)} texts for the peers", file=sys.stderr)
     passages = embedder.embed(texts, kind="passage")
-    vectors = np.concatenate([passages, embedder.embed([each["text"] for each in asked], kind="query")])
-    embedder.keep()
+    vectors = np.concatenate([passages, embedder.embed([each["text"] for each in queries], kind="query")])
+    embedder.save()
     np.save(folder / "vectors.npy", vectors)
-    (folder / "task.json").write_text(json.dumps({"scopes": scopes, "questions": asked}))
+    (folder / "task.json").write_text(json.dumps({"scopes": scopes, "questions": queries}))
 
 
-def _shown(turn: Turn) -> str:
+def _to_text(turn: Turn) -> str:
     return f"{turn.speaker or turn.role}: {turn.text}"
 
 

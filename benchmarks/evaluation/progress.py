@@ -1,4 +1,4 @@
-"""A bar on the terminal while long work goes on."""
+"""A progress bar on the terminal."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _Item = TypeVar("_Item")
 _WIDTH = 30
 
 
-def bar(items: Iterable[_Item], total: int, what: str) -> Iterator[_Item]:
-    """The items, with a bar on the error stream; one line at the end when that is no terminal."""
+def bar(items: Iterable[_Item], total: int, label: str) -> Iterator[_Item]:
+    """Yield the items with a progress bar on stderr; only one line at the end when stderr is not a terminal."""
     started, shown = time.monotonic(), 0.0
     for number, item in enumerate(items, start=1):
         yield item
         if sys.stderr.isatty() and (time.monotonic() - shown > 0.1 or number == total):
             shown = time.monotonic()
             full = _WIDTH * number // max(1, total)
-            print(f"\r{what:32} {'█' * full}{'·' * (_WIDTH - full)} {number}/{total}", end="", file=sys.stderr)
-    took = time.monotonic() - started
-    print(f"\r{what:32} {total} in {took:.0f} s{' ' * (_WIDTH + 8)}", file=sys.stderr)
+            print(f"\r{label:32} {'█' * full}{'·' * (_WIDTH - full)} {number}/{total}", end="", file=sys.stderr)
+    seconds = time.monotonic() - started
+    print(f"\r{label:32} {total} in {seconds:.0f} s{' ' * (_WIDTH + 8)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The question sets, read from where they lie: LoCoMo and LongMemEval-S as one turn and one question a line."""
+"""Load the question sets LoCoMo and LongMemEval-S from files with one turn or question per line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 LOCOMO, LONGMEMEVAL = "locomo-dev", "longmemeval-s-dev"
-_POOLED = 10
+_POOLED_SCOPES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message, as it is remembered."""
+    """One message of a conversation."""
 
     id: str
     session: str
@@ -28,7 +28,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, and which turns and sessions hold its answer."""
+    """One question, with the turns and sessions that hold its answer."""
 
     id: str
     scope: str
@@ -42,48 +42,45 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Conversations by scope, and the questions asked of them."""
+    """Conversations by scope, and the questions about them."""
 
     name: str
     scopes: dict[str, list[Turn]]
     questions: list[Question]
 
     def user_gold(self, question: Question) -> tuple[str, ...]:
-        said = {turn.id for turn in self.scopes[question.scope] if turn.role == "user"}
-        return tuple(id for id in question.gold if id in said)
+        """Return the answer turns that the user said."""
+        of_user = {turn.id for turn in self.scopes[question.scope] if turn.role == "user"}
+        return tuple(id for id in question.gold if id in of_user)
 
 
 def load(name: str, data: Path) -> QuestionSet:
-    """A set by name: locomo, longmemeval, pooled, or pooled-all."""
+    """Load a question set by name: locomo, longmemeval, pooled or pooled-all."""
     if name == "locomo":
         return _locomo(data / LOCOMO)
-    rows, questions = _lines(data / LONGMEMEVAL / "corpus.jsonl.gz"), list(_longmemeval_questions(data))
+    rows, questions = _lines(data / LONGMEMEVAL / "corpus.jsonl.gz"), list(_questions(data / LONGMEMEVAL))
     sessions: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["text"].strip():
             sessions.setdefault(row["session"], []).append(row)
-    groups = {"longmemeval": len(questions), "pooled": _POOLED, "pooled-all": 1}[name]
+    groups = {"longmemeval": len(questions), "pooled": _POOLED_SCOPES, "pooled-all": 1}[name]
     return _longmemeval(name, sessions, questions, min(groups, len(questions)))
 
 
 def _locomo(folder: Path) -> QuestionSet:
     scopes: dict[str, list[Turn]] = {}
     for row in _lines(folder / "corpus.jsonl.gz"):
-        shown = f"{row['text']} [{row['caption']}]" if row.get("caption") else row["text"]
-        turn = Turn(row["id"], row["session"], _moment(row["ts"]), "user", row["speaker"], shown)
+        text = f"{row['text']} [{row['caption']}]" if row.get("caption") else row["text"]
+        turn = Turn(row["id"], row["session"], _parse_time(row["ts"]), "user", row["speaker"], text)
         scopes.setdefault(row["scope"], []).append(turn)
     questions = [_question(row, row["scope"], row["category"] != "adversarial") for row in _questions(folder)]
     return QuestionSet("locomo", scopes, questions)
 
 
-def _longmemeval_questions(data: Path) -> Iterator[dict[str, Any]]:
-    yield from _questions(data / LONGMEMEVAL)
-
-
 def _longmemeval(
     name: str, sessions: dict[str, list[dict[str, Any]]], rows: list[dict[str, Any]], groups: int
 ) -> QuestionSet:
-    """Every `groups`-th question shares a scope: one scope a question, or several haystacks poured together."""
+    """Put every `groups`-th question into one scope: a scope per question, or several haystacks merged."""
     scopes: dict[str, list[Turn]] = {}
     questions = []
     for group in range(groups):
@@ -97,14 +94,16 @@ def _longmemeval(
 
 
 def _turns(session: str, date: str, sessions: dict[str, list[dict[str, Any]]]) -> Iterator[Turn]:
-    start = _moment(date)
+    start = _parse_time(date)
     for row in sessions[session]:
         yield Turn(row["id"], session, start + timedelta(seconds=row["n"]), row["role"], None, row["text"])
 
 
 def _question(row: dict[str, Any], scope: str, answerable: bool) -> Question:
     gold, gold_sessions = tuple(row["gold"]), tuple(row["gold_sessions"])
-    return Question(row["id"], scope, row["text"], _moment(row["ts"]), row["category"], gold, gold_sessions, answerable)
+    return Question(
+        row["id"], scope, row["text"], _parse_time(row["ts"]), row["category"], gold, gold_sessions, answerable
+    )
 
 
 def _questions(folder: Path) -> Iterable[dict[str, Any]]:
@@ -117,5 +116,5 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""An embedder that keeps its vectors on disk, so that a run can be stopped, repeated and varied in seconds."""
+"""An embedder that caches its vectors on disk, so that a run can be stopped, repeated and varied in seconds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from memoranda.embedding.base import EmbedderIdentity, InputKind
 
-_EVERY = 2_000
+_SAVE_EVERY = 2_000
 
 
-class KeptVectors:
-    """An `Embedder` over a folder: what it holds is read, what is missing is embedded and kept there."""
+class CachedVectors:
+    """An `Embedder` with a cache folder: cached vectors are read from it, missing ones are embedded and added."""
 
     def __init__(self, model: str | None, folder: Path) -> None:
         self._model = EmbeddingModel(model, cache_size=0)
@@ -43,14 +43,14 @@ class KeptVectors:
             rows = self._model.embed(list(missing.values()), kind=kind).astype(np.float16)
             self._new.update(zip(missing, rows, strict=True))
             self._rows.update(self._new)
-            if len(self._new) >= _EVERY:
-                self.keep()
+            if len(self._new) >= _SAVE_EVERY:
+                self.save()
         found = np.stack([self._rows[key] for key in keys]).astype(np.float32)
-        # Half precision is enough to rank by, but leaves a vector a little longer or shorter than 1.
+        # Half precision is enough for ranking, but changes the length of a vector a little.
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
-    def keep(self) -> None:
-        """Writes what is new; called at the end, and now and then."""
+    def save(self) -> None:
+        """Write the new vectors to the folder."""
         if not self._new:
             return
         self._folder.mkdir(parents=True, exist_ok=True)

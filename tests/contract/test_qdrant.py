@@ -21,14 +21,14 @@ class TestQdrantEmbedded(IndexContract):
         engine.close()
 
 
-# The client's own engine in memory takes a server's place: the same calls and answers, without a process to start. It
-# warns of what only a server can do.
+# The client's in-memory mode stands in for a server: the same calls and results without a process to start. It warns
+# about features that only a server has.
 @pytest.mark.filterwarnings("ignore:Local mode performs exact", "ignore:Payload indexes have no effect")
 class TestQdrantServer(IndexContract):
     @pytest.fixture
     def index(self) -> Iterator[VectorIndex]:
         engine = QdrantServer(client=QdrantClient(":memory:"))
-        neighbour = engine.open("store", "another partition", DIMENSION)
-        neighbour.add(np.arange(50, dtype=np.int64), unit_rows(np.random.default_rng(9), 50))
+        other = engine.open("store", "another partition", DIMENSION)
+        other.add(np.arange(50, dtype=np.int64), unit_rows(np.random.default_rng(9), 50))
         yield engine.open("store", "partition", DIMENSION)
         engine.close()

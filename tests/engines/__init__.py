@@ -1,1 +1,1 @@
-"""Engines too heavy for the ordinary environment: `make engines` makes one that has them, and runs these."""
+"""Tests of engines that the ordinary environment does not have: `make engines` installs them and runs these tests."""

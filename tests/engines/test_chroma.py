@@ -20,7 +20,7 @@ from memoranda.testing.index import DIMENSION, IndexContract, unit_rows
 FACTS = ["Ann likes green tea", "Bob drives a red car", "Ann lives in Berlin"]
 
 
-# Chroma's graph is made anew by chance, and now and then misses one.
+# Chroma builds its graph at random, so that it sometimes misses a neighbour.
 _RECALL = 0.9
 
 
@@ -34,10 +34,10 @@ class TestChroma(IndexContract):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A real Chroma server on a free port of this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    """A real Chroma server on a free local port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
     program = str(Path(sys.executable).with_name("chroma"))
     folder = str(tmp_path_factory.mktemp("server"))
     process = subprocess.Popen(
@@ -46,14 +46,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_for(port)
+        _wait_for_port(port)
         yield port
     finally:
         process.terminate()
         process.wait(timeout=20)
 
 
-def _wait_for(port: int) -> None:
+def _wait_for_port(port: int) -> None:
     for _ in range(200):
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -79,7 +79,7 @@ def test_a_thousand_scores_are_all_exact() -> None:
     np.testing.assert_allclose(index.scores(vectors[7], np.arange(1_000)), vectors @ vectors[7], atol=1e-5)
 
 
-def test_a_memory_by_name_is_found_also_after_a_restart(tmp_path: Path) -> None:
+def test_persistent_memory_uses_chroma_also_after_restart(tmp_path: Path) -> None:
     config = {"provider": "chroma", "config": {"path": str(tmp_path / "chroma")}}
     for _ in range(2):
         with PersistentMemory(
@@ -89,7 +89,7 @@ def test_a_memory_by_name_is_found_also_after_a_restart(tmp_path: Path) -> None:
             assert "red car" in memory.retrieve("Who drives a car?", limit=1)
 
 
-def test_what_was_deleted_meanwhile_goes(tmp_path: Path) -> None:
+def test_memory_deleted_without_engine_is_removed_when_it_opens(tmp_path: Path) -> None:
     engine, url = ChromaEngine(path=str(tmp_path / "chroma")), f"sqlite:///{tmp_path}/a.db"
     with MemoryManager(url, embedder=HashEmbedder(64), index=engine) as manager:
         memories = manager.add_memories(FACTS)
@@ -101,7 +101,7 @@ def test_what_was_deleted_meanwhile_goes(tmp_path: Path) -> None:
         assert sum(found.count() for found in engine._client.list_collections()) == 2
 
 
-def test_stores_are_cleared_apart() -> None:
+def test_clear_removes_only_one_store() -> None:
     engine, one, two = ChromaEngine(), uuid.uuid4().hex, uuid.uuid4().hex
     for store in (one, two):
         engine.open(store, "p", 16).add(np.array([1]), unit_rows(np.random.default_rng(0), 1))
@@ -109,6 +109,6 @@ def test_stores_are_cleared_apart() -> None:
     assert [len(engine.open(store, "p", 16)) for store in (one, two)] == [0, 1]
 
 
-def test_a_server_that_is_away_is_unavailable() -> None:
+def test_unreachable_server_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="Chroma cannot be used now"):
         ChromaEngine(host="127.0.0.1", port=9)

@@ -14,7 +14,7 @@ from memoranda.testing.fakes import HashEmbedder
 
 @pytest.fixture
 def mem0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A real mem0 on its default local store; only its embedder, which would call a service, is ours."""
+    """A real mem0 on its default local store, with a local embedder in place of one that calls a service."""
     monkeypatch.setenv("MEM0_TELEMETRY", "False")
     monkeypatch.setenv("MEM0_DIR", str(tmp_path / "home"))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -23,8 +23,8 @@ def mem0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     class Embedding(EmbeddingBase):
         def embed(self, text: str, memory_action: str | None = None) -> list[float]:
-            words = random.Random(" ".join(sorted(set(text.lower().split()))))
-            return [words.gauss(0, 1) for _ in range(32)]
+            rng = random.Random(" ".join(sorted(set(text.lower().split()))))
+            return [rng.gauss(0, 1) for _ in range(32)]
 
     store = {"path": str(tmp_path / "qdrant"), "embedding_model_dims": 32, "on_disk": True}
     config = {
@@ -38,7 +38,7 @@ def mem0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     memory.close()
 
 
-def test_the_agent_s_verbs_run_on_mem0(mem0: Any) -> None:
+def test_persistent_memory_methods_run_on_mem0(mem0: Any) -> None:
     memory = PersistentMemory("a", user_name="ann", mem0_config=mem0)
     saved = memory.save_to_memory("a preference", ["Ann likes tea", "Ann lives in Berlin"])
     assert (saved["success"], len(saved["memory_ids"])) == (True, 2)
@@ -48,7 +48,7 @@ def test_the_agent_s_verbs_run_on_mem0(mem0: Any) -> None:
     assert other.recall_from_memory(["Ann likes tea"])["memories"] == []
 
 
-def test_a_store_that_mem0_wrote_is_read_and_imported(mem0: Any, tmp_path: Path) -> None:
+def test_store_written_by_mem0_is_read_and_imported(mem0: Any, tmp_path: Path) -> None:
     mem0.add(
         [{"role": "user", "content": "I live in Berlin", "name": "ann"}, {"role": "assistant", "content": "Noted."}],
         user_id="ann",
@@ -56,8 +56,8 @@ def test_a_store_that_mem0_wrote_is_read_and_imported(mem0: Any, tmp_path: Path)
         infer=False,
         metadata={"topic": "home"},
     )
-    (kept,) = mem0.add("Ann likes tea", user_id="ann", infer=False)["results"]
-    mem0.update(kept["id"], "Ann likes green tea")
+    (added,) = mem0.add("Ann likes tea", user_id="ann", infer=False)["results"]
+    mem0.update(added["id"], "Ann likes green tea")
     mem0.vector_store.client.close()
     found = read(tmp_path / "qdrant", history=tmp_path / "history.db")
     assert [memory.content for memory in found] == ["I live in Berlin", "Noted.", "Ann likes green tea"]

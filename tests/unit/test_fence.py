@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memoranda.fence import FENCE, close_mark, open_mark, remove_recalled
-from memoranda.recall.render import rendered
+from memoranda.recall.render import render_hits
 from tests.unit.recall.samples import MARKER, NOW, hit
 
 ANY_MARK = re.compile(rf"<\s*/?\s*{FENCE}", re.IGNORECASE)
@@ -44,7 +44,7 @@ def test_stored_text_cannot_contain_a_mark_or_start_an_entry(
     content: str, speaker: str, session: str, source: str
 ) -> None:
     hits = [hit(1, content, speaker=speaker, session=session, source=source), hit(2, "harmless", days_ago=1)]
-    text = rendered(hits, MARKER, NOW)
+    text = render_hits(hits, MARKER, NOW)
     lines = text.splitlines()
     assert (lines[0], lines[-1]) == (open_mark(MARKER), close_mark(MARKER))
     assert not ANY_MARK.search("\n".join(lines[1:-1]))
@@ -56,7 +56,7 @@ def test_stored_text_cannot_contain_a_mark_or_start_an_entry(
 @settings(max_examples=500, deadline=None)
 @given(before=st.text(max_size=20), after=st.text(max_size=20), content=TEXTS)
 def test_recalled_text_is_removed_from_other_text(before: str, after: str, content: str) -> None:
-    text = f"{before}{rendered([hit(1, content)], MARKER, NOW)}{after}"
+    text = f"{before}{render_hits([hit(1, content)], MARKER, NOW)}{after}"
     assert remove_recalled(text).rstrip("\n") in (
         f"{before}{after}".rstrip("\n"),
         f"{before}{after.removeprefix(chr(10))}".rstrip("\n"),
@@ -86,7 +86,7 @@ def test_fence_is_closed_only_by_the_same_marker() -> None:
 )
 def test_fencing_is_fast_for_any_text(text: str) -> None:
     started = time.perf_counter()
-    remove_recalled(rendered([hit(1, text)], MARKER, NOW))
+    remove_recalled(render_hits([hit(1, text)], MARKER, NOW))
     remove_recalled(text)
     assert time.perf_counter() - started < 2
 
@@ -99,4 +99,4 @@ def test_open_mark_without_a_close_mark_stays() -> None:
 
 def test_invisible_characters_are_removed() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "ignore this")
-    assert rendered([hit(1, f"tea{hidden}\u202e\x07")], MARKER, NOW).splitlines()[3] == "- tea [#1]"
+    assert render_hits([hit(1, f"tea{hidden}\u202e\x07")], MARKER, NOW).splitlines()[3] == "- tea [#1]"

@@ -1,8 +1,7 @@
-"""Vectors in Chroma: a server, a folder of its own, or only in memory."""
+"""Vectors in Chroma: on a server, in a folder, or in memory only."""
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from memoranda.errors import MissingExtra, Unavailable
-from memoranda.index.collection import CollectionIndex
+from memoranda.index.collection import CollectionIndex, digest
 from memoranda.types import FloatArray, IntArray
 
-_AT_ONCE = 512
+_BATCH_SIZE = 512
 _SEARCH_WIDTH = 768
 
 
 class ChromaEngine:
-    """A `VectorEngine`. With `host` a server, with `path` a folder, else the memory of this process.
+    """A `VectorEngine` over Chroma. Every partition is a collection.
 
-    Every partition is a collection of its own. Chroma has no exact search: it searches a graph, and what the graph
-    misses of a full answer is fetched and compared here: all scores are exact, the nearest few as good as the graph.
+    Chroma only searches a graph. When the graph returns fewer rows than requested, the missing ones are fetched and
+    compared here: all scores are exact, and the nearest few are as good as the graph finds them.
     """
 
     def __init__(
@@ -35,63 +34,76 @@ class ChromaEngine:
         collection_name: str = "memoranda",
         client: Any = None,
     ) -> None:
+        """Connect to a server with `host`, to a folder with `path`; else use the memory of this process.
+
+        Args:
+            host: The host name of a server.
+            port: The port of the server; 8000 when None.
+            path: The folder of the data.
+            collection_name: The prefix of all collections.
+            client: A ready Chroma client, used in place of all of these.
+        """
         self._name = collection_name
         self._lock = threading.RLock()
-        with _translated():
-            self._client = client or _client(host, port, path)
+        with _translate_errors():
+            self._client = client or _open_client(host, port, path)
 
     def open(self, store_id: str, partition: str, dimension: int) -> CollectionIndex:
-        """The vectors of one partition; what an earlier run left is still there."""
-        name = f"{self._prefix(store_id)}-{dimension}-{_digest(partition)}"
+        """Return the vectors of one partition, with those of earlier runs."""
+        name = f"{self._prefix(store_id)}-{dimension}-{digest(partition, size=8)}"
         settings = {
             "hnsw": {"space": "cosine", "ef_search": _SEARCH_WIDTH, "ef_construction": 200, "max_neighbors": 32}
         }
-        with self._lock, _translated():
-            made = self._client.get_or_create_collection(name, configuration=settings, embedding_function=None)
-        return CollectionIndex(_ChromaCollection(made, self._lock), dimension)
+        with self._lock, _translate_errors():
+            collection = self._client.get_or_create_collection(name, configuration=settings, embedding_function=None)
+        return CollectionIndex(_ChromaCollection(collection, self._lock), dimension)
 
     def clear(self, store_id: str) -> None:
-        """Removes everything that is kept for a store."""
-        with self._lock, _translated():
+        """Remove all vectors of a store."""
+        with self._lock, _translate_errors():
             for found in self._client.list_collections():
                 if found.name.startswith(f"{self._prefix(store_id)}-"):
                     self._client.delete_collection(found.name)
 
     def close(self) -> None:
-        """Nothing to let go of: Chroma writes through, and keeps its own process-wide connection."""
+        """Do nothing: Chroma writes at once, and manages one connection per process itself."""
 
     def _prefix(self, store_id: str) -> str:
-        return f"{self._name}-{_digest(store_id)}"
+        return f"{self._name}-{digest(store_id, size=8)}"
 
 
 class _ChromaCollection:
-    """One partition's vectors. Chroma's ids are texts."""
+    """The vectors of one partition. Chroma's ids are strings."""
 
     def __init__(self, collection: Any, lock: threading.RLock) -> None:
         self._collection = collection
         self._lock = lock
 
-    def marks(self) -> dict[int, int]:
+    def checksums(self) -> dict[int, int]:
         found: dict[int, int] = {}
         while True:
-            with self._lock, _translated():
-                page = self._collection.get(include=["metadatas"], limit=_AT_ONCE, offset=len(found))
+            with self._lock, _translate_errors():
+                page = self._collection.get(include=["metadatas"], limit=_BATCH_SIZE, offset=len(found))
             if not page["ids"]:
                 return found
-            found |= {int(id): int(kept["mark"]) for id, kept in zip(page["ids"], page["metadatas"], strict=True)}
+            found |= {
+                int(id): int(metadata["mark"]) for id, metadata in zip(page["ids"], page["metadatas"], strict=True)
+            }
 
-    def put(self, ids: IntArray, vectors: FloatArray, marks: list[int]) -> None:
-        for start in range(0, len(ids), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            with self._lock, _translated():
+    def put(self, ids: IntArray, vectors: FloatArray, checksums: list[int]) -> None:
+        for start in range(0, len(ids), _BATCH_SIZE):
+            part = slice(start, start + _BATCH_SIZE)
+            with self._lock, _translate_errors():
                 self._collection.upsert(
-                    ids=_names(ids[part]), embeddings=vectors[part], metadatas=[{"mark": mark} for mark in marks[part]]
+                    ids=_to_strings(ids[part]),
+                    embeddings=vectors[part],
+                    metadatas=[{"mark": checksum} for checksum in checksums[part]],
                 )
 
     def delete(self, ids: IntArray) -> None:
-        for start in range(0, len(ids), _AT_ONCE):
-            with self._lock, _translated():
-                self._collection.delete(ids=_names(ids[start : start + _AT_ONCE]))
+        for start in range(0, len(ids), _BATCH_SIZE):
+            with self._lock, _translate_errors():
+                self._collection.delete(ids=_to_strings(ids[start : start + _BATCH_SIZE]))
 
     def nearest(
         self,
@@ -99,24 +111,25 @@ class _ChromaCollection:
         limit: int,
         *,
         among: IntArray | None,
-        exact: bool,  # noqa: ARG002 - it has no exact search
+        exact: bool,  # noqa: ARG002 - Chroma has no exact search
     ) -> tuple[IntArray, FloatArray]:
-        narrowed = {} if among is None else {"ids": _names(among)}
-        with self._lock, _translated():
+        restriction = {} if among is None else {"ids": _to_strings(among)}
+        with self._lock, _translate_errors():
             found = self._collection.query(
-                query_embeddings=query[None], n_results=limit, include=["distances"], **narrowed
+                query_embeddings=query[None], n_results=limit, include=["distances"], **restriction
             )
         ids = np.array([int(id) for id in found["ids"][0]], dtype=np.int64)
         cosines = 1.0 - np.array(found["distances"][0], dtype=np.float32)
-        return (ids, cosines) if len(ids) >= limit else self._completed(query, limit, among, (ids, cosines))
+        return (ids, cosines) if len(ids) >= limit else self._complete(query, limit, among, (ids, cosines))
 
-    def _completed(
+    def _complete(
         self, query: FloatArray, limit: int, among: IntArray | None, found: tuple[IntArray, FloatArray]
     ) -> tuple[IntArray, FloatArray]:
-        everything = np.array(list(self.marks()), dtype=np.int64) if among is None else among
+        """Return the best of the found rows and of all rows that the graph missed."""
+        everything = np.array(list(self.checksums()), dtype=np.int64) if among is None else among
         missed = np.setdiff1d(everything, found[0])
-        with self._lock, _translated():
-            rows = self._collection.get(ids=_names(missed), include=["embeddings"])
+        with self._lock, _translate_errors():
+            rows = self._collection.get(ids=_to_strings(missed), include=["embeddings"])
         ids = np.array([int(id) for id in rows["ids"]], dtype=np.int64)
         cosines = np.asarray(rows["embeddings"], dtype=np.float32).reshape(len(ids), len(query)) @ query
         ids, cosines = np.concatenate([found[0], ids]), np.concatenate([found[1], cosines])
@@ -124,7 +137,7 @@ class _ChromaCollection:
         return ids[best], cosines[best]
 
 
-def _client(host: str | None, port: int | None, path: str | None) -> Any:
+def _open_client(host: str | None, port: int | None, path: str | None) -> Any:
     try:
         chromadb = import_module("chromadb")
     except ModuleNotFoundError as error:
@@ -135,20 +148,16 @@ def _client(host: str | None, port: int | None, path: str | None) -> Any:
     return chromadb.PersistentClient(path, settings=settings) if path else chromadb.EphemeralClient(settings=settings)
 
 
-def _names(ids: IntArray) -> list[str]:
+def _to_strings(ids: IntArray) -> list[str]:
     return [str(id) for id in ids.tolist()]
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Chroma's errors as ours."""
+def _translate_errors() -> Iterator[None]:
+    """Raise Chroma's errors as `Unavailable`."""
     try:
         yield
     except MissingExtra:
         raise
-    except Exception as error:  # its errors share no base class; the caller is told
+    except Exception as error:  # Chroma's errors share no base class; the caller gets them
         raise Unavailable(f"Chroma cannot be used now: {error}") from error

@@ -1,4 +1,4 @@
-"""A vector index over a collection that another engine keeps: what it holds is known here, so only changes travel."""
+"""A vector index over a collection in another engine. Checksums tell what it holds, so that only changes are sent."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from typing import Protocol
 
 import numpy as np
 
-from memoranda.index.vectors import checked_ids, checked_limit, checked_query, latest_vectors
+from memoranda.index.vectors import deduplicate_vectors, validate_ids, validate_limit, validate_query
 from memoranda.types import FloatArray, IntArray
 
 EXACT_UP_TO = 100_000
-"""So many rows of a partition are searched exactly where the engine can; above, through its graph."""
-_SAME = 1e-6  # scores this close are a tie: engines add up in their own order
-_SPARE = 32  # rows asked for beyond the limit, so that a tie at the end can be put in order
+"""Up to this many rows the engine searches exactly if it can; above, through its graph."""
+_TIE = 1e-6  # scores this close are a tie: engines round differently
+_EXTRA_ROWS = 32  # requested beyond the limit, so that a tie at the end can be sorted
 
 
 class Collection(Protocol):
-    """The vectors of one partition in another engine. Every id and vector given is valid."""
+    """The vectors of one partition in another engine. Ids and vectors passed in are valid."""
 
-    def marks(self) -> dict[int, int]:
-        """What is there: the id of each vector and the mark that it was put with."""
+    def checksums(self) -> dict[int, int]:
+        """Return the stored checksum of each vector by id."""
         ...
 
-    def put(self, ids: IntArray, vectors: FloatArray, marks: list[int]) -> None:
-        """Adds or replaces."""
+    def put(self, ids: IntArray, vectors: FloatArray, checksums: list[int]) -> None:
+        """Add or replace vectors."""
         ...
 
     def delete(self, ids: IntArray) -> None:
-        """Removes these ids."""
+        """Remove these ids."""
         ...
 
     def nearest(
         self, query: FloatArray, limit: int, *, among: IntArray | None, exact: bool
     ) -> tuple[IntArray, FloatArray]:
-        """Ids and cosines of the nearest, in any order; `limit` of them when as many are eligible."""
+        """Return ids and cosines of the nearest in any order; `limit` of them when that many are eligible."""
         ...
 
 
@@ -44,7 +44,7 @@ class CollectionIndex:
     def __init__(self, collection: Collection, dimension: int) -> None:
         self._collection = collection
         self._dimension = dimension
-        self._marks = collection.marks()
+        self._checksums = collection.checksums()
         self._ids: IntArray | None = None
 
     @property
@@ -52,86 +52,91 @@ class CollectionIndex:
         return self._dimension
 
     def __len__(self) -> int:
-        return len(self._marks)
+        return len(self._checksums)
 
     @property
     def ids(self) -> IntArray:
         """All ids, ascending."""
         if self._ids is None:
-            self._ids = np.array(sorted(self._marks), dtype=np.int64)
+            self._ids = np.array(sorted(self._checksums), dtype=np.int64)
         return self._ids
 
     @property
     def nbytes(self) -> int:
-        """About how much memory of this process it takes."""
-        return 160 * len(self._marks)
+        """The approximate memory that it takes in this process."""
+        return 160 * len(self._checksums)
 
     def add(self, ids: IntArray, vectors: FloatArray) -> None:
-        """Adds vectors; an id already there is replaced, and of an id given twice the last counts."""
-        numbers, rows = latest_vectors(ids, vectors, self._dimension)
-        marks = [_mark(row) for row in rows]
-        fresh = [place for place, id in enumerate(numbers.tolist()) if self._marks.get(id) != marks[place]]
-        if fresh:
-            chosen = [marks[place] for place in fresh]
-            self._collection.put(numbers[fresh], rows[fresh], chosen)
-            self._marks.update(zip(numbers[fresh].tolist(), chosen, strict=True))
+        """Add vectors, atomic_replace those of known ids; of a repeated id the last vector counts."""
+        numbers, rows = deduplicate_vectors(ids, vectors, self._dimension)
+        checksums = [_checksum(row) for row in rows]
+        changed = [n for n, id in enumerate(numbers.tolist()) if self._checksums.get(id) != checksums[n]]
+        if changed:
+            new_checksums = [checksums[n] for n in changed]
+            self._collection.put(numbers[changed], rows[changed], new_checksums)
+            self._checksums.update(zip(numbers[changed].tolist(), new_checksums, strict=True))
             self._ids = None
 
     def remove(self, ids: IntArray) -> int:
-        """Removes what is there of these ids, and says how many that were."""
-        there = self._there(ids)
-        if len(there):
-            self._collection.delete(there)
-            for id in there.tolist():
-                del self._marks[id]
+        """Remove the known ones of these ids, and return how many they were."""
+        known = self._known(ids)
+        if len(known):
+            self._collection.delete(known)
+            for id in known.tolist():
+                del self._checksums[id]
             self._ids = None
-        return len(there)
+        return len(known)
 
     def search(self, query: FloatArray, limit: int, *, among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
-        """Ids and cosines, best first, ties by id; `limit` rows whenever that many are eligible."""
-        wanted, direction = checked_limit(limit), checked_query(query, self._dimension)
-        eligible = None if among is None else self._there(among)
+        """Return ids and cosines, best first, ties by id; `limit` rows whenever that many are eligible."""
+        count, unit_query = validate_limit(limit), validate_query(query, self._dimension)
+        eligible = None if among is None else self._known(among)
         total = len(self) if eligible is None else len(eligible)
-        asked = min(total, wanted + _SPARE)
-        ids, scores = self._nearest(direction, asked, eligible)
-        # A tie may go on beyond what was asked for: the lowest ids of it must be among the answers.
-        while asked < total and len(scores) == asked and scores[wanted - 1] - scores[-1] <= _SAME:
-            asked = min(total, 4 * asked)
-            ids, scores = self._nearest(direction, asked, eligible)
-        return ids[:wanted], scores[:wanted]
+        requested = min(total, count + _EXTRA_ROWS)
+        ids, scores = self._nearest(unit_query, requested, eligible)
+        # A tie may continue beyond the requested rows: its lowest ids must be in the result.
+        while requested < total and len(scores) == requested and scores[count - 1] - scores[-1] <= _TIE:
+            requested = min(total, 4 * requested)
+            ids, scores = self._nearest(unit_query, requested, eligible)
+        return ids[:count], scores[:count]
 
     def scores(self, query: FloatArray, ids: IntArray | None = None) -> FloatArray:
-        """The exact cosine of each id, -1 where it is not there; of all, in the order of `.ids`, when None."""
-        direction = checked_query(query, self._dimension)
-        wanted = self.ids if ids is None else checked_ids(ids)
-        there = self._there(wanted)
-        # A filter costs more than it saves when it lets most rows through.
-        among = None if 2 * len(there) > len(self) else there
-        found, cosines = self._nearest(direction, len(self) if among is None else len(there), among)
-        return _aligned(wanted, found, cosines)
+        """Return the exact cosine of each id, -1 for unknown ids; of all, in the order of `.ids`, when None."""
+        unit_query = validate_query(query, self._dimension)
+        numbers = self.ids if ids is None else validate_ids(ids)
+        known = self._known(numbers)
+        # A filter that most rows pass costs more than it saves.
+        among = None if 2 * len(known) > len(self) else known
+        found, cosines = self._nearest(unit_query, len(self) if among is None else len(known), among)
+        return _align(numbers, found, cosines)
 
-    def _nearest(self, direction: FloatArray, limit: int, among: IntArray | None) -> tuple[IntArray, FloatArray]:
+    def _nearest(self, query: FloatArray, limit: int, among: IntArray | None) -> tuple[IntArray, FloatArray]:
         if not limit:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        ids, scores = self._collection.nearest(direction, limit, among=among, exact=len(self) <= EXACT_UP_TO)
+        ids, scores = self._collection.nearest(query, limit, among=among, exact=len(self) <= EXACT_UP_TO)
         order = np.lexsort((ids, -np.round(scores.astype(np.float64), 6)))
         return ids[order], scores[order]
 
-    def _there(self, ids: IntArray) -> IntArray:
-        return np.intersect1d(self.ids, checked_ids(ids))
+    def _known(self, ids: IntArray) -> IntArray:
+        return np.intersect1d(self.ids, validate_ids(ids))
 
 
-def _aligned(wanted: IntArray, found: IntArray, cosines: FloatArray) -> FloatArray:
-    """The cosine of each id that is wanted, -1 where it was not found."""
-    answer = np.full(len(wanted), -1.0, dtype=np.float32)
+def _align(ids: IntArray, found: IntArray, cosines: FloatArray) -> FloatArray:
+    """Return the cosine of each id, -1 for ids that were not found."""
+    aligned = np.full(len(ids), -1.0, dtype=np.float32)
     if len(found):
         order = np.argsort(found)
-        places = order[np.minimum(np.searchsorted(found, wanted, sorter=order), len(found) - 1)]
-        known = found[places] == wanted
-        answer[known] = cosines[places[known]]
-    return answer
+        positions = order[np.minimum(np.searchsorted(found, ids, sorter=order), len(found) - 1)]
+        known = found[positions] == ids
+        aligned[known] = cosines[positions[known]]
+    return aligned
 
 
-def _mark(row: FloatArray) -> int:
-    """A number that stands for a vector; it fits into any engine's integers."""
+def _checksum(row: FloatArray) -> int:
+    """Return a checksum of a vector, small enough for the integers of any engine."""
     return int.from_bytes(hashlib.blake2b(row.tobytes(), digest_size=6).digest(), "big")
+
+
+def digest(*parts: str, size: int = 10) -> str:
+    """Return a short name for an id of any length, safe in file and collection names."""
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=size).hexdigest()

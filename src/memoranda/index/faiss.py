@@ -1,42 +1,51 @@
-"""The nearest vectors by cosine: exact while there are few, through an HNSW graph when there are many.
+"""The nearest vectors by cosine: an exact scan over few vectors, an HNSW graph or a graphics card over many.
 
-Above 100,000 rows a graph (32 links, built 200 wide) picks 768 candidates, which are then scored exactly: that is where
+Above 100,000 rows a graph (32 links, built 200 wide) picks 768 candidates, which are then scored exactly. There
 `python benchmarks/hnsw.py` finds it more than twice as fast as the scan, with a recall at 10 of 0.995.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.errors import Incompatible, InvalidInput
+from memoranda.errors import Incompatible, InvalidInput, Unavailable
 from memoranda.files import open_checksummed_file, write_checksummed_file
-from memoranda.index.base import GRAPH_FROM
-from memoranda.index.hnsw import SEARCH_WIDTH, Candidates, CardScan, Graph
 from memoranda.index.vectors import (
     Snapshot,
     VectorTable,
-    checked_ids,
-    checked_limit,
-    checked_query,
-    grown,
-    latest_vectors,
+    deduplicate_vectors,
+    grow_array,
+    load_faiss,
+    validate_ids,
+    validate_limit,
+    validate_query,
 )
 from memoranda.types import JSON, FloatArray, IntArray
 
-_LONGEST_BY_GRAPH = SEARCH_WIDTH // 4  # longer answers come from the exact scan
-_KIND = b"RCLVECTS"
-_WASTE = 0.25  # share of holes and outdated graph entries at which they are cleared away
-_SMALL = 256  # so few positions need no care
+GRAPH_FROM = 100_000
+"""Above this many vectors a graph is built."""
+_LINKS = 32
+_BUILD_WIDTH = 200
+_SEARCH_WIDTH = 768
+"""The smallest number of candidates that one search takes from the graph."""
+_MAX_GRAPH_LIMIT = _SEARCH_WIDTH // 4  # a longer answer comes from the exact scan
+_MAX_GPU_RESULTS = 2048  # rows that FAISS returns from a graphics card
+_MAX_WASTE = 0.25  # share of free positions and outdated graph entries above which the index is compacted
+_SMALL = 256  # positions; fewer are never compacted, and never wait for the graph
+_FILE_KIND = b"RCLVECTS"
 
 
 class FAISSIndex:
-    """A `VectorIndex` that can be saved. Vectors that are not of unit length are scaled to it.
+    """A `VectorIndex` that can be saved. Vectors are scaled to unit length.
 
-    With `grow_on_add=False` a graph only grows when `grow` is called; rows that wait for it are
-    searched exactly, so that no answer waits for a graph or misses a row.
+    With `grow_on_add=False` the graph only grows when `grow` is called. Rows that are not yet in the graph are
+    searched exactly, so that no search waits for the graph or misses a row.
     """
 
     def __init__(
@@ -48,6 +57,15 @@ class FAISSIndex:
         graph_from: int = GRAPH_FROM,
         grow_on_add: bool = True,
     ) -> None:
+        """Create an empty index.
+
+        Args:
+            dimension: The length of the vectors.
+            path: The file that `save` and `load` use by default.
+            use_gpu: Whether to scan on a graphics card.
+            graph_from: Above this many vectors a graph is built.
+            grow_on_add: Whether `add` also grows the graph.
+        """
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
             raise InvalidInput(f"dimension must be a positive integer, not {dimension!r}")
         self.path = None if path is None else Path(path)
@@ -56,8 +74,8 @@ class FAISSIndex:
         self._graph_from = 0 if use_gpu else graph_from
         self._grow_on_add = grow_on_add or use_gpu
         self._rows = VectorTable(dimension)
-        self._candidates: Candidates | None = CardScan(dimension) if use_gpu else None
-        self._fresh = np.empty(0, dtype=np.bool_)  # whether the graph knows the vector that a position has now
+        self._candidates: CandidateSearch | None = GpuScan(dimension) if use_gpu else None
+        self._fresh = np.empty(0, dtype=np.bool_)  # whether the graph holds the current vector of a position
 
     @property
     def dimension(self) -> int:
@@ -73,120 +91,123 @@ class FAISSIndex:
 
     @property
     def pending(self) -> int:
-        """How many rows wait for the graph; 0 when there are too few to need one."""
-        wanted = self._candidates is not None or len(self) > self._graph_from
-        return self._rows.table.size - self._covered if wanted else 0
+        """The number of rows not yet in the graph; 0 when there are too few to need one."""
+        needed = self._candidates is not None or len(self) > self._graph_from
+        return self._rows.table.size - self._covered if needed else 0
 
     @property
     def has_graph(self) -> bool:
-        """Whether there is a graph that took work to build."""
+        """Whether there is a graph worth saving."""
         return self._covered > 0 and not self._use_gpu
 
     @property
     def nbytes(self) -> int:
-        """About how much memory this takes."""
+        """The approximate memory that this takes."""
         return self._rows.nbytes + (0 if self._candidates is None else self._candidates.nbytes)
 
     def add(self, ids: IntArray, vectors: FloatArray) -> None:
-        """Adds vectors; an id already there is replaced, and of an id given twice the last counts."""
-        self._outdate(self._rows.put(*latest_vectors(ids, vectors, self._dimension)))
-        self._tidy()
+        """Add vectors, atomic_replace those of known ids; of a repeated id the last vector counts."""
+        self._mark_outdated(self._rows.put(*deduplicate_vectors(ids, vectors, self._dimension)))
+        self._maintain()
 
     def remove(self, ids: IntArray) -> int:
-        """Removes what is there of these ids, and says how many that were."""
-        positions = self._rows.drop(checked_ids(ids))
-        self._outdate(positions)
-        self._tidy()
+        """Remove the known ones of these ids, and return how many they were."""
+        positions = self._rows.remove(validate_ids(ids))
+        self._mark_outdated(positions)
+        self._maintain()
         return len(positions)
 
     def search(self, query: FloatArray, limit: int, *, among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
-        """Ids and cosines, best first, ties by id; `limit` rows whenever that many are eligible."""
-        wanted, direction = checked_limit(limit), checked_query(query, self._dimension)
-        eligible = None if among is None else self._there(among)
-        short = self._shortlist(direction, wanted, eligible)
-        if short is None:
-            short = self._rows.table.positions() if eligible is None else eligible
-        return self._rows.best(direction, wanted, short)
+        """Return ids and cosines, best first, ties by id; `limit` rows whenever that many are eligible."""
+        count, unit_query = validate_limit(limit), validate_query(query, self._dimension)
+        eligible = None if among is None else self._find_positions(among)
+        positions = self._shortlist(unit_query, count, eligible)
+        if positions is None:
+            positions = self._rows.table.positions() if eligible is None else eligible
+        return self._rows.best(unit_query, count, positions)
 
     def scores(self, query: FloatArray, ids: IntArray | None = None) -> FloatArray:
-        """The exact cosine of each id, -1 where it is not there; of all, in the order of `.ids`, when None."""
-        direction = checked_query(query, self._dimension)
-        positions = self._rows.table.find(self.ids if ids is None else checked_ids(ids))
+        """Return the exact cosine of each id, -1 for unknown ids; of all, in the order of `.ids`, when None."""
+        unit_query = validate_query(query, self._dimension)
+        positions = self._rows.table.find(self.ids if ids is None else validate_ids(ids))
         cosines = np.full(len(positions), -1.0, dtype=np.float32)
-        cosines[positions >= 0] = self._rows.scores(direction, positions[positions >= 0])
+        cosines[positions >= 0] = self._rows.scores(unit_query, positions[positions >= 0])
         return cosines
 
     def grow(self, rows: int | None = None) -> int:
-        """Takes up to `rows` waiting rows into the graph (all when None), and says how many still wait."""
+        """Add up to `rows` pending rows to the graph (all when None), and return how many are still pending."""
         if not self.pending:
             return 0
         if self._candidates is None:
-            self._candidates = CardScan(self._dimension) if self._use_gpu else Graph(self._dimension)
+            self._candidates = GpuScan(self._dimension) if self._use_gpu else HnswGraph(self._dimension)
         start, size = self._covered, self._rows.table.size
         end = size if rows is None else min(start + rows, size)
-        self._candidates.grow(self._rows.matrix[start:end])
-        self._fresh = grown(self._fresh, end)
+        self._candidates.add(self._rows.matrix[start:end])
+        self._fresh = grow_array(self._fresh, end)
         self._fresh[start:end] = self._rows.table.live[start:end]
         return self.pending
 
     def save(self, path: str | Path | None = None, *, stamp: JSON = None) -> None:
-        """Writes the index as one file, whole or not at all; `load` gives the stamp back."""
+        """Write the index as one file, completely or not at all; `load` returns the stamp."""
         meta: dict[str, JSON] = {"dimension": self._dimension, "count": len(self), "stamp": stamp}
-        write_checksummed_file(self._place(path), _KIND, meta, self.snapshot().sections())
+        write_checksummed_file(self._file_path(path), _FILE_KIND, meta, self.snapshot().sections())
 
     def load(self, path: str | Path | None = None) -> JSON:
-        """Reads a saved index in place of what is here, and gives its stamp.
+        """Replace the content by a saved index, and return its stamp.
 
-        `Incompatible` when the file is truncated, damaged, foreign or of another dimension; what
-        was here then stays.
+        Raises `Incompatible`, and changes nothing, when the file is truncated, damaged, of another kind or of
+        another dimension.
         """
-        place = self._place(path)
-        with open_checksummed_file(place, _KIND) as file:
-            if file.meta.get("dimension") != self._dimension:
-                found = file.meta.get("dimension")
-                raise Incompatible(f"{place} has {found} dimensions, not {self._dimension}: delete it to rebuild it")
+        file_path = self._file_path(path)
+        with open_checksummed_file(file_path, _FILE_KIND) as file:
+            found = file.meta.get("dimension")
+            if found != self._dimension:
+                raise Incompatible(
+                    f"{file_path} has {found} dimensions, not {self._dimension}: delete it to rebuild it"
+                )
             self.restore(Snapshot.read(file, self._dimension))
             return file.meta.get("stamp")
 
     def snapshot(self) -> Snapshot:
-        """Everything needed to `restore` this index."""
+        """Return everything needed to `restore` this index."""
         if not self._covered:
             self._compact()
         table = self._rows.table
-        graph = memoryview(self._candidates.to_bytes()) if isinstance(self._candidates, Graph) else None
+        graph = memoryview(self._candidates.to_bytes()) if isinstance(self._candidates, HnswGraph) else None
         fresh = self._fresh[: self._covered if graph is not None else 0]
         return Snapshot(table.ids, table.live, self._rows.matrix, fresh, graph)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Takes over a snapshot in place of what is here; `Incompatible` when its graph does not fit."""
+        """Replace the content by a snapshot; raise `Incompatible` when its graph does not fit."""
         graph = None
         if snapshot.graph is not None and not self._use_gpu:
-            graph = Graph.from_bytes(snapshot.graph, self._dimension)
+            graph = HnswGraph.from_bytes(snapshot.graph, self._dimension)
         if len(snapshot.fresh) != (0 if graph is None else len(graph)) and not self._use_gpu:
             raise Incompatible("The graph in the index file covers other rows: delete the file to rebuild it")
         self._rows = VectorTable(self._dimension)
         self._rows.put(snapshot.ids, snapshot.vectors)
-        self._rows.drop(snapshot.ids[~snapshot.live])
+        self._rows.remove(snapshot.ids[~snapshot.live])
         self._candidates = graph
         self._fresh = snapshot.fresh.copy() if graph is not None else np.empty(0, dtype=np.bool_)
-        self._tidy()
+        self._maintain()
 
     @property
     def _covered(self) -> int:
+        """The number of positions inside the graph."""
         return 0 if self._candidates is None else len(self._candidates)
 
-    def _there(self, ids: IntArray) -> IntArray:
-        positions = self._rows.table.find(checked_ids(ids))
+    def _find_positions(self, ids: IntArray) -> IntArray:
+        positions = self._rows.table.find(validate_ids(ids))
         return np.unique(positions[positions >= 0])
 
-    def _shortlist(self, direction: FloatArray, limit: int, eligible: IntArray | None) -> IntArray | None:
-        """Positions that hold the answer, or None where only the exact scan is sure to find it."""
+    def _shortlist(self, query: FloatArray, limit: int, eligible: IntArray | None) -> IntArray | None:
+        """Return positions that include the answer, or None when only the exact scan is sure to find it."""
         size, covered = self._rows.table.size, self._covered
         narrow = eligible is not None and 2 * len(eligible) < size
-        if self._candidates is None or limit > _LONGEST_BY_GRAPH or narrow or size - covered > max(_SMALL, size // 10):
+        if self._candidates is None or limit > _MAX_GRAPH_LIMIT or narrow or size - covered > max(_SMALL, size // 10):
             return None
         allowed = self._mask(eligible)
-        near = self._candidates.near(direction, SEARCH_WIDTH)
+        near = self._candidates.nearest(query, _SEARCH_WIDTH)
         near = near[allowed[near] & self._fresh[near]]
         if len(near) < limit:
             return None
@@ -200,13 +221,14 @@ class FAISSIndex:
         mask[eligible] = True
         return mask
 
-    def _outdate(self, positions: IntArray) -> None:
+    def _mark_outdated(self, positions: IntArray) -> None:
         self._fresh[positions[positions < self._covered]] = False
 
-    def _tidy(self) -> None:
+    def _maintain(self) -> None:
+        """Compact the index when too much of it is waste, and grow the graph when `add` shall do so."""
         size, covered = self._rows.table.size, self._covered
         useful = np.count_nonzero(self._fresh[:covered]) + np.count_nonzero(self._rows.table.live[covered:])
-        if size > _SMALL and size - useful > _WASTE * size:
+        if size > _SMALL and size - useful > _MAX_WASTE * size:
             self._compact()
         if self._grow_on_add:
             self.grow()
@@ -216,7 +238,117 @@ class FAISSIndex:
         self._candidates = None
         self._fresh = np.empty(0, dtype=np.bool_)
 
-    def _place(self, path: str | Path | None) -> Path:
-        if path is None and self.path is None:
+    def _file_path(self, path: str | Path | None) -> Path:
+        chosen = path if path is not None else self.path
+        if chosen is None:
             raise InvalidInput("No path: give one to this call or to FAISSIndex(path=...)")
-        return Path(path) if path is not None else self.path or Path()
+        return Path(chosen)
+
+
+class CandidateSearch(Protocol):
+    """Finds positions near a query among the rows added so far; the caller scores them exactly."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def add(self, vectors: FloatArray) -> None:
+        """Add the next rows."""
+        ...
+
+    def nearest(self, query: FloatArray, limit: int) -> IntArray:
+        """Return about `limit` positions, with the nearest among them."""
+        ...
+
+
+class HnswGraph:
+    """HNSW by inner product. It holds vectors in half precision, as it only picks candidates."""
+
+    def __init__(self, dimension: int) -> None:
+        faiss = load_faiss()
+        half = faiss.ScalarQuantizer.QT_fp16
+        self._index = faiss.IndexHNSWSQ(dimension, half, _LINKS, faiss.METRIC_INNER_PRODUCT)
+        self._index.hnsw.efConstruction = _BUILD_WIDTH
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._index.ntotal) * (int(self._index.d) * 2 + _LINKS * 9)
+
+    def add(self, vectors: FloatArray) -> None:
+        with _one_thread():
+            self._index.add(np.ascontiguousarray(vectors))
+
+    def nearest(self, query: FloatArray, limit: int) -> IntArray:
+        width = max(_SEARCH_WIDTH, limit)
+        parameters = load_faiss().SearchParametersHNSW(efSearch=width)
+        _, found = self._index.search(query[None], width, params=parameters)
+        return np.asarray(found[0][found[0] >= 0], dtype=np.int64)
+
+    def to_bytes(self) -> bytes:
+        return bytes(load_faiss().serialize_index(self._index))
+
+    @classmethod
+    def from_bytes(cls, data: memoryview, dimension: int) -> HnswGraph:
+        """Read a graph; raise `Incompatible` when the bytes are not a graph of this class."""
+        faiss = load_faiss()
+        try:
+            index = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
+        except RuntimeError as error:
+            raise Incompatible("The graph in the index file cannot be read: delete the file to rebuild it") from error
+        if not isinstance(index, faiss.IndexHNSWSQ) or index.d != dimension or not _has_valid_links(index):
+            raise Incompatible("The graph in the index file is not one of ours: delete the file to rebuild it")
+        graph = cls.__new__(cls)
+        graph._index = index
+        return graph
+
+
+def _has_valid_links(index: Any) -> bool:
+    """Return whether every link leads to a vector: FAISS follows links without checking them."""
+    links = load_faiss().vector_to_array(index.hnsw.neighbors)
+    entry = index.hnsw.entry_point
+    inside = not len(links) or (int(links.min()) >= -1 and int(links.max()) < index.ntotal)
+    return inside and -1 <= entry < index.ntotal and index.hnsw.levels.size() == index.ntotal
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Make FAISS use one thread, so that it builds the same graph every time; affects the calling thread only."""
+    faiss = load_faiss()
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+class GpuScan:
+    """Scans every vector on a graphics card."""
+
+    def __init__(self, dimension: int) -> None:
+        faiss = load_faiss()
+        if not hasattr(faiss, "StandardGpuResources") or not faiss.get_num_gpus():
+            raise Unavailable(
+                "use_gpu=True needs a graphics card and a FAISS built for it: pip install faiss-gpu-cu12 "
+                "in place of faiss-cpu, or leave use_gpu off"
+            )
+        self._resources = faiss.StandardGpuResources()
+        self._index = faiss.GpuIndexFlatIP(self._resources, dimension)
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
+    def add(self, vectors: FloatArray) -> None:
+        self._index.add(np.ascontiguousarray(vectors))
+
+    def nearest(self, query: FloatArray, limit: int) -> IntArray:
+        _, found = self._index.search(query[None], min(limit, _MAX_GPU_RESULTS))
+        return np.asarray(found[0][found[0] >= 0], dtype=np.int64)

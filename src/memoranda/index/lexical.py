@@ -1,4 +1,4 @@
-"""Words → memories: BM25 over one partition, with that partition's own statistics."""
+"""Terms to memories: BM25 over one partition, with the statistics of that partition."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import InvalidInput
-from memoranda.index.vectors import grown
+from memoranda.index.vectors import grow_array
 from memoranda.types import FloatArray, IntArray
 
 K1 = 0.9
-"""How fast repeating a word stops to matter."""
+"""How soon repetitions of a term stop counting."""
 B = 0.4
-"""How much a long text is held back."""
-_WASTE = 0.25  # share of removed texts at which their words are cleared away
-_SMALL = 64
-_TERM_BYTES = 200  # a word, its dict slot and its array
+"""How much the score of a long text is reduced."""
+_MAX_REMOVED = 0.25  # share of removed texts above which the lists are compacted
+_MIN_COMPACTED = 64  # texts; fewer are never compacted
+_TERM_BYTES = 200  # a term, its dict slot and its array
 
 
 class Postings:
-    """A text index in memory. A text scores Σ idf · tf / (tf + K1 · (1 - B + B · length / average)),
-    idf being ln(1 + (N - df + ½) / (df + ½)): never negative.
+    """A `TextIndex` in memory.
+
+    A text scores Σ idf · tf / (tf + K1 · (1 - B + B · length / average)), where idf is
+    ln(1 + (N - df + ½) / (df + ½)): never negative.
     """
 
     def __init__(self) -> None:
-        # The number of a text stands in a word's list once per occurrence, so lists are ascending runs.
+        # The list of a term holds the number of a text once per occurrence, in ascending order.
         self._occurrences: dict[str, array[int]] = {}
-        # What was made of them for questions, until the next text.
-        self._runs_seen: dict[str, tuple[IntArray, IntArray]] = {}
+        # The counts made from these lists for queries; cleared when a text is added.
+        self._counts_cache: dict[str, tuple[IntArray, IntArray]] = {}
         self._numbers: dict[int, int] = {}
         self._ids: IntArray = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int32)
@@ -45,27 +47,27 @@ class Postings:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory this takes."""
+        """The approximate memory that this takes."""
         arrays = self._ids.nbytes + self._lengths.nbytes + self._live.nbytes
         return arrays + 100 * len(self._numbers) + _TERM_BYTES * len(self._occurrences) + 5 * self._total
 
     @property
     def average_length(self) -> float:
-        """Words in a usual text; 0 when there is none."""
+        """The average number of terms in a text; 0 without texts."""
         return self._total / len(self) if len(self) else 0.0
 
-    def holds(self, term: str) -> bool:
-        """Whether any text has this word."""
+    def contains(self, term: str) -> bool:
+        """Return whether any text holds this term."""
         if term not in self._occurrences:
             return False
-        return len(self) == self._size or len(self._runs(term)[0]) > 0
+        return len(self) == self._size or len(self._counts(term)[0]) > 0
 
-    def having(self, term: str) -> IntArray:
-        """The ids of the texts that have this word, in no order."""
-        return self._ids[self._runs(term)[0]]
+    def ids_with(self, term: str) -> IntArray:
+        """Return the ids of the texts that hold this term, in no order."""
+        return self._ids[self._counts(term)[0]]
 
     def add(self, id: int, terms: Sequence[str]) -> None:
-        """Adds a text by its words; an id already there is replaced."""
+        """Add a text by its terms, atomic_replace the text of a known id."""
         self.remove([id])
         number = self._append(id, len(terms))
         occurrences = self._occurrences
@@ -76,19 +78,19 @@ class Postings:
             found.append(number)
 
     def remove(self, ids: Iterable[int]) -> int:
-        """Removes what is there of these ids, and says how many that were."""
-        gone = [number for id in ids if (number := self._numbers.pop(int(id), None)) is not None]
-        for number in gone:
+        """Remove the known ones of these ids, and return how many they were."""
+        removed = [number for id in ids if (number := self._numbers.pop(int(id), None)) is not None]
+        for number in removed:
             self._live[number] = False
             self._total -= int(self._lengths[number])
-        if self._size > _SMALL and self._size - len(self) > _WASTE * self._size:
+        if self._size > _MIN_COMPACTED and self._size - len(self) > _MAX_REMOVED * self._size:
             self._compact()
-        return len(gone)
+        return len(removed)
 
     def search(
         self, query_terms: Sequence[str], limit: int, *, among: IntArray | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Ids and scores of the best matches, best first, ties by id; only ids in `among` when given."""
+        """Return ids and scores of the best matches, best first, ties by id; only ids in `among` when given."""
         if limit < 1:
             raise InvalidInput(f"limit must be a positive integer, not {limit!r}")
         numbers, scores = self._match(query_terms)
@@ -103,51 +105,51 @@ class Postings:
         return ids[order], scores[order].astype(np.float32)
 
     def scores(self, query_terms: Sequence[str]) -> tuple[IntArray, FloatArray]:
-        """Ids and scores of all texts that hold any of the words, by id."""
+        """Return ids and scores of all texts that hold any of the terms, by ascending id."""
         numbers, scores = self._match(query_terms)
         order = np.argsort(self._ids[numbers], kind="stable")
         return self._ids[numbers][order], scores[order].astype(np.float32)
 
-    def ceiling(self, query_terms: Sequence[str]) -> float:
-        """What a text of usual length scores that holds every word once."""
-        return sum(self._idf(len(self._runs(term)[0])) for term in sorted(set(query_terms))) / (1 + K1)
+    def full_match_score(self, query_terms: Sequence[str]) -> float:
+        """Return the score of a text of average length that holds every term once."""
+        return sum(self._idf(len(self._counts(term)[0])) for term in sorted(set(query_terms))) / (1 + K1)
 
     def _match(self, query_terms: Sequence[str]) -> tuple[IntArray, NDArray[np.float64]]:
         scores = np.zeros(self._size)
         if not len(self):
             return np.empty(0, dtype=np.int64), scores[:0]
-        held_back = K1 * (1 - B + B * self._lengths[: self._size] / max(self._total / len(self), 1e-9))
-        # In the order of the words, so that the order of the question changes no last digit.
+        length_penalty = K1 * (1 - B + B * self._lengths[: self._size] / max(self._total / len(self), 1e-9))
+        # Sorted, so that the order of the terms in a question does not change the rounding.
         for term, times in sorted(Counter(query_terms).items()):
-            numbers, counts = self._runs(term)
+            numbers, counts = self._counts(term)
             weight = times * self._idf(len(numbers))
-            scores[numbers] += weight * counts / (counts + held_back[numbers])
+            scores[numbers] += weight * counts / (counts + length_penalty[numbers])
         found = np.flatnonzero(scores)
         return found, scores[found]
 
     def _idf(self, frequency: int) -> float:
         return log(1 + (len(self) - frequency + 0.5) / (frequency + 0.5))
 
-    def _runs(self, term: str) -> tuple[IntArray, IntArray]:
-        """Which texts hold the word, and how often."""
+    def _counts(self, term: str) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the texts that hold the term, and how often each does."""
         occurrences = self._occurrences.get(term)
         if occurrences is None:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        known = self._runs_seen.get(term)
-        if known is None:
-            # A copy, because an array that something looks into cannot grow.
-            known = self._runs_seen[term] = _counted(np.frombuffer(occurrences, dtype=np.intc).astype(np.int64))
-        numbers, counts = known
+        cached = self._counts_cache.get(term)
+        if cached is None:
+            # A copy: an array cannot grow while a view of it exists.
+            cached = self._counts_cache[term] = _count_runs(np.frombuffer(occurrences, dtype=np.intc).astype(np.int64))
+        numbers, counts = cached
         if len(self) == self._size:
             return numbers, counts
         live = self._live[numbers]
         return numbers[live], counts[live]
 
     def _append(self, id: int, length: int) -> int:
-        self._runs_seen.clear()
+        self._counts_cache.clear()
         number = self._size
-        self._ids, self._lengths = grown(self._ids, number + 1), grown(self._lengths, number + 1)
-        self._live = grown(self._live, number + 1)
+        self._ids, self._lengths = grow_array(self._ids, number + 1), grow_array(self._lengths, number + 1)
+        self._live = grow_array(self._live, number + 1)
         self._ids[number], self._lengths[number], self._live[number] = id, length, True
         self._numbers[id] = number
         self._size += 1
@@ -157,22 +159,22 @@ class Postings:
     def _compact(self) -> None:
         live = self._live[: self._size]
         renumbered = np.cumsum(live, dtype=np.intc) - 1
-        kept = {}
+        compacted = {}
         for term, occurrences in self._occurrences.items():
             numbers = np.frombuffer(occurrences, dtype=np.intc)
             numbers = renumbered[numbers[live[numbers]]]
             if len(numbers):
-                kept[term] = array("i", numbers.tobytes())
-        self._occurrences = kept
-        self._runs_seen.clear()
+                compacted[term] = array("i", numbers.tobytes())
+        self._occurrences = compacted
+        self._counts_cache.clear()
         self._ids, self._lengths = self._ids[: self._size][live], self._lengths[: self._size][live]
         self._size = len(self._ids)
         self._live = np.ones(self._size, dtype=np.bool_)
         self._numbers = {id: number for number, id in enumerate(self._ids.tolist())}
 
 
-def _counted(numbers: IntArray) -> tuple[IntArray, IntArray]:
-    """Each number of an ascending list once, and how often it stands there."""
+def _count_runs(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """Return each number of an ascending list once, and how often it occurs."""
     new = numbers[1:] != numbers[:-1]
     if new.all():
         return numbers, np.ones(len(numbers), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""All that is searched of one partition: who may see a memory and when, its vector, its words."""
+"""The index of one partition: vectors, terms, and who may see a memory and when."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.index.base import GRAPH_FROM, PartitionVectors
-from memoranda.index.faiss import FAISSIndex
+from memoranda.index.base import PartitionVectors
+from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
 from memoranda.index.lexical import Postings
-from memoranda.index.vectors import (
-    IdTable,
-    grown,
-)
+from memoranda.index.vectors import IdTable, grow_array
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.types import ANY, FloatArray, IntArray
 
 UNNAMED = -1
-"""The code of a memory that belongs to no session."""
+"""The code of a memory without an agent, a session or a speaker."""
 NEVER_LOADED = -1
-_UNKNOWN = -2
+_UNKNOWN = -2  # the code of a name that no memory has
 _ROW = np.dtype(
     [
         ("agent", np.int32),
@@ -40,27 +37,27 @@ _ROW = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The memories session by session, each session in the order in which it was said."""
+    """The memories by session, each session in the order of time."""
 
     ids: IntArray
     sessions: IntArray
-    """A number per session, `UNNAMED` for none: neighbours in this list with one number said in one talk."""
+    """A number per session, `UNNAMED` for none; consecutive rows with one number are consecutive turns."""
     times: NDArray[np.float64]
     by_id: IntArray
 
-    def places(self, ids: IntArray) -> IntArray:
-        """Where in the timeline each id stands, -1 where it does not."""
+    def positions(self, ids: IntArray) -> IntArray:
+        """Return the position of each id in the timeline, -1 for unknown ids."""
         if not len(self.ids):
             return np.full(len(ids), -1, dtype=np.int64)
         found = np.searchsorted(self.ids, ids, sorter=self.by_id)
-        places = self.by_id[np.minimum(found, len(self.ids) - 1)]
-        return np.where(self.ids[places] == ids, places, -1)
+        positions = self.by_id[np.minimum(found, len(self.ids) - 1)]
+        return np.where(self.ids[positions] == ids, positions, -1)
 
 
 class Partition:
-    """The derived view of one `PartitionKey`, valid up to the change number `seq`.
+    """The memories of one `PartitionKey`, valid up to the change number `seq`.
 
-    Hold `lock` over several calls that must see the same state: `Partitions.reading` does.
+    Hold `lock` over several calls that must see the same state, as `Partitions.locked` does.
     """
 
     def __init__(
@@ -69,28 +66,36 @@ class Partition:
         generation: int | None = None,
         *,
         graph_from: int = GRAPH_FROM,
-        kept: Callable[[Partition, int], PartitionVectors] | None = None,
+        open_vectors: Callable[[Partition, int], PartitionVectors] | None = None,
     ) -> None:
+        """Create an empty partition.
+
+        Args:
+            key: Whose memories it holds.
+            generation: The generation of its vectors; None for no vectors.
+            graph_from: Above this many vectors a graph is built.
+            open_vectors: Opens the vectors in another engine, given their dimension.
+        """
         self.key = key
         self.generation = generation
         self.lock = threading.RLock()
         self._graph_from = graph_from
-        self._kept = kept
+        self._open_vectors = open_vectors
         self.reset()
 
     @property
     def name(self) -> str:
-        """A name that no other partition of the store has."""
+        """A name that is unique in the store."""
         user = [] if self.key.user is ANY else [self.key.user]
         return json.dumps([self.key.tenant, user, self.generation])
 
     def reset(self, index: PartitionVectors | None = None) -> None:
-        """Empties the view, but for vectors that were loaded and are to be compared with the rows to come."""
+        """Empty the partition; keep only the given vectors, which the next rows correct."""
         self.seq = NEVER_LOADED
         self.loaded_at = NEVER_LOADED
-        """The change number at which all rows were read; what was removed since may still lie in memory."""
+        """The change number at which all rows were read; rows removed since then may still be in memory."""
         self.index = index
-        """None while no memory of the partition has a vector."""
+        """None while no memory has a vector."""
         self.postings = Postings()
         self._table = IdTable()
         self._columns = np.empty(0, dtype=_ROW)
@@ -109,40 +114,40 @@ class Partition:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory this takes."""
+        """The approximate memory that this takes."""
         vectors = 0 if self.index is None else self.index.nbytes
         return vectors + self.postings.nbytes + self._columns.nbytes + self._table.nbytes
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Everybody who has said something here, by name."""
+        """The names of everybody who said something, sorted."""
         spoken = self._columns[: self._table.size]["speaker"][self._table.live]
         counts = np.bincount(spoken - UNNAMED, minlength=len(self._speakers) + 1)[1:]
         return tuple(sorted(name for name, code in self._speakers.items() if counts[code]))
 
     def open_index(self, dimension: int) -> PartitionVectors:
-        """Where this partition's vectors are kept: another engine, or an index of its own."""
-        return self.new_index(dimension) if self._kept is None else self._kept(self, dimension)
+        """Open the vectors in another engine, if there is one; else create an index in memory."""
+        return self.new_index(dimension) if self._open_vectors is None else self._open_vectors(self, dimension)
 
     def new_index(self, dimension: int) -> FAISSIndex:
-        """An empty index as this partition uses it: no question waits for its graph."""
+        """Return an empty index whose graph is grown in the background, so that no search waits for it."""
         return FAISSIndex(dimension, graph_from=self._graph_from, grow_on_add=False)
 
     def upsert(self, rows: Iterable[IndexRow]) -> None:
-        """Adds or replaces rows; a row that cannot be taken raises before anything has changed."""
-        given = list(rows)
-        if not given:
+        """Add or replace rows; an invalid row raises before anything has changed."""
+        new_rows = list(rows)
+        if not new_rows:
             return
-        self._put_vectors(given)
-        for row in given:
+        self._put_vectors(new_rows)
+        for row in new_rows:
             self.postings.add(row.id, row.terms.split())
-        positions = self._table.claim(np.array([row.id for row in given], dtype=np.int64))
-        self._columns = grown(self._columns, self._table.size)
-        self._columns[positions] = np.array([self._coded(row) for row in given], dtype=_ROW)
+        positions = self._table.claim(np.array([row.id for row in new_rows], dtype=np.int64))
+        self._columns = grow_array(self._columns, self._table.size)
+        self._columns[positions] = np.array([self._encode(row) for row in new_rows], dtype=_ROW)
         self._timeline = None
 
     def remove(self, ids: IntArray) -> None:
-        """Removes what is there of these ids."""
+        """Remove the known ones of these ids."""
         self._table.release(ids)
         self.postings.remove(ids.tolist())
         if self.index is not None:
@@ -151,18 +156,24 @@ class Partition:
             self._columns = self._columns[self._table.compact()]
         self._timeline = None
 
-    def remove_strangers(self) -> None:
-        """Removes the vectors of ids that have no row."""
+    def remove_orphan_vectors(self) -> None:
+        """Remove the vectors of ids that have no row."""
         if self.index is not None:
             self.index.remove(np.setdiff1d(self.index.ids, self.ids))
 
     def eligible(
         self, agent: str | None, session: str | None, now: float, as_of: float | None = None
     ) -> IntArray | None:
-        """The ids that may be seen, ascending; None when that is all of them.
+        """Return the ids that may be seen, ascending; None when all may be seen.
 
-        A name that is None means any. What has expired by `now`, or ended, is left out; with `as_of`,
-        what had ended by then or only began later.
+        Memories that have expired or ended by `now` are left out; with `as_of`, those that had ended by then or
+        only began later.
+
+        Args:
+            agent: The agent of the memories; None for any.
+            session: The session of the memories; None for any.
+            now: The time of the question, in seconds.
+            as_of: The time that the question asks about, in seconds; None for `now`.
         """
         columns, allowed = self._columns[: self._table.size], self._table.live.copy()
         if agent is not None:
@@ -175,13 +186,13 @@ class Partition:
         return None if np.count_nonzero(allowed) == len(self) else np.sort(self._table.ids[allowed])
 
     def said_by(self, speaker: str | None) -> IntArray:
-        """The ids of what this speaker said, ascending; of what nobody said, when None."""
+        """Return the ids of what this speaker said, ascending; of memories without a speaker when None."""
         code = UNNAMED if speaker is None else self._speakers.get(speaker, _UNKNOWN)
         spoken = self._table.live & (self._columns[: self._table.size]["speaker"] == code)
         return np.sort(self._table.ids[spoken])
 
     def timeline(self) -> Timeline:
-        """Who stands beside whom; the same object until something changes."""
+        """Return the timeline; the same object until something changes."""
         if self._timeline is None:
             positions = self._table.positions()
             ids, columns = self._table.ids[positions], self._columns[positions]
@@ -192,7 +203,10 @@ class Partition:
         return self._timeline
 
     def _session_numbers(self) -> IntArray:
-        """A number per code, in the order of the names: codes depend on who came first. The last is for no session."""
+        """Return a number per session code, in the order of the names, as codes depend on which came first.
+
+        The last number is for no session, whose code is -1.
+        """
         numbers = np.full(len(self._sessions) + 1, UNNAMED, dtype=np.int64)
         for number, name in enumerate(sorted(self._sessions)):
             numbers[self._sessions[name]] = number
@@ -202,7 +216,7 @@ class Partition:
         found = [(row.id, row.vector) for row in rows if row.vector is not None]
         if found:
             dimension = len(found[0][1]) // 4 if self.index is None else self.index.dimension
-            ids, vectors = _decoded(found, dimension)
+            ids, vectors = _decode_vectors(found, dimension)
             index = self.open_index(dimension) if self.index is None else self.index
             try:
                 index.add(ids, vectors)
@@ -212,7 +226,7 @@ class Partition:
         if self.index is not None and len(found) < len(rows):
             self.index.remove(np.array([row.id for row in rows if row.vector is None], dtype=np.int64))
 
-    def _coded(self, row: IndexRow) -> tuple[Any, ...]:
+    def _encode(self, row: IndexRow) -> tuple[Any, ...]:
         return (
             _code(self._agents, row.agent),
             _code(self._sessions, row.session),
@@ -227,7 +241,7 @@ def _code(codes: dict[str, int], name: str | None) -> int:
     return UNNAMED if name is None else codes.setdefault(name, len(codes))
 
 
-def _decoded(found: Sequence[tuple[int, bytes]], dimension: int) -> tuple[IntArray, FloatArray]:
+def _decode_vectors(found: Sequence[tuple[int, bytes]], dimension: int) -> tuple[IntArray, FloatArray]:
     for id, vector in found:
         if len(vector) != 4 * dimension:
             raise Incompatible(f"The vector of memory {id} has {len(vector)} bytes, not {4 * dimension}: run reembed")

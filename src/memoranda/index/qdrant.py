@@ -1,4 +1,4 @@
-"""Vectors in Qdrant: on a server, or embedded in this process."""
+"""Choose between a Qdrant server and Qdrant's embedded engine."""
 
 from __future__ import annotations
 
@@ -16,16 +16,23 @@ def open_qdrant(
     on_disk: bool = True,
     collection_name: str = "memoranda",
 ) -> VectorEngine:
-    """With `url` or `host` a server; else the embedded engine in the folder `path`, or in a private temporary one.
+    """Open a server with `url` or `host`; else the embedded engine in a folder, which one process at a time can use.
 
-    The folder belongs to one process at a time; several processes need a server.
+    Args:
+        url: The address of a server.
+        host: The host name of a server.
+        port: The port of the server; 6333 when None.
+        api_key: The key for the server.
+        path: The folder of the embedded engine; a temporary one when None.
+        on_disk: Whether to use `path`; when False, the embedded engine uses a temporary folder.
+        collection_name: The name of the collection, or the folder inside `path`.
     """
     if url is None and host is None:
         from memoranda.index.qdrant_edge import QdrantEdge
 
         return QdrantEdge(path if on_disk else None, collection_name=collection_name)
     if path is not None:
-        raise InvalidInput("a Qdrant server has no path here: give url or host, or path, not both")
+        raise InvalidInput("a Qdrant server takes no path: give url or host, or path, not both")
     from memoranda.index.qdrant_server import QdrantServer
 
     return QdrantServer(url=url, host=host, port=port, api_key=api_key, collection_name=collection_name)

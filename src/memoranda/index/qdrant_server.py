@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from memoranda.errors import MissingExtra, Unavailable
-from memoranda.index.collection import CollectionIndex
+from memoranda.index.collection import CollectionIndex, digest
 from memoranda.types import FloatArray, IntArray
 
 try:
@@ -21,13 +21,13 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("a Qdrant server", "qdrant") from error
 
-_AT_ONCE = 512
+_BATCH_SIZE = 512
 
 
 class QdrantServer:
-    """A `VectorEngine` on a server, or over a ready client.
+    """A `VectorEngine` on a Qdrant server.
 
-    All partitions share one collection for each vector size, told apart by an indexed field, as Qdrant advises for
+    All partitions with one vector size share a collection, separated by an indexed field, as Qdrant recommends for
     many small tenants.
     """
 
@@ -41,35 +41,45 @@ class QdrantServer:
         collection_name: str = "memoranda",
         client: QdrantClient | None = None,
     ) -> None:
+        """Connect to a server.
+
+        Args:
+            url: The address of the server.
+            host: Its host name, in place of `url`.
+            port: Its port; 6333 when None.
+            api_key: The key for the server.
+            collection_name: The prefix of all collections.
+            client: A ready client, used in place of all of these.
+        """
         self._name = collection_name
         self._lock = threading.RLock()
-        self._ready: set[str] = set()
-        with _translated():
+        self._created: set[str] = set()
+        with _translate_errors():
             self._client = client or QdrantClient(
                 url=url, host=host, port=port or 6333, api_key=api_key, check_compatibility=False
             )
 
     def open(self, store_id: str, partition: str, dimension: int) -> CollectionIndex:
-        """The vectors of one partition; what an earlier run left is still there."""
+        """Return the vectors of one partition, with those of earlier runs."""
         name = f"{self._name}_{dimension}"
-        with self._lock, _translated():
-            self._make(name, dimension)
-        place = _Place(self._client, name, store=_digest(store_id), partition=_digest(store_id, partition))
-        return CollectionIndex(place, dimension)
+        with self._lock, _translate_errors():
+            self._create_collection(name, dimension)
+        store, key = digest(store_id), digest(store_id, partition)
+        return CollectionIndex(_ServerCollection(self._client, name, store=store, partition=key), dimension)
 
     def clear(self, store_id: str) -> None:
-        """Removes everything that is kept for a store."""
-        where = models.FilterSelector(filter=_where("store", _digest(store_id)))
-        with self._lock, _translated():
+        """Remove all vectors of a store."""
+        selector = models.FilterSelector(filter=_filter("store", digest(store_id)))
+        with self._lock, _translate_errors():
             for found in self._client.get_collections().collections:
                 if found.name.startswith(f"{self._name}_"):
-                    self._client.delete(found.name, where, wait=True)
+                    self._client.delete(found.name, selector, wait=True)
 
     def close(self) -> None:
         self._client.close()
 
-    def _make(self, name: str, dimension: int) -> None:
-        if name in self._ready:
+    def _create_collection(self, name: str, dimension: int) -> None:
+        if name in self._created:
             return
         if not self._client.collection_exists(name):
             size = models.VectorParams(size=dimension, distance=models.Distance.COSINE)
@@ -77,11 +87,11 @@ class QdrantServer:
             tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
             self._client.create_payload_index(name, "partition", field_schema=tenant)
             self._client.create_payload_index(name, "store", field_schema=models.PayloadSchemaType.KEYWORD)
-        self._ready.add(name)
+        self._created.add(name)
 
 
-class _Place:
-    """One partition's points. Their ids are made of partition and memory, as partitions share a collection."""
+class _ServerCollection:
+    """The points of one partition. Their ids combine partition and memory, as partitions share a collection."""
 
     def __init__(self, client: QdrantClient, name: str, *, store: str, partition: str) -> None:
         self._client = client
@@ -89,40 +99,42 @@ class _Place:
         self._store = store
         self._partition = partition
 
-    def marks(self) -> dict[int, int]:
+    def checksums(self) -> dict[int, int]:
         found: dict[int, int] = {}
-        where, offset = _where("partition", self._partition), None
+        condition, offset = _filter("partition", self._partition), None
         while True:
-            with _translated():
-                page, offset = self._client.scroll(self._name, scroll_filter=where, limit=_AT_ONCE, offset=offset)
+            with _translate_errors():
+                page, offset = self._client.scroll(
+                    self._name, scroll_filter=condition, limit=_BATCH_SIZE, offset=offset
+                )
             found |= {point.payload["id"]: point.payload["mark"] for point in page if point.payload}
             if offset is None:
                 return found
 
-    def put(self, ids: IntArray, vectors: FloatArray, marks: list[int]) -> None:
-        for start in range(0, len(ids), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
+    def put(self, ids: IntArray, vectors: FloatArray, checksums: list[int]) -> None:
+        for start in range(0, len(ids), _BATCH_SIZE):
+            part = slice(start, start + _BATCH_SIZE)
             payloads: list[dict[str, Any]] = [
-                {"partition": self._partition, "store": self._store, "id": id, "mark": mark}
-                for id, mark in zip(ids[part].tolist(), marks[part], strict=True)
+                {"partition": self._partition, "store": self._store, "id": id, "mark": checksum}
+                for id, checksum in zip(ids[part].tolist(), checksums[part], strict=True)
             ]
-            batch = models.Batch(ids=self._points(ids[part]), vectors=vectors[part].tolist(), payloads=payloads)
-            with _translated():
+            batch = models.Batch(ids=self._point_ids(ids[part]), vectors=vectors[part].tolist(), payloads=payloads)
+            with _translate_errors():
                 self._client.upsert(self._name, points=batch, wait=True)
 
     def delete(self, ids: IntArray) -> None:
-        with _translated():
-            self._client.delete(self._name, models.PointIdsList(points=self._points(ids)), wait=True)
+        with _translate_errors():
+            self._client.delete(self._name, models.PointIdsList(points=self._point_ids(ids)), wait=True)
 
     def nearest(
         self, query: FloatArray, limit: int, *, among: IntArray | None, exact: bool
     ) -> tuple[IntArray, FloatArray]:
-        narrowed = [] if among is None else [models.HasIdCondition(has_id=self._points(among))]
-        with _translated():
+        restriction = [] if among is None else [models.HasIdCondition(has_id=self._point_ids(among))]
+        with _translate_errors():
             found = self._client.query_points(
                 self._name,
                 query=query.tolist(),
-                query_filter=_where("partition", self._partition, *narrowed),
+                query_filter=_filter("partition", self._partition, *restriction),
                 limit=limit,
                 search_params=models.SearchParams(exact=exact),
                 with_payload=["id"],
@@ -130,22 +142,18 @@ class _Place:
         ids = np.array([point.payload["id"] for point in found if point.payload], dtype=np.int64)
         return ids, np.array([point.score for point in found], dtype=np.float32)
 
-    def _points(self, ids: IntArray) -> list[Any]:
+    def _point_ids(self, ids: IntArray) -> list[Any]:
         salt = bytes.fromhex(self._partition)
         return [str(uuid.UUID(bytes=hashlib.blake2b(id.tobytes(), key=salt, digest_size=16).digest())) for id in ids]
 
 
-def _where(key: str, value: str, *others: models.HasIdCondition) -> models.Filter:
+def _filter(key: str, value: str, *others: models.HasIdCondition) -> models.Filter:
     return models.Filter(must=[models.FieldCondition(key=key, match=models.MatchValue(value=value)), *others])
 
 
-def _digest(*parts: str) -> str:
-    return hashlib.blake2b("\0".join(parts).encode(), digest_size=10).hexdigest()
-
-
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Qdrant's errors as ours."""
+def _translate_errors() -> Iterator[None]:
+    """Raise Qdrant's errors as `Unavailable`."""
     try:
         yield
     except (ApiException, OSError) as error:

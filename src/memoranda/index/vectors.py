@@ -1,26 +1,31 @@
-"""Vectors by id in one growing matrix, and exact cosines over any part of it."""
+"""Vectors by id in one growing matrix, exact cosines over any part of it, and checks of what callers pass in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memoranda.errors import Incompatible, InvalidInput
 from memoranda.files import ChecksummedFile
-from memoranda.index.base import load_faiss
 from memoranda.types import FloatArray, IntArray
 
-# Two ways to add up one cosine differ by less than this, so a cut this much lower loses no tie.
-_ROUNDING = 1e-5
-# Gathering rows costs about this many times more than reading them in place.
+# Two orders of additions give cosines that differ by less than this, so a cut this much lower loses no tie.
+_ROUNDING_ERROR = 1e-5
+# Copying single rows costs about this many times more than reading all of them in place.
 _GATHER_COST = 3
 
 
+def load_faiss() -> Any:
+    """Import FAISS on first use; its type hints cover only half of it, hence `Any`."""
+    return import_module("faiss")
+
+
 class VectorTable:
-    """Unit vectors by id. Scores are the same whatever else is in the table or the question."""
+    """Unit vectors by id. The score of a vector does not depend on the other vectors in the table."""
 
     def __init__(self, dimension: int) -> None:
         self.table = IdTable()
@@ -31,7 +36,7 @@ class VectorTable:
 
     @property
     def matrix(self) -> FloatArray:
-        """One row a position, holes included."""
+        """One row per position, including free positions."""
         return self._matrix[: self.table.size]
 
     @property
@@ -39,44 +44,44 @@ class VectorTable:
         return self._matrix.nbytes + self.table.nbytes
 
     def put(self, ids: IntArray, vectors: FloatArray) -> IntArray:
-        """Writes one vector per id, and gives the positions whose vector is now another."""
+        """Write one vector per id, and return the positions whose vector has changed."""
         positions = self.table.claim(ids)
-        self._matrix = grown(self._matrix, self.table.size)
+        self._matrix = grow_array(self._matrix, self.table.size)
         differs = np.any(self._matrix[positions] != vectors, axis=1)
         self._matrix[positions[differs]] = vectors[differs]
         return positions[differs]
 
-    def drop(self, ids: IntArray) -> IntArray:
-        """Forgets these ids, and gives the positions they had."""
+    def remove(self, ids: IntArray) -> IntArray:
+        """Remove these ids, and return the positions they had."""
         positions = self.table.release(ids)
-        self._matrix[positions] = 0  # so that no file ever holds what was removed
+        self._matrix[positions] = 0  # so that no file holds a removed vector
         return positions
 
     def compact(self) -> None:
-        """Closes the holes; positions change."""
+        """Drop the free positions; the other positions change."""
         self._matrix = self._matrix[self.table.compact()]
 
     def scores(self, query: FloatArray, positions: IntArray) -> FloatArray:
-        """The cosines at these positions."""
+        """Return the cosines at these positions."""
         if len(positions) * _GATHER_COST > self.table.size:
             return _dot(self.matrix, query)[positions]
         return _dot(self._matrix[positions], query)
 
     def best(self, query: FloatArray, limit: int, positions: IntArray) -> tuple[IntArray, FloatArray]:
-        """Ids and cosines of the `limit` nearest of these positions, best first, ties by id."""
+        """Return ids and cosines of the `limit` nearest of these positions, best first, ties by id."""
         if limit < len(positions):
             scores = self.scores(query, positions)
             cut = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-            positions = positions[scores >= cut - _ROUNDING]
-        # Row by row in one order of additions: equal vectors get equal scores wherever they stand.
+            positions = positions[scores >= cut - _ROUNDING_ERROR]
+        # Row by row in one order of additions: equal vectors get equal scores at any position.
         cosines = np.einsum("ij,j->i", self._matrix[positions], query)
         ids = self.table.ids[positions]
         order = np.lexsort((ids, -cosines))[:limit]
         return ids[order], cosines[order]
 
 
-def checked_ids(ids: ArrayLike) -> IntArray:
-    """The ids as an array of 64-bit integers, or `InvalidInput`."""
+def validate_ids(ids: ArrayLike) -> IntArray:
+    """Return the ids as 64-bit integers; raise `InvalidInput` when they are none."""
     numbers = np.asarray(ids)
     if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
         raise InvalidInput(f"ids must be a flat list of integers, not {numbers.dtype} of shape {numbers.shape}")
@@ -85,9 +90,9 @@ def checked_ids(ids: ArrayLike) -> IntArray:
     return numbers.astype(np.int64)
 
 
-def checked_vectors(ids: ArrayLike, vectors: ArrayLike, dimension: int) -> tuple[IntArray, FloatArray]:
-    """Ids and their vectors, scaled to unit length where they are not, or `InvalidInput`."""
-    numbers = checked_ids(ids)
+def validate_vectors(ids: ArrayLike, vectors: ArrayLike, dimension: int) -> tuple[IntArray, FloatArray]:
+    """Return ids and vectors, scaled to unit length; raise `InvalidInput` when they do not fit."""
+    numbers = validate_ids(ids)
     try:
         with np.errstate(over="ignore"):
             rows = np.array(vectors, dtype=np.float32, order="C")
@@ -100,25 +105,26 @@ def checked_vectors(ids: ArrayLike, vectors: ArrayLike, dimension: int) -> tuple
     return numbers, _unit(rows)
 
 
-def latest_vectors(ids: ArrayLike, vectors: ArrayLike, dimension: int) -> tuple[IntArray, FloatArray]:
-    """The same with the ids ascending; of an id given twice the last counts."""
-    numbers, rows = checked_vectors(ids, vectors, dimension)
+def deduplicate_vectors(ids: ArrayLike, vectors: ArrayLike, dimension: int) -> tuple[IntArray, FloatArray]:
+    """Validate ids and vectors, and return them by ascending id; of a repeated id the last vector counts."""
+    numbers, rows = validate_vectors(ids, vectors, dimension)
     if len(numbers) > 1 and not (np.diff(numbers) > 0).all():
         numbers, last = np.unique(numbers[::-1], return_index=True)
         rows = rows[::-1][last]
     return numbers, rows
 
 
-def checked_query(query: ArrayLike, dimension: int) -> FloatArray:
-    """The direction that is asked for, or `InvalidInput`."""
+def validate_query(query: ArrayLike, dimension: int) -> FloatArray:
+    """Return the query as a unit vector; raise `InvalidInput` when it does not fit."""
     row = np.asarray(query)
     if row.shape != (dimension,):
         raise InvalidInput(f"query must be one vector of {dimension} dimensions, not of shape {row.shape}")
-    _, rows = checked_vectors(np.zeros(1, dtype=np.int64), row[None], dimension)
+    _, rows = validate_vectors(np.zeros(1, dtype=np.int64), row[None], dimension)
     return rows.reshape(dimension)
 
 
-def checked_limit(limit: object) -> int:
+def validate_limit(limit: object) -> int:
+    """Return the limit as an int; raise `InvalidInput` when it is not positive."""
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 1:
         raise InvalidInput(f"limit must be a positive integer, not {limit!r}")
     return int(limit)
@@ -126,16 +132,16 @@ def checked_limit(limit: object) -> int:
 
 def _unit(rows: FloatArray) -> FloatArray:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-    # A vector of zeros has no direction: it stays, and is no nearer to one thing than to another.
-    off = (np.abs(lengths - 1.0) > 1e-3) & (lengths > 0)
-    if off.any():
-        rows[off] = rows[off] / lengths[off, None]
+    # A vector of zeros has no direction: it is kept as it is, equally far from every query.
+    scale = (np.abs(lengths - 1.0) > 1e-3) & (lengths > 0)
+    if scale.any():
+        rows[scale] = rows[scale] / lengths[scale, None]
     return rows
 
 
 def _dot(matrix: FloatArray, query: FloatArray) -> FloatArray:
     faiss = load_faiss()
-    # On one thread, unlike numpy's product, which wakes a pool of threads for a millisecond's work.
+    # FAISS uses one thread here; numpy's product would wake a pool of threads for a millisecond of work.
     products = np.empty(len(matrix), dtype=np.float32)
     rows = np.ascontiguousarray(matrix)
     faiss.fvec_inner_products_ny(
@@ -147,8 +153,8 @@ def _dot(matrix: FloatArray, query: FloatArray) -> FloatArray:
 Column = TypeVar("Column", bound=np.generic)
 
 
-def grown(array: NDArray[Column], size: int) -> NDArray[Column]:
-    """The array with room for `size` rows; it grows by halves, so that appending stays cheap."""
+def grow_array(array: NDArray[Column], size: int) -> NDArray[Column]:
+    """Return the array with space for `size` rows; it grows by half, so that appending stays cheap."""
     if size <= len(array):
         return array
     larger = np.zeros((max(size, len(array) * 3 // 2, 16), *array.shape[1:]), dtype=array.dtype)
@@ -157,7 +163,7 @@ def grown(array: NDArray[Column], size: int) -> NDArray[Column]:
 
 
 class IdTable:
-    """Positions of ids. A removed id leaves a hole, and takes it again when it comes back."""
+    """Maps ids to positions. A removed id leaves its position free, and gets it again when it is added again."""
 
     def __init__(self) -> None:
         self._ids: IntArray = np.empty(0, dtype=np.int64)
@@ -172,7 +178,7 @@ class IdTable:
 
     @property
     def size(self) -> int:
-        """How many positions there are, holes included."""
+        """The number of positions, including free ones."""
         return self._size
 
     @property
@@ -182,7 +188,7 @@ class IdTable:
 
     @property
     def live(self) -> NDArray[np.bool_]:
-        """False where a position is a hole."""
+        """False for free positions."""
         return self._live[: self._size]
 
     @property
@@ -190,17 +196,17 @@ class IdTable:
         return self._ids.nbytes + self._live.nbytes
 
     def positions(self) -> IntArray:
-        """All positions that are not holes."""
+        """Return all positions that are not free."""
         return np.flatnonzero(self.live)
 
     def find(self, ids: IntArray) -> IntArray:
-        """The position of each id, -1 where it is not there."""
+        """Return the position of each id, -1 for unknown ids."""
         found = self._locate(ids)
         found[found >= 0] = np.where(self.live[found[found >= 0]], found[found >= 0], -1)
         return found
 
     def claim(self, ids: IntArray) -> IntArray:
-        """The position of each id, new ones at the end; no id may be given twice."""
+        """Return the position of each id, adding new ids at the end; ids must be unique."""
         positions = self._locate(ids)
         new = positions < 0
         if new.any():
@@ -210,7 +216,7 @@ class IdTable:
         return positions
 
     def release(self, ids: IntArray) -> IntArray:
-        """Makes holes of these ids, and gives the positions that were in use."""
+        """Free the positions of these ids, and return those that were in use."""
         positions = np.unique(self.find(ids))
         positions = positions[positions >= 0]
         self._live[positions] = False
@@ -218,7 +224,7 @@ class IdTable:
         return positions
 
     def compact(self) -> IntArray:
-        """Closes the holes and sorts by id; gives the old position of each new one."""
+        """Drop the free positions and sort by id; return the old position of each new one."""
         kept = self.positions()
         kept = kept[np.argsort(self.ids[kept], kind="stable")]
         self._ids = self._ids[kept]
@@ -229,7 +235,7 @@ class IdTable:
 
     def _append(self, ids: IntArray) -> IntArray:
         start, end = self._size, self._size + len(ids)
-        self._ids, self._live = grown(self._ids, end), grown(self._live, end)
+        self._ids, self._live = grow_array(self._ids, end), grow_array(self._live, end)
         self._ids[start:end] = ids
         self._live[start:end] = False
         self._size, self._order = end, None
@@ -242,16 +248,16 @@ class IdTable:
             return np.full(len(ids), -1, dtype=np.int64)
         if not self._ascending and self._order is None:
             self._order = np.argsort(self.ids, kind="stable")
-        places = np.searchsorted(self.ids, ids, sorter=self._order)
-        places = np.minimum(places, self._size - 1).astype(np.int64, copy=False)
-        positions = places if self._order is None else self._order[places]
+        found = np.searchsorted(self.ids, ids, sorter=self._order)
+        found = np.minimum(found, self._size - 1).astype(np.int64, copy=False)
+        positions = found if self._order is None else self._order[found]
         positions[self.ids[positions] != ids] = -1
         return positions
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One row a position; `fresh` and `graph` cover the positions that the graph has taken in."""
+    """The content of an index, one row per position; `fresh` and `graph` cover the positions inside the graph."""
 
     ids: IntArray
     live: NDArray[np.bool_]
@@ -260,32 +266,32 @@ class Snapshot:
     graph: memoryview | None
 
     def sections(self, prefix: str = "") -> dict[str, memoryview]:
-        """What a file must hold to give the snapshot back."""
+        """Return the sections of a file from which `read` restores the snapshot."""
         arrays = {
             "ids": self.ids.astype("<i8", copy=False),
             "live": self.live.astype(np.uint8),
             "vectors": self.vectors.astype("<f4", copy=False),
             "fresh": self.fresh.astype(np.uint8),
         }
-        found = {prefix + name: _flat_bytes(array) for name, array in arrays.items()}
+        sections = {prefix + name: _to_bytes(array) for name, array in arrays.items()}
         if self.graph is not None:
-            found[prefix + "graph"] = self.graph
-        return found
+            sections[prefix + "graph"] = self.graph
+        return sections
 
     @classmethod
     def read(cls, file: ChecksummedFile, dimension: int, prefix: str = "") -> Snapshot:
-        """The snapshot in these sections; `Incompatible` when its parts do not fit together."""
+        """Read a snapshot from its sections; raise `Incompatible` when they do not fit together."""
         ids = np.frombuffer(file.read_section(prefix + "ids"), dtype="<i8").astype(np.int64)
         live = np.frombuffer(file.read_section(prefix + "live"), dtype=np.uint8).astype(np.bool_)
         fresh = np.frombuffer(file.read_section(prefix + "fresh"), dtype=np.uint8).astype(np.bool_)
         numbers = np.frombuffer(file.read_section(prefix + "vectors"), dtype="<f4").astype(np.float32)
         if len(numbers) != len(ids) * dimension or len(live) != len(ids) or len(fresh) > len(ids):
-            raise Incompatible("The parts of the index file do not fit together: delete it, and it is rebuilt")
+            raise Incompatible("The parts of the index file do not fit together: delete the file to rebuild it")
         if len(np.unique(ids)) != len(ids):
-            raise Incompatible("The index file names an id twice: delete it, and it is rebuilt")
+            raise Incompatible("The index file holds an id twice: delete the file to rebuild it")
         graph = file.read_section(prefix + "graph") if prefix + "graph" in file else None
         return cls(ids, live, numbers.reshape(len(ids), dimension), fresh, graph)
 
 
-def _flat_bytes(array: NDArray[np.generic]) -> memoryview:
+def _to_bytes(array: NDArray[np.generic]) -> memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data

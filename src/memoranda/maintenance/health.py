@@ -125,7 +125,7 @@ def _check_partition(
     odd = [str(i) for i, vector in vectors.items() if not abs(float(np.linalg.norm(vector)) - 1) < _NORM_ERROR]
     wrong = [f"{len(odd)} vectors are not of length 1 ({whose}): {', '.join(odd[:5])}"] if odd else []
     try:
-        with partitions.reading(key, generation) as partition:
+        with partitions.locked(key, generation) as partition:
             indexed = (len(partition), 0 if partition.index is None else len(partition.index))
     except Incompatible as error:
         return len(rows), [*wrong, f"the index cannot be made ({whose}): {error}"]

@@ -17,7 +17,7 @@ from memoranda.types import Clock, Progress, Scope
 if TYPE_CHECKING:
     from memoranda.maintenance.upkeep_run import Tending
     from memoranda.memories.vectors import Vectors
-    from memoranda.recall.accesses import Accesses
+    from memoranda.recall.accesses import AccessCounter
     from memoranda.remember.pipeline import RememberPipeline
     from memoranda.storage.base import Store
 
@@ -42,7 +42,7 @@ class Upkeep:
         store: Store,
         vectors: Vectors,
         remember: RememberPipeline,
-        accesses: Accesses,
+        accesses: AccessCounter,
         compact: Callable[[], bool],
         *,
         clock: Clock,

@@ -66,7 +66,7 @@ class StoreComponents:
         from memoranda.maintenance.forget import is_erasure_pending, last_erasure
         from memoranda.memories.memories import Memories
         from memoranda.memories.vectors import Vectors
-        from memoranda.recall.accesses import Accesses
+        from memoranda.recall.accesses import AccessCounter
         from memoranda.recall.pipeline import RecallPipeline
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.sessions.log import SessionLog
@@ -87,7 +87,7 @@ class StoreComponents:
         self.sessions = SessionLog(self.store)
         self.memories = Memories(self.store, self.vectors, ExtractionRules(), clock)
         self.remember = RememberPipeline(self.store, self.vectors, self.partitions, llm, use_gate=config.extraction)
-        self.accesses = Accesses(self.store, clock)
+        self.accesses = AccessCounter(self.store, clock)
         self.recall = RecallPipeline(self.store, self.vectors, self.partitions, clock, self.accesses)
 
     def reembed(self, progress: Progress | None) -> int:

@@ -118,6 +118,6 @@ class RecallVerbs(Verbs):
         found = self.recall(
             query, agent=agent, user=user, session=session, types=types, where=where, limit=limit, now=moment, mode=mode
         )
-        from memoranda.recall.pipeline import prompt_context
+        from memoranda.recall.render import render_context
 
-        return prompt_context(found, room, moment)
+        return render_context(found, room, moment)

@@ -230,9 +230,9 @@ def _about(memory: Memory) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1024)
 def _title(content: str) -> str:
-    from memoranda.recall.render import defused_name
+    from memoranda.recall.render import sanitize_name
 
-    return defused_name(content[: 4 * _TITLE])
+    return sanitize_name(content[: 4 * _TITLE])
 
 
 STATS_URI: Final = "memory://stats"

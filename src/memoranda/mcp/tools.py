@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from memoranda.errors import MemorandaError
 from memoranda.fence import MARKER_BYTES
-from memoranda.recall.render import rendered
+from memoranda.recall.render import render_hits
 from memoranda.types import JSON, Hit
 
 P = ParamSpec("P")
@@ -54,7 +54,7 @@ def told(tool: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R | CallToolR
 
 def fenced(hits: Sequence[Hit], now: datetime) -> str:
     """Stored text as data: a mark that it cannot know stands around it."""
-    return rendered(hits, secrets.token_hex(MARKER_BYTES), now)
+    return render_hits(hits, secrets.token_hex(MARKER_BYTES), now)
 
 
 def answer(text: str, structured: BaseModel) -> CallToolResult:

@@ -14,7 +14,7 @@ from memoranda.errors import Incompatible, InvalidType, MemorandaError, MissingE
 from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai
 from memoranda.persistent.base import Found, Names, Saved
-from memoranda.recall.pipeline import prompt_context
+from memoranda.recall.render import render_context
 from memoranda.types import Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Status
 
 
@@ -44,7 +44,7 @@ class Mem0:
         rows = self._rows(query, limit)
         hits = tuple(Hit(_as_memory(place, row), _score(row)) for place, row in enumerate(rows, 1))
         found = Recall(hits, uuid.uuid4().hex, query, hits[0].score if hits else 0.0)
-        return prompt_context(found, budget, datetime.now(UTC))
+        return render_context(found, budget, datetime.now(UTC))
 
     def save(self, contents: Sequence[str], thinking: str) -> Saved:
         metadata = {"thinking": thinking} if thinking.strip() else {}

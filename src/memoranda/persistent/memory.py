@@ -15,7 +15,7 @@ from memoranda.messages.message import Message
 from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig, as_embedder, as_llm, vector_store
 from memoranda.persistent.base import AnyMessage, Found, Keeper, Names, PersistentMemoryBase, Question, Recalled, Saved
 from memoranda.persistent.turns import asked, check_input_texts, in_order, spoken
-from memoranda.recall.render import defused, defused_name
+from memoranda.recall.render import sanitize_name, sanitize_text
 from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes
 from memoranda.validation import check_integer, check_limit
 
@@ -222,5 +222,5 @@ def _answer(contents: Sequence[str], outcomes: Sequence[Outcome]) -> Saved:
 def _line(hit: Hit) -> str:
     """A memory in words: what, who said it, and when."""
     day = hit.memory.valid_from.date().isoformat()
-    who = f"{defused_name(hit.memory.speaker)}, " if hit.memory.speaker else ""
-    return f"{defused(hit.content)} ({who}{day})"
+    who = f"{sanitize_name(hit.memory.speaker)}, " if hit.memory.speaker else ""
+    return f"{sanitize_text(hit.content)} ({who}{day})"

@@ -1,4 +1,4 @@
-"""Which memories recall has given out: counted in this process, written now and then, so that reading stays reading."""
+"""Count which memories recall returns: in memory, written once a minute, so that a recall itself writes nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
 _log = logging.getLogger(__name__)
-_EVERY: Final = timedelta(minutes=1)
-_MOST: Final = 10_000
+_WRITE_INTERVAL: Final = timedelta(minutes=1)
+_MAX_PENDING: Final = 10_000
 
 
-class Accesses:
-    """Counts what was given out. A crash loses the last minute of it, and no memory."""
+class AccessCounter:
+    """Counts accesses per memory. A crash loses the counts of the last minute."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -33,35 +33,35 @@ class Accesses:
 
     def _start(self) -> None:
         self._lock = threading.Lock()
-        self._times: Counter[int] = Counter()
+        self._counts: Counter[int] = Counter()
         self._since: datetime | None = None
 
     def before_fork(self) -> None:
-        """Nothing: the parent writes what it has counted."""
+        """Do nothing: the parent process writes its own counts."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """The child counts from nought, or everything would be counted twice."""
+        """Start from zero in the child, or accesses would be counted twice."""
         if in_child:
             self._start()
 
-    def note(self, ids: Iterable[int]) -> None:
-        """These were found just now."""
+    def record(self, ids: Iterable[int]) -> None:
+        """Count one access for each id."""
         now = self._clock()
         with self._lock:
-            self._times.update(ids)
+            self._counts.update(ids)
             self._since = self._since or now
-            due = now - self._since >= _EVERY or len(self._times) >= _MOST
+            due = now - self._since >= _WRITE_INTERVAL or len(self._counts) >= _MAX_PENDING
         if due:
             self.write()
 
     def write(self) -> None:
-        """Brings the counts to the store; where it cannot be written to, they are dropped and the log says so."""
+        """Write the counts to the store; drop them with a warning when the store cannot be written."""
         with self._lock:
-            times, self._times, self._since = self._times, Counter(), None
-        if not times:
+            counts, self._counts, self._since = self._counts, Counter(), None
+        if not counts:
             return
         now = self._clock()
         try:
-            self._store.write(lambda tx: count_accesses(tx, times, now))
+            self._store.write(lambda tx: count_accesses(tx, counts, now))
         except MemorandaError as error:
-            _log.warning("what was recalled could not be counted: %s", error)
+            _log.warning("accesses could not be written: %s", error)

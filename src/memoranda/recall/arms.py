@@ -1,8 +1,8 @@
-"""The arms: each says how far above the usual a memory fits, within the scope alone. Pure.
+"""The candidates of a question, and the score that each arm (dense, lexical) gives them, inside the scope.
 
-An arm's numbers are standard deviations above the scope's own mean, so that arms of any scale can be added
-up, and how much better the first is than the second is kept. In a small scope there is little to take a mean
-of: what is usual elsewhere counts as so many more memories.
+An arm's scores are standard deviations above the mean of the scope, so that arms of any scale can be added, and the
+distance between the first and the second is kept. A small scope gives a poor mean: typical values from elsewhere
+count as `_PRIOR_COUNT` more memories.
 """
 
 from __future__ import annotations
@@ -12,58 +12,204 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memoranda.index.base import TextIndex, VectorIndex
-from memoranda.recall.base import Field, align
+from memoranda.index.partition import UNNAMED, Partition, Timeline
+from memoranda.recall.query import ParsedQuery, RecallQuery
 from memoranda.types import FloatArray, IntArray
 
 DENSE_WEIGHT = 0.7
 LEXICAL_WEIGHT = 0.3
+EXACT_UP_TO = 50_000
+"""Up to this many memories in scope, all are scored; above, the best candidates of each arm and their neighbours."""
+_CANDIDATES_PER_ARM = 128
+_SAMPLE_SIZE = 2_048
+_NEIGHBOUR_REACH = 2
 _PRIOR_COUNT = 20
 _PRIOR_SPREAD = 0.1
-"""The usual deviation of cosines, as a share of what lies between unrelated and equal."""
+"""Typical deviation of cosines, as a share of the distance between unrelated and equal."""
 _PRIOR_WORDS = (0.03, 0.08)
-"""The usual mean and deviation of the share of a question's word weight that a text holds."""
+"""Typical mean and deviation of the share of a question's term weight that a text holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The vector of a question, and the typical cosine of two unrelated texts."""
+
+    vector: FloatArray
+    baseline: float
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSet:
+    """The memories to score, one per row, by session and time.
+
+    Two rows of one session whose positions differ by one are consecutive turns.
+    """
+
+    ids: IntArray
+    positions: IntArray
+    """Ascending positions in the timeline of the partition."""
+    sessions: IntArray
+    """A number per session, equal numbers together; `UNNAMED` for no session."""
+    times: NDArray[np.float64]
+    by_id: IntArray
+    """The rows in the order of their ids."""
+    total: int
+    """How many memories are in scope; more than the rows of a large scope."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def rows_of(self, ids: IntArray) -> IntArray:
+        """Return the row of each id that is in the set, leaving out the others."""
+        if not len(self.ids):
+            return np.empty(0, dtype=np.int64)
+        found = np.searchsorted(self.ids, ids, sorter=self.by_id)
+        rows = self.by_id[np.minimum(found, len(self.ids) - 1)]
+        known: IntArray = rows[self.ids[rows] == ids]
+        return known
+
+    def adjacent(self, distance: int) -> NDArray[np.bool_]:
+        """Return for each row (but the last ones) whether the row `distance` later is that many turns later."""
+        first, second = slice(None, -distance), slice(distance, None)
+        same = (self.sessions[first] == self.sessions[second]) & (self.sessions[first] != UNNAMED)
+        adjacent: NDArray[np.bool_] = same & (self.positions[second] - self.positions[first] == distance)
+        return adjacent
+
+    def previous(self, row: int) -> int | None:
+        """Return the row of the turn right before this one in the same session."""
+        if not row or self.sessions[row] == UNNAMED or self.sessions[row - 1] != self.sessions[row]:
+            return None
+        return row - 1 if self.positions[row] - self.positions[row - 1] == 1 else None
+
+    def align(self, ids: IntArray, scores: FloatArray) -> FloatArray:
+        """Return scores that are given by ascending id as one score per row, 0 where there is none."""
+        aligned = np.zeros(len(self), dtype=np.float32)
+        if not len(ids) or not len(self):
+            return aligned
+        found = np.minimum(np.searchsorted(ids, self.ids), len(ids) - 1)
+        known = ids[found] == self.ids
+        aligned[known] = scores[found[known]]
+        return aligned
+
+
+def select_candidates(
+    partition: Partition, query: RecallQuery, parsed: ParsedQuery, vector: QueryVector | None
+) -> tuple[CandidateSet, IntArray]:
+    """Return the memories in scope to score, and the ids over which the dense arm takes its mean.
+
+    Filters are applied later: a memory that they hide still counts for its neighbours and its session.
+    """
+    scope, as_of = query.scope, None if query.as_of is None else query.as_of.timestamp()
+    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp(), as_of)
+    timeline = partition.timeline()
+    total = len(timeline.ids) if eligible is None else len(eligible)
+    if total <= EXACT_UP_TO:
+        candidates = _all_of(timeline) if eligible is None else _part_of(timeline, eligible, total)
+        return candidates, candidates.ids
+    everything = timeline.ids if eligible is None else eligible
+    candidates = _part_of(timeline, _find_candidates(partition, parsed, vector, eligible), total)
+    return candidates, everything[:: max(1, total // _SAMPLE_SIZE)]
+
+
+def _all_of(timeline: Timeline) -> CandidateSet:
+    positions = np.arange(len(timeline.ids), dtype=np.int64)
+    return CandidateSet(timeline.ids, positions, timeline.sessions, timeline.times, timeline.by_id, len(timeline.ids))
+
+
+def _part_of(timeline: Timeline, ids: IntArray, total: int) -> CandidateSet:
+    positions = np.sort(timeline.positions(ids))
+    chosen = timeline.ids[positions]
+    by_id = np.argsort(chosen, kind="stable")
+    return CandidateSet(chosen, positions, timeline.sessions[positions], timeline.times[positions], by_id, total)
+
+
+def _find_candidates(
+    partition: Partition, parsed: ParsedQuery, vector: QueryVector | None, eligible: IntArray | None
+) -> IntArray:
+    """Return the ids of each arm's best candidates, of the memories inside the windows, and of their neighbours."""
+    found = [partition.postings.search(parsed.terms, _CANDIDATES_PER_ARM, among=eligible)[0]]
+    if vector is not None and partition.index is not None:
+        found.append(partition.index.search(vector.vector, _CANDIDATES_PER_ARM, among=eligible)[0])
+    timeline = partition.timeline()
+    positions = np.concatenate([timeline.positions(np.concatenate(found)), _positions_in_windows(timeline, parsed)])
+    around = np.unique(positions[:, None] + np.arange(-_NEIGHBOUR_REACH, _NEIGHBOUR_REACH + 1))
+    ids = timeline.ids[around[(around >= 0) & (around < len(timeline.ids))]]
+    return ids if eligible is None else np.intersect1d(ids, eligible)
+
+
+def _positions_in_windows(timeline: Timeline, parsed: ParsedQuery) -> IntArray:
+    """Return the positions inside the windows; none when they are too many to tell memories apart."""
+    inside = np.zeros(len(timeline.ids), dtype=np.bool_)
+    for window in parsed.windows:
+        inside |= (timeline.times >= window.start.timestamp()) & (timeline.times < window.end.timestamp())
+    positions = np.flatnonzero(inside)
+    return positions if len(positions) <= _SAMPLE_SIZE else positions[:0]
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What one arm says of each memory in the field."""
+    """The scores of one arm, one per candidate."""
 
     name: str
     raw: FloatArray
-    """0…1: how much of a fit, on the arm's own scale."""
+    """How well each fits on the arm's own scale, 0…1."""
     scores: FloatArray
-    """Standard deviations above the usual."""
+    """Standard deviations above the mean."""
 
 
-def dense_arm(query: FloatArray, vectors: VectorIndex, field: Field, usual: IntArray, baseline: float) -> Arm:
-    """How close in meaning; `usual` are the ids that the mean is taken over."""
-    cosines = vectors.scores(query, field.ids)
-    sample = cosines if usual is field.ids else vectors.scores(query, usual)
-    sample = sample[sample > -1.0]  # -1 stands for a memory that has no vector yet
-    mean, deviation = _moments(sample, len(sample), (baseline, _PRIOR_SPREAD * (1.0 - baseline)))
+def score_arms(
+    partition: Partition,
+    candidates: CandidateSet,
+    sample: IntArray,
+    parsed: ParsedQuery,
+    vector: QueryVector | None,
+) -> tuple[Arm, ...]:
+    """Score the candidates with each arm; without a vector, the lexical arm scores alone.
+
+    Args:
+        partition: The index of the memories.
+        candidates: The memories to score.
+        sample: The ids over which the dense arm takes its mean.
+        parsed: The parsed question.
+        vector: The vector of the question, if there is one.
+    """
+    lexical = lexical_arm(parsed.terms, partition.postings, candidates)
+    if vector is None or partition.index is None:
+        return (lexical,)
+    return dense_arm(vector, partition.index, candidates, sample), lexical
+
+
+def dense_arm(query: QueryVector, vectors: VectorIndex, candidates: CandidateSet, sample: IntArray) -> Arm:
+    """Score by the cosine of question and memory; the mean is taken over the ids in `sample`."""
+    baseline = query.baseline
+    cosines = vectors.scores(query.vector, candidates.ids)
+    sampled = cosines if sample is candidates.ids else vectors.scores(query.vector, sample)
+    sampled = sampled[sampled > -1.0]  # -1 means that a memory has no vector yet
+    mean, deviation = _moments(sampled, len(sampled), (baseline, _PRIOR_SPREAD * (1.0 - baseline)))
     scores = np.where(cosines > -1.0, (cosines - mean) / deviation, 0.0)
     raw = np.clip((cosines - baseline) / (1.0 - baseline), 0.0, 1.0)
     return Arm("dense", raw.astype(np.float32), scores.astype(np.float32))
 
 
-def lexical_arm(terms: Sequence[str], texts: TextIndex, field: Field) -> Arm:
-    """How much of what the question's words weigh is in the text."""
-    ceiling = texts.ceiling(terms)
-    if not ceiling:
-        return Arm("lexical", np.zeros(len(field), np.float32), np.zeros(len(field), np.float32))
+def lexical_arm(terms: Sequence[str], texts: TextIndex, candidates: CandidateSet) -> Arm:
+    """Score by BM25, as a share of what a text that holds every term scores."""
+    full_score = texts.full_match_score(terms)
+    if not full_score:
+        return Arm("lexical", np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32))
     ids, found = texts.scores(terms)
-    shares = align(field, ids, found) / np.float32(ceiling)
-    sample = shares if field.total == len(field) else found / np.float32(ceiling)
-    mean, deviation = _moments(sample, field.total, _PRIOR_WORDS)
-    # Few texts share any word with most questions: one rare word must not look like a miracle.
+    shares = candidates.align(ids, found) / np.float32(full_score)
+    sampled = shares if candidates.total == len(candidates) else found / np.float32(full_score)
+    mean, deviation = _moments(sampled, candidates.total, _PRIOR_WORDS)
+    # Most texts share no word with a question, so the deviation is tiny: its floor keeps one rare word in proportion.
     scores = (shares - mean) / max(deviation, _PRIOR_WORDS[1])
     return Arm("lexical", np.minimum(shares, 1.0), scores.astype(np.float32))
 
 
-def content_scores(arms: Sequence[Arm]) -> FloatArray:
-    """The arms as one number a memory; one arm alone can carry a memory in."""
+def combine_arms(arms: Sequence[Arm]) -> FloatArray:
+    """Return the weighted sum of the arms per candidate; a single arm counts fully."""
     weights = {"dense": DENSE_WEIGHT, "lexical": LEXICAL_WEIGHT}
     total = sum(weights[arm.name] for arm in arms)
     mixed: FloatArray = np.sum([weights[arm.name] / total * arm.scores for arm in arms], axis=0, dtype=np.float32)
@@ -71,9 +217,9 @@ def content_scores(arms: Sequence[Arm]) -> FloatArray:
 
 
 def _moments(sample: FloatArray, count: int, prior: tuple[float, float]) -> tuple[float, float]:
-    """Mean and deviation of `count` numbers of which the sample holds all that are not 0, and the prior's."""
-    usual, spread = prior
+    """Return mean and deviation of `count` numbers, of which the sample holds all that are not 0, and of the prior."""
+    prior_mean, spread = prior
     numbers = sample.astype(np.float64)
-    mean = (float(numbers.sum()) + _PRIOR_COUNT * usual) / (count + _PRIOR_COUNT)
-    squares = float(numbers @ numbers) + _PRIOR_COUNT * (usual * usual + spread * spread)
+    mean = (float(numbers.sum()) + _PRIOR_COUNT * prior_mean) / (count + _PRIOR_COUNT)
+    squares = float(numbers @ numbers) + _PRIOR_COUNT * (prior_mean * prior_mean + spread * spread)
     return mean, sqrt(max(squares / (count + _PRIOR_COUNT) - mean * mean, 1e-12))

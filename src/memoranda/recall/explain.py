@@ -1,4 +1,4 @@
-"""Why a memory was found, or was not, as data. Pure."""
+"""Explain, as data, why a memory was found or was not."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import NotFound
-from memoranda.recall.query import Reading
-from memoranda.recall.rank import Ranking, as_score
+from memoranda.recall.query import ParsedQuery
+from memoranda.recall.rank import Ranking, to_scores
 from memoranda.types import ArmScore, Explanation, Recall, WhyNot
 
 
-def explanation(reading: Reading, ranking: Ranking, signals: dict[str, float]) -> Explanation:
-    """How the question was read, and what the answer was made from."""
+def explain_query(parsed: ParsedQuery, ranking: Ranking, signals: dict[str, float]) -> Explanation:
+    """Return how the question was parsed, and what the answer is based on."""
     return Explanation(
-        speakers=reading.speakers,
-        windows=reading.windows,
-        terms=reading.terms,
-        embedded=reading.embedded if any(arm.name == "dense" for arm in ranking.arms) else None,
-        considered=ranking.field.total,
+        speakers=parsed.speakers,
+        windows=parsed.windows,
+        terms=parsed.terms,
+        embedded=parsed.embedded if any(arm.name == "dense" for arm in ranking.arms) else None,
+        considered=ranking.candidates.total,
         dialogue=ranking.dialogue,
         signals=signals,
     )
 
 
 def why(recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-    """What each arm and boost said of a hit."""
+    """Return the score of one hit in each arm and boost."""
     for hit in recall:
         if hit.id == memory_id:
             return hit.why
-    raise NotFound(f"memory {memory_id} is not among the {len(recall)} hits of this recall: ask why_not")
+    raise NotFound(f"memory {memory_id} is not among the {len(recall)} hits of this recall: use why_not")
 
 
-def standing(ranking: Ranking, memory_id: int, limit: int, allowed: NDArray[np.bool_] | None) -> WhyNot:
-    """Which step left a memory of the scope out, or where it stands."""
-    rows = ranking.field.rows_of(np.array([memory_id], dtype=np.int64))
+def explain_absence(ranking: Ranking, memory_id: int, limit: int, allowed: NDArray[np.bool_] | None) -> WhyNot:
+    """Return which step left out a memory of the scope, or its rank."""
+    rows = ranking.candidates.rows_of(np.array([memory_id], dtype=np.int64))
     if not len(rows):
-        return WhyNot(memory_id, "it is archived, has expired or ended, or no arm brought it as a candidate")
+        return WhyNot(memory_id, "it is archived, has expired or ended, or no arm chose it as a candidate")
     row = int(rows[0])
     if allowed is not None and not allowed[row]:
-        return WhyNot(memory_id, "the filters leave it out")
-    places = np.flatnonzero(ranking.best(len(ranking.field), allowed) == row)
-    if not len(places):
-        return WhyNot(memory_id, "it shares no word with the question, and no model looked at its meaning")
-    rank, score = int(places[0]) + 1, float(as_score(ranking.sums[row : row + 1])[0])
-    reason = "it is among the hits" if rank <= limit else f"{rank - 1} memories fit better, and {limit} were asked for"
+        return WhyNot(memory_id, "the filters exclude it")
+    positions = np.flatnonzero(ranking.best(len(ranking.candidates), allowed) == row)
+    if not len(positions):
+        return WhyNot(memory_id, "it shares no word with the question, and no model compared its meaning")
+    rank, score = int(positions[0]) + 1, float(to_scores(ranking.sums[row : row + 1])[0])
+    reason = "it is among the hits" if rank <= limit else f"{rank - 1} memories fit better, and the limit is {limit}"
     return WhyNot(memory_id, reason, rank, score, ranking.why(row))

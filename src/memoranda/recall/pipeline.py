@@ -1,56 +1,51 @@
-"""Long-term memories, the reading side: a question becomes hits."""
+"""Recall: a question becomes hits. `RecallPipeline.recall` lists the steps; they follow in the same order."""
 
 from __future__ import annotations
 
-import secrets
 import time
 import uuid
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memoranda.conversation.window import default_counter
+import numpy as np
+from numpy.typing import NDArray
+
 from memoranda.errors import InvalidInput, Unavailable
-from memoranda.fence import MARKER_BYTES
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.memories.read import matching_ids
 from memoranda.memories.vectors import Vectors
-from memoranda.recall.abstain import answerable, signals
-from memoranda.recall.accesses import Accesses
-from memoranda.recall.candidates import Meaning, ranked, speakers_of
-from memoranda.recall.explain import explanation, standing
-from memoranda.recall.query import MODES, Mode, Query, Reading, read_query
-from memoranda.recall.rank import Ranking, as_score
-from memoranda.recall.render import distinct, in_order, packed, rendered
-from memoranda.recall.rerank import CANDIDATES, Rereading
-from memoranda.results import Context
+from memoranda.recall.abstain import answer_signals, answerable
+from memoranda.recall.accesses import AccessCounter
+from memoranda.recall.arms import QueryVector, score_arms, select_candidates
+from memoranda.recall.explain import explain_absence, explain_query
+from memoranda.recall.query import MODES, Mode, ParsedQuery, RecallQuery, find_speakers, parse_query
+from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
+from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
 from memoranda.text import clean_text
 from memoranda.types import EVERYTHING, Clock, Filter, Hit, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memoranda.storage.base import Store
 
 
-_STATIC = "static"
+_STATIC_PROVIDER = "static"
 
 
 class RecallPipeline:
-    """Reads the question, lets the arms search inside the scope, and ranks what they found."""
+    """Parses a question, scores the memories in its scope with each arm, ranks them and returns the best."""
 
     def __init__(
-        self, store: Store, vectors: Vectors, partitions: Partitions, clock: Clock, accesses: Accesses
+        self, store: Store, vectors: Vectors, partitions: Partitions, clock: Clock, accesses: AccessCounter
     ) -> None:
         self._store = store
         self._vectors = vectors
         self._partitions = partitions
         self._clock = clock
         self._accesses = accesses
-        self._rereading = Rereading(store)
+        self._reranking = Reranking(store)
 
     def recall(
         self,
@@ -64,24 +59,37 @@ class RecallPipeline:
         mode: str | None = None,
         explain: bool = False,
     ) -> Recall:
-        started = time.perf_counter()
-        query = self._query(text, scope, where, limit, now, mode, as_of)
-        degraded: list[str] = []
-        partition = self._partition(query)
-        reading, meaning = self._read(query, partition, degraded)
-        ranking = self._ranking(query, partition, reading, meaning, degraded)
-        allowed = self._allowed(query, ranking)
-        hits = self._best(query, ranking, allowed, degraded)
-        self._accesses.note(hit.id for hit in hits)
-        found = signals(ranking, reading.speakers, allowed)
+        """Return the memories that fit a question, best first.
+
+        Args:
+            text: The question.
+            scope: Whose memories are searched.
+            where: The filters that hits must pass.
+            limit: The largest number of hits.
+            now: The asker's clock; the pipeline's clock when None.
+            as_of: Answer with what was known and true at this time.
+            mode: One of `MODES`; "default" when None.
+            explain: Whether to add an explanation to the result.
+        """
+        started, degraded = time.perf_counter(), list[str]()
+        query = self._validate(text, scope, where, limit, now, as_of, mode)
+        partition = self._open_partition(query)
+        parsed = self._parse(query, partition)
+        vector = self._embed(query, parsed, degraded)
+        ranking = self._rank(query, partition, parsed, vector, degraded)
+        allowed = self._apply_filters(query, ranking)
+        hits = self._load_hits(query, ranking, allowed)
+        hits = self._rerank(query, ranking, hits, degraded)
+        self._accesses.record(hit.id for hit in hits)
+        signals = answer_signals(ranking, parsed.speakers, allowed)
         return Recall(
             hits=hits,
             id=uuid.uuid4().hex,
             query=query.text,
-            answerable=answerable(found),
+            answerable=answerable(signals),
             degraded=tuple(degraded),
             elapsed_ms=(time.perf_counter() - started) * 1000,
-            explanation=explanation(reading, ranking, found) if explain else None,
+            explanation=explain_query(parsed, ranking, signals) if explain else None,
         )
 
     def why_not(
@@ -94,116 +102,132 @@ class RecallPipeline:
         *,
         now: datetime | str | None = None,
     ) -> WhyNot:
-        """Which step left a memory out, or where it stands."""
-        query = self._query(text, scope, where, limit, now, None)
+        """Return which step left out a memory, or its rank.
+
+        Args:
+            text: The question.
+            memory_id: The memory that was expected.
+            scope: Whose memories are searched.
+            where: The filters that hits must pass.
+            limit: The largest number of hits.
+            now: The asker's clock; the pipeline's clock when None.
+        """
+        query = self._validate(text, scope, where, limit, now, None, None)
         if self._store.get(scope, [memory_id]) == [None]:
             return WhyNot(memory_id, f"there is no memory {memory_id} in {scope}")
-        partition = self._partition(query)
-        reading, meaning = self._read(query, partition, [])
-        ranking = self._ranking(query, partition, reading, meaning, [])
-        return standing(ranking, memory_id, limit, self._allowed(query, ranking))
+        partition = self._open_partition(query)
+        parsed = self._parse(query, partition)
+        vector = self._embed(query, parsed, [])
+        ranking = self._rank(query, partition, parsed, vector, [])
+        return explain_absence(ranking, memory_id, limit, self._apply_filters(query, ranking))
 
-    def _query(
+    def _validate(
         self,
         text: str,
         scope: Scope,
         where: Filter,
         limit: int,
         now: datetime | str | None,
+        as_of: datetime | str | None,
         mode: str | None,
-        as_of: datetime | str | None = None,
-    ) -> Query:
-        moment = self._clock() if now is None else check_datetime(now, "now")
-        then = None if as_of is None else check_datetime(as_of, "as_of")
-        return Query(clean_text(text, "query"), scope, where, limit, moment, _checked_mode(mode), then)
+    ) -> RecallQuery:
+        return RecallQuery(
+            clean_text(text, "query"),
+            scope,
+            where,
+            limit,
+            now=self._clock() if now is None else check_datetime(now, "now"),
+            mode=_check_mode(mode),
+            as_of=None if as_of is None else check_datetime(as_of, "as_of"),
+        )
 
-    def _partition(self, query: Query) -> Partition:
-        """All that the question is asked of, as of the latest commit."""
+    def _open_partition(self, query: RecallQuery) -> Partition:
+        """Return the index of the memories that the scope can reach, as of the latest commit."""
         return self._partitions.get(PartitionKey(query.scope.tenant, query.scope.user), self._vectors.generation())
 
-    def _read(self, query: Query, partition: Partition, degraded: list[str]) -> tuple[Reading, Meaning | None]:
-        """The question as the rules read it, and its vector where meaning is to be looked for."""
+    @staticmethod
+    def _parse(query: RecallQuery, partition: Partition) -> ParsedQuery:
         with partition.lock:
-            speakers = speakers_of(partition, query)
-        reading = read_query(query.text, query.now, speakers)
+            speakers = find_speakers(partition, query)
+        return parse_query(query.text, query.now, speakers)
+
+    def _embed(self, query: RecallQuery, parsed: ParsedQuery, degraded: list[str]) -> QueryVector | None:
+        """Return the vector of the question; None without an embedder, or with a neural one in mode "fast"."""
         embedder = self._vectors.embedder
-        spared = query.mode == "fast" and embedder is not None and embedder.identity.provider != _STATIC
-        if embedder is None or reading.embedded is None or spared:
-            return reading, None
+        if embedder is None or parsed.embedded is None:
+            return None
+        if query.mode == "fast" and embedder.identity.provider != _STATIC_PROVIDER:
+            return None
         try:
-            # Outside the lock: a model takes longer than a search.
-            vector = self._vectors.embed_query(reading.embedded)
+            # Without the lock of the partition: a model takes longer than a search.
+            vector = self._vectors.embed_query(parsed.embedded)
         except Unavailable as error:
             degraded.append(f"dense: {error}")
-            return reading, None
-        return reading, None if vector is None else Meaning(vector, embedder.identity.baseline)
+            return None
+        return None if vector is None else QueryVector(vector, embedder.identity.baseline)
 
-    def _ranking(
-        self, query: Query, partition: Partition, reading: Reading, meaning: Meaning | None, degraded: list[str]
+    def _rank(
+        self,
+        query: RecallQuery,
+        partition: Partition,
+        parsed: ParsedQuery,
+        vector: QueryVector | None,
+        degraded: list[str],
     ) -> Ranking:
+        """Rank the candidates; without the dense arm when the engine that holds the vectors cannot be reached."""
         with partition.lock:
             try:
-                return ranked(partition, query, reading, meaning)
-            except Unavailable as error:  # the vectors may be kept by an engine elsewhere
+                return self._rank_candidates(query, partition, parsed, vector)
+            except Unavailable as error:
                 degraded.append(f"dense: {error}")
-                return ranked(partition, query, reading, None)
+                return self._rank_candidates(query, partition, parsed, None)
 
-    def _allowed(self, query: Query, ranking: Ranking) -> NDArray[np.bool_] | None:
-        """Which rows pass the filters; None when there are none."""
-        import numpy as np
+    @staticmethod
+    def _rank_candidates(
+        query: RecallQuery, partition: Partition, parsed: ParsedQuery, vector: QueryVector | None
+    ) -> Ranking:
+        candidates, sample = select_candidates(partition, query, parsed, vector)
+        arms = score_arms(partition, candidates, sample, parsed, vector)
+        return rank(arms, candidates, collect_evidence(partition, parsed))
 
+    def _apply_filters(self, query: RecallQuery, ranking: Ranking) -> NDArray[np.bool_] | None:
+        """Return which candidates pass the filters; None when there are no filters."""
         if query.where == EVERYTHING:
             return None
-        allowed = np.zeros(len(ranking.field), dtype=np.bool_)
-        allowed[ranking.field.rows_of(self._store.read(lambda tx: matching_ids(tx, query.scope, query.where)))] = True
+        allowed = np.zeros(len(ranking.candidates), dtype=np.bool_)
+        allowed[ranking.candidates.rows_of(self._store.read(lambda tx: matching_ids(tx, query.scope, query.where)))] = (
+            True
+        )
         return allowed
 
-    def _best(
-        self, query: Query, ranking: Ranking, allowed: NDArray[np.bool_] | None, degraded: list[str]
-    ) -> tuple[Hit, ...]:
-        if query.mode != "best":
-            return self._hits(query, ranking, ranking.best(query.limit, allowed))
-        hits = self._hits(query, ranking, ranking.best(max(query.limit, CANDIDATES), allowed))
-        try:
-            hits = self._rereading.reordered(query.text, query.scope, ranking, hits)
-        except Unavailable as error:
-            degraded.append(f"reranker: {error}")
-        return hits[: query.limit]
-
-    def _hits(self, query: Query, ranking: Ranking, rows: NDArray[np.int64]) -> tuple[Hit, ...]:
-        # Read again with the scope inside: a memory deleted a moment ago, by anyone, is not shown.
-        memories = self._store.get(query.scope, ranking.field.ids[rows].tolist())
-        scores = as_score(ranking.sums[rows]).tolist()
+    def _load_hits(self, query: RecallQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None) -> tuple[Hit, ...]:
+        count = max(query.limit, RERANK_LIMIT) if query.mode == "best" else query.limit
+        rows = ranking.best(count, allowed)
+        # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
+        memories = self._store.get(query.scope, ranking.candidates.ids[rows].tolist())
+        scores = to_scores(ranking.sums[rows]).tolist()
         return tuple(
             Hit(memory, score, ranking.why(row))
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
             if memory
         )
 
+    def _rerank(
+        self, query: RecallQuery, ranking: Ranking, hits: tuple[Hit, ...], degraded: list[str]
+    ) -> tuple[Hit, ...]:
+        """Reorder the hits in mode "best"; in any mode, cut them to the limit."""
+        if query.mode == "best":
+            try:
+                hits = self._reranking.rerank(query.text, query.scope, ranking, hits)
+            except Unavailable as error:
+                degraded.append(f"reranker: {error}")
+        return hits[: query.limit]
 
-def _checked_mode(mode: str | None) -> Mode:
+
+def _check_mode(mode: str | None) -> Mode:
     if mode is None:
         return "default"
     for known in MODES:
         if mode == known:
             return known
     raise InvalidInput(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
-
-
-def prompt_context(found: Recall, budget: int, now: datetime) -> Context:
-    """The best of what was found, as text of at most `budget` tokens."""
-    hits = distinct(found.hits)
-    # Drawn anew for each call, so that no text written before it can know how its fence ends.
-    marker = secrets.token_hex(MARKER_BYTES)
-    count = default_counter()
-    shown = packed(hits, marker, now, budget, count)
-    text = rendered(shown, marker, now)
-    return Context(
-        text,
-        hits=in_order(shown),
-        left_out=len(hits) - len(shown),
-        tokens=count(text) if text else 0,
-        recall_id=found.id,
-        answerable=found.answerable,
-        degraded=found.degraded,
-    )

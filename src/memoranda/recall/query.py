@@ -1,4 +1,4 @@
-"""A question as the arms see it."""
+"""Parse a question with rules: its speakers, its time, the terms to look up, the type of answer it asks for."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
+import numpy as np
+
 from memoranda.dates.find import Mention, find_mentions
+from memoranda.index.partition import Partition
 from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME, query_terms, terms
 from memoranda.types import Filter, Scope, Window
 
 Mode: TypeAlias = Literal["fast", "default", "best"]
 MODES: tuple[Mode, ...] = ("fast", "default", "best")
 MAX_TERMS = 256
-"""Different words of one question that are looked up; a question of more is a document."""
+"""Distinct terms looked up for one question; a question with more is a document."""
+ROLES = frozenset({"user", "assistant", "tool", "system"})
+"""Speakers that are roles, not names: they are the speakers of messages without a name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """What is asked, of whose memories, when, and how much of an answer is wanted."""
+class RecallQuery:
+    """The validated arguments of one recall."""
 
     text: str
     scope: Scope
@@ -32,62 +37,75 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What the rules read in a question."""
+class ParsedQuery:
+    """What the rules find in a question."""
 
     embedded: str | None
-    """What is looked for by meaning: the question without the speakers' names; None when it names a time only."""
+    """The text to embed: the question without the speakers' names; None when the question is only a time."""
     terms: tuple[str, ...]
-    """The words to look up, in the order asked."""
+    """The terms to look up, in the order of the question."""
     speakers: tuple[str, ...]
     windows: tuple[Window, ...]
-    wanted: str | None = None
-    """The lexical key of the texts that hold the kind of answer asked for."""
+    answer_type: str | None = None
+    """The index key of the texts that hold the type of answer asked for; None when the question asks for no type."""
 
 
-def read_query(text: str, now: datetime, speakers: Sequence[str]) -> Reading:
-    """A question read against the asker's clock and those who spoke."""
-    about, windows = read_speakers(text, speakers), read_windows(text, now)
-    dated = {word for window in windows for word in terms(window.phrase)}
-    if windows and dated.issuperset(about.terms):
-        # "2024-01-08" means what was said then, not texts that look like a date.
-        return Reading(None, (), about.named, windows)
-    return Reading(about.text, about.terms[:MAX_TERMS], about.named, windows, wanted_kind(text))
+def parse_query(text: str, now: datetime, speakers: Sequence[str]) -> ParsedQuery:
+    """Parse a question against the asker's clock and the known speakers."""
+    match, windows = match_speakers(text, speakers), parse_windows(text, now)
+    date_terms = {term for window in windows for term in terms(window.phrase)}
+    if windows and date_terms.issuperset(match.terms):
+        # "2024-01-08" asks for what was said then, not for texts that look like a date.
+        return ParsedQuery(None, (), match.speakers, windows)
+    return ParsedQuery(match.text, match.terms[:MAX_TERMS], match.speakers, windows, find_answer_type(text))
 
 
-ROLES = frozenset({"user", "assistant", "tool", "system"})
-"""Speakers that are no names: turns whose message had none."""
-_WORD = re.compile(r"\w+")
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.I)
-_SECOND_PERSON = re.compile(r"\b(?:you|your|yours|we|our|us)\b", re.I)
+_WORD: Final = re.compile(r"\w+")
+_FIRST_PERSON: Final = re.compile(r"\b(?:i|i'm|i've|me|my|mine|myself)\b", re.I)
+_SECOND_PERSON: Final = re.compile(r"\b(?:you|your|yours|we|our|us)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Speakers:
-    """Who is meant, and the question as it reads without the names."""
+class SpeakerMatch:
+    """The speakers a question is about, and the question without their names."""
 
-    named: tuple[str, ...]
+    speakers: tuple[str, ...]
     text: str
-    """People seldom say their own name, and a name in a question drowns the rest of its meaning."""
+    """Without names: people seldom say their own name, and a name would dominate the vector of the question."""
     terms: tuple[str, ...]
-    """The words to look up."""
+    """The terms to look up."""
 
 
-def read_speakers(question: str, speakers: Sequence[str]) -> Speakers:
-    """The speakers whose names stand in the question; the user, where only "I" or "my" does."""
-    named = named_in(question, speakers)
+def find_speakers(partition: Partition, query: RecallQuery) -> tuple[str, ...]:
+    """Return who spoke inside the scope; a name known only from outside the scope is an ordinary word."""
+    speakers, scope = partition.speakers, query.scope
+    if scope.agent is None and scope.session is None:
+        return speakers
+    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp())
+    if eligible is None:
+        return speakers
+    named = find_names(query.text, speakers)
+    possible = [name for name in speakers if name in ROLES or name in named]
+    return tuple(
+        name for name in possible if len(np.intersect1d(partition.said_by(name), eligible, assume_unique=True))
+    )
+
+
+def match_speakers(question: str, speakers: Sequence[str]) -> SpeakerMatch:
+    """Match the speakers named in the question; without a name, the user where the question is about "I" or "my"."""
+    named = find_names(question, speakers)
     terms = tuple(query_terms(question))
     if not named:
-        return Speakers(_asker(question, speakers), question, terms)
-    names = {part for name in named for part in query_terms(name)}
-    kept = tuple(term for term in terms if term not in names)
-    if not kept:  # the name is all there is to go by
-        return Speakers(named, question, terms)
-    return Speakers(named, _without(question, named), kept)
+        return SpeakerMatch(_match_asker(question, speakers), question, terms)
+    name_terms = {term for name in named for term in query_terms(name)}
+    other_terms = tuple(term for term in terms if term not in name_terms)
+    if not other_terms:  # the question holds nothing but the name
+        return SpeakerMatch(named, question, terms)
+    return SpeakerMatch(named, _remove_names(question, named), other_terms)
 
 
-def named_in(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
-    """The speakers whose whole names stand in the question; roles are no names."""
+def find_names(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
+    """Return the speakers whose whole names occur in the question; roles are not names."""
     words = {word.casefold() for word in _WORD.findall(question)}
     found = []
     for name in speakers:
@@ -97,55 +115,55 @@ def named_in(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _asker(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
-    """The asker, where a question is about the asker alone: what an assistant said is asked with "you" or "we"."""
-    alone = _FIRST_PERSON.search(question) and not _SECOND_PERSON.search(question)
-    return ("user",) if alone and "user" in speakers else ()
+def _match_asker(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
+    """Return the user when the question is about the asker alone: "you" or "we" may ask for what an assistant said."""
+    about_asker = _FIRST_PERSON.search(question) and not _SECOND_PERSON.search(question)
+    return ("user",) if about_asker and "user" in speakers else ()
 
 
-def _without(question: str, named: Sequence[str]) -> str:
-    for name in sorted(named, key=len, reverse=True):
-        spelled = r"\s+".join(re.escape(part) for part in name.split())
-        question = re.sub(rf"\b{spelled}(?:['’]s)?\b", " ", question, flags=re.I)
+def _remove_names(question: str, names: Sequence[str]) -> str:
+    for name in sorted(names, key=len, reverse=True):
+        pattern = r"\s+".join(re.escape(part) for part in name.split())
+        question = re.sub(rf"\b{pattern}(?:['’]s)?\b", " ", question, flags=re.I)
     return " ".join(question.split())
 
 
 _DAY: Final = timedelta(days=1)
-_MOST_READ: Final = 2_000  # characters; whoever asks in more is not naming a date
-_LEAD: Final = re.compile(r"(?:\b(?:on|in|during|of|at|over|within|for)\s+)?(?:\bthe\s+)?$", re.I)
-_LEAD_REACH: Final = 20
 _WEEK: Final = timedelta(days=7)
+_MAX_CHARACTERS: Final = 2_000  # a longer question is not read for dates to its end
+_LEADING_WORDS: Final = re.compile(r"(?:\b(?:on|in|during|of|at|over|within|for)\s+)?(?:\bthe\s+)?$", re.I)
+_MAX_LEADING: Final = 20  # characters before a date that are searched for leading words
 _COUNTED_BACK: Final = re.compile(r"\b(?:ago|back)$", re.I)
-# "The Sunday mass", "the Friday report": which one, a question rarely says.
+# "The Sunday mass", "the Friday report": a question rarely says which one.
 _BARE_WEEKDAY: Final = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.I)
 
 
-def read_windows(text: str, now: datetime) -> tuple[Window, ...]:
-    """The windows a question names that have begun by `now`; dates with a year count before words like "last week"."""
-    asked = text[:_MOST_READ]
-    named = [each for each in find_mentions(asked, now, prefer="past") if each.start <= now and _is_sure(each)]
-    dates = [mention for mention in named if mention.is_absolute]
-    return tuple(window for mention in dates or named if (window := _window(asked, mention)))
+def parse_windows(text: str, now: datetime) -> tuple[Window, ...]:
+    """Return the time windows in a question that start by `now`; dates with a year win over words like "last week"."""
+    start = text[:_MAX_CHARACTERS]
+    mentions = [each for each in find_mentions(start, now, prefer="past") if each.start <= now and _is_certain(each)]
+    dates = [mention for mention in mentions if mention.is_absolute]
+    return tuple(window for mention in dates or mentions if (window := _to_window(start, mention)))
 
 
-def _is_sure(mention: Mention) -> bool:
+def _is_certain(mention: Mention) -> bool:
     return mention.kind == "at" and not _BARE_WEEKDAY.fullmatch(mention.text)
 
 
-def _window(text: str, mention: Mention) -> Window | None:
-    """The days around what is named; None where they lie before the first year or after the last."""
+def _to_window(text: str, mention: Mention) -> Window | None:
+    """Return the whole days of a mention; None when they lie before the first year or after the last."""
     first, last = mention.span
-    lead = _LEAD.search(text, max(0, first - _LEAD_REACH), first)
-    around = _vagueness(mention)
+    leading = _LEADING_WORDS.search(text, max(0, first - _MAX_LEADING), first)
+    margin = _margin(mention)
     try:
-        start, end = mention.start - around, mention.end + around + _DAY - timedelta.resolution
+        start, end = mention.start - margin, mention.end + margin + _DAY - timedelta.resolution
     except OverflowError:
         return None
-    return Window(_midnight(start), _midnight(end), text[lead.start() if lead else first : last])
+    return Window(_midnight(start), _midnight(end), text[leading.start() if leading else first : last])
 
 
-def _vagueness(mention: Mention) -> timedelta:
-    """How far the time that is meant may lie beside the one that is named."""
+def _margin(mention: Mention) -> timedelta:
+    """Return how far the time that is meant may lie from the one that is named."""
     length = mention.end - mention.start
     if mention.is_absolute or not (length == _WEEK or _COUNTED_BACK.search(mention.text)):
         return timedelta(0)
@@ -162,10 +180,10 @@ _QUESTION_WORD: Final = re.compile(
     r"|(?P<name>who|whom|whose|where|what|which))\b",
     re.I,
 )
-_KEYS: Final = {"time": HAS_TIME, "number": HAS_NUMBER, "name": HAS_NAME}
+_ANSWER_TYPES: Final = {"time": HAS_TIME, "number": HAS_NUMBER, "name": HAS_NAME}
 
 
-def wanted_kind(question: str) -> str | None:
-    """The lexical key of the texts that can answer; the first question word decides, and without one nothing does."""
-    asked = _QUESTION_WORD.search(question)
-    return _KEYS[str(asked.lastgroup)] if asked else None
+def find_answer_type(question: str) -> str | None:
+    """Return the index key of the texts that can answer, by the first question word; None without one."""
+    word = _QUESTION_WORD.search(question)
+    return _ANSWER_TYPES[str(word.lastgroup)] if word else None

@@ -1,4 +1,4 @@
-"""Arms and boosts → one ranking. Pure."""
+"""Add the arms and what is known around each memory (turns, session, speaker, time, answer type) into one ranking."""
 
 from __future__ import annotations
 
@@ -9,186 +9,205 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.recall.arms import Arm, content_scores
-from memoranda.recall.base import NO_SESSION, Field
+from memoranda.index.partition import UNNAMED, Partition
+from memoranda.recall.arms import Arm, CandidateSet, combine_arms
+from memoranda.recall.query import ParsedQuery
+from memoranda.text import ENDS_WITH_QUESTION, query_terms
 from memoranda.types import ArmScore, FloatArray, IntArray, Window
 
-_EVEN = 3.0
-"""The sum at which a memory is as likely to be what was asked for as not."""
-_STEEP = 1.5
-_FLAT = 50.0
+NEIGHBOUR_SHARE = 0.2
+"""Share of its score that a turn gives to the turns next to it; half as much to the next but one."""
+REPLY_SHARE = 0.5
+"""Share of its score that a question gives to its reply."""
+ASKING_COST = 0.8
+"""What a turn that ends with a question loses: a question states nothing."""
+SESSION_SHARE = 0.25
+"""Share of the best score in a session that all its turns get."""
+SPEAKER_GAIN = 1.0
+_SHORT_TEXT, _LONG_TEXT = 40.0, 80.0  # average length in words
+_INSIDE_ODDS = 4.0
+_LATER_SHARE = 0.5
+"""Share of the gain right after a window, falling from there: people talk about an event for some time after it."""
+_LATER_SECONDS = 7 * 86_400.0
+_ANSWER_TYPE_ODDS = 7.0 / 3.0
+_ANSWER_TYPE_SHARE = 0.5
+"""Share of those log-odds that counts: a text close to a question often holds its answer type, so the arms know it."""
+_EVEN_SUM = 3.0
+"""The sum at which a memory is as likely as not to be the one asked for."""
+_SUM_SCALE = 1.5
+_MAX_EXPONENT = 50.0
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the ranking is made of, besides the arms."""
+    """What the ranking uses besides the arms."""
 
     asking: IntArray
     """The ids of texts that end with a question."""
     dialogue: float
-    """0…1: how much the texts are the turns of a talk."""
+    """0…1: how much the texts are the turns of a dialogue."""
     said: IntArray | None
-    """The ids of what the person asked about said; None when nobody, or several, are named."""
+    """The ids of what the speaker asked about said; None when nobody, or several, are named."""
     windows: tuple[Window, ...]
-    holding: IntArray | None = None
-    """The ids of texts that hold the kind of answer asked for; None when the question asks for no such kind."""
+    with_answer_type: IntArray | None = None
+    """The ids of texts that hold the type of answer asked for; None when the question asks for no type."""
+
+
+def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
+    """Look up in the index what the ranking needs besides the arms."""
+    postings = partition.postings
+    dialogue = dialogue_weight(postings.average_length)
+    return Evidence(
+        asking=postings.ids_with(ENDS_WITH_QUESTION) if dialogue else np.empty(0, dtype=np.int64),
+        dialogue=dialogue,
+        said=_said_by(partition, parsed.speakers[0]) if len(parsed.speakers) == 1 else None,
+        windows=parsed.windows,
+        with_answer_type=None if parsed.answer_type is None else postings.ids_with(parsed.answer_type),
+    )
+
+
+def dialogue_weight(average_length: float) -> float:
+    """Return 1 for texts as short as the turns of a dialogue, 0 for texts as long as documents."""
+    return min(1.0, max(0.0, (_LONG_TEXT - average_length) / (_LONG_TEXT - _SHORT_TEXT)))
+
+
+def _said_by(partition: Partition, speaker: str) -> IntArray:
+    """Return the ids of what the speaker said, and of texts without a speaker that name the speaker."""
+    about, _ = partition.postings.scores(query_terms(speaker))
+    without_speaker = np.intersect1d(about, partition.said_by(None), assume_unique=True)
+    return np.concatenate([partition.said_by(speaker), without_speaker])
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Every memory of the field with its sum, and what went into it."""
+    """Every candidate with its sum, and what the sum consists of."""
 
-    field: Field
+    candidates: CandidateSet
     arms: tuple[Arm, ...]
     content: FloatArray
-    """The arms and the talk around: how well it fits, whoever said it and whenever."""
+    """The arms and the turns around: how well a memory fits, whoever said it and whenever."""
     gains: Mapping[str, FloatArray]
     sums: FloatArray
     """In standard deviations."""
     dialogue: float
 
     def best(self, limit: int, allowed: NDArray[np.bool_] | None = None) -> IntArray:
-        """The rows of the best memories, best first, ties by id."""
-        rows = np.flatnonzero(self._found() if allowed is None else self._found() & allowed)
+        """Return the rows of the best memories, best first, ties by id."""
+        rows = np.flatnonzero(self._matching() if allowed is None else self._matching() & allowed)
         if limit < len(rows):
             sums = self.sums[rows]
             rows = rows[sums >= np.partition(sums, len(sums) - limit)[len(sums) - limit]]
-        return rows[np.lexsort((self.field.ids[rows], -self.sums[rows]))[:limit]]
+        return rows[np.lexsort((self.candidates.ids[rows], -self.sums[rows]))[:limit]]
 
     def why(self, row: int) -> tuple[ArmScore, ...]:
-        """What each arm and boost said of one memory, silent ones left out."""
-        arms = [_entry(arm.name, arm.raw, arm.scores, row) for arm in self.arms if arm.raw[row] > 0]
-        boosts = [_entry(name, gains, gains, row) for name, gains in self.gains.items() if gains[row] != 0]
+        """Return the score and rank of one memory in each arm and boost that counts for or against it."""
+        arms = [_arm_score(arm.name, arm.raw, arm.scores, row) for arm in self.arms if arm.raw[row] > 0]
+        boosts = [_arm_score(name, gains, gains, row) for name, gains in self.gains.items() if gains[row] != 0]
         return (*arms, *boosts)
 
-    def _found(self) -> NDArray[np.bool_]:
-        """Whether anything speaks for a memory; where there are vectors, something is close to everything."""
+    def _matching(self) -> NDArray[np.bool_]:
+        """Return which memories match at all; with vectors, every memory is close to some degree."""
         if any(arm.name == "dense" for arm in self.arms):
-            return np.ones(len(self.field), dtype=np.bool_)
-        found = self.gains["time"] > 0
+            return np.ones(len(self.candidates), dtype=np.bool_)
+        matching = self.gains["time"] > 0
         for arm in self.arms:
-            found |= arm.raw > 0
-        return found
+            matching |= arm.raw > 0
+        return matching
 
 
-def rank(arms: Sequence[Arm], field: Field, evidence: Evidence) -> Ranking:
-    """The sum of what the arms say and of what is known around each memory."""
-    plain = content_scores(arms)
-    asking = np.zeros(len(field), dtype=np.bool_)
-    asking[field.rows_of(evidence.asking)] = True
-    talk = np.float32(evidence.dialogue)
-    gains = {
-        "neighbours": talk * neighbour_gains(plain, asking, field) if talk else np.zeros_like(plain),
-        "asking": -talk * np.float32(ASKING_COST) * asking,
-    }
-    content = plain + gains["neighbours"] + gains["asking"]
-    gains["session"] = session_gains(content, field)
-    gains["speaker"] = speaker_gains(evidence.said, field)
-    gains["time"] = time_gains(evidence.windows, field)
-    gains["kind"] = holding_gains(evidence.holding, field)
-    sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
-    return Ranking(field, tuple(arms), content, gains, sums, evidence.dialogue)
-
-
-def as_score(sums: FloatArray) -> FloatArray:
-    """Sums as numbers from 0 to 1, in the same order."""
-    below = np.clip((_EVEN - sums.astype(np.float64)) / _STEEP, -_FLAT, _FLAT)
-    return (1.0 / (1.0 + np.exp(below))).astype(np.float32)
-
-
-def _entry(name: str, values: FloatArray, gains: FloatArray, row: int) -> ArmScore:
+def _arm_score(name: str, values: FloatArray, gains: FloatArray, row: int) -> ArmScore:
     return ArmScore(name, 1 + int(np.count_nonzero(values > values[row])), float(values[row]), float(gains[row]))
 
 
-SPEAKER_GAIN = 1.0
-_INSIDE_ODDS = 4.0
-_HOLDING_ODDS = 7.0 / 3.0
-_HOLDING_SHARE = 0.5
-"""Of those odds that count: what is close in meaning to a question often holds what it asks for, so the arms know."""
-_LATER_SHARE = 0.5
-"""People tell of a thing for some time after it: so much of the gain right after the window, then less."""
-_LATER_SECONDS = 7 * 86_400.0
+def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> Ranking:
+    """Add up the arms and the gains of each candidate."""
+    arm_sums = combine_arms(arms)
+    asking = np.zeros(len(candidates), dtype=np.bool_)
+    asking[candidates.rows_of(evidence.asking)] = True
+    dialogue = np.float32(evidence.dialogue)
+    gains = {
+        "neighbours": dialogue * neighbour_gains(arm_sums, asking, candidates) if dialogue else np.zeros_like(arm_sums),
+        "asking": -dialogue * np.float32(ASKING_COST) * asking,
+    }
+    content = arm_sums + gains["neighbours"] + gains["asking"]
+    gains["session"] = session_gains(content, candidates)
+    gains["speaker"] = speaker_gains(evidence.said, candidates)
+    gains["time"] = time_gains(evidence.windows, candidates)
+    gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
+    sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
+    return Ranking(candidates, tuple(arms), content, gains, sums, evidence.dialogue)
 
 
-def speaker_gains(said: IntArray | None, field: Field) -> FloatArray:
-    """One deviation for what the person asked about said; `said` is None when nobody, or several, are named."""
-    gains = np.zeros(len(field), dtype=np.float32)
-    if said is not None:
-        gains[field.rows_of(said)] = SPEAKER_GAIN
+def neighbour_gains(scores: FloatArray, asking: NDArray[np.bool_], candidates: CandidateSet) -> FloatArray:
+    """Return what each turn gets from the turns around it: a share of their scores, more from a question before it."""
+    gains = np.zeros_like(scores)
+    for distance in (1, 2):
+        if len(candidates) <= distance:
+            break
+        share = np.where(candidates.adjacent(distance), np.float32(NEIGHBOUR_SHARE / distance), np.float32(0))
+        gains[distance:] += share * scores[:-distance]
+        gains[:-distance] += share * scores[distance:]
+    if len(candidates) > 1 and asking.any():
+        replies = candidates.adjacent(1) & asking[:-1]
+        gains[1:] += np.where(replies, REPLY_SHARE * np.maximum(scores[:-1], 0), 0)
     return gains
 
 
-def time_gains(windows: Sequence[Window], field: Field) -> FloatArray:
-    """What a window tells: the fewer memories it leaves, the more it counts for those.
+def session_gains(scores: FloatArray, candidates: CandidateSet) -> FloatArray:
+    """Return a share of the best score in its session for each memory: where one memory fits, more may."""
+    if not len(candidates):
+        return np.zeros(0, dtype=np.float32)
+    starts = np.flatnonzero(np.diff(candidates.sessions, prepend=candidates.sessions[0] - 1))
+    best = np.maximum(np.maximum.reduceat(scores, starts), 0)
+    gains = SESSION_SHARE * np.repeat(best, np.diff(starts, append=len(candidates)))
+    gains[candidates.sessions == UNNAMED] = 0
+    return gains.astype(np.float32)
 
-    Where a share f of all memories lies inside, and four of five answers do, the odds of one inside are
-    4 · (1 - f) / f times those of one outside; a window around nearly everything is worth nothing.
+
+def speaker_gains(said: IntArray | None, candidates: CandidateSet) -> FloatArray:
+    """Return one deviation for what the speaker asked about said; `said` is None when nobody, or several, are named."""
+    gains = np.zeros(len(candidates), dtype=np.float32)
+    if said is not None:
+        gains[candidates.rows_of(said)] = SPEAKER_GAIN
+    return gains
+
+
+def time_gains(windows: Sequence[Window], candidates: CandidateSet) -> FloatArray:
+    """Return the gain of memories inside a window: the fewer memories are inside, the higher it is.
+
+    When a share f of all memories lies inside, and four of five answers do, the odds of a memory inside are
+    4 · (1 - f) / f times those of one outside. A window around nearly everything gains nothing.
     """
-    gains = np.zeros(len(field), dtype=np.float32)
+    gains = np.zeros(len(candidates), dtype=np.float32)
     for window in windows:
-        gains = np.maximum(gains, _inside(window, field))
-    return gains * np.float32(_worth(_INSIDE_ODDS, gains))
+        gains = np.maximum(gains, _window_share(window, candidates))
+    return gains * np.float32(_log_odds(_INSIDE_ODDS, gains))
 
 
-def holding_gains(holding: IntArray | None, field: Field) -> FloatArray:
-    """What it tells that a memory holds the kind of answer asked for, as seven of ten answers do: as with windows."""
-    gains = np.zeros(len(field), dtype=np.float32)
-    if holding is not None:
-        gains[field.rows_of(holding)] = 1.0
-    return gains * np.float32(_HOLDING_SHARE * _worth(_HOLDING_ODDS, gains))
+def answer_type_gains(with_answer_type: IntArray | None, candidates: CandidateSet) -> FloatArray:
+    """Return the gain of texts that hold the answer type asked for, as seven of ten answers do: see `time_gains`."""
+    gains = np.zeros(len(candidates), dtype=np.float32)
+    if with_answer_type is not None:
+        gains[candidates.rows_of(with_answer_type)] = 1.0
+    return gains * np.float32(_ANSWER_TYPE_SHARE * _log_odds(_ANSWER_TYPE_ODDS, gains))
 
 
-def _worth(odds: float, inside: FloatArray) -> float:
-    """The log-odds of one inside against one outside; never against it."""
+def _window_share(window: Window, candidates: CandidateSet) -> FloatArray:
+    """Return 1 for memories inside the window, less for those soon after it, 0 for the rest."""
+    start, end = window.start.timestamp(), window.end.timestamp()
+    fade = max(_LATER_SECONDS, end - start)
+    later = _LATER_SHARE * np.clip(1.0 - (candidates.times - end) / fade, 0.0, 1.0)
+    inside = np.where(candidates.times < end, 1.0, later)
+    return np.where(candidates.times >= start, inside, 0.0).astype(np.float32)
+
+
+def _log_odds(odds: float, inside: FloatArray) -> float:
+    """Return the log-odds of a memory inside against one outside, never below 0."""
     share = float(inside.mean()) if len(inside) else 0.0
     return max(0.0, log(odds * (1.0 - share) / share)) if 0.0 < share < 1.0 else 0.0
 
 
-def _inside(window: Window, field: Field) -> FloatArray:
-    start, end = window.start.timestamp(), window.end.timestamp()
-    lasts = max(_LATER_SECONDS, end - start)
-    later = _LATER_SHARE * np.clip(1.0 - (field.times - end) / lasts, 0.0, 1.0)
-    inside = np.where(field.times < end, 1.0, later)
-    return np.where(field.times >= start, inside, 0.0).astype(np.float32)
-
-
-NEIGHBOUR_SHARE = 0.2
-"""Of its score a turn gives to the one beside it; half as much to the next but one."""
-REPLY_SHARE = 0.5
-"""Of its score a question gives to its reply."""
-ASKING_COST = 0.8
-"""Asking tells nothing: a turn that ends with a question stands back by this much."""
-SESSION_SHARE = 0.25
-"""Of a session's best score that all its turns get."""
-_SHORT, _LONG = 40.0, 80.0
-
-
-def dialogue(average_length: float) -> float:
-    """1 for texts as short as the turns of a talk, 0 for texts as long as documents."""
-    return min(1.0, max(0.0, (_LONG - average_length) / (_LONG - _SHORT)))
-
-
-def neighbour_gains(content: FloatArray, asking: NDArray[np.bool_], field: Field) -> FloatArray:
-    """What each turn gets from the turns around it: a share of their scores, and of a question before it."""
-    gains = np.zeros_like(content)
-    for distance in (1, 2):
-        if len(field) <= distance:
-            break
-        share = np.where(field.beside(distance), np.float32(NEIGHBOUR_SHARE / distance), np.float32(0))
-        gains[distance:] += share * content[:-distance]
-        gains[:-distance] += share * content[distance:]
-    if len(field) > 1 and asking.any():
-        replies = field.beside(1) & asking[:-1]
-        gains[1:] += np.where(replies, REPLY_SHARE * np.maximum(content[:-1], 0), 0)
-    return gains
-
-
-def session_gains(scores: FloatArray, field: Field) -> FloatArray:
-    """A share of the best score in its session for each memory: where one thing fits, more may."""
-    if not len(field):
-        return np.zeros(0, dtype=np.float32)
-    starts = np.flatnonzero(np.diff(field.sessions, prepend=field.sessions[0] - 1))
-    best = np.maximum(np.maximum.reduceat(scores, starts), 0)
-    gains = SESSION_SHARE * np.repeat(best, np.diff(starts, append=len(field)))
-    gains[field.sessions == NO_SESSION] = 0
-    return gains.astype(np.float32)
+def to_scores(sums: FloatArray) -> FloatArray:
+    """Map sums to scores from 0 to 1, in the same order."""
+    exponent = np.clip((_EVEN_SUM - sums.astype(np.float64)) / _SUM_SCALE, -_MAX_EXPONENT, _MAX_EXPONENT)
+    return (1.0 / (1.0 + np.exp(exponent))).astype(np.float32)

@@ -129,14 +129,14 @@ class RememberPipeline:
         if not judged:
             return _Known()
         scope = options.scope
-        partition = self._partitions.words(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
+        partition = self._partitions.get_for_terms(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
         words, ids = set[str](), set[int]()
         with partition.lock:
             seq, postings = partition.seq, partition.postings
             among = partition.eligible(scope.agent, scope.session, options.now.timestamp())
             for utterance in judged:
                 terms = query_terms(utterance.text)
-                held = [term for term in terms if postings.holds(term)]
+                held = [term for term in terms if postings.contains(term)]
                 words.update(held)
                 if len(held) >= SAME * len(terms):  # else no memory holds enough of its words
                     ids.update(postings.search(held[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())

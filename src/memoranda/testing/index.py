@@ -1,4 +1,4 @@
-"""What any vector index must do, as a pytest suite: inherit it and define `make_index`."""
+"""The contract of a vector index as a pytest suite: subclass it and define `make_index`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIMENSION = 16
 
 
 class ExactIndex:
-    """The oracle: every cosine computed, sorted by score, then by id."""
+    """A `VectorIndex` that computes every cosine: the reference that other indexes are compared with."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -50,22 +50,22 @@ class ExactIndex:
 
 
 def unit_rows(rng: np.random.Generator, count: int, dimension: int = DIMENSION) -> FloatArray:
-    """Random directions, evenly spread."""
+    """Return random unit vectors, evenly distributed over all directions."""
     rows = rng.standard_normal((count, dimension)).astype(np.float32)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 class IndexContract:
-    """Subclass it, name the class `Test…`, and define `make_index`.
+    """The contract of a `VectorIndex`. Name the subclass `Test…`, and define `make_index`.
 
-    `recall` is the share of the exact neighbours an answer must hold: 1.0 unless the index says
-    that it is approximate at the sizes used here (a few hundred vectors).
+    `recall` is the share of the exact neighbours that a result must hold: 1.0 unless the index is approximate at
+    the sizes used here (a few hundred vectors).
     """
 
     recall: ClassVar[float] = 1.0
 
     def make_index(self, dimension: int) -> VectorIndex:
-        raise NotImplementedError("return a new, empty index")
+        raise NotImplementedError("define make_index in the subclass: it returns a new, empty index")
 
     @pytest.fixture
     def index(self) -> VectorIndex:
@@ -74,13 +74,13 @@ class IndexContract:
     def assert_neighbours(
         self,
         index: VectorIndex,
-        oracle: ExactIndex,
+        reference: ExactIndex,
         query: FloatArray,
         limit: int,
         among: IntArray | None = None,
     ) -> None:
         ids, scores = index.search(query, limit, among=among)
-        expected_ids, expected_scores = oracle.search(query, limit, among=among)
+        expected_ids, expected_scores = reference.search(query, limit, among=among)
         assert len(ids) == len(scores) == len(expected_ids)
         assert len(set(ids.tolist())) == len(ids)
         assert (np.diff(scores) <= 1e-6).all(), "best first"
@@ -90,31 +90,31 @@ class IndexContract:
             np.testing.assert_allclose(scores, expected_scores, atol=1e-5)
         assert found >= self.recall * len(expected_ids)
 
-    def test_a_new_index_is_empty(self, index: VectorIndex) -> None:
+    def test_new_index_is_empty(self, index: VectorIndex) -> None:
         assert index.dimension == DIMENSION
         assert len(index) == 0
         ids, scores = index.search(unit_rows(np.random.default_rng(0), 1)[0], 5)
         assert (len(ids), len(scores)) == (0, 0)
 
     @pytest.mark.parametrize("seed", range(8))
-    def test_answers_equal_brute_force_through_adds_replacements_and_removals(
+    def test_results_equal_brute_force_through_adds_replacements_and_removals(
         self, index: VectorIndex, seed: int
     ) -> None:
-        rng, oracle = np.random.default_rng(seed), ExactIndex(DIMENSION)
+        rng, reference = np.random.default_rng(seed), ExactIndex(DIMENSION)
         for _ in range(12):
             ids = rng.choice(400, size=int(rng.integers(1, 60)), replace=False).astype(np.int64)
             vectors = unit_rows(rng, len(ids))
             index.add(ids, vectors)
-            oracle.add(ids, vectors)
-            gone = rng.choice(400, size=int(rng.integers(0, 30)), replace=False).astype(np.int64)
-            assert index.remove(gone) == oracle.remove(gone)
-            assert len(index) == len(oracle)
+            reference.add(ids, vectors)
+            removed = rng.choice(400, size=int(rng.integers(0, 30)), replace=False).astype(np.int64)
+            assert index.remove(removed) == reference.remove(removed)
+            assert len(index) == len(reference)
             query, limit = unit_rows(rng, 1)[0], int(rng.integers(1, 30))
-            self.assert_neighbours(index, oracle, query, limit)
+            self.assert_neighbours(index, reference, query, limit)
             among = np.sort(rng.choice(500, size=int(rng.integers(1, 200)), replace=False)).astype(np.int64)
-            self.assert_neighbours(index, oracle, query, limit, among)
+            self.assert_neighbours(index, reference, query, limit, among)
 
-    def test_a_filter_never_costs_rows(self, index: VectorIndex) -> None:
+    def test_filter_does_not_reduce_number_of_rows(self, index: VectorIndex) -> None:
         rng = np.random.default_rng(1)
         vectors = unit_rows(rng, 300)
         index.add(np.arange(300, dtype=np.int64), vectors)
@@ -123,17 +123,17 @@ class IndexContract:
         assert len(ids) == 5
         assert set(ids.tolist()) <= set(far.tolist())
 
-    def test_a_limit_beyond_the_size_gives_everything_once(self, index: VectorIndex) -> None:
+    def test_limit_above_size_returns_everything_once(self, index: VectorIndex) -> None:
         index.add(np.arange(5, dtype=np.int64), unit_rows(np.random.default_rng(2), 5))
         ids, _ = index.search(unit_rows(np.random.default_rng(3), 1)[0], 50)
         assert sorted(ids.tolist()) == [0, 1, 2, 3, 4]
 
-    def test_nothing_is_eligible_among_nothing(self, index: VectorIndex) -> None:
+    def test_empty_filter_returns_nothing(self, index: VectorIndex) -> None:
         index.add(np.arange(5, dtype=np.int64), unit_rows(np.random.default_rng(2), 5))
         ids, _ = index.search(unit_rows(np.random.default_rng(3), 1)[0], 5, among=np.empty(0, dtype=np.int64))
         assert len(ids) == 0
 
-    def test_equal_vectors_come_in_the_order_of_their_ids(self, index: VectorIndex) -> None:
+    def test_equal_vectors_are_sorted_by_id(self, index: VectorIndex) -> None:
         vector = np.zeros((1, DIMENSION), dtype=np.float32)
         vector[0, 3] = 1.0
         order = np.array([9, 2, 7, 40, 1], dtype=np.int64)
@@ -142,7 +142,7 @@ class IndexContract:
         assert ids.tolist() == [1, 2, 7]
         np.testing.assert_allclose(scores, 1.0, atol=1e-6)
 
-    def test_a_replaced_vector_is_found_where_it_is_now(self, index: VectorIndex) -> None:
+    def test_replaced_vector_is_found_by_its_new_value(self, index: VectorIndex) -> None:
         axes = np.eye(DIMENSION, dtype=np.float32)
         index.add(np.array([1, 2], dtype=np.int64), axes[:2])
         index.add(np.array([1], dtype=np.int64), axes[5:6])
@@ -151,13 +151,13 @@ class IndexContract:
         assert scores[ids.tolist().index(1)] == pytest.approx(0.0, abs=1e-6)
         assert index.search(axes[5], 1)[0].tolist() == [1]
 
-    def test_large_ids_keep_all_their_digits(self, index: VectorIndex) -> None:
+    def test_large_ids_are_kept_exactly(self, index: VectorIndex) -> None:
         numbers = np.array([2**53 + 1, 2**53, 2**62], dtype=np.int64)
         index.add(numbers, np.eye(DIMENSION, dtype=np.float32)[:3])
         assert index.search(np.eye(DIMENSION, dtype=np.float32)[0], 1)[0].tolist() == [2**53 + 1]
         assert index.remove(numbers[1:]) == 2
 
-    def test_vectors_given_may_be_changed_afterwards(self, index: VectorIndex) -> None:
+    def test_index_copies_added_vectors(self, index: VectorIndex) -> None:
         vectors = np.eye(DIMENSION, dtype=np.float32)[:1].copy()
         index.add(np.array([1], dtype=np.int64), vectors)
         vectors[:] = 0
@@ -170,10 +170,10 @@ class IndexContract:
             index.search(unit_rows(np.random.default_rng(0), 1, DIMENSION + 1)[0], 1)
         assert len(index) == 0
 
-    @pytest.mark.parametrize("poison", [np.nan, np.inf])
-    def test_a_vector_that_is_not_finite_is_refused(self, index: VectorIndex, poison: float) -> None:
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_vector_that_is_not_finite_is_refused(self, index: VectorIndex, value: float) -> None:
         vectors = unit_rows(np.random.default_rng(0), 2)
-        vectors[1, 0] = poison
+        vectors[1, 0] = value
         with pytest.raises(InvalidInput):
             index.add(np.array([1, 2], dtype=np.int64), vectors)
         assert len(index) == 0

@@ -1,4 +1,4 @@
-"""The exact store every other one is compared with: plain dicts, no index, no cleverness."""
+"""The store that every other store is compared with: plain dicts and no index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOREVER = float("inf")
 
 
 class ReferenceStore:
-    """A `MemoryStore` and `IndexSource` in memory, right by being simple. Not for threads."""
+    """A `MemoryStore` and `IndexSource` in memory, kept simple to be correct. Not thread-safe."""
 
     def __init__(self) -> None:
         self._state = State()
@@ -37,7 +37,7 @@ class ReferenceStore:
         return copy.deepcopy(found[:limit])
 
     def matching(self, scope: Scope, where: Filter) -> IntArray:
-        return _ids(memory.id for memory in self._visible(scope) if matches(memory, where))
+        return _to_ids(memory.id for memory in self._visible(scope) if matches(memory, where))
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
         return copy.deepcopy(by_key(self._state, scope, key))
@@ -47,14 +47,14 @@ class ReferenceStore:
         reached: dict[int, Related] = {}
         frontier = {memory_id: 1.0}
         for step in range(1, depth + 1):
-            ring = self._ring(scope, frontier, kind, step)
-            ring = {number: found for number, found in ring.items() if number not in {memory_id, *reached}}
-            reached |= ring
-            frontier = {number: found.strength for number, found in ring.items()}
+            neighbours = self._neighbours(scope, frontier, kind, step)
+            new = {number: found for number, found in neighbours.items() if number not in {memory_id, *reached}}
+            reached |= new
+            frontier = {number: found.strength for number, found in new.items()}
         return copy.deepcopy(sorted(reached.values(), key=lambda found: (found.depth, -found.strength, found.id)))
 
-    def _ring(self, scope: Scope, frontier: dict[int, float], kind: str | None, depth: int) -> dict[int, Related]:
-        ring: dict[int, Related] = {}
+    def _neighbours(self, scope: Scope, frontier: dict[int, float], kind: str | None, depth: int) -> dict[int, Related]:
+        neighbours: dict[int, Related] = {}
         for (left, right, name), strength in sorted(self._state.links.items()):
             if kind not in (None, name):
                 continue
@@ -62,15 +62,19 @@ class ReferenceStore:
                 memory = self._state.memories[end]
                 if start in frontier and in_scope(memory, scope):
                     found = Related(memory, name, frontier[start] * strength, depth)
-                    ring[end] = max(ring.get(end, found), found, key=lambda way: (way.strength, way.relationship_type))
-        return ring
+                    neighbours[end] = max(
+                        neighbours.get(end, found), found, key=lambda path: (path.strength, path.relationship_type)
+                    )
+        return neighbours
 
     def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
-        seen, wanted = {memory.id for memory in self._visible(scope)}, set(ids)
+        visible, requested = {memory.id for memory in self._visible(scope)}, set(ids)
         found = [
-            one for one in self._state.lineage if one.derived_id in seen and wanted & {one.derived_id, one.source_id}
+            link
+            for link in self._state.lineage
+            if link.derived_id in visible and requested & {link.derived_id, link.source_id}
         ]
-        return sorted(found, key=lambda one: (one.derived_id, one.source_id, one.kind))
+        return sorted(found, key=lambda link: (link.derived_id, link.source_id, link.kind))
 
     def revisions(self, scope: Scope, memory_id: int) -> list[Revision]:
         owned(self._state, scope, memory_id)
@@ -80,17 +84,17 @@ class ReferenceStore:
         return len(self._state.log)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
-        return _ids(
+        return _to_ids(
             number
             for tenant, user, number in self._state.log[since:]
             if tenant == key.tenant and (key.user is ANY or user == key.user)
         )
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
-        wanted = None if ids is None else set(ids.tolist())
+        requested = None if ids is None else set(ids.tolist())
         for memory in self._visible(Scope(key.tenant, user=key.user)):
             absent = memory.archived_at is not None or only_repeats(self._state, memory.id)
-            if not absent and (wanted is None or memory.id in wanted):
+            if not absent and (requested is None or memory.id in requested):
                 yield _index_row(memory, self._state.drafts[memory.id], generation)
 
     def _visible(self, scope: Scope) -> list[Memory]:
@@ -105,18 +109,18 @@ def _index_row(memory: Memory, draft: NewMemory, generation: int | None) -> Inde
         session=memory.session,
         speaker=memory.speaker,
         valid_from=memory.valid_from.timestamp(),
-        valid_to=_seconds(memory.valid_to),
-        expires_at=_seconds(memory.expires_at),
+        valid_to=_timestamp(memory.valid_to),
+        expires_at=_timestamp(memory.expires_at),
         terms=draft.terms,
         vector=None if vector is None else vector.astype("<f4").tobytes(),
     )
 
 
-def _seconds(moment: datetime | None) -> float:
+def _timestamp(moment: datetime | None) -> float:
     return FOREVER if moment is None else moment.timestamp()
 
 
-def _ids(numbers: Iterator[int]) -> IntArray:
+def _to_ids(numbers: Iterator[int]) -> IntArray:
     import numpy as np
 
     return np.array(sorted(set(numbers)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Rows for partitions, drawn at random."""
+"""Rows for partitions, some of them random."""
 
 from __future__ import annotations
 

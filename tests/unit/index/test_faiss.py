@@ -26,7 +26,7 @@ class TestGraphSearch(IndexContract):
         return FAISSIndex(dimension, graph_from=10)
 
 
-class TestWithRowsThatWaitForTheGraph(IndexContract):
+class TestPendingRows(IndexContract):
     def make_index(self, dimension: int) -> VectorIndex:
         return FAISSIndex(dimension, graph_from=10, grow_on_add=False)
 
@@ -52,30 +52,30 @@ def filled() -> tuple[FAISSIndex, ExactIndex, FloatArray]:
     return index, oracle, unit_rows(rng, 25, 32)
 
 
-def test_a_graph_finds_what_the_exact_scan_finds(filled: tuple[FAISSIndex, ExactIndex, FloatArray]) -> None:
+def test_graph_finds_what_exact_scan_finds(filled: tuple[FAISSIndex, ExactIndex, FloatArray]) -> None:
     index, oracle, queries = filled
     assert recall(index, oracle, queries) >= 0.99
 
 
-def test_a_graph_with_removals_and_replacements_misses_nothing(
+def test_graph_stays_accurate_after_removals_and_replacements(
     filled: tuple[FAISSIndex, ExactIndex, FloatArray],
 ) -> None:
     index, oracle, queries = filled
     rng = np.random.default_rng(4)
     for _ in range(3):
-        gone = rng.choice(4000, 250, replace=False)
-        moved = rng.choice(4000, 60, replace=False)
+        removed = rng.choice(4000, 250, replace=False)
+        replaced = rng.choice(4000, 60, replace=False)
         vectors = unit_rows(rng, 60, 32)
         for each in (index, oracle):
-            each.remove(gone)
-            each.add(moved, vectors)
+            each.remove(removed)
+            each.add(replaced, vectors)
         assert len(index) == len(oracle)
         assert recall(index, oracle, queries) >= 0.99
         wide = rng.choice(4000, 3000, replace=False)
         assert recall(index, oracle, queries, np.sort(wide)) >= 0.99
 
 
-def test_removing_all_that_is_near_still_gives_the_limit(filled: tuple[FAISSIndex, ExactIndex, FloatArray]) -> None:
+def test_search_returns_limit_after_nearest_are_removed(filled: tuple[FAISSIndex, ExactIndex, FloatArray]) -> None:
     index, oracle, queries = filled
     nearest, _ = oracle.search(queries[0], 700)
     assert index.remove(nearest) == oracle.remove(nearest) == 700
@@ -84,7 +84,7 @@ def test_removing_all_that_is_near_still_gives_the_limit(filled: tuple[FAISSInde
     assert found.tolist() == expected.tolist()
 
 
-def test_growing_by_small_steps_is_as_good_as_building_at_once() -> None:
+def test_graph_grown_in_steps_is_as_accurate_as_built_at_once() -> None:
     rng = np.random.default_rng(5)
     vectors, queries = unit_rows(rng, 3000, 32), unit_rows(rng, 20, 32)
     stepwise, oracle = FAISSIndex(32, graph_from=100, grow_on_add=False), ExactIndex(32)
@@ -98,7 +98,7 @@ def test_growing_by_small_steps_is_as_good_as_building_at_once() -> None:
     assert recall(stepwise, oracle, queries) >= 0.99
 
 
-def test_the_graph_is_the_same_every_time() -> None:
+def test_graph_is_deterministic() -> None:
     vectors = unit_rows(np.random.default_rng(6), 2000, 16)
     queries = unit_rows(np.random.default_rng(7), 20, 16)
     answers = []
@@ -109,7 +109,7 @@ def test_the_graph_is_the_same_every_time() -> None:
     assert answers[0] == answers[1]
 
 
-def test_an_unchanged_vector_keeps_its_place_in_the_graph() -> None:
+def test_unchanged_vector_stays_in_graph() -> None:
     vectors = unit_rows(np.random.default_rng(8), 500, 16)
     index = FAISSIndex(16, graph_from=100)
     index.add(np.arange(500), vectors)
@@ -119,7 +119,7 @@ def test_an_unchanged_vector_keeps_its_place_in_the_graph() -> None:
     assert index.snapshot().graph == before.graph
 
 
-def test_a_score_depends_on_nothing_but_its_own_vector() -> None:
+def test_score_depends_only_on_its_own_vector() -> None:
     rng = np.random.default_rng(9)
     vectors, query = unit_rows(rng, 1003, 24), unit_rows(rng, 1, 24)[0]
     vectors[::7] = vectors[0]
@@ -133,7 +133,7 @@ def test_a_score_depends_on_nothing_but_its_own_vector() -> None:
         assert scores.tolist() == [everything[number] for number in ids.tolist()]
 
 
-def test_scores_are_cosines_in_the_order_asked() -> None:
+def test_scores_are_cosines_in_order_of_ids() -> None:
     rng = np.random.default_rng(10)
     vectors, query = unit_rows(rng, 50, 16), unit_rows(rng, 1, 16)[0]
     index = FAISSIndex(16)
@@ -144,14 +144,14 @@ def test_scores_are_cosines_in_the_order_asked() -> None:
     )
 
 
-def test_vectors_of_any_length_are_compared_by_direction() -> None:
+def test_vectors_are_scaled_to_unit_length() -> None:
     index = FAISSIndex(2)
     index.add(np.array([1, 2]), np.array([[30.0, 0.0], [0.0, 0.001]], dtype=np.float32))
     ids, cosines = index.search(np.array([5.0, 0.0], dtype=np.float32), 2)
     assert (ids.tolist(), cosines.tolist()) == ([1, 2], [1.0, 0.0])
 
 
-def test_of_an_id_given_twice_the_last_counts() -> None:
+def test_last_vector_of_repeated_id_counts() -> None:
     index = FAISSIndex(2)
     index.add(np.array([5, 5]), np.eye(2, dtype=np.float32))
     assert len(index) == 1
@@ -167,23 +167,23 @@ def test_ids_that_are_not_integers_are_refused(ids: list[object]) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5])
-def test_a_limit_that_is_no_count_is_refused(limit: int) -> None:
+def test_invalid_limit_is_refused(limit: int) -> None:
     with pytest.raises(InvalidInput, match="limit"):
         FAISSIndex(2).search(np.ones(2, dtype=np.float32), limit)
 
 
 @pytest.mark.parametrize("dimension", [0, -3, True, 2.5])
-def test_a_dimension_that_is_no_count_is_refused(dimension: int) -> None:
+def test_invalid_dimension_is_refused(dimension: int) -> None:
     with pytest.raises(InvalidInput, match="dimension"):
         FAISSIndex(dimension)
 
 
-def test_words_in_place_of_vectors_are_refused() -> None:
+def test_vectors_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(InvalidInput, match="numbers"):
         FAISSIndex(2).add(np.array([1]), [["a", "b"]])  # type: ignore[arg-type]
 
 
-def test_a_graphics_card_that_is_not_there_is_named() -> None:
+def test_missing_graphics_card_is_unavailable() -> None:
     import faiss
 
     if hasattr(faiss, "StandardGpuResources"):
@@ -192,18 +192,18 @@ def test_a_graphics_card_that_is_not_there_is_named() -> None:
         FAISSIndex(2, use_gpu=True)
 
 
-def test_no_path_at_all_is_refused() -> None:
+def test_save_without_path_is_refused() -> None:
     with pytest.raises(InvalidInput, match="path"):
         FAISSIndex(2).save()
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_error_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"none\.faiss"):
         FAISSIndex(2, tmp_path / "none.faiss").load()
 
 
 @pytest.mark.parametrize("graph_from", [100, 10_000])
-def test_a_saved_index_answers_the_same(tmp_path: Path, graph_from: int) -> None:
+def test_loaded_index_returns_same_results(tmp_path: Path, graph_from: int) -> None:
     rng = np.random.default_rng(11)
     index = FAISSIndex(16, tmp_path / "index.faiss", graph_from=graph_from)
     index.add(np.arange(600) * 3, unit_rows(rng, 600, 16))
@@ -220,7 +220,7 @@ def test_a_saved_index_answers_the_same(tmp_path: Path, graph_from: int) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["index.faiss"]
 
 
-def test_a_file_of_another_dimension_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+def test_file_of_another_dimension_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     FAISSIndex(3).save(tmp_path / "three.faiss")
     index = FAISSIndex(2)
     index.add(np.array([1]), np.eye(2, dtype=np.float32)[:1])
@@ -229,7 +229,7 @@ def test_a_file_of_another_dimension_is_refused_and_changes_nothing(tmp_path: Pa
     assert len(index) == 1
 
 
-def test_a_removed_vector_is_in_no_file(tmp_path: Path) -> None:
+def test_removed_vector_is_not_saved(tmp_path: Path) -> None:
     vectors = unit_rows(np.random.default_rng(12), 300, 16)
     index = FAISSIndex(16, tmp_path / "index.faiss")
     index.add(np.arange(300), vectors)
@@ -240,7 +240,7 @@ def test_a_removed_vector_is_in_no_file(tmp_path: Path) -> None:
     assert vectors[17].tobytes() not in saved
 
 
-def test_importing_and_constructing_load_no_faiss() -> None:
+def test_importing_and_constructing_do_not_import_faiss() -> None:
     code = "import sys, memoranda.index.faiss as f; f.FAISSIndex(3); print('faiss' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -25,29 +25,29 @@ def plain_bm25(texts: dict[int, list[str]], question: Sequence[str]) -> dict[int
     return scores
 
 
-def draw(rng: np.random.Generator) -> list[str]:
+def random_terms(rng: np.random.Generator) -> list[str]:
     return [VOCABULARY[min(int(word), 59)] for word in rng.geometric(0.08, size=int(rng.integers(0, 25)))]
 
 
-def test_the_texts_that_have_a_word_are_named_once_and_removed_ones_not() -> None:
+def test_ids_with_term_are_unique_and_leave_out_removed_texts() -> None:
     postings = Postings()
     for number, words in ((3, "tea tea"), (1, "tea sun"), (2, "sun")):
         postings.add(number, words.split())
-    assert sorted(postings.having("tea").tolist()) == [1, 3]
+    assert sorted(postings.ids_with("tea").tolist()) == [1, 3]
     postings.remove([3])
-    assert postings.having("tea").tolist() == [1]
-    assert postings.having("sea").tolist() == []
+    assert postings.ids_with("tea").tolist() == [1]
+    assert postings.ids_with("sea").tolist() == []
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_scores_equal_the_formula_through_adds_replacements_and_removals(seed: int) -> None:
+def test_scores_equal_bm25_formula_through_adds_replacements_and_removals(seed: int) -> None:
     rng, postings, texts = np.random.default_rng(seed), Postings(), dict[int, list[str]]()
     for _ in range(25):
         for number in rng.choice(300, size=20, replace=False).tolist():
-            texts[number] = draw(rng)
+            texts[number] = random_terms(rng)
             postings.add(number, texts[number])
-        gone = rng.choice(300, size=int(rng.integers(0, 30)), replace=False).tolist()
-        assert postings.remove(gone) == sum(texts.pop(number, None) is not None for number in gone)
+        removed = rng.choice(300, size=int(rng.integers(0, 30)), replace=False).tolist()
+        assert postings.remove(removed) == sum(texts.pop(number, None) is not None for number in removed)
         assert len(postings) == len(texts)
         question = rng.choice([*VOCABULARY, "never"], size=6, replace=False).tolist()
         expected = plain_bm25(texts, question)
@@ -57,9 +57,9 @@ def test_scores_equal_the_formula_through_adds_replacements_and_removals(seed: i
 
 
 @pytest.mark.parametrize("limit", [1, 7, 1000])
-def test_search_gives_the_best_of_those_allowed_and_as_many_as_asked(limit: int) -> None:
+def test_search_returns_best_eligible_texts_up_to_limit(limit: int) -> None:
     rng, postings = np.random.default_rng(3), Postings()
-    texts = {number: draw(rng) for number in range(400)}
+    texts = {number: random_terms(rng) for number in range(400)}
     for number, words in texts.items():
         postings.add(number, words)
     question = ["w3", "w9", "w20"]
@@ -75,30 +75,30 @@ def test_search_gives_the_best_of_those_allowed_and_as_many_as_asked(limit: int)
         assert (scores > 0).all()
 
 
-def test_equal_texts_come_in_the_order_of_their_ids() -> None:
+def test_equal_texts_are_sorted_by_id() -> None:
     postings = Postings()
     for number in (9, 2, 7, 40, 1):
         postings.add(number, ["red", "house"])
     assert postings.search(["house", "red"], 3)[0].tolist() == [1, 2, 7]
 
 
-def test_the_order_of_the_question_changes_nothing() -> None:
+def test_order_of_query_terms_does_not_change_result() -> None:
     rng, postings = np.random.default_rng(5), Postings()
     for number in range(200):
-        postings.add(number, draw(rng))
+        postings.add(number, random_terms(rng))
     question = VOCABULARY[:12]
     forwards, backwards = postings.search(question, 50), postings.search(question[::-1], 50)
     assert [each.tolist() for each in forwards] == [each.tolist() for each in backwards]
 
 
-def test_a_word_in_every_text_scores_no_less_than_nothing() -> None:
+def test_term_in_every_text_scores_above_zero() -> None:
     postings = Postings()
     for number in range(10):
         postings.add(number, ["the"])
     assert (postings.scores(["the"])[1] > 0).all()
 
 
-def test_removed_words_take_no_room_for_long() -> None:
+def test_removed_texts_free_their_memory() -> None:
     postings = Postings()
     for number in range(1000):
         postings.add(number, [f"only{number}", "shared"])
@@ -108,15 +108,15 @@ def test_removed_words_take_no_room_for_long() -> None:
     assert postings.search(["only995"], 5)[0].tolist() == [995]
 
 
-def test_the_ceiling_is_what_a_usual_text_with_every_word_scores() -> None:
+def test_full_match_score_equals_score_of_average_text_with_every_term() -> None:
     postings = Postings()
     for number, words in enumerate([["red", "house"], ["blue", "car"], ["green", "tree"]]):
         postings.add(number, words)
-    assert postings.ceiling(["red", "house"]) == pytest.approx(postings.search(["red", "house"], 1)[1][0])
-    assert postings.ceiling([]) == 0
+    assert postings.full_match_score(["red", "house"]) == pytest.approx(postings.search(["red", "house"], 1)[1][0])
+    assert postings.full_match_score([]) == 0
 
 
-def test_nothing_matches_nothing() -> None:
+def test_search_without_matches_is_empty() -> None:
     postings = Postings()
     assert postings.search(["word"], 5)[0].tolist() == []
     postings.add(1, [])
@@ -124,6 +124,6 @@ def test_nothing_matches_nothing() -> None:
     assert postings.search([], 5)[0].tolist() == []
 
 
-def test_a_limit_of_nothing_is_refused() -> None:
+def test_limit_of_zero_is_refused() -> None:
     with pytest.raises(InvalidInput, match="limit"):
         Postings().search(["word"], 0)

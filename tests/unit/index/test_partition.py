@@ -11,7 +11,7 @@ from memoranda.storage.base import IndexRow
 from tests.unit.index.samples import ANNA, DIMENSION, random_row, row
 
 
-def allowed(each: IndexRow, agent: str | None, session: str | None, now: float, as_of: float | None) -> bool:
+def is_eligible(each: IndexRow, agent: str | None, session: str | None, now: float, as_of: float | None) -> bool:
     if agent not in (None, each.agent) or session not in (None, each.session) or each.expires_at <= now:
         return False
     if as_of is None:
@@ -20,18 +20,18 @@ def allowed(each: IndexRow, agent: str | None, session: str | None, now: float, 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_who_may_see_what_is_right_through_changes(seed: int) -> None:
+def test_eligible_ids_stay_correct_through_changes(seed: int) -> None:
     rng, partition, rows = np.random.default_rng(seed), Partition(ANNA, 1), dict[int, IndexRow]()
     for _ in range(15):
-        fresh = [random_row(rng, int(number)) for number in rng.choice(150, 25, replace=False)]
-        partition.upsert(fresh)
-        rows |= {each.id: each for each in fresh}
-        gone = rng.choice(150, 12, replace=False)
-        partition.remove(gone)
-        rows = {number: each for number, each in rows.items() if number not in set(gone.tolist())}
+        new_rows = [random_row(rng, int(number)) for number in rng.choice(150, 25, replace=False)]
+        partition.upsert(new_rows)
+        rows |= {each.id: each for each in new_rows}
+        removed = rng.choice(150, 12, replace=False)
+        partition.remove(removed)
+        rows = {number: each for number, each in rows.items() if number not in set(removed.tolist())}
         agent, session = [None, "a", "x"][rng.integers(3)], [None, "s", "x"][rng.integers(3)]
         now, as_of = float(rng.integers(100, 200)), [None, float(rng.integers(200))][rng.integers(2)]
-        expected = sorted(each.id for each in rows.values() if allowed(each, agent, session, now, as_of))
+        expected = sorted(each.id for each in rows.values() if is_eligible(each, agent, session, now, as_of))
         found = partition.eligible(agent, session, now, as_of)
         assert (sorted(rows) if found is None else found.tolist()) == expected
         assert partition.ids.tolist() == sorted(rows)
@@ -42,7 +42,7 @@ def test_who_may_see_what_is_right_through_changes(seed: int) -> None:
         assert partition.said_by("Ben").tolist() == said
 
 
-def test_no_mask_is_given_when_everything_may_be_seen() -> None:
+def test_eligible_is_none_when_all_may_be_seen() -> None:
     partition = Partition(ANNA)
     assert partition.eligible(None, None, 0.0) is None
     partition.upsert([row(1, session="s"), row(2, session="s", expires_at=50.0)])
@@ -52,7 +52,7 @@ def test_no_mask_is_given_when_everything_may_be_seen() -> None:
     assert found.tolist() == [1]
 
 
-def test_a_name_never_heard_sees_nothing() -> None:
+def test_unknown_agent_or_session_has_no_eligible_ids() -> None:
     partition = Partition(ANNA)
     partition.upsert([row(1), row(2, agent="a", session="s")])
     for agent, session in (("x", None), (None, "x"), ("a", "x")):
@@ -61,7 +61,7 @@ def test_a_name_never_heard_sees_nothing() -> None:
         assert found.tolist() == []
 
 
-def test_the_timeline_puts_neighbours_side_by_side() -> None:
+def test_timeline_sorts_by_session_and_time() -> None:
     partition = Partition(ANNA)
     partition.upsert(
         [
@@ -76,20 +76,20 @@ def test_the_timeline_puts_neighbours_side_by_side() -> None:
     assert timeline.ids.tolist() == [4, 3, 5, 1, 2]
     assert timeline.sessions.tolist() == [UNNAMED, 0, 0, 0, 1]
     assert timeline.times.tolist() == [5.0, 10.0, 10.0, 30.0, 20.0]
-    assert timeline.places(np.array([1, 99, 4])).tolist() == [3, -1, 0]
+    assert timeline.positions(np.array([1, 99, 4])).tolist() == [3, -1, 0]
     assert partition.timeline() is timeline
     partition.remove(np.array([3]))
     assert partition.timeline().ids.tolist() == [4, 5, 1, 2]
 
 
-def test_without_vectors_words_are_still_found() -> None:
+def test_terms_are_found_without_vectors() -> None:
     partition = Partition(ANNA)
     partition.upsert([row(1, terms="red house"), row(2, terms="blue car")])
     assert partition.index is None
     assert partition.postings.search(["car"], 5)[0].tolist() == [2]
 
 
-def test_a_memory_that_lost_its_vector_leaves_the_index() -> None:
+def test_memory_without_vector_is_removed_from_vector_index() -> None:
     vector = np.eye(DIMENSION, dtype=np.float32)[0].tobytes()
     partition = Partition(ANNA, 1)
     partition.upsert([row(1, vector=vector), row(2, vector=vector)])
@@ -100,7 +100,7 @@ def test_a_memory_that_lost_its_vector_leaves_the_index() -> None:
 
 
 @pytest.mark.parametrize("vector", [b"\0" * 12, np.full(DIMENSION, np.nan, dtype=np.float32).tobytes()])
-def test_a_vector_that_does_not_fit_is_refused_before_anything_changes(vector: bytes) -> None:
+def test_invalid_vector_is_refused_before_anything_changes(vector: bytes) -> None:
     partition = Partition(ANNA, 1)
     partition.upsert([row(1, terms="red", vector=np.eye(DIMENSION, dtype=np.float32)[0].tobytes())])
     with pytest.raises(Incompatible, match="reembed"):
@@ -109,7 +109,7 @@ def test_a_vector_that_does_not_fit_is_refused_before_anything_changes(vector: b
     assert partition.postings.search(["red"], 5)[0].tolist() == [1]
 
 
-def test_the_speakers_are_those_who_spoke() -> None:
+def test_speakers_are_those_of_present_memories() -> None:
     partition = Partition(ANNA)
     partition.upsert([row(1, speaker="Ben"), row(2), row(3, speaker="Anna"), row(4, speaker="Ben", valid_to=inf)])
     assert partition.speakers == ("Anna", "Ben")

@@ -18,10 +18,10 @@ from memoranda.testing.index import unit_rows
 from memoranda.types import ANY, IntArray
 from tests.unit.index.samples import ANNA, BEN, DIMENSION, random_row, row
 
-EVERYBODY = PartitionKey("default", ANY)
+ALL_USERS = PartitionKey("default", ANY)
 
 
-def same(one: Partition, other: Partition) -> None:
+def assert_same(one: Partition, other: Partition) -> None:
     rng = np.random.default_rng(0)
     assert one.ids.tolist() == other.ids.tolist()
     assert one.timeline().ids.tolist() == other.timeline().ids.tolist()
@@ -38,8 +38,8 @@ def fill(source: MemoryIndexSource, count: int, seed: int = 0, key: PartitionKey
     source.put(key, [row(number, terms="w1", vector=vectors[number].tobytes()) for number in range(count)])
 
 
-@pytest.mark.parametrize("key", [ANNA, EVERYBODY])
-def test_a_partition_caught_up_equals_one_loaded_anew(key: PartitionKey) -> None:
+@pytest.mark.parametrize("key", [ANNA, ALL_USERS])
+def test_updated_partition_equals_newly_loaded_one(key: PartitionKey) -> None:
     rng, source = np.random.default_rng(1), MemoryIndexSource()
     partitions = Partitions(source, store_id="one")
     known: set[int] = set()
@@ -47,15 +47,15 @@ def test_a_partition_caught_up_equals_one_loaded_anew(key: PartitionKey) -> None
         numbers = [int(number) for number in rng.choice(200, 20, replace=False)]
         source.put([ANNA, BEN][rng.integers(2)], [random_row(rng, number) for number in numbers])
         known |= set(numbers)
-        gone = [number for number in sorted(known) if rng.random() < 0.1]
-        source.delete(gone)
-        known -= set(gone)
+        removed = [number for number in sorted(known) if rng.random() < 0.1]
+        source.delete(removed)
+        known -= set(removed)
         partition = partitions.get(key, 1)
         assert partition.seq == source.head()
-        same(partition, Partitions(source, store_id="one").get(key, 1))
+        assert_same(partition, Partitions(source, store_id="one").get(key, 1))
 
 
-def test_users_never_see_each_other() -> None:
+def test_partition_holds_only_memories_of_its_user() -> None:
     source = MemoryIndexSource()
     source.put(ANNA, [row(1)])
     source.put(BEN, [row(2)])
@@ -64,10 +64,10 @@ def test_users_never_see_each_other() -> None:
     partitions = Partitions(source, store_id="one")
     assert partitions.get(ANNA).ids.tolist() == [1]
     assert partitions.get(PartitionKey("default", None)).ids.tolist() == [3]
-    assert partitions.get(EVERYBODY).ids.tolist() == [1, 2, 3]
+    assert partitions.get(ALL_USERS).ids.tolist() == [1, 2, 3]
 
 
-def test_a_memory_that_moves_to_another_user_leaves_the_first() -> None:
+def test_memory_moved_to_another_user_leaves_first_partition() -> None:
     source = MemoryIndexSource()
     source.put(ANNA, [row(1)])
     partitions = Partitions(source, store_id="one")
@@ -77,7 +77,7 @@ def test_a_memory_that_moves_to_another_user_leaves_the_first() -> None:
     assert partitions.get(BEN).ids.tolist() == [1]
 
 
-def test_generations_are_never_mixed() -> None:
+def test_partition_without_generation_has_no_vectors() -> None:
     source = MemoryIndexSource()
     fill(source, 3)
     partitions = Partitions(source, store_id="one")
@@ -85,7 +85,7 @@ def test_generations_are_never_mixed() -> None:
     assert partitions.get(ANNA, 1).index is not None
 
 
-def test_the_partitions_used_least_recently_make_room() -> None:
+def test_least_recently_used_partitions_are_dropped() -> None:
     source = MemoryIndexSource()
     keys = [PartitionKey("default", f"user{number}") for number in range(6)]
     vectors = unit_rows(np.random.default_rng(0), 120, DIMENSION)
@@ -94,17 +94,17 @@ def test_the_partitions_used_least_recently_make_room() -> None:
         source.put(key, rows)
     size = Partitions(source, store_id="one").get(keys[0], 1).nbytes
     partitions = Partitions(source, store_id="one", capacity_bytes=3 * size + size // 2)
-    held = [partitions.get(key, 1) for key in keys[:3]]
-    assert partitions.get(keys[0], 1) is held[0]
+    loaded = [partitions.get(key, 1) for key in keys[:3]]
+    assert partitions.get(keys[0], 1) is loaded[0]
     partitions.get(keys[3], 1)
     assert len(partitions) == 3
     assert partitions.nbytes <= 3 * size + size // 2
-    assert partitions.get(keys[0], 1) is held[0]
-    assert partitions.get(keys[1], 1) is not held[1]
-    assert partitions.get(keys[1], 1).ids.tolist() == held[1].ids.tolist()
+    assert partitions.get(keys[0], 1) is loaded[0]
+    assert partitions.get(keys[1], 1) is not loaded[1]
+    assert partitions.get(keys[1], 1).ids.tolist() == loaded[1].ids.tolist()
 
 
-def test_one_partition_too_large_for_the_room_still_answers() -> None:
+def test_partition_larger_than_capacity_is_still_loaded() -> None:
     source = MemoryIndexSource()
     fill(source, 10)
     partitions = Partitions(source, store_id="one", capacity_bytes=1)
@@ -112,7 +112,7 @@ def test_one_partition_too_large_for_the_room_still_answers() -> None:
     assert len(partitions.get(BEN, 1)) == 0
 
 
-def grown(source: MemoryIndexSource, path: Path, store_id: str = "one") -> Partitions:
+def open_with_graph(source: MemoryIndexSource, path: Path, store_id: str = "one") -> Partitions:
     partitions = Partitions(source, store_id=store_id, path=path, graph_from=100)
     partitions.get(ANNA, 1)
     partitions.wait_for_graphs()
@@ -123,44 +123,44 @@ def has_graph(partition: Partition) -> bool:
     return partition.index is not None and partition.index.has_graph
 
 
-def test_a_saved_graph_is_there_at_once_in_the_next_run(tmp_path: Path) -> None:
+def test_saved_graph_is_loaded_in_next_run(tmp_path: Path) -> None:
     source = MemoryIndexSource()
     fill(source, 400)
-    first = grown(source, tmp_path / "index.faiss")
+    first = open_with_graph(source, tmp_path / "index.faiss")
     assert has_graph(first.get(ANNA, 1))
     first.close()
     again = Partitions(source, store_id="one", path=tmp_path / "index.faiss", graph_from=100)
     partition = again.get(ANNA, 1)
     assert partition.index is not None
     assert (partition.index.has_graph, partition.index.pending) == (True, 0)
-    same(partition, first.get(ANNA, 1))
+    assert_same(partition, first.get(ANNA, 1))
     assert again.problems == []
     again.close()
 
 
-def test_a_stale_file_is_brought_up_to_date(tmp_path: Path) -> None:
+def test_outdated_file_is_updated_from_store(tmp_path: Path) -> None:
     source = MemoryIndexSource()
     fill(source, 400)
-    grown(source, tmp_path / "index.faiss").close()
+    open_with_graph(source, tmp_path / "index.faiss").close()
     rng = np.random.default_rng(5)
     source.delete(range(30))
     source.put(ANNA, [random_row(rng, number) for number in range(380, 420)])
-    again = grown(source, tmp_path / "index.faiss")
-    same(again.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
+    again = open_with_graph(source, tmp_path / "index.faiss")
+    assert_same(again.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
     again.close()
 
 
-def test_a_file_whose_vectors_moved_does_not_win_over_the_store(tmp_path: Path) -> None:
+def test_store_wins_over_vectors_in_file(tmp_path: Path) -> None:
     source, other = MemoryIndexSource(), MemoryIndexSource()
     fill(source, 300, seed=1)
     fill(other, 300, seed=2)
-    grown(other, tmp_path / "index.faiss").close()
-    again = grown(source, tmp_path / "index.faiss")
-    same(again.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
+    open_with_graph(other, tmp_path / "index.faiss").close()
+    again = open_with_graph(source, tmp_path / "index.faiss")
+    assert_same(again.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
     again.close()
 
 
-def test_saving_keeps_the_partitions_that_were_not_opened(tmp_path: Path) -> None:
+def test_saving_keeps_partitions_that_were_not_opened(tmp_path: Path) -> None:
     source = MemoryIndexSource()
     fill(source, 200)
     source.put(
@@ -179,10 +179,10 @@ def test_saving_keeps_the_partitions_that_were_not_opened(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "foreign", "empty", "other store", "store replaced"])
-def test_a_file_that_cannot_be_trusted_is_reported_and_rebuilt(tmp_path: Path, damage: str) -> None:
+def test_untrusted_file_is_reported_and_rebuilt(tmp_path: Path, damage: str) -> None:
     path, source = tmp_path / "index.faiss", MemoryIndexSource()
     fill(source, 300)
-    grown(source, path, "another" if damage == "other store" else "one").close()
+    open_with_graph(source, path, "another" if damage == "other store" else "one").close()
     content = path.read_bytes()
     if damage == "store replaced":
         source = MemoryIndexSource()
@@ -191,18 +191,18 @@ def test_a_file_that_cannot_be_trusted_is_reported_and_rebuilt(tmp_path: Path, d
     flipped[len(content) // 2] ^= 4
     changed = {"truncated": content[:-9], "flipped": bytes(flipped), "foreign": b"x" * 999, "empty": b""}
     path.write_bytes(changed.get(damage, content))
-    again = grown(source, path)
-    same(again.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
+    again = open_with_graph(source, path)
+    assert_same(again.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
     assert len(again.problems) == 1
     assert "index file" in again.problems[0]
     again.close()
-    healed = Partitions(source, store_id="one", path=path, graph_from=100)
-    assert has_graph(healed.get(ANNA, 1))
-    assert healed.problems == []
-    healed.close()
+    rebuilt = Partitions(source, store_id="one", path=path, graph_from=100)
+    assert has_graph(rebuilt.get(ANNA, 1))
+    assert rebuilt.problems == []
+    rebuilt.close()
 
 
-def test_a_store_that_went_back_in_time_is_read_again() -> None:
+def test_restored_older_store_is_loaded_again() -> None:
     source = MemoryIndexSource()
     fill(source, 20)
     partitions = Partitions(source, store_id="one")
@@ -213,19 +213,19 @@ def test_a_store_that_went_back_in_time_is_read_again() -> None:
     assert partitions.get(ANNA, 1).ids.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_a_file_that_cannot_be_written_is_a_problem_and_no_error(tmp_path: Path) -> None:
+def test_failed_save_is_listed_as_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     source = MemoryIndexSource()
     fill(source, 200)
-    partitions = grown(source, tmp_path / "file" / "index.faiss")
+    partitions = open_with_graph(source, tmp_path / "file" / "index.faiss")
     partitions.close()
     assert any("Cannot" in problem for problem in partitions.problems)
 
 
-def test_clearing_leaves_no_file_and_nothing_in_memory(tmp_path: Path) -> None:
+def test_clear_deletes_file_and_memory(tmp_path: Path) -> None:
     source = MemoryIndexSource()
     fill(source, 200)
-    partitions = grown(source, tmp_path / "index.faiss")
+    partitions = open_with_graph(source, tmp_path / "index.faiss")
     partitions.save()
     partitions.clear()
     assert list(tmp_path.iterdir()) == []
@@ -235,30 +235,30 @@ def test_clearing_leaves_no_file_and_nothing_in_memory(tmp_path: Path) -> None:
     assert "memoranda-graph" not in {thread.name for thread in threading.enumerate()}
 
 
-class FailingOnce(MemoryIndexSource):
-    """Breaks in the middle of the first reading."""
+class FailingOnceSource(MemoryIndexSource):
+    """Fails in the middle of the first load."""
 
-    broken = False
+    failed = False
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
         for number, each in enumerate(super().rows(key, ids, generation)):
-            if number == 5 and not self.broken:
-                self.broken = True
-                raise Unavailable("the disk is away")
+            if number == 5 and not self.failed:
+                self.failed = True
+                raise Unavailable("the disk is unavailable")
             yield each
 
 
-def test_a_reading_that_breaks_leaves_nothing_half_known() -> None:
-    source = FailingOnce()
+def test_interrupted_load_is_repeated_completely() -> None:
+    source = FailingOnceSource()
     fill(source, 20)
     partitions = Partitions(source, store_id="one")
     with pytest.raises(Unavailable):
         partitions.get(ANNA, 1)
     source.delete([0, 1])
-    same(partitions.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
+    assert_same(partitions.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
 
 
-def test_a_search_never_sees_half_a_change() -> None:
+def test_locked_partition_never_shows_partial_change() -> None:
     source = MemoryIndexSource()
     partitions = Partitions(source, store_id="one", graph_from=50)
     vectors = unit_rows(np.random.default_rng(0), 40, DIMENSION)
@@ -267,7 +267,7 @@ def test_a_search_never_sees_half_a_change() -> None:
 
     def read() -> None:
         while not done.is_set():
-            with partitions.reading(ANNA, 1) as partition:
+            with partitions.locked(ANNA, 1) as partition:
                 words = partition.postings.search(["w1"], 10_000)[0].tolist() if len(partition) else []
                 found = [] if partition.index is None else partition.index.ids.tolist()
                 if not sorted(words) == found == partition.ids.tolist():
@@ -286,10 +286,10 @@ def test_a_search_never_sees_half_a_change() -> None:
         reader.join()
     partitions.close()
     assert failures == []
-    same(partitions.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
+    assert_same(partitions.get(ANNA, 1), Partitions(source, store_id="one").get(ANNA, 1))
 
 
-def test_nothing_heavy_is_loaded_before_the_first_get() -> None:
+def test_faiss_is_not_imported_before_first_get() -> None:
     code = (
         "import sys; from memoranda.index.partitions import Partitions; "
         "from memoranda.testing.fakes import MemoryIndexSource; "

@@ -1,4 +1,4 @@
-"""Hits made by hand, for the pure half of a context."""
+"""Hits for the tests of rendering."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MARKER = "0123456789abcdef"
 
 
 def hit(id: int, content: str, score: float = 0.5, days_ago: float = 0, **fields: Any) -> Hit:
-    said = NOW - timedelta(days=days_ago)
-    return Hit(Memory(id, content, MemoryType.SEMANTIC, 0.5, said, said, **fields), score)
+    said_at = NOW - timedelta(days=days_ago)
+    return Hit(Memory(id, content, MemoryType.SEMANTIC, 0.5, said_at, said_at, **fields), score)
 
 
-def words(text: str) -> int:
-    """A counter whose answers can be checked by eye."""
+def count_words(text: str) -> int:
+    """A token counter whose results can be checked by eye."""
     return len(text.split())

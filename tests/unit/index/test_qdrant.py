@@ -1,4 +1,4 @@
-"""Vectors kept by another engine: derived from the store, and put right when they differ."""
+"""Vectors in another engine: derived from the store, and corrected when they differ."""
 
 from __future__ import annotations
 
@@ -25,72 +25,74 @@ from memoranda.testing.index import unit_rows
 from memoranda.types import FloatArray, IntArray
 from tests.unit.index.samples import ANNA, DIMENSION, row
 
-like_a_server = pytest.mark.filterwarnings("ignore:Local mode performs exact", "ignore:Payload indexes have no effect")
+ignore_local_mode_warnings = pytest.mark.filterwarnings(
+    "ignore:Local mode performs exact", "ignore:Payload indexes have no effect"
+)
 FACTS = ["Ann likes green tea", "Bob drives a red car", "Ann lives in Berlin"]
 
 
-def opened(tmp_path: Path) -> MemoryManager:
+def open_manager(tmp_path: Path) -> MemoryManager:
     engine = QdrantEdge(tmp_path / "qdrant")
     return MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64), index=engine)
 
 
-def best(manager: MemoryManager, query: str) -> str:
+def best_content(manager: MemoryManager, query: str) -> str:
     return manager.recall(query, limit=1)[0].content
 
 
-def kept(tmp_path: Path) -> int:
-    """How many vectors the engine's folder holds."""
-    shards = [edge.EdgeShard.load(str(place.parent)) for place in (tmp_path / "qdrant").rglob("edge_config.json")]
+def count_vectors(tmp_path: Path) -> int:
+    """Return how many vectors the folder of the engine holds."""
+    shards = [edge.EdgeShard.load(str(path.parent)) for path in (tmp_path / "qdrant").rglob("edge_config.json")]
     total = sum(shard.count(edge.CountRequest()) for shard in shards)
     for shard in shards:
         shard.close()
     return int(total)
 
 
-def test_a_manager_finds_through_the_engine_also_after_a_restart(tmp_path: Path) -> None:
-    with opened(tmp_path) as manager:
+def test_manager_searches_engine_also_after_restart(tmp_path: Path) -> None:
+    with open_manager(tmp_path) as manager:
         manager.add_memories(FACTS)
-        assert best(manager, "red car") == "Bob drives a red car"
-    assert kept(tmp_path) == 3
-    with opened(tmp_path) as manager:
-        assert best(manager, "green tea") == "Ann likes green tea"
+        assert best_content(manager, "red car") == "Bob drives a red car"
+    assert count_vectors(tmp_path) == 3
+    with open_manager(tmp_path) as manager:
+        assert best_content(manager, "green tea") == "Ann likes green tea"
 
 
-def test_what_was_deleted_while_nobody_looked_is_gone_from_the_engine_too(tmp_path: Path) -> None:
-    with opened(tmp_path) as manager:
+def test_memory_deleted_without_engine_is_removed_when_it_opens(tmp_path: Path) -> None:
+    with open_manager(tmp_path) as manager:
         memories = manager.add_memories(FACTS)
-        best(manager, "tea")
+        best_content(manager, "tea")
     with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as other:
         other.delete(memories[0].id)
         other.update(memories[1].id, "Bob drives a yellow bus")
-    with opened(tmp_path) as manager:
-        assert best(manager, "yellow bus") == "Bob drives a yellow bus"
-    assert kept(tmp_path) == 2
+    with open_manager(tmp_path) as manager:
+        assert best_content(manager, "yellow bus") == "Bob drives a yellow bus"
+    assert count_vectors(tmp_path) == 2
 
 
-@pytest.mark.parametrize("harm", ["gone", "cut", "empty"])
-def test_an_engine_that_lost_or_damaged_everything_is_filled_again(tmp_path: Path, harm: str) -> None:
-    with opened(tmp_path) as manager:
+@pytest.mark.parametrize("damage", ["gone", "cut", "empty"])
+def test_lost_or_damaged_engine_data_is_rebuilt(tmp_path: Path, damage: str) -> None:
+    with open_manager(tmp_path) as manager:
         manager.add_memories(FACTS)
-        best(manager, "tea")
-    if harm == "gone":
+        best_content(manager, "tea")
+    if damage == "gone":
         shutil.rmtree(tmp_path / "qdrant")
     for file in [path for path in (tmp_path / "qdrant").rglob("*") if path.is_file()]:
-        file.write_bytes(b"" if harm == "empty" else file.read_bytes()[: file.stat().st_size // 2])
-    with opened(tmp_path) as manager:
-        assert best(manager, "red car") == "Bob drives a red car"
-    assert kept(tmp_path) == 3
+        file.write_bytes(b"" if damage == "empty" else file.read_bytes()[: file.stat().st_size // 2])
+    with open_manager(tmp_path) as manager:
+        assert best_content(manager, "red car") == "Bob drives a red car"
+    assert count_vectors(tmp_path) == 3
 
 
-def test_only_what_changed_travels_to_the_engine() -> None:
-    class Counting:
+def test_only_changed_vectors_are_sent_to_engine() -> None:
+    class RecordingCollection:
         def __init__(self) -> None:
             self.sent: list[int] = []
 
-        def marks(self) -> dict[int, int]:
+        def checksums(self) -> dict[int, int]:
             return {}
 
-        def put(self, ids: IntArray, vectors: FloatArray, marks: list[int]) -> None:
+        def put(self, ids: IntArray, vectors: FloatArray, checksums: list[int]) -> None:
             self.sent += ids.tolist()
 
         def delete(self, ids: IntArray) -> None:
@@ -99,9 +101,9 @@ def test_only_what_changed_travels_to_the_engine() -> None:
         def nearest(
             self, query: FloatArray, limit: int, *, among: IntArray | None, exact: bool
         ) -> tuple[IntArray, FloatArray]:
-            raise AssertionError("nothing is asked")
+            raise AssertionError("this test does not search")
 
-    collection = Counting()
+    collection = RecordingCollection()
     index = CollectionIndex(collection, 16)
     vectors = unit_rows(np.random.default_rng(0), 3)
     index.add(np.array([1, 2, 3]), vectors)
@@ -119,8 +121,8 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorEng
     engine.close()
 
 
-@like_a_server
-def test_scores_are_exact_for_all_some_and_none(engine: VectorEngine) -> None:
+@ignore_local_mode_warnings
+def test_scores_are_exact_for_all_some_and_no_ids(engine: VectorEngine) -> None:
     index = engine.open("s", "p", 16)
     vectors = unit_rows(np.random.default_rng(1), 50)
     index.add(np.arange(50), vectors)
@@ -131,20 +133,20 @@ def test_scores_are_exact_for_all_some_and_none(engine: VectorEngine) -> None:
     assert len(index.scores(query, np.empty(0, dtype=np.int64))) == 0
 
 
-@like_a_server
-def test_partitions_and_stores_are_kept_apart(engine: VectorEngine) -> None:
+@ignore_local_mode_warnings
+def test_partitions_and_stores_are_separate(engine: VectorEngine) -> None:
     vectors = unit_rows(np.random.default_rng(2), 2)
-    places = [("s", "p"), ("s", "q"), ("t", "p")]
-    for store, partition in places:
+    partitions = [("s", "p"), ("s", "q"), ("t", "p")]
+    for store, partition in partitions:
         engine.open(store, partition, 16).add(np.array([1, 2]), vectors)
     engine.open("s", "p", 16).remove(np.array([1]))
-    assert [len(engine.open(*place, 16)) for place in places] == [1, 2, 2]
+    assert [len(engine.open(*names, 16)) for names in partitions] == [1, 2, 2]
     engine.clear("s")
-    assert [len(engine.open(*place, 16)) for place in places] == [0, 0, 2]
+    assert [len(engine.open(*names, 16)) for names in partitions] == [0, 0, 2]
 
 
-@like_a_server
-def test_clearing_the_partitions_empties_the_engine(engine: VectorEngine) -> None:
+@ignore_local_mode_warnings
+def test_clearing_partitions_empties_engine(engine: VectorEngine) -> None:
     source = MemoryIndexSource()
     partitions = Partitions(source, store_id="s", engine=engine)
     rng = np.random.default_rng(4)
@@ -156,8 +158,8 @@ def test_clearing_the_partitions_empties_the_engine(engine: VectorEngine) -> Non
     assert len(engine.open("s", partition.name, DIMENSION)) == 0
 
 
-def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoranda.index.qdrant_edge._OPEN_AT_ONCE", 2)
+def test_more_partitions_than_open_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoranda.index.qdrant_edge._MAX_OPEN_SHARDS", 2)
     engine = QdrantEdge(tmp_path)
     vectors = unit_rows(np.random.default_rng(3), 4)
     indexes = [engine.open("s", f"user {n}", 16) for n in range(4)]
@@ -167,7 +169,7 @@ def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.Mon
     engine.close()
 
 
-def test_without_a_path_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_folder_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     for close in (True, False):
         engine = QdrantEdge()
@@ -181,8 +183,8 @@ def test_without_a_path_nothing_is_left(tmp_path: Path, monkeypatch: pytest.Monk
         assert list(tmp_path.iterdir()) == []
 
 
-def test_several_threads_ask_at_once(tmp_path: Path) -> None:
-    with opened(tmp_path) as manager:
+def test_recall_from_several_threads(tmp_path: Path) -> None:
+    with open_manager(tmp_path) as manager:
         for user in ("ann", "bob"):
             manager.add_memories([f"{user} fact {n}" for n in range(20)], user=user)
         wrong: list[str] = []
@@ -200,7 +202,7 @@ def test_several_threads_ask_at_once(tmp_path: Path) -> None:
         assert wrong == []
 
 
-def test_a_folder_belongs_to_one_program_at_a_time(tmp_path: Path) -> None:
+def test_folder_in_use_is_unavailable(tmp_path: Path) -> None:
     holder = open_qdrant(path=str(tmp_path))
     with pytest.raises(Unavailable, match="is in use: give each program its own path"):
         open_qdrant(path=str(tmp_path))
@@ -208,20 +210,20 @@ def test_a_folder_belongs_to_one_program_at_a_time(tmp_path: Path) -> None:
     open_qdrant(path=str(tmp_path)).close()
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_named_in_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Unavailable, match="file"):
         open_qdrant(path=str(tmp_path / "file"))
 
 
-def test_a_server_that_is_away_is_unavailable() -> None:
+def test_unreachable_server_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="Qdrant cannot be used now"):
         open_qdrant(url="http://127.0.0.1:9").open("s", "p", 4)
     with pytest.raises(InvalidInput, match="not both"):
         open_qdrant(url="http://127.0.0.1:9", path="x")
 
 
-def test_after_closing_it_says_so(tmp_path: Path) -> None:
+def test_use_after_close_raises_closed(tmp_path: Path) -> None:
     engine = QdrantEdge(tmp_path)
     index = engine.open("s", "p", 4)
     engine.close()
@@ -229,11 +231,11 @@ def test_after_closing_it_says_so(tmp_path: Path) -> None:
         index.add(np.array([1]), np.ones((1, 4), dtype=np.float32))
 
 
-def test_writing_goes_on_while_the_engine_is_away(tmp_path: Path) -> None:
+def test_memories_can_be_added_while_engine_is_unreachable(tmp_path: Path) -> None:
     engine = open_qdrant(url="http://127.0.0.1:9")
     with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64), index=engine) as manager:
         manager.add_memories(FACTS)
         with pytest.raises(Unavailable, match="Qdrant"):
             manager.recall("tea")
     with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
-        assert best(manager, "red car") == "Bob drives a red car"
+        assert best_content(manager, "red car") == "Bob drives a red car"

@@ -1,4 +1,4 @@
-"""Memoranda under test, through its public API alone."""
+"""Run Memoranda on a question set, through its public API only."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.sets import Question, QuestionSet, Turn
-from evaluation.vectors import KeptVectors
+from evaluation.vectors import CachedVectors
 from memoranda import MemoryManager, Message
 
 DEPTH = 50
-"""Hits asked for where sessions are ranked: a session stands where its best hit stands."""
+"""Hits per question: a session is ranked by its best hit, so more hits than the metrics use are needed."""
 
 
-def open_store(store: Path, embedder: KeptVectors | None) -> MemoryManager:
+def open_store(store: Path, embedder: CachedVectors | None) -> MemoryManager:
     return MemoryManager(db_url=f"sqlite:///{store}", embedder=embedder)
 
 
 def ingest(manager: MemoryManager, questions: QuestionSet) -> Iterator[tuple[int, float]]:
-    """Remembers every turn, session by session; gives (turns, seconds) as it goes."""
+    """Remember every turn, session by session; yield (number of turns, seconds) per session."""
     for scope, turns in questions.scopes.items():
         for session, group in groupby(turns, key=lambda turn: turn.session):
-            said = [_message(turn) for turn in group]
+            messages = [_to_message(turn) for turn in group]
             started = time.perf_counter()
-            manager.remember(said, user=scope, session=session)
-            yield len(said), time.perf_counter() - started
+            manager.remember(messages, user=scope, session=session)
+            yield len(messages), time.perf_counter() - started
 
 
-def ask(manager: MemoryManager, question: Question, mode: str | None, *, users_apart: bool) -> dict[str, Any]:
-    """What one question brings back, as data that can be written as JSON."""
+def ask(manager: MemoryManager, question: Question, mode: str | None, *, user_turns: bool) -> dict[str, Any]:
+    """Recall for one question, and return the answer as JSON data; with `user_turns`, also a recall of user turns."""
     started = time.perf_counter()
     found = manager.recall(
         question.text, user=question.scope, limit=DEPTH, now=question.asked_at, mode=mode, explain=True
@@ -45,8 +45,8 @@ def ask(manager: MemoryManager, question: Question, mode: str | None, *, users_a
         "ms": elapsed,
         "signals": found.explanation.signals if found.explanation else {},
     }
-    if users_apart:
-        said = manager.recall(
+    if user_turns:
+        of_user = manager.recall(
             question.text,
             user=question.scope,
             limit=20,
@@ -54,9 +54,9 @@ def ask(manager: MemoryManager, question: Question, mode: str | None, *, users_a
             mode=mode,
             where={"speaker": "user"},
         )
-        answer["user_turns"] = [hit.message_id for hit in said]
+        answer["user_turns"] = [hit.message_id for hit in of_user]
     return answer
 
 
-def _message(turn: Turn) -> Message:
+def _to_message(turn: Turn) -> Message:
     return Message(role=turn.role, name=turn.speaker, content=turn.text, timestamp=turn.said_at, message_id=turn.id)
