@@ -1,9 +1,9 @@
-"""Requests a second over HTTP, beside chromadb's server: `python benchmarks/server.py`.
+"""Requests per second over HTTP, compared with chromadb's server: `python benchmarks/server.py`.
 
-Both servers hold the same texts with the same vectors and stay up side by side; each load runs on one and right after
-it on the other, so that both see the machine in the same mood. Memoranda makes its vectors itself, by a hash that
-costs next to nothing; chromadb is handed them ready made. The last two parts time `memoranda serve` from its
-start to the first answer, and note every wake-up of the event loop while the real embedder works.
+Both servers hold the same texts with the same vectors and run at the same time; each load runs on one and right after
+it on the other, so that both have the same conditions. Memoranda computes its vectors itself, by a cheap hash;
+chromadb receives them with the requests. The last two parts time `memoranda serve` from its start to the first
+response, and measure the lag of the event loop while the real embedder works.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from peers.workload import SCOPE_SIZE, Workload
 _S = TypeVar("_S", bound="Server")
 CLIENTS = (1, 8, 64)
 _BATCH = 500
-_REST = 10.0
+_IDLE_SECONDS = 10.0
 _SAMPLES = "lags.json"
 _SAMPLE_EVERY = 0.005
-"""Short against the goal, so that no hold-up falls between two samples."""
+"""Short compared with the goal, so that no delay falls between two samples."""
 
 
 class Server:
-    """A server in a process of its own, and its address."""
+    """A server in its own process, and its address."""
 
     name = ""
 
@@ -51,7 +51,7 @@ class Server:
         self.folder = folder
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.began = time.perf_counter()
+        self.started = time.perf_counter()
         self._process = subprocess.Popen(
             self.command(), env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -63,7 +63,7 @@ class Server:
         return dict(os.environ)
 
     def wait(self, path: str, seconds: float = 60.0) -> float:
-        """How long it took from the start of the process to its first answer."""
+        """Wait for the first response; return the seconds since the start of the process."""
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             try:
@@ -71,8 +71,8 @@ class Server:
             except OSError:
                 time.sleep(0.02)
             else:
-                return time.perf_counter() - self.began
-        raise TimeoutError(f"{self.name} did not come up")
+                return time.perf_counter() - self.started
+        raise TimeoutError(f"{self.name} did not start")
 
     def post(self, path: str, body: object) -> Any:
         request = urllib.request.Request(
@@ -82,7 +82,7 @@ class Server:
             return json.load(answer)
 
     def cpu_seconds(self) -> float:
-        """How much it has worked since its start."""
+        """Return the CPU time of the process."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -92,7 +92,7 @@ class Server:
 
 
 class Memoranda(Server):
-    """Our own server as `memoranda serve` starts it, with the embedder named."""
+    """Our server as `memoranda serve` starts it, with the given embedder."""
 
     name = "Memoranda"
     embedder = "hash"
@@ -133,7 +133,7 @@ class RealEmbedder(Memoranda):
 
 
 class CommandLine(Memoranda):
-    """As an operator starts it."""
+    """`memoranda serve` itself."""
 
     def command(self) -> list[str]:
         options = ["--db", str(self.folder / "server.db"), "--port", str(self.port)]
@@ -141,7 +141,7 @@ class CommandLine(Memoranda):
 
 
 class Chroma(Server):
-    """chromadb's own server, over its documented REST interface."""
+    """chromadb's server, over its documented REST interface."""
 
     name = "chromadb"
     batch = 1000
@@ -155,16 +155,16 @@ class Chroma(Server):
 
     def open(self, work: Workload) -> float:
         self._work = work
-        taken = self.wait("/api/v2/heartbeat")
+        seconds = self.wait("/api/v2/heartbeat")
         base = "/api/v2/tenants/default_tenant/databases/default_database/collections"
-        made = self.post(base, {"name": "memories", "configuration": {"hnsw": {"space": "cosine"}}})
-        self._at = f"{base}/{made['id']}"
-        return taken
+        collection = self.post(base, {"name": "memories", "configuration": {"hnsw": {"space": "cosine"}}})
+        self._collection = f"{base}/{collection['id']}"
+        return seconds
 
     def fill(self, numbers: range) -> None:
         items = [(number, self._work.item(number)) for number in numbers]
         self.post(
-            f"{self._at}/add",
+            f"{self._collection}/add",
             {
                 "ids": [str(number) for number, _ in items],
                 "documents": [item.text for _, item in items],
@@ -178,7 +178,7 @@ class Chroma(Server):
             query = self._work.query(number, 0, self._work.count)
             return {"query_embeddings": _vectors([query.text]), "n_results": LIMIT, "where": {"user": query.user}}
 
-        return Endpoint(f"{self.url}{self._at}/query", body)
+        return Endpoint(f"{self.url}{self._collection}/query", body)
 
     def add(self) -> Endpoint:
         def body(number: int) -> dict[str, Any]:
@@ -190,34 +190,34 @@ class Chroma(Server):
                 "metadatas": [{"user": f"new-{number % 100}"}],
             }
 
-        return Endpoint(f"{self.url}{self._at}/add", body)
+        return Endpoint(f"{self.url}{self._collection}/add", body)
 
 
 def _vectors(texts: list[str]) -> list[list[float]]:
-    """What our server makes of the same texts."""
+    """Return the vectors that our server computes for the same texts."""
     from memoranda.testing.fakes import HashEmbedder
 
     return HashEmbedder(DIMENSION).embed(texts, kind="passage").tolist()
 
 
 def measure(kinds: Sequence[type[Memoranda] | type[Chroma]], work: Workload, seconds: float) -> dict[str, Any]:
-    """Each system's figures: first all are filled, then each load runs on one after the other."""
+    """Return the results of each system: first all are filled, then each load runs on one after the other."""
     with ExitStack() as stack:
         servers = [stack.enter_context(_running(kind)) for kind in kinds]
-        figures: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for server in servers:
             server.open(work)
         for server in servers:
-            figures[server.name] = {"fill_rate": _fill(server, work), "search": [], "add": []}
-        for verb in ("search", "add"):
+            results[server.name] = {"fill_rate": _fill(server, work), "search": [], "add": []}
+        for operation in ("search", "add"):
             for server in servers:
-                run_load(getattr(server, verb)(), 4, min(2.0, seconds), start=10_000_000)  # neither is measured cold
+                run_load(getattr(server, operation)(), 4, min(2.0, seconds), start=10_000_000)  # warm-up
             for position, clients in enumerate(CLIENTS):
                 for server in servers:
-                    load = run_load(getattr(server, verb)(), clients, seconds, start=position * 1_000_000)
-                    figures[server.name][verb].append(asdict(load))
-                    print(f"{server.name}: {verb}, {clients} clients: {_cell(asdict(load))}", file=sys.stderr)
-        return figures
+                    load = run_load(getattr(server, operation)(), clients, seconds, start=position * 1_000_000)
+                    results[server.name][operation].append(asdict(load))
+                    print(f"{server.name}: {operation}, {clients} clients: {_cell(asdict(load))}", file=sys.stderr)
+        return results
 
 
 @contextmanager
@@ -231,15 +231,15 @@ def _running(kind: type[_S]) -> Iterator[_S]:
 
 
 def _fill(server: Memoranda | Chroma, work: Workload) -> float:
-    began = time.perf_counter()
+    started = time.perf_counter()
     starts = range(0, work.count, server.batch)
     for start in bar(starts, len(starts), f"filling {server.name}"):
         server.fill(range(start, min(start + server.batch, work.count)))
-    return work.count / (time.perf_counter() - began)
+    return work.count / (time.perf_counter() - started)
 
 
 def measure_start(times: int = 5) -> dict[str, Any]:
-    """The quickest of some starts: from the process to the first answer of `/v1/health`."""
+    """Return the fastest of several starts: from the process to the first response of `/v1/health`."""
     found: list[tuple[float, float]] = []
     for _ in range(times):
         with _running(CommandLine) as server:
@@ -248,16 +248,16 @@ def measure_start(times: int = 5) -> dict[str, Any]:
 
 
 def measure_lag(texts: int) -> dict[str, Any]:
-    """How late the server's loop woke up, each time, while the real embedder worked on so many texts."""
+    """Return how late the server's event loop woke up while the real embedder worked on so many texts."""
     work = Workload(texts)
     with _folder() as folder:
         server = RealEmbedder(folder)
         try:
             server.wait("/healthz")
             server.post("/v1/memories", {"content": "the model is loaded now"})
-            resting = time.perf_counter()
-            time.sleep(_REST)
-            began = time.perf_counter()
+            idle_from = time.perf_counter()
+            time.sleep(_IDLE_SECONDS)
+            busy_from = time.perf_counter()
             starts = range(0, texts, _BATCH)
             for start in bar(starts, len(starts), "embedding"):
                 contents = [work.item(number).text for number in range(start, min(start + _BATCH, texts))]
@@ -268,48 +268,48 @@ def measure_lag(texts: int) -> dict[str, Any]:
         samples = json.loads((folder / _SAMPLES).read_text())
         return {
             "texts": texts,
-            "texts_per_s": texts / (ended - began),
-            "at_work": _spread(lag for at, lag in samples if began <= at < ended),
-            "at_rest": _spread(lag for at, lag in samples if resting <= at < began),
+            "texts_per_s": texts / (ended - busy_from),
+            "at_work": _percentiles(lag for at, lag in samples if busy_from <= at < ended),
+            "at_rest": _percentiles(lag for at, lag in samples if idle_from <= at < busy_from),
         }
 
 
-def _spread(lags: Iterable[float]) -> dict[str, float]:
+def _percentiles(lags: Iterable[float]) -> dict[str, float]:
     ordered = sorted(lag * 1000 for lag in lags)
     cuts = quantiles(ordered, n=100)
     return {"wake_ups": len(ordered), "p50_ms": cuts[49], "p99_ms": cuts[98], "max_ms": ordered[-1]}
 
 
-async def _sample(into: list[tuple[float, float]]) -> None:
-    """Notes when the loop came back, on the clock that all processes share, and how much later than asked."""
+async def _sample_lag(samples: list[tuple[float, float]]) -> None:
+    """Record when the loop woke up, on the clock that all processes share, and how late."""
     while True:
-        asked = time.perf_counter() + _SAMPLE_EVERY
+        due = time.perf_counter() + _SAMPLE_EVERY
         await asyncio.sleep(_SAMPLE_EVERY)
         now = time.perf_counter()
-        into.append((now, max(0.0, now - asked)))
+        samples.append((now, max(0.0, now - due)))
 
 
 def serve(embedder: str, folder: str, port: str) -> None:
-    """Our server as `memoranda serve` runs it, with a probe beside its requests."""
+    """Run our server as `memoranda serve` does, and sample the lag of its event loop."""
     from memoranda.server.config import ServerConfig
     from memoranda.server.run import create_app, listen
     from memoranda.testing.fakes import HashEmbedder
 
     config = ServerConfig(port=int(port))
-    made = HashEmbedder(DIMENSION) if embedder == "hash" else None
-    app = create_app(config, f"sqlite:///{folder}/server.db", embedder=made)
+    model = HashEmbedder(DIMENSION) if embedder == "hash" else None
+    app = create_app(config, f"sqlite:///{folder}/server.db", embedder=model)
 
-    async def probed(scope: Any, receive: Any, send: Any) -> None:
+    async def app_with_sampling(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
             await app(scope, receive, send)
             return
         samples: list[tuple[float, float]] = []
-        probe = asyncio.create_task(_sample(samples))
+        probe = asyncio.create_task(_sample_lag(samples))
         await app(scope, receive, send)
         probe.cancel()
         (Path(folder) / _SAMPLES).write_text(json.dumps(samples))
 
-    listen(probed, config, log_level="critical")
+    listen(app_with_sampling, config, log_level="critical")
 
 
 def table(results: dict[str, Any]) -> str:
@@ -317,8 +317,8 @@ def table(results: dict[str, Any]) -> str:
     if "start" in results:
         start = results["start"]
         lines.append(
-            f"memoranda serve, start to first answer: {start['wall_s']:.2f} s, {start['cpu_s']:.2f} s of it work "
-            f"(quickest of {start['times']}; goal: 2 s)"
+            f"memoranda serve, start to first response: {start['wall_s']:.2f} s, {start['cpu_s']:.2f} s of CPU time "
+            f"(fastest of {start['times']}; goal: 2 s)"
         )
     if "lag" in results:
         lag = results["lag"]
@@ -339,12 +339,12 @@ def _systems_table(systems: dict[str, Any]) -> list[str]:
     lines = [f"{'':20}" + "".join(f"{name:>24}" for name in systems) + (f"{'ratio':>10}" if both else "")]
     rates = [each["fill_rate"] for each in systems.values()]
     lines.append(f"{'fill, memories/s':20}" + "".join(f"{rate:>24,.0f}" for rate in rates) + _ratio(rates))
-    for verb in ("search", "add"):
+    for operation in ("search", "add"):
         for row, clients in enumerate(CLIENTS):
-            loads = [each[verb][row] for each in systems.values()]
+            loads = [each[operation][row] for each in systems.values()]
             cells = "".join(f"{_cell(load):>24}" for load in loads)
-            lines.append(f"{f'{verb}, {clients} clients':20}{cells}{_ratio([load['rate'] for load in loads])}")
-    return [*lines, "(requests a second, p99 in ms, errors if any; ratio: ours to theirs, of the rate)"]
+            lines.append(f"{f'{operation}, {clients} clients':20}{cells}{_ratio([load['rate'] for load in loads])}")
+    return [*lines, "(requests per second, p99 in ms, errors if any; ratio: our rate to theirs)"]
 
 
 def _ratio(rates: list[float]) -> str:
@@ -379,20 +379,20 @@ def main() -> None:
     parser.add_argument("--embedded", type=int, default=10_000, help="texts for the lag of the event loop; 0 for none")
     parser.add_argument("--only", choices=["memoranda", "chromadb", "start", "lag"])
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.serve:
-        serve(*given.serve)
+    options = parser.parse_args()
+    if options.serve:
+        serve(*options.serve)
         return
-    kinds = [kind for kind in (Memoranda, Chroma) if given.only in (None, kind.name.lower())]
+    kinds = [kind for kind in (Memoranda, Chroma) if options.only in (None, kind.name.lower())]
     if Chroma in kinds:
         prepare("chromadb")
     load = os.getloadavg()[0]
-    results: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "memories": given.memories}
-    results["systems"] = measure(kinds, Workload(given.memories), given.seconds) if kinds else {}
-    if given.only in (None, "start"):
+    results: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "memories": options.memories}
+    results["systems"] = measure(kinds, Workload(options.memories), options.seconds) if kinds else {}
+    if options.only in (None, "start"):
         results["start"] = measure_start()
-    if given.embedded and given.only in (None, "lag"):
-        results["lag"] = measure_lag(given.embedded)
+    if options.embedded and options.only in (None, "lag"):
+        results["lag"] = measure_lag(options.embedded)
     results["load_average"] = [load, os.getloadavg()[0]]
     print(table(results))
     target = BENCHMARKS / "results" / "server.json"

@@ -1,6 +1,6 @@
 """Our server with the tools, resources and prompts that the conformance runner asks for by name.
 
-They show that everything the protocol can carry passes through our door; a user's server never has them.
+They show that everything the protocol can carry passes through our HTTP server; a user's server never has them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from memoranda.aio import MemoryManager
-from memoranda.mcp import Whose
 from memoranda.mcp.http import build_http
-from memoranda.mcp.run import create_server
+from memoranda.mcp.run import Owner, create_server
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import listen
 from memoranda.settings import MemoryConfig
@@ -90,8 +89,8 @@ def add_stateless(server: MCPServer) -> None:
         needed = ClientCapabilities(sampling=SamplingCapability())
         if not ctx.session.check_client_capability(needed):
             data = MissingRequiredClientCapabilityErrorData(required_capabilities=needed)
-            told = data.model_dump(mode="json", by_alias=True, exclude_none=True)
-            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "this tool asks the client's model", told)
+            details = data.model_dump(mode="json", by_alias=True, exclude_none=True)
+            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "this tool asks the client's model", details)
         return "the client has it"
 
     @server.tool(description="A fixture.", structured_output=False)
@@ -106,14 +105,14 @@ def add_stateless(server: MCPServer) -> None:
 
 
 class Answer(BaseModel):
-    """What is asked of the user."""
+    """A form for the user."""
 
     username: str = Field(description="User's response")
     email: str = Field(description="User's email address")
 
 
 class Defaults(BaseModel):
-    """What a user may leave as it is."""
+    """A form with defaults."""
 
     name: str = "John Doe"
     age: int = 30
@@ -126,18 +125,18 @@ def add_questions(server: MCPServer) -> None:
     @server.tool(description="A fixture.", structured_output=False)
     async def test_sampling(prompt: str, ctx: Context) -> str:
         message = SamplingMessage(role="user", content=TextContent(type="text", text=prompt))
-        said = await ctx.session.create_message([message], max_tokens=100)
-        return f"LLM response: {said.content}"
+        response = await ctx.session.create_message([message], max_tokens=100)
+        return f"LLM response: {response.content}"
 
     @server.tool(description="A fixture.", structured_output=False)
     async def test_elicitation(message: str, ctx: Context) -> str:
-        given = await ctx.elicit(message, Answer)
-        return f"User response: {given}"
+        answer = await ctx.elicit(message, Answer)
+        return f"User response: {answer}"
 
     @server.tool(description="A fixture.", structured_output=False)
     async def test_elicitation_sep1034_defaults(ctx: Context) -> str:
-        given = await ctx.elicit("Please review the defaults", Defaults)
-        return f"Elicitation completed: {given}"
+        answer = await ctx.elicit("Please review the defaults", Defaults)
+        return f"Elicitation completed: {answer}"
 
 
 def add_texts(server: MCPServer) -> None:
@@ -175,8 +174,8 @@ def add_texts(server: MCPServer) -> None:
         return Completion(values=["paris", "park", "party"], total=3, has_more=False)
 
 
-def with_fixtures(memory: MemoryManager, whose: Whose) -> MCPServer:
-    server = create_server(memory, whose)
+def with_fixtures(memory: MemoryManager, owner: Owner) -> MCPServer:
+    server = create_server(memory, owner)
     add_tools(server)
     add_questions(server)
     add_texts(server)
@@ -186,7 +185,7 @@ def with_fixtures(memory: MemoryManager, whose: Whose) -> MCPServer:
 
 def main(port: int) -> None:
     config, memory = ServerConfig(port=port), MemoryConfig(db_url="sqlite://")
-    app = build_http(config, memory, Whose(), embedder=HashEmbedder(32), make=with_fixtures)
+    app = build_http(config, memory, Owner(), embedder=HashEmbedder(32), create=with_fixtures)
     listen(app, config, log_level="error")
 
 

@@ -1,4 +1,4 @@
-"""Random calls of the knowledge graph's tools, and a plain model of what they must answer."""
+"""Random calls of the knowledge graph's tools, and a simple model of the expected results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINKS = ("knows", "lives_in", "")
 
 
 def random_calls(seed: int, count: int) -> Iterator[tuple[str, Arguments]]:
-    """Calls that touch each other often. No name stands twice in one call, as the reference would keep both."""
+    """Yield calls that often touch the same names. No name is twice in one call: the reference would keep both."""
     rng = random.Random(seed)
     for _ in range(count):
         tool = rng.choice(_TOOLS)
@@ -58,7 +58,7 @@ _ARGUMENTS = {
 _TOOLS = tuple(_ARGUMENTS)
 
 
-class Model:
+class GraphModel:
     """The graph as two lists."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Model:
         self.relations: list[dict[str, str]] = []
 
     def call(self, tool: str, arguments: Arguments) -> dict[str, Any] | None:
-        """The structured answer; None for an error."""
+        """Return the structured content; None for an error."""
         answer: dict[str, Any] | None = getattr(self, tool)(**deepcopy(arguments))
         return deepcopy(answer)
 

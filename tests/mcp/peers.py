@@ -1,4 +1,4 @@
-"""The whole comparison with outsiders' programs: `scripts/mcp-peers` installs them and runs this."""
+"""Tests with programs of others: `scripts/mcp-peers` installs them and runs this."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from tests.mcp import differential
 from tests.mcp.programs import over_http, with_fixtures
 
 EXPECTED = {
-    "logging-set-level": "the newest protocol has taken it out, and the SDK's server does not offer it",
+    "logging-set-level": "removed from the newest protocol; the SDK's server does not offer it",
     "tools-call-with-logging": "the same",
     "resources-subscribe": "replaced by subscriptions/listen, which is served",
     "resources-unsubscribe": "the same",
-    "elicitation-sep1330-enums": "no fixture for it: our tools ask the user nothing",
+    "elicitation-sep1330-enums": "no fixture for it: our tools never ask the user",
 }
 
 
 def conformance(programs: Path, url: str) -> bool:
-    """Whether exactly the scenarios fail that are expected to; prints what the runner counted."""
+    """Print the runner's counts; return whether exactly the expected scenarios fail."""
     command = [str(programs / ".bin" / "conformance"), "server", "--url", url]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=programs.parent).stdout
-    counted = re.findall(r"[✓✗] ([\w-]+): \d+ passed, (\d+) failed", said)
+    output = subprocess.run(command, capture_output=True, text=True, check=False, cwd=programs.parent).stdout
+    counted = re.findall(r"[✓✗] ([\w-]+): \d+ passed, (\d+) failed", output)
     failed = {name for name, count in counted if count != "0"}
-    print(f"conformance: {said.strip().splitlines()[-1]}, of {len(counted)} scenarios")
+    print(f"conformance: {output.strip().splitlines()[-1]}, of {len(counted)} scenarios")
     for name in sorted(failed | set(EXPECTED)):
         print(f"  {name}: {'passes, but was expected to fail' if name not in failed else EXPECTED.get(name, 'FAILED')}")
     return bool(counted) and failed == set(EXPECTED)
 
 
 def newest(programs: Path, url: str) -> bool:
-    """Whether nothing fails of what the next runner asks of a server that speaks the newest protocol."""
+    """Return whether all checks of the next runner pass for the newest protocol."""
     runner = ["node", str(programs / "conformance-next" / "dist" / "index.js"), "server", "--url", url]
     passed = []
     for which in (["--spec-version", "2026-07-28"], ["--scenario", "server-stateless"]):
@@ -48,7 +48,7 @@ def newest(programs: Path, url: str) -> bool:
 
 
 def inspector(programs: Path, url: str) -> bool:
-    """Whether the inspector's command line can list the tools and use two of them."""
+    """Return whether the inspector's command line can list the tools and call two of them."""
     tools = _inspect(programs, url, "--method", "tools/list")["tools"]
     kept = _inspect(programs, url, *_call("remember", "content=Ann moved to Oslo in May"))
     found = _inspect(programs, url, *_call("recall", "query=Where does Ann live?"))

@@ -1,4 +1,4 @@
-"""`memoranda mcp` as a program of its own, as a host would start it."""
+"""`memoranda mcp` in a process of its own, as a host starts it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def over_stdio(database: Path, *options: str) -> StdioServerParameters:
 
 @contextmanager
 def over_http(database: Path, *options: str) -> Iterator[str]:
-    """The address of `memoranda mcp` on a free loopback port; it is stopped at the end."""
+    """Run `memoranda mcp` on a free local port; yield its address."""
     port = _free_port()
     with _running(port, *command(database, "--transport", "http", "--port", str(port), *options)) as url:
         yield url
@@ -38,7 +38,7 @@ def over_http(database: Path, *options: str) -> Iterator[str]:
 
 @contextmanager
 def with_fixtures() -> Iterator[str]:
-    """The address of our server with what the conformance runner asks for."""
+    """Run our server with the fixtures of the conformance runner; yield its address."""
     port = _free_port()
     with _running(port, "-m", "tests.mcp.fixtures", str(port)) as url:
         yield url
@@ -58,8 +58,8 @@ def _running(port: int, *arguments: str) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         program.terminate()
-        _, said = program.communicate(timeout=_START_SECONDS)
-        assert program.returncode == 0, said.decode()
+        _, stderr = program.communicate(timeout=_START_SECONDS)
+        assert program.returncode == 0, stderr.decode()
 
 
 def _wait_until_open(port: int, program: subprocess.Popen[bytes]) -> None:

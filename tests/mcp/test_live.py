@@ -13,7 +13,7 @@ from memoranda import MemoryManager
 from tests.mcp.programs import over_http, over_stdio
 
 
-async def test_a_host_remembers_over_stdio_and_a_new_process_recalls(tmp_path: Path) -> None:
+async def test_stdio_memories_survive_into_a_new_process(tmp_path: Path) -> None:
     async with Client(stdio_client(over_stdio(tmp_path / "m.db", "--user", "ann"))) as client:
         done = await client.call_tool("remember", {"content": "Ann moved to Oslo in May"})
         assert done.structured_content["outcomes"][0]["status"] == "stored"
@@ -26,7 +26,7 @@ async def test_a_host_remembers_over_stdio_and_a_new_process_recalls(tmp_path: P
         assert manager.check().ok
 
 
-async def test_http_serves_clients_side_by_side(tmp_path: Path) -> None:
+async def test_http_serves_several_clients(tmp_path: Path) -> None:
     with over_http(tmp_path / "m.db", "--user", "ann") as url:
         async with Client(url) as one, Client(url) as two:
             await one.call_tool("remember", {"content": "Ann drinks tea"})
@@ -46,7 +46,7 @@ def _status(url: str, headers: dict[str, str]) -> int:
     return status
 
 
-def test_http_refuses_foreign_names_and_pages(tmp_path: Path) -> None:
+def test_http_refuses_unknown_hosts_and_origins(tmp_path: Path) -> None:
     with over_http(tmp_path / "m.db") as url:
         assert _status(url, {"Host": "evil.example"}) == 421
         assert _status(url, {"Origin": "https://evil.example"}) == 403
@@ -54,7 +54,7 @@ def test_http_refuses_foreign_names_and_pages(tmp_path: Path) -> None:
         assert _status(url, {"Origin": f"http://{urlsplit(url).netloc}"}) not in (403, 421)
 
 
-def test_names_and_pages_are_allowed_on_the_command_line(tmp_path: Path) -> None:
+def test_command_line_allows_hosts_and_origins(tmp_path: Path) -> None:
     options = ["--allowed-host", "memory.example", "--allowed-origin", "https://app.example"]
     with over_http(tmp_path / "m.db", *options) as url:
         assert _status(url, {"Host": "memory.example"}) not in (403, 421)
@@ -63,7 +63,7 @@ def test_names_and_pages_are_allowed_on_the_command_line(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("option", [["--transport", "carrier-pigeon"], ["--port", "x", "--transport", "http"]])
-def test_a_wrong_option_is_a_usage_error(option: list[str]) -> None:
+def test_wrong_option_is_a_usage_error(option: list[str]) -> None:
     from typer.testing import CliRunner
 
     from memoranda.cli.app import app

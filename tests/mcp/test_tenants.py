@@ -1,4 +1,4 @@
-"""Two tenants, every tool and resource, random queries: nobody ever sees a row or an id of the other."""
+"""Two tenants, every tool and resource, random queries: neither ever sees a row or an id of the other."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from mcp import Client
-from tests.mcp.door import LEGACY, NEWEST, McpDoor, open_mcp
+from tests.mcp.http_server import LEGACY, NEWEST, McpHttpServer, open_mcp_server
 
 ROUNDS = 10
 Call = tuple[str, dict[str, Any]]
 
 
 class Tenant:
-    """One of the two: fills everything a tool can reach with its own word, and knows its ids."""
+    """One tenant: fills everything a tool can reach with a word that identifies it, and keeps its ids."""
 
     def __init__(self, name: str, client: Client) -> None:
         self.client = client
@@ -41,8 +41,8 @@ class Tenant:
         said = {"workflow": "campaign", "agent": "writer", "content": self.word}
         await self.client.call_tool("session_say", said)
 
-    async def everything(self) -> str:
-        """All that this tenant can read, without what differs from one reading to the next."""
+    async def read_all(self) -> str:
+        """Everything that this tenant can read, without what differs between calls."""
         graph = await self.client.call_tool("read_graph", {})
         said = await self.client.call_tool("session_history", {"workflow": "campaign", "limit": 1000})
         found = await self.client.call_tool("recall", {"query": self.word, "limit": 1000})
@@ -50,8 +50,8 @@ class Tenant:
         return json.dumps([graph.structured_content, said.structured_content, ids])
 
 
-def reading(rng: random.Random, other: Tenant) -> list[Call]:
-    """Every tool that reads, aimed at what only the other one has."""
+def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
+    """Every tool that reads, aimed at the data of the other tenant."""
     query = rng.choice([other.word, "tea", "likes", f"{other.word} tea number {rng.randrange(10)}"])
     return [
         ("recall", {"query": query, "limit": rng.randint(1, 1000)}),
@@ -65,8 +65,8 @@ def reading(rng: random.Random, other: Tenant) -> list[Call]:
     ]
 
 
-def writing(rng: random.Random, other: Tenant) -> list[Call]:
-    """Every tool that changes something, aimed at the same names and at the other one's ids."""
+def writing_calls(rng: random.Random, other: Tenant) -> list[Call]:
+    """Every tool that writes, aimed at names that both tenants use and at ids of the other."""
     seen = f"{other.word} drinks tea"
     return [
         ("remember", {"content": f"a fact {rng.random()}"}),
@@ -84,50 +84,50 @@ def writing(rng: random.Random, other: Tenant) -> list[Call]:
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Iterator[McpDoor]:
-    with open_mcp(tmp_path) as door:
-        yield door
+def server(tmp_path: Path) -> Iterator[McpHttpServer]:
+    with open_mcp_server(tmp_path) as server:
+        yield server
 
 
-async def two_tenants(door: McpDoor, stack: AsyncExitStack, mode: str) -> tuple[Tenant, Tenant]:
-    keys = {name: door.key(name) for name in ("red", "blue")}
-    opened = [Tenant(name, await stack.enter_async_context(door.client(key, mode))) for name, key in keys.items()]
+async def two_tenants(server: McpHttpServer, stack: AsyncExitStack, mode: str) -> tuple[Tenant, Tenant]:
+    keys = {name: server.key(name) for name in ("red", "blue")}
+    opened = [Tenant(name, await stack.enter_async_context(server.client(key, mode))) for name, key in keys.items()]
     for tenant in opened:
         await tenant.fill()
     return opened[0], opened[1]
 
 
 @pytest.mark.parametrize("mode", [LEGACY, NEWEST])
-async def test_whatever_is_asked_nothing_of_the_other_tenant_comes_back(door: McpDoor, mode: str) -> None:
+async def test_reading_tools_never_return_data_of_another_tenant(server: McpHttpServer, mode: str) -> None:
     rng, answered = random.Random(11), 0
     async with AsyncExitStack() as stack:
-        both = await two_tenants(door, stack, mode)
+        both = await two_tenants(server, stack, mode)
         for _ in range(ROUNDS):
             for mine, other in (both, both[::-1]):
-                for tool, arguments in reading(rng, other):
+                for tool, arguments in reading_calls(rng, other):
                     answer = await mine.client.call_tool(tool, arguments)
                     assert other.word not in answer.model_dump_json(), (tool, arguments)
                     answered += not answer.is_error
                 for resource in (await mine.client.list_resources()).resources:
                     assert other.word not in (await mine.client.read_resource(resource.uri)).model_dump_json()
-    assert answered == ROUNDS * 2 * 7  # all but fetch, whose id is always the other one's
+    assert answered == ROUNDS * 2 * 7  # all but fetch, because its id always belongs to the other tenant
 
 
 @pytest.mark.parametrize("mode", [LEGACY, NEWEST])
-async def test_writing_at_the_other_tenant_changes_nothing_there(door: McpDoor, mode: str) -> None:
+async def test_writing_tools_never_change_another_tenant(server: McpHttpServer, mode: str) -> None:
     async with AsyncExitStack() as stack:
-        mine, other = await two_tenants(door, stack, mode)
-        before = await other.everything()
+        mine, other = await two_tenants(server, stack, mode)
+        before = await other.read_all()
         assert other.word in before
-        for tool, arguments in writing(random.Random(5), other):
+        for tool, arguments in writing_calls(random.Random(5), other):
             answer = await mine.client.call_tool(tool, arguments)
             assert other.word not in answer.model_dump_json(), (tool, arguments)
-        assert await other.everything() == before
+        assert await other.read_all() == before
 
 
-async def test_an_id_of_the_other_tenant_reads_like_one_that_never_was(door: McpDoor) -> None:
+async def test_id_of_another_tenant_answers_like_an_unknown_id(server: McpHttpServer) -> None:
     async with AsyncExitStack() as stack:
-        mine, other = await two_tenants(door, stack, NEWEST)
+        mine, other = await two_tenants(server, stack, NEWEST)
         for tool, name in (("fetch", "id"), ("forget", "memory_ids")):
             asked = [{name: str(number) if name == "id" else [number]} for number in (other.ids[0], 987_654_321)]
             answers = [await mine.client.call_tool(tool, each) for each in asked]
@@ -136,9 +136,9 @@ async def test_an_id_of_the_other_tenant_reads_like_one_that_never_was(door: Mcp
             assert foreign == never
 
 
-async def test_every_tool_is_tried(door: McpDoor) -> None:
+async def test_isolation_tests_cover_every_tool(server: McpHttpServer) -> None:
     async with AsyncExitStack() as stack:
-        mine, other = await two_tenants(door, stack, NEWEST)
+        mine, other = await two_tenants(server, stack, NEWEST)
         rng = random.Random(0)
-        tried = {tool for tool, _ in [*reading(rng, other), *writing(rng, other)]}
+        tried = {tool for tool, _ in [*reading_calls(rng, other), *writing_calls(rng, other)]}
         assert {tool.name for tool in (await mine.client.list_tools()).tools} == tried

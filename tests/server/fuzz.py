@@ -1,7 +1,7 @@
 """Schemathesis over the OpenAPI document: `python -m tests.server.fuzz --requests 20000`.
 
-Every case is sent twice, with a key and without: no answer may be a server error or break its own schema, what
-breaks the schema of a request must be refused, and without a key nothing may succeed.
+Every case is sent twice, with a key and without. No response may be a server error or violate its schema, a request
+that violates its schema must be refused, and without a key nothing may succeed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from memoranda.server.keys import open_keys
-from tests.server.live import serving
+from tests.server.running import serving
 
 CHECKS = (
     schemathesis.checks.not_a_server_error,
@@ -41,29 +41,31 @@ def _lines(_: object, value: object) -> bytes:
     return str(value).encode("utf-8", "replace")
 
 
-def explore(url: str, key: str, wanted: int, number: int = 0) -> Counter[int]:
-    """How often each status was answered; about `wanted` requests in all."""
-    document = _lean(requests.get(f"{url}/openapi.json", timeout=10).json())
+def explore(url: str, key: str, total: int, seed_number: int = 0) -> Counter[int]:
+    """Send about `total` requests; return how often each status was answered."""
+    document = _simplify(requests.get(f"{url}/openapi.json", timeout=10).json())
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=url)
     operations = [result.ok() for result in schema.get_all_operations()]
-    each = wanted // (3 * len(operations)) + 1
+    examples = total // (3 * len(operations)) + 1
     answered: Counter[int] = Counter()
     with requests.Session() as session:
         for operation in operations:
             for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-                _explore(session, operation, mode, key, each, number, answered)
+                _explore(session, operation, mode, key, examples, seed_number, answered)
     return answered
 
 
-def _lean(document: Any) -> Any:
-    """Without the limits of a megabyte, which the guard's own tests try, and without keys, which are tried here."""
+def _simplify(document: Any) -> Any:
+    """Return the document without very large limits, which the guard's tests cover, and without security schemes."""
     if isinstance(document, list):
-        return [_lean(each) for each in document]
+        return [_simplify(item) for item in document]
     if not isinstance(document, dict):
         return document
     large = {key for key in ("maxLength", "maxItems") if isinstance(document.get(key), int) and document[key] > 600}
-    return {key: _lean(value) for key, value in document.items() if key not in {*large, "security", "securitySchemes"}}
+    return {
+        key: _simplify(value) for key, value in document.items() if key not in {*large, "security", "securitySchemes"}
+    }
 
 
 def _explore(
@@ -72,12 +74,12 @@ def _explore(
     mode: GenerationMode,
     key: str,
     examples: int,
-    number: int,
+    seed_number: int,
     answered: Counter[int],
 ) -> None:
     checks = CHECKS if mode is GenerationMode.POSITIVE else (*CHECKS, negative_data_rejection)
 
-    @seed(number)
+    @seed(seed_number)
     @settings(
         max_examples=examples,
         deadline=None,
@@ -96,7 +98,7 @@ def _explore(
     try:
         run()
     except Exception as error:
-        # Not every operation can be called wrongly: one without arguments has nothing to break.
+        # An operation without arguments has no invalid calls.
         if type(error).__name__ not in ("Unsatisfiable", "SkipTest", "Skipped"):
             raise
 
@@ -105,12 +107,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
-    given_ = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url:
         with open_keys(f"sqlite:///{folder}/server.db") as keys:
             key = keys.create("fuzz", scopes=("read", "write", "admin")).key
-        answered = explore(url, key, given_.requests, given_.seed)
-    print(f"{answered.total():,} requests, seed {given_.seed}: {dict(sorted(answered.items()))}")
+        answered = explore(url, key, options.requests, options.seed)
+    print(f"{answered.total():,} requests, seed {options.seed}: {dict(sorted(answered.items()))}")
     sys.exit(1 if any(status >= 500 for status in answered) else 0)
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from memoranda.server.keys import open_keys
 from tests.server.fuzz import explore
-from tests.server.live import serving
+from tests.server.running import serving
 
 
-def test_a_thousand_requests_that_nobody_here_thought_of(tmp_path: Path) -> None:
+def test_thousand_generated_requests_cause_no_server_error(tmp_path: Path) -> None:
     with serving(tmp_path) as url:
         with open_keys(f"sqlite:///{tmp_path}/server.db") as keys:
             key = keys.create("fuzz", scopes=("read", "write", "admin")).key

@@ -16,12 +16,12 @@ from memoranda.client.aio import MemoryManager as RemoteManager
 from memoranda.errors import MemorandaError
 from memoranda.server.keys import open_keys
 from memoranda.settings import MemoryConfig
-from tests.server.live import command_line, process, serving, wait_for
+from tests.server.running import command_line, process, serving, wait_for
 
 WITHOUT_MODEL = {"MEMORY_ENABLE_VECTOR_SEARCH": "false"}
 
 
-def test_no_key_no_start_where_others_can_reach_it(tmp_path: Path) -> None:
+def test_public_server_without_keys_does_not_start(tmp_path: Path) -> None:
     with process(tmp_path, "0.0.0.0") as (server, _):
         assert server.wait(30) == 1
         assert server.stderr is not None
@@ -34,7 +34,7 @@ def test_no_key_no_start_where_others_can_reach_it(tmp_path: Path) -> None:
         assert httpx2.get(f"{url}/v1/stats", headers={"Authorization": f"Bearer {key}"}).status_code == 200
 
 
-def test_names_and_pages_are_allowed_on_the_command_line(tmp_path: Path) -> None:
+def test_command_line_allows_hosts_and_origins(tmp_path: Path) -> None:
     options = ["--allowed-host", "memory.example", "--allowed-host", "other.example"]
     with command_line(tmp_path, *options, "--allowed-origin", "https://app.example", **WITHOUT_MODEL) as (_, url):
         wait_for(url)
@@ -44,7 +44,7 @@ def test_names_and_pages_are_allowed_on_the_command_line(tmp_path: Path) -> None
             assert httpx2.get(f"{url}/v1/stats", headers={"Origin": page}).status_code == status
 
 
-async def test_a_server_told_to_stop_loses_nothing_it_has_acknowledged(tmp_path: Path) -> None:
+async def test_stopped_server_keeps_every_acknowledged_write(tmp_path: Path) -> None:
     with process(tmp_path, **WITHOUT_MODEL) as (server, url):
         wait_for(url)
         async with RemoteManager(url, timeout=20) as remote:
@@ -71,7 +71,7 @@ async def test_a_server_told_to_stop_loses_nothing_it_has_acknowledged(tmp_path:
     assert not list(tmp_path.glob("*-wal"))
 
 
-def test_slow_and_broken_clients_hold_nobody_up(tmp_path: Path) -> None:
+def test_slow_clients_do_not_block_others(tmp_path: Path) -> None:
     with serving(tmp_path, body_timeout=0.3) as url:
         host, port = urlsplit(url).hostname or "", urlsplit(url).port or 0
         lines = ["POST /v1/memories HTTP/1.1", f"Host: {host}", "Content-Type: application/json", "Content-Length: 99"]
@@ -95,7 +95,7 @@ def _connected(url: str) -> socket.socket:
     return connection
 
 
-def test_a_head_that_drips_in_is_let_go_and_one_that_is_quick_is_not(tmp_path: Path) -> None:
+def test_slow_headers_time_out_and_quick_ones_do_not(tmp_path: Path) -> None:
     with serving(tmp_path, body_timeout=0.3) as url, _connected(url) as slow, httpx2.Client() as quick:
         for letter in b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 1000:
             slow.sendall(bytes([letter]))
@@ -105,7 +105,7 @@ def test_a_head_that_drips_in_is_let_go_and_one_that_is_quick_is_not(tmp_path: P
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
 
 
-def test_a_second_request_on_a_connection_is_held_to_the_same(tmp_path: Path) -> None:
+def test_header_timeout_applies_to_second_request_on_a_connection(tmp_path: Path) -> None:
     with serving(tmp_path, body_timeout=0.3) as url, _connected(url) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = b""
@@ -116,7 +116,7 @@ def test_a_second_request_on_a_connection_is_held_to_the_same(tmp_path: Path) ->
         assert connection.recv(10_000).startswith(b"HTTP/1.1 408")
 
 
-def test_a_length_that_is_too_great_is_answered_without_waiting_for_the_body(tmp_path: Path) -> None:
+def test_too_large_content_length_is_answered_without_reading_the_body(tmp_path: Path) -> None:
     # With twenty seconds for each piece of a body, the answer in time shows that none was waited for.
     with serving(tmp_path) as url, _connected(url) as connection:
         lines = ["POST /v1/memories HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
@@ -134,7 +134,7 @@ def test_a_length_that_is_too_great_is_answered_without_waiting_for_the_body(tmp
         b"POST /v1/recall HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     ],
 )
-def test_what_is_no_proper_request_is_refused(tmp_path: Path, request_line: bytes) -> None:
+def test_malformed_http_is_refused(tmp_path: Path, request_line: bytes) -> None:
     with serving(tmp_path, body_timeout=0.3) as url:
         with socket.create_connection((urlsplit(url).hostname or "", urlsplit(url).port or 0)) as connection:
             connection.settimeout(10)
@@ -143,7 +143,7 @@ def test_what_is_no_proper_request_is_refused(tmp_path: Path, request_line: byte
         assert httpx2.get(f"{url}/healthz").status_code == 200
 
 
-def test_a_chunked_body_that_grows_too_long_is_cut_off(tmp_path: Path) -> None:
+def test_chunked_body_that_grows_too_large_is_refused(tmp_path: Path) -> None:
     with serving(tmp_path, max_body=10_000) as url:
         sent = 0
 

@@ -1,4 +1,4 @@
-"""Two tenants, every route, random queries: nobody ever sees a row, an id or a count of the other."""
+"""Two tenants, every route, random queries: neither ever sees a row, an id or a count of the other."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import Any
 import pytest
 
 from memoranda.storage.sqlite import connections
-from tests.server.doors import Door, open_door
+from tests.server.in_process import InProcessServer, open_server
 
 NAMES = ("writer", "ann", "campaign", "tea", "draft", None)
 Call = tuple[str, str, dict[str, Any]]
 
 
 class Tenant:
-    """One of the two: fills every table with its own word, and knows its ids."""
+    """One tenant: fills every table with a word that identifies it, and keeps its ids."""
 
-    def __init__(self, door: Door, name: str) -> None:
-        self.door = door
+    def __init__(self, server: InProcessServer, name: str) -> None:
+        self.server = server
         self.name = name
         self.word = f"canary{name}"
-        self.key = door.key(name)
+        self.key = server.key(name)
         self.session = ""
         self.ids: list[int] = []
         self.export = b""
 
     def send(self, method: str, path: str, **options: Any) -> Any:
-        return self.door.send(method, path, self.key, **options)
+        return self.server.send(method, path, self.key, **options)
 
     def fill(self) -> None:
         for user in (None, "ann"):
-            owner = {"user": user, "agent": "writer", "session": "campaign"} if user else {}
+            scope = {"user": user, "agent": "writer", "session": "campaign"} if user else {}
             texts = [f"{self.word} likes tea number {n}" for n in range(10)]
-            made = self.send("POST", "/v1/memories/batch", json={"contents": texts, **owner}).json()
+            made = self.send("POST", "/v1/memories/batch", json={"contents": texts, **scope}).json()
             self.ids += [memory["id"] for memory in made]
         first, second = self.ids[:2]
         said = {"role": "user", "content": self.word, "message_id": "m1"}
@@ -57,39 +57,42 @@ class Tenant:
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Iterator[Door]:
-    with open_door(tmp_path) as door:
-        yield door
+def server(tmp_path: Path) -> Iterator[InProcessServer]:
+    with open_server(tmp_path) as server:
+        yield server
 
 
 @pytest.fixture
-def tenants(door: Door) -> tuple[Tenant, Tenant]:
-    both = Tenant(door, "red"), Tenant(door, "blue")
+def tenants(server: InProcessServer) -> tuple[Tenant, Tenant]:
+    both = Tenant(server, "red"), Tenant(server, "blue")
     for tenant in both:
         tenant.fill()
     return both
 
 
-def owner(rng: random.Random) -> dict[str, Any]:
+def random_scope(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.4:
         return {"all_users": True}
     given = {"agent": rng.choice(NAMES), "user": rng.choice(NAMES), "session": rng.choice(NAMES)}
     return {name: value for name, value in given.items() if value is not None}
 
 
-def reading(rng: random.Random, other: Tenant) -> list[Call]:
-    """Every route that reads, with names both tenants have and ids that only the other one has."""
+def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
+    """Every route that reads, with names that both tenants use and ids that only the other one has."""
     foreign, session = rng.choice(other.ids), other.session
-    whose, text = owner(rng), rng.choice([other.word, "tea", "likes", f"{other.word} tea number {rng.randrange(10)}"])
-    flat = {name: str(value).lower() if value is True else value for name, value in whose.items()}
+    scope, text = (
+        random_scope(rng),
+        rng.choice([other.word, "tea", "likes", f"{other.word} tea number {rng.randrange(10)}"]),
+    )
+    flat = {name: str(value).lower() if value is True else value for name, value in scope.items()}
     agent = {"agent_id": "writer", "key": "draft"}
     return [
-        ("POST", "/v1/recall", {"json": {"query": text, "shared": True, "explain": True, **whose}}),
-        ("POST", "/v1/context", {"json": {"query": text, **whose}}),
-        ("POST", "/v1/why-not", {"json": {"query": text, "memory_id": foreign, **whose}}),
-        ("POST", "/v1/search", {"json": {"query": text, "limit": 100, **whose}}),
+        ("POST", "/v1/recall", {"json": {"query": text, "shared": True, "explain": True, **scope}}),
+        ("POST", "/v1/context", {"json": {"query": text, **scope}}),
+        ("POST", "/v1/why-not", {"json": {"query": text, "memory_id": foreign, **scope}}),
+        ("POST", "/v1/search", {"json": {"query": text, "limit": 100, **scope}}),
         ("POST", "/v1/search/similar", {"json": {"agent_id": "writer", "query": text, "shared": True}}),
-        ("POST", "/v1/memories/list", {"json": {"limit": 1000, **whose}}),
+        ("POST", "/v1/memories/list", {"json": {"limit": 1000, **scope}}),
         ("GET", f"/v1/memories/{foreign}", {"params": flat}),
         ("GET", f"/v1/memories/{foreign}/related", {"params": flat}),
         ("GET", f"/v1/memories/{foreign}/history", {"params": flat}),
@@ -113,12 +116,12 @@ def reading(rng: random.Random, other: Tenant) -> list[Call]:
         ("GET", "/v1/metrics", {}),
         ("GET", "/healthz", {}),
         ("GET", "/v1/export", {"params": {"all_users": "true"}}),
-        ("POST", "/v1/upkeep/cleanup", {"json": {"max_age_days": 0, "min_importance": 1, "dry_run": True, **whose}}),
+        ("POST", "/v1/upkeep/cleanup", {"json": {"max_age_days": 0, "min_importance": 1, "dry_run": True, **scope}}),
     ]
 
 
-def writing(other: Tenant) -> list[Call]:
-    """Every route that writes, aimed at what the other one has."""
+def writing_calls(other: Tenant) -> list[Call]:
+    """Every route that writes, aimed at the data of the other tenant."""
     foreign, session = other.ids[0], other.session
     everybody = {"all_users": True}
     line = {"agent_id": "writer", "role": "user", "content": "hi"}
@@ -160,12 +163,12 @@ def writing(other: Tenant) -> list[Call]:
     ]
 
 
-def test_whatever_is_asked_nothing_of_the_other_tenant_comes_back(tenants: tuple[Tenant, Tenant]) -> None:
+def test_reading_routes_never_return_data_of_another_tenant(tenants: tuple[Tenant, Tenant]) -> None:
     rng = random.Random(11)
     answered = 0
     for _ in range(12):
         for mine, other in (tenants, tenants[::-1]):
-            for method, path, options in reading(rng, other):
+            for method, path, options in reading_calls(rng, other):
                 answer = mine.send(method, path, **options)
                 assert answer.status_code < 500, answer.text
                 shown = answer.text.replace(str(options.get("json", {}).get("query")), "")
@@ -174,24 +177,26 @@ def test_whatever_is_asked_nothing_of_the_other_tenant_comes_back(tenants: tuple
     assert answered > 300
 
 
-def test_what_is_told_of_the_whole_server_is_for_its_operator(door: Door, tenants: tuple[Tenant, Tenant]) -> None:
+def test_health_and_metrics_need_an_admin_key_of_the_default_tenant(
+    server: InProcessServer, tenants: tuple[Tenant, Tenant]
+) -> None:
     for path in ("/v1/health", "/v1/metrics"):
         assert tenants[0].send("GET", path).status_code == 403
-        assert door.send("GET", path, door.key(scopes=("read", "write"))).status_code == 403
-        assert door.send("GET", path, door.key()).status_code == 200
+        assert server.send("GET", path, server.key(scopes=("read", "write"))).status_code == 403
+        assert server.send("GET", path, server.key()).status_code == 200
 
 
-def test_counts_are_of_the_own_tenant_alone(tenants: tuple[Tenant, Tenant]) -> None:
+def test_stats_count_only_the_tenants_own_data(tenants: tuple[Tenant, Tenant]) -> None:
     red, blue = tenants
     before = red.send("GET", "/v1/stats").json()
     blue.send("POST", "/v1/memories", json={"content": "one more"})
     assert red.send("GET", "/v1/stats").json() == before
 
 
-def test_an_id_of_the_other_tenant_reads_like_one_that_never_was(tenants: tuple[Tenant, Tenant]) -> None:
+def test_id_of_another_tenant_answers_like_an_unknown_id(tenants: tuple[Tenant, Tenant]) -> None:
     mine, other = tenants
     foreign, never = str(other.ids[0]), "987654321"
-    for method, path, options in [*reading(random.Random(1), other), *writing(other)]:
+    for method, path, options in [*reading_calls(random.Random(1), other), *writing_calls(other)]:
         if other.session in path:
             continue
         asked, missing = (
@@ -203,10 +208,10 @@ def test_an_id_of_the_other_tenant_reads_like_one_that_never_was(tenants: tuple[
             assert _without_numbers(asked.text) == _without_numbers(missing.text), path
 
 
-def test_an_id_of_the_other_tenant_costs_the_reads_of_one_that_never_was(
+def test_id_of_another_tenant_runs_the_same_queries_as_an_unknown_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Time cannot be tested without tests that fail on a busy day; what takes the time can."""
+    """A test of time would fail on a busy machine; the queries that take the time can be compared."""
     ran: list[str] = []
     open_handle = connections._open_handle
 
@@ -216,8 +221,8 @@ def test_an_id_of_the_other_tenant_costs_the_reads_of_one_that_never_was(
         return raw
 
     monkeypatch.setattr(connections, "_open_handle", traced)
-    with open_door(tmp_path, key_cache_seconds=600.0) as door:
-        mine, other = Tenant(door, "red"), Tenant(door, "blue")
+    with open_server(tmp_path, key_cache_seconds=600.0) as server:
+        mine, other = Tenant(server, "red"), Tenant(server, "blue")
         mine.fill()
         other.fill()
         foreign, never = str(other.ids[0]), "987654321"
@@ -230,28 +235,31 @@ def test_an_id_of_the_other_tenant_costs_the_reads_of_one_that_never_was(
             assert reads[2] == reads[3] != [], verb
 
 
-def test_writing_at_the_other_tenant_changes_nothing_there(tenants: tuple[Tenant, Tenant]) -> None:
+def test_writing_routes_never_change_another_tenant(tenants: tuple[Tenant, Tenant]) -> None:
     mine, other = tenants
     looked_at = [
-        call for call in reading(random.Random(3), mine) if "why-not" not in call[1] and "recall" not in call[1]
+        call for call in reading_calls(random.Random(3), mine) if "why-not" not in call[1] and "recall" not in call[1]
     ]
     before = [_stable(other.send(*call[:2], **call[2]).text) for call in looked_at]
-    for method, path, options in writing(other):
+    for method, path, options in writing_calls(other):
         assert mine.send(method, path, **options).status_code < 500
     after = [_stable(other.send(*call[:2], **call[2]).text) for call in looked_at]
     assert after == before
 
 
-def test_every_route_is_tried(door: Door, tenants: tuple[Tenant, Tenant]) -> None:
+def test_isolation_tests_cover_every_route(server: InProcessServer, tenants: tuple[Tenant, Tenant]) -> None:
     rng, other = random.Random(0), tenants[1]
-    tried = {(method, _pattern(path, other.session)) for method, path, _ in [*reading(rng, other), *writing(other)]}
-    document = door.send("GET", "/openapi.json").json()
+    tried = {
+        (method, _pattern(path, other.session))
+        for method, path, _ in [*reading_calls(rng, other), *writing_calls(other)]
+    }
+    document = server.send("GET", "/openapi.json").json()
     known = {(verb.upper(), _pattern(path)) for path, verbs in document["paths"].items() for verb in verbs}
     assert known == tried
 
 
 def _pattern(path: str, session: str = "") -> str:
-    """The path with `{}` for whatever stands for something."""
+    """The path with `{}` for its parameters."""
     parts = path.replace(session, "{}") if session else path
     return "/".join("{}" if part.isdigit() or part.startswith("{") else part for part in parts.split("/"))
 
@@ -271,7 +279,7 @@ def _without_numbers(text: str) -> str:
 
 
 def _stable(text: str) -> str:
-    """Without what differs from one asking to the next: times, the marks of a fence, how often it was recalled."""
+    """The text without what differs between requests: times, fence markers, access counts."""
     import re
 
     counted = r'"access_count":\d+|,"accessed_at":"[^"]+"'

@@ -72,11 +72,12 @@ def mcp(
     allowed_origins: Origins = None,
 ) -> None:
     """Serve this memory over MCP until stopped. Over http, a key says whose tenant; stdio has --tenant."""
-    from memoranda.mcp import Whose, run
+    from memoranda.mcp import run
+    from memoranda.mcp.run import Owner
 
-    whose = Whose(tenant=call.tenant, user=call.user, agent=call.agent, session=call.session)
+    owner = Owner(tenant=call.tenant, user=call.user, agent=call.agent, session=call.session)
     http = _server_config(host, port, allowed_hosts, allowed_origins) if transport is Transport.HTTP else None
-    run(call.config, whose, http=http)
+    run(call.config, owner, http=http)
 
 
 def _server_config(host: str, port: int, hosts: list[str] | None, origins: list[str] | None) -> ServerConfig:

@@ -1,4 +1,4 @@
-"""The memory of a Memoranda server, with the embedded manager's own methods: `MemoryManager(url, api_key=…)`."""
+"""A client for a Memoranda server with the methods of the embedded manager: `MemoryManager(url, api_key=…)`."""
 
 from memoranda.errors import MissingExtra
 

@@ -1,4 +1,4 @@
-"""The remote manager, awaited: the same methods, arguments and results."""
+"""The async client: the methods, arguments and results of the client, awaited."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import httpx2
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import in_thread
 from memoranda.client import manager, requests
-from memoranda.client.transport import AsyncTransport, awaited
+from memoranda.client.transport import AsyncHttpTransport, async_method
 from memoranda.results import ExportReport, ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
 
 
 class MemoryManager:
-    """The memory of a Memoranda server, awaited. The tenant is the key's."""
+    """The memory of a Memoranda server, awaited. The key decides the tenant."""
 
     def __init__(
         self,
@@ -31,10 +31,10 @@ class MemoryManager:
         client: httpx2.AsyncClient | None = None,
         sync_client: httpx2.Client | None = None,
     ) -> None:
-        self._transport = AsyncTransport(url, api_key, timeout, client)
-        # Conversations and files are worked on in threads, as in the embedded twin.
-        self._blocking = manager.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
-        self._twins: WeakValueDictionary[object, ConversationMemory] = WeakValueDictionary()
+        self._transport = AsyncHttpTransport(url, api_key, timeout, client)
+        # Conversations and files are handled in threads, as in the embedded async manager.
+        self._sync = manager.MemoryManager(url, api_key=api_key, timeout=timeout, client=sync_client)
+        self._conversations: WeakValueDictionary[object, ConversationMemory] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
         return self
@@ -45,66 +45,66 @@ class MemoryManager:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the connections; may be called twice."""
-        self._blocking.close()
+        """Close the connections; calling it twice is allowed."""
+        self._sync.close()
         await self._transport.close()
 
-    remember = awaited(requests.remember)
-    recall = awaited(requests.recall)
-    why_not = awaited(requests.why_not)
+    remember = async_method(requests.remember)
+    recall = async_method(requests.recall)
+    why_not = async_method(requests.why_not)
 
     async def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-        """What each arm and boost said of one hit of a recall."""
-        return self._blocking.why(recall, memory_id)
+        """Return what each arm and boost contributed to one hit of a recall."""
+        return self._sync.why(recall, memory_id)
 
-    context = awaited(requests.context)
+    context = async_method(requests.context)
 
-    add_memory = awaited(requests.add_memory)
-    add_memories = awaited(requests.add_memories)
-    get = awaited(requests.get)
-    update = awaited(requests.update)
-    delete = awaited(requests.delete)
-    list_memories = awaited(requests.list_memories)
-    search_memories = awaited(requests.search_memories)
-    search_memory = awaited(requests.search_memory)
-    add_memory_association = awaited(requests.add_memory_association)
-    get_related_memories = awaited(requests.get_related_memories)
-    history = awaited(requests.history)
-    archive = awaited(requests.archive)
-    restore = awaited(requests.restore)
-    pin = awaited(requests.pin)
-    unpin = awaited(requests.unpin)
-    cleanup_old_memories = awaited(requests.cleanup_old_memories)
-    upkeep = awaited(requests.upkeep)
-    forget = awaited(requests.forget)
+    add_memory = async_method(requests.add_memory)
+    add_memories = async_method(requests.add_memories)
+    get = async_method(requests.get)
+    update = async_method(requests.update)
+    delete = async_method(requests.delete)
+    list_memories = async_method(requests.list_memories)
+    search_memories = async_method(requests.search_memories)
+    search_memory = async_method(requests.search_memory)
+    add_memory_association = async_method(requests.add_memory_association)
+    get_related_memories = async_method(requests.get_related_memories)
+    history = async_method(requests.history)
+    archive = async_method(requests.archive)
+    restore = async_method(requests.restore)
+    pin = async_method(requests.pin)
+    unpin = async_method(requests.unpin)
+    cleanup_old_memories = async_method(requests.cleanup_old_memories)
+    upkeep = async_method(requests.upkeep)
+    forget = async_method(requests.forget)
 
-    save = awaited(requests.save)
-    retrieve = awaited(requests.retrieve)
-    search_similar = awaited(requests.search_similar)
+    save = async_method(requests.save)
+    retrieve = async_method(requests.retrieve)
+    search_similar = async_method(requests.search_similar)
 
-    get_conversation_history = awaited(requests.get_conversation_history)
-    clear_session = awaited(requests.clear_session)
-    get_sessions = awaited(requests.get_sessions)
+    get_conversation_history = async_method(requests.get_conversation_history)
+    clear_session = async_method(requests.clear_session)
+    get_sessions = async_method(requests.get_sessions)
 
-    save_execution_record = awaited(requests.save_execution_record)
-    get_execution_records = awaited(requests.get_execution_records)
-    get_execution_stats = awaited(requests.get_execution_stats)
-    verify_executions = awaited(requests.verify_executions)
+    save_execution_record = async_method(requests.save_execution_record)
+    get_execution_records = async_method(requests.get_execution_records)
+    get_execution_stats = async_method(requests.get_execution_stats)
+    verify_executions = async_method(requests.verify_executions)
 
-    add_knowledge = awaited(requests.add_knowledge)
-    remove_knowledge = awaited(requests.remove_knowledge)
-    get_knowledge_sources = awaited(requests.get_knowledge_sources)
+    add_knowledge = async_method(requests.add_knowledge)
+    remove_knowledge = async_method(requests.remove_knowledge)
+    get_knowledge_sources = async_method(requests.get_knowledge_sources)
 
     async def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> ConversationMemory:
-        """The conversation of an agent, with a user or in a session where named: the same object at each call."""
-        core = await in_thread(self._blocking.get_memory, agent_name, user=user, session=session)
-        return self._twins.setdefault(core, ConversationMemory.over(core))
+        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
+        core = await in_thread(self._sync.get_memory, agent_name, user=user, session=session)
+        return self._conversations.setdefault(core, ConversationMemory.over(core))
 
     @asynccontextmanager
     async def run(self, agent_name: str) -> AsyncIterator[ConversationMemory]:
-        """One run of an agent, for `async with`; when it ends, a `single_run` conversation is emptied."""
+        """Run an agent, for `async with`; at the end, a `single_run` conversation is emptied."""
         conversation = await self.get_memory(agent_name)
         try:
             yield conversation
@@ -112,12 +112,12 @@ class MemoryManager:
             await self.end_run(agent_name)
 
     async def set_retention_policy(self, agent_name: str, policy: str) -> None:
-        """How long an agent's conversations are kept: single_run, session or persistent. Open ones move."""
-        await in_thread(self._blocking.set_retention_policy, agent_name, policy)
+        """Set how long an agent's conversations are kept: single_run, session or persistent."""
+        await in_thread(self._sync.set_retention_policy, agent_name, policy)
 
-    clear_agent_memory = awaited(requests.clear_agent_memory)
-    clear_all = awaited(requests.clear_all)
-    end_run = awaited(requests.end_run)
+    clear_agent_memory = async_method(requests.clear_agent_memory)
+    clear_all = async_method(requests.clear_all)
+    end_run = async_method(requests.end_run)
 
     async def export_jsonl(
         self,
@@ -128,13 +128,13 @@ class MemoryManager:
         session: str | None = None,
         progress: Progress | None = None,
     ) -> ExportReport:
-        """Messages, memories and associations as a file of JSON lines; all users' take the admin scope."""
-        work = self._blocking.export_jsonl
-        return await in_thread(work, target, agent=agent, user=user, session=session, progress=progress)
+        """Export messages, memories and associations as a file of JSON lines; all users need the admin scope."""
+        export = self._sync.export_jsonl
+        return await in_thread(export, target, agent=agent, user=user, session=session, progress=progress)
 
     async def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
-        """Loads an export; what is there already stays, and running it again adds nothing."""
-        return await in_thread(self._blocking.import_jsonl, source, progress=progress)
+        """Import an export; existing data stays, and importing it again adds nothing."""
+        return await in_thread(self._sync.import_jsonl, source, progress=progress)
 
-    get_stats = awaited(requests.get_stats)
-    health = awaited(requests.health)
+    get_stats = async_method(requests.get_stats)
+    health = async_method(requests.health)

@@ -1,7 +1,8 @@
-"""`MemoryManager` over the network: the embedded manager's own methods, arguments and results."""
+"""`MemoryManager` over the network: the methods, arguments and results of the embedded manager."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -13,11 +14,12 @@ import httpx2
 
 from memoranda.client import requests
 from memoranda.client.conversation import open_conversation
-from memoranda.client.requests import as_sent, export_report, query
-from memoranda.client.responses import build
-from memoranda.client.transport import Transport, sent
+from memoranda.client.requests import encode_query, to_server_arguments
+from memoranda.client.responses import deserialize
+from memoranda.client.transport import HttpTransport, sync_method
 from memoranda.conversation.conversations import Shelf
 from memoranda.conversation.memory import ConversationMemory
+from memoranda.errors import Unavailable
 from memoranda.files import atomic_replace
 from memoranda.results import ExportReport, ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
@@ -25,7 +27,7 @@ from memoranda.validation import check_integer
 
 
 class MemoryManager:
-    """The memory of a Memoranda server. The tenant is the key's."""
+    """The memory of a Memoranda server. The key decides the tenant."""
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class MemoryManager:
         timeout: float = 60.0,
         client: httpx2.Client | None = None,
     ) -> None:
-        self._transport = Transport(url, api_key, timeout, client)
+        self._transport = HttpTransport(url, api_key, timeout, client)
         self._conversations: Shelf[tuple[str | None, str | None, str | None]] = Shelf()
 
     def __enter__(self) -> Self:
@@ -47,68 +49,70 @@ class MemoryManager:
         self.close()
 
     def close(self) -> None:
-        """Ends the connections; may be called twice."""
+        """Close the connections; calling it twice is allowed."""
         self._transport.close()
 
-    remember = sent(requests.remember)
-    recall = sent(requests.recall)
-    why_not = sent(requests.why_not)
+    remember = sync_method(requests.remember)
+    recall = sync_method(requests.recall)
+    why_not = sync_method(requests.why_not)
 
     def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-        """What each arm and boost said of one hit of a recall."""
-        from memoranda.recall.explain import why  # numpy comes with it
+        """Return what each arm and boost contributed to one hit of a recall."""
+        from memoranda.recall.explain import why  # loads numpy
 
         return why(recall, check_integer(memory_id, "a memory id"))
 
-    context = sent(requests.context)
+    context = sync_method(requests.context)
 
-    add_memory = sent(requests.add_memory)
-    add_memories = sent(requests.add_memories)
-    get = sent(requests.get)
-    update = sent(requests.update)
-    delete = sent(requests.delete)
-    list_memories = sent(requests.list_memories)
-    search_memories = sent(requests.search_memories)
-    search_memory = sent(requests.search_memory)
-    add_memory_association = sent(requests.add_memory_association)
-    get_related_memories = sent(requests.get_related_memories)
-    history = sent(requests.history)
-    archive = sent(requests.archive)
-    restore = sent(requests.restore)
-    pin = sent(requests.pin)
-    unpin = sent(requests.unpin)
-    cleanup_old_memories = sent(requests.cleanup_old_memories)
-    upkeep = sent(requests.upkeep)
-    forget = sent(requests.forget)
+    add_memory = sync_method(requests.add_memory)
+    add_memories = sync_method(requests.add_memories)
+    get = sync_method(requests.get)
+    update = sync_method(requests.update)
+    delete = sync_method(requests.delete)
+    list_memories = sync_method(requests.list_memories)
+    search_memories = sync_method(requests.search_memories)
+    search_memory = sync_method(requests.search_memory)
+    add_memory_association = sync_method(requests.add_memory_association)
+    get_related_memories = sync_method(requests.get_related_memories)
+    history = sync_method(requests.history)
+    archive = sync_method(requests.archive)
+    restore = sync_method(requests.restore)
+    pin = sync_method(requests.pin)
+    unpin = sync_method(requests.unpin)
+    cleanup_old_memories = sync_method(requests.cleanup_old_memories)
+    upkeep = sync_method(requests.upkeep)
+    forget = sync_method(requests.forget)
 
-    save = sent(requests.save)
-    retrieve = sent(requests.retrieve)
-    search_similar = sent(requests.search_similar)
+    save = sync_method(requests.save)
+    retrieve = sync_method(requests.retrieve)
+    search_similar = sync_method(requests.search_similar)
 
-    get_conversation_history = sent(requests.get_conversation_history)
-    clear_session = sent(requests.clear_session)
-    get_sessions = sent(requests.get_sessions)
+    get_conversation_history = sync_method(requests.get_conversation_history)
+    clear_session = sync_method(requests.clear_session)
+    get_sessions = sync_method(requests.get_sessions)
 
-    save_execution_record = sent(requests.save_execution_record)
-    get_execution_records = sent(requests.get_execution_records)
-    get_execution_stats = sent(requests.get_execution_stats)
-    verify_executions = sent(requests.verify_executions)
+    save_execution_record = sync_method(requests.save_execution_record)
+    get_execution_records = sync_method(requests.get_execution_records)
+    get_execution_stats = sync_method(requests.get_execution_stats)
+    verify_executions = sync_method(requests.verify_executions)
 
-    add_knowledge = sent(requests.add_knowledge)
-    remove_knowledge = sent(requests.remove_knowledge)
-    get_knowledge_sources = sent(requests.get_knowledge_sources)
+    add_knowledge = sync_method(requests.add_knowledge)
+    remove_knowledge = sync_method(requests.remove_knowledge)
+    get_knowledge_sources = sync_method(requests.get_knowledge_sources)
 
     def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> ConversationMemory:
-        """The conversation of an agent, with a user or in a session where named: the same object at each call."""
-        whose = (agent_name, user, session)
-        known = self._conversations.get(whose)
-        return self._conversations.hold(whose, open_conversation(self._transport, *whose) if known is None else known)
+        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
+        scope = (agent_name, user, session)
+        conversation = self._conversations.get(scope)
+        if conversation is None:
+            conversation = open_conversation(self._transport, *scope)
+        return self._conversations.hold(scope, conversation)
 
     @contextmanager
     def run(self, agent_name: str) -> Iterator[ConversationMemory]:
-        """One run of an agent, for `with`; when it ends, a `single_run` conversation is emptied."""
+        """Run an agent, for `with`; at the end, a `single_run` conversation is emptied."""
         conversation = self.get_memory(agent_name)
         try:
             yield conversation
@@ -116,15 +120,15 @@ class MemoryManager:
             self.end_run(agent_name)
 
     def set_retention_policy(self, agent_name: str, policy: str) -> None:
-        """How long an agent's conversations are kept: single_run, session or persistent. Open ones move."""
+        """Set how long an agent's conversations are kept: single_run, session or persistent."""
         self._transport.send(requests.set_retention_policy(agent_name, policy))
         for (agent, _, _), conversation in self._conversations.items():
             if agent == agent_name:
                 conversation.retention_policy = policy
 
-    clear_agent_memory = sent(requests.clear_agent_memory)
-    clear_all = sent(requests.clear_all)
-    end_run = sent(requests.end_run)
+    clear_agent_memory = sync_method(requests.clear_agent_memory)
+    clear_all = sync_method(requests.clear_all)
+    end_run = sync_method(requests.end_run)
 
     def export_jsonl(
         self,
@@ -135,18 +139,45 @@ class MemoryManager:
         session: str | None = None,
         progress: Progress | None = None,
     ) -> ExportReport:
-        """Messages, memories and associations as a file of JSON lines; all users' take the admin scope."""
-        whose = query(as_sent({"agent": agent, "user": user, "session": session}))
+        """Export messages, memories and associations as a file of JSON lines; all users need the admin scope.
+
+        Args:
+            target: The file to write.
+            agent: Only this agent's.
+            user: Only this user's; None for those of no user, ANY for all.
+            session: Only this session's.
+            progress: Called with the number of memories done and in total.
+        """
+        params = encode_query(to_server_arguments({"agent": agent, "user": user, "session": session}))
         with atomic_replace(Path(target)) as draft:
-            self._transport.download("/v1/export", whose, draft)
-            return export_report(draft, Path(target), progress)
+            self._transport.download("/v1/export", params, draft)
+            report = _read_export(draft, Path(target))
+            if progress is not None:
+                progress(report.memories, report.memories)
+            return report
 
     def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
-        """Loads an export; what is there already stays, and running it again adds nothing."""
-        report = build(ImportReport, self._transport.upload("/v1/import", Path(source)))
+        """Import an export; existing data stays, and importing it again adds nothing."""
+        report = deserialize(ImportReport, self._transport.upload("/v1/import", Path(source)))
         if progress is not None:
             progress(report.memories, report.memories)
         return report
 
-    get_stats = sent(requests.get_stats)
-    health = sent(requests.health)
+    get_stats = sync_method(requests.get_stats)
+    health = sync_method(requests.health)
+
+
+def _read_export(file_path: Path, target: Path) -> ExportReport:
+    """Count the lines of an export; raise `Unavailable` when its last line, the end record, is missing."""
+    lines, last = 0, b""
+    with file_path.open("rb") as file:
+        for line in file:
+            lines, last = lines + 1, line
+    try:
+        end = json.loads(last)
+        memories = int(end["memory"]) if end["kind"] == "end" else -1
+    except (ValueError, KeyError, TypeError):
+        memories = -1
+    if memories < 0:
+        raise Unavailable("the export broke off before its end: try again")
+    return ExportReport(target, memories, lines)

@@ -1,6 +1,6 @@
-"""One request as a value: what is asked, and how the answer is read. Sending it is somebody else's work.
+"""The requests of the client as values: what to send, and how to read the response.
 
-What a verb takes is said once, by the embedded manager's own method: `as_in` makes its arguments those of the request.
+The parameters of a request are those of the embedded manager's method, from which it is derived.
 """
 
 from __future__ import annotations
@@ -12,22 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import Enum
-from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
 
-from memoranda.client import responses
-from memoranda.client.responses import build
-from memoranda.errors import InvalidInput, InvalidType, Unavailable
-from memoranda.knowledge.knowledge import documents_of
-from memoranda.maintenance.base import UpkeepSettings
-from memoranda.manager.manager import MemoryManager as Embedded
+from memoranda.client.responses import deserialize
+from memoranda.errors import InvalidInput, InvalidType
+from memoranda.manager.maintenance import UpkeepVerbs
+from memoranda.manager.memories import MemoryVerbs
+from memoranda.manager.workflows import ConversationVerbs, ValueVerbs, WorkflowVerbs
 from memoranda.messages.message import Message
 from memoranda.results import (
     CleanupReport,
     Context,
     ExecutionPage,
     ExecutionStats,
-    ExportReport,
     ForgetReceipt,
     Health,
     History,
@@ -57,19 +54,22 @@ from memoranda.validation import check_type, make_filter
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Given: TypeAlias = dict[str, Any]
-"""The arguments of a call by their names, those that were left out with their defaults."""
-_READING = ("GET",)
+Arguments: TypeAlias = dict[str, Any]
+"""The arguments of a call by parameter name, with the defaults of those left out."""
 _signature = functools.cache(inspect.signature)
 
 
+class Embedded(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, UpkeepVerbs):
+    """The methods of the embedded manager, for their signatures. `MemoryManager` itself would load the engine."""
+
+
 @dataclass(frozen=True, slots=True)
-class Call(Generic[R]):
-    """A request that has not been sent."""
+class HttpCall(Generic[R]):
+    """A request that has not been sent, and how to read its response."""
 
     method: str
     path: str
-    read: Callable[[Any], R]
+    parse: Callable[[Any], R]
     body: bytes | None = None
     params: Mapping[str, str | int] | None = None
     progress: Progress | None = None
@@ -77,92 +77,118 @@ class Call(Generic[R]):
 
     @property
     def writes(self) -> bool:
-        return self.method not in _READING
+        return self.method != "GET"
 
     def report(self, done: int) -> None:
         if self.progress is not None:
             self.progress(done, self.total)
 
-    def result(self, answer: Any) -> R:
-        value = self.read(answer)
+    def result(self, response: Any) -> R:
+        value = self.parse(response)
         self.report(self.total)
         return value
 
 
-def as_in(
-    verb: Callable[Concatenate[Any, P], R],
-) -> Callable[[Callable[[Given], Call[R]]], Callable[P, Call[R]]]:
-    """Lets a request be made with the arguments of the manager's own method, whose words describe it too."""
+def derive_from(
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[[Callable[[Arguments], HttpCall[R]]], Callable[P, HttpCall[R]]]:
+    """Give a function that builds a call the signature and, unless it has its own, the docstring of a method."""
 
-    def taking(build: Callable[[Given], Call[R]]) -> Callable[P, Call[R]]:
-        @functools.wraps(verb)
-        def make(*args: P.args, **kwargs: P.kwargs) -> Call[R]:
-            return build(given_to(verb, *args, **kwargs))
+    def decorate(build: Callable[[Arguments], HttpCall[R]]) -> Callable[P, HttpCall[R]]:
+        @functools.wraps(method)
+        def make_call(*args: P.args, **kwargs: P.kwargs) -> HttpCall[R]:
+            return build(bind_arguments(method, *args, **kwargs))
 
-        make.__doc__ = build.__doc__ or verb.__doc__
-        return make
+        make_call.__doc__ = build.__doc__ or method.__doc__
+        return make_call
 
-    return taking
+    return decorate
 
 
-def given_to(method: Callable[..., object], /, *args: object, **kwargs: object) -> Given:
-    """The arguments by the names they have in a method, which is called with something of its own first."""
+def endpoint(
+    method: Callable[Concatenate[Any, P], R], verb: str, path: str, parse: Callable[[Any], R]
+) -> Callable[P, HttpCall[R]]:
+    """Return a function that turns the arguments of a method into its call, unchanged.
+
+    Args:
+        method: The method of the embedded manager.
+        verb: The HTTP method.
+        path: The path; `{memory_id:d}` stands for that argument.
+        parse: Reads the result from the JSON of the response.
+    """
+    return derive_from(method)(lambda arguments: build_call(verb, path, parse, arguments))
+
+
+def bind_arguments(method: Callable[..., object], /, *args: object, **kwargs: object) -> Arguments:
+    """Return the arguments by parameter name, without `self`."""
     bound = _signature(method).bind(None, *args, **kwargs)
     bound.apply_defaults()
     return dict(list(bound.arguments.items())[1:])
 
 
-def request(method: str, path: str, read: Callable[[Any], R], given: Given, *, total: int = 0) -> Call[R]:
-    """The request that these arguments make: in its address where it only reads, else in its body."""
-    progress, sent = given.pop("progress", None), as_sent(given)
-    if method in _READING:
-        return Call(method, path, read, params=query(sent))
-    return Call(method, path, read, encode(sent), progress=progress, total=total)
+def build_call(verb: str, path: str, parse: Callable[[Any], R], arguments: Arguments, *, total: int = 0) -> HttpCall[R]:
+    """Return the call for these arguments: in the query string of a GET, else in the body.
+
+    Args:
+        verb: The HTTP method.
+        path: The path; `{memory_id:d}` stands for that argument.
+        parse: Reads the result from the JSON of the response.
+        arguments: The arguments by parameter name.
+        total: What to report to `progress` when the call is done.
+    """
+    progress = arguments.pop("progress", None)
+    if "{memory_id" in path:
+        path = path.format(memory_id=arguments.pop("memory_id"))
+    arguments = to_server_arguments(arguments)
+    if verb == "GET":
+        return HttpCall(verb, path, parse, params=encode_query(arguments))
+    return HttpCall(verb, path, parse, encode_body(arguments), progress=progress, total=total)
 
 
-def as_sent(given: Given) -> Given:
-    """The arguments as the server takes them. Filters are checked by the manager's own rule, in the same words."""
-    sent = dict(given)
-    if "where" in given:
-        name = "memory_types" if "memory_types" in given else "types"
-        make_filter(given["where"], given[name])
-        sent[name] = [given[name]] if isinstance(given[name], str) else listed(given[name])
-    if given.get("user") is ANY:
-        sent |= {"user": None, "all_users": True}
-    return sent
+def to_server_arguments(arguments: Arguments) -> Arguments:
+    """Return the arguments as the server expects them; filters are validated as in the embedded manager."""
+    converted = dict(arguments)
+    if "where" in arguments:
+        name = "memory_types" if "memory_types" in arguments else "types"
+        make_filter(arguments["where"], arguments[name])
+        types = arguments[name]
+        converted[name] = [types] if isinstance(types, str) else _to_list(types)
+    if arguments.get("user") is ANY:
+        converted |= {"user": None, "all_users": True}
+    return converted
 
 
-def answer_of(kind: type[R]) -> Callable[[Any], R]:
-    """Reads an answer as a value of this type."""
-    return lambda answer: responses.build(kind, answer)
+def parse_as(kind: type[R]) -> Callable[[Any], R]:
+    """Return a function that reads a response as a value of this type."""
+    return lambda response: deserialize(kind, response)
 
 
-def field_of(name: str) -> Callable[[Any], Any]:
-    return lambda answer: answer[name]
+def parse_field(name: str) -> Callable[[Any], Any]:
+    """Return a function that reads one field of a response."""
+    return lambda response: response[name]
 
 
-def encode(values: Mapping[str, object], *, nullable: str | None = None) -> bytes:
-    """The arguments that were given as a JSON body; None is one only of the argument named `nullable`."""
+def encode_body(values: Mapping[str, object], *, nullable: str | None = None) -> bytes:
+    """Return the values that are not None as a JSON body; the one named `nullable` may be None."""
     plain = {key: value for key, value in values.items() if value is not None or key == nullable}
     try:
-        return json.dumps(plain, default=_plain, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        return json.dumps(plain, default=_to_plain, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidInput(f"the arguments hold a lone surrogate: not valid Unicode ({error.reason})") from error
     except ValueError as error:
         raise InvalidInput(f"the arguments cannot be sent as JSON: {error}") from error
 
 
-def query(values: Mapping[str, object]) -> dict[str, str | int]:
-    """The arguments that were given as they stand in an address."""
-    return {key: _in_address(value) for key, value in values.items() if value is not None}
+def encode_query(values: Mapping[str, object]) -> dict[str, str | int]:
+    """Return the values that are not None as query parameters."""
+    return {key: _to_parameter(value) for key, value in values.items() if value is not None}
 
 
-def listed(values: object) -> object:
-    """Several as a list, one as it is."""
+def _to_list(values: object) -> object:
     return list(values) if isinstance(values, Sequence) and not isinstance(values, str | bytes) else values
 
 
-def _in_address(value: object) -> str | int:
+def _to_parameter(value: object) -> str | int:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
@@ -170,7 +196,7 @@ def _in_address(value: object) -> str | int:
     return value if isinstance(value, int) else str(value)
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Message):
@@ -186,295 +212,174 @@ def _plain(value: object) -> object:
     raise InvalidType(f"{type(value).__name__} cannot be sent as JSON: convert it first")
 
 
-@as_in(Embedded.remember)
-def remember(given: Given) -> Call[Outcomes]:
-    content = given["content"]
-    total = 1 if isinstance(content, str | Message | Mapping) else len(content)
-    return request("POST", "/v1/remember", _outcomes, given | {"content": listed(content)}, total=total)
+def _parse_outcomes(response: Any) -> Outcomes:
+    return Outcomes(deserialize(list[Outcome], response))
 
 
-@as_in(Embedded.recall)
-def recall(given: Given) -> Call[Recall]:
-    return request("POST", "/v1/recall", answer_of(Recall), given)
-
-
-@as_in(Embedded.why_not)
-def why_not(given: Given) -> Call[WhyNot]:
-    return request("POST", "/v1/why-not", answer_of(WhyNot), given)
-
-
-@as_in(Embedded.context)
-def context(given: Given) -> Call[Context]:
-    return request("POST", "/v1/context", _context, given)
-
-
-@as_in(Embedded.add_memory)
-def add_memory(given: Given) -> Call[Memory]:
-    return request("POST", "/v1/memories", answer_of(Memory), given)
-
-
-@as_in(Embedded.add_memories)
-def add_memories(given: Given) -> Call[list[Memory]]:
-    contents = given["contents"]
-    changed = given | {"contents": listed(contents)}
-    return request("POST", "/v1/memories/batch", answer_of(list[Memory]), changed, total=len(contents))
-
-
-@as_in(Embedded.get)
-def get(given: Given) -> Call[Memory]:
-    return request("GET", memory_address(given), answer_of(Memory), given)
-
-
-@as_in(Embedded.update)
-def update(given: Given) -> Call[Memory]:
-    return request("PATCH", memory_address(given), answer_of(Memory), given)
-
-
-@as_in(Embedded.delete)
-def delete(given: Given) -> Call[int]:
-    one = given.pop("memory_id")
-    several = [one] if isinstance(one, int) else list(one)
-    return request("POST", "/v1/memories/delete", field_of("count"), given | {"memory_ids": several})
-
-
-@as_in(Embedded.list_memories)
-def list_memories(given: Given) -> Call[list[Memory]]:
-    page = given | {"cursor": str(given.pop("after"))}
-    return request("POST", "/v1/memories/list", lambda answer: build(list[Memory], answer["items"]), page)
-
-
-@as_in(Embedded.search_memories)
-def search_memories(given: Given) -> Call[list[Hit]]:
-    return request("POST", "/v1/search", answer_of(list[Hit]), given)
-
-
-@as_in(Embedded.search_memory)
-def search_memory(given: Given) -> Call[list[Hit]]:
-    kind = given.pop("memory_type")
-    return search_memories(**given, memory_types=None if kind is None else [kind])
-
-
-@as_in(Embedded.search_similar)
-def search_similar(given: Given) -> Call[list[Hit]]:
-    return request("POST", "/v1/search/similar", answer_of(list[Hit]), given)
-
-
-@as_in(Embedded.add_memory_association)
-def add_memory_association(given: Given) -> Call[Association]:
-    return request("POST", "/v1/associations", answer_of(Association), given)
-
-
-@as_in(Embedded.get_related_memories)
-def get_related_memories(given: Given) -> Call[list[Related]]:
-    return request("GET", memory_address(given, "/related"), answer_of(list[Related]), given)
-
-
-@as_in(Embedded.get_stats)
-def get_stats(given: Given) -> Call[Stats]:
-    return request("GET", "/v1/stats", answer_of(Stats), given)
-
-
-@as_in(Embedded.health)
-def health(given: Given) -> Call[Health]:
-    return request("GET", "/v1/health", answer_of(Health), given)
-
-
-def memory_address(given: Given, what: str = "") -> str:
-    """Where a memory lies; its id is taken out of the arguments."""
-    return f"/v1/memories/{given.pop('memory_id'):d}{what}"
-
-
-def _outcomes(answer: Any) -> Outcomes:
-    return Outcomes(build(list[Outcome], answer))
-
-
-def _context(answer: Any) -> Context:
+def _parse_context(response: Any) -> Context:
     return Context(
-        answer["text"],
-        hits=build(tuple[Hit, ...], answer["hits"]),
-        left_out=answer["left_out"],
-        tokens=answer["tokens"],
-        recall_id=answer["recall_id"],
-        answerable=answer["answerable"],
-        degraded=tuple(answer["degraded"]),
+        response["text"],
+        hits=deserialize(tuple[Hit, ...], response["hits"]),
+        left_out=response["left_out"],
+        tokens=response["tokens"],
+        recall_id=response["recall_id"],
+        answerable=response["answerable"],
+        degraded=tuple(response["degraded"]),
     )
 
 
-@as_in(Embedded.cleanup_old_memories)
-def cleanup_old_memories(given: Given) -> Call[CleanupReport]:
-    return request("POST", "/v1/upkeep/cleanup", answer_of(CleanupReport), given)
+def _parse_items(response: Any) -> list[Memory]:
+    return deserialize(list[Memory], response["items"])
 
 
-@as_in(Embedded.upkeep)
-def upkeep(given: Given) -> Call[UpkeepReport]:
-    """What was tidied, merged, summarised and put away, and why; all users' takes the admin scope."""
-    if given.pop("llm") is not None or given.pop("every") is not None:
-        raise InvalidInput("a server has its own model and its own schedule: leave out llm and every")
-    given["settings"] = _plain_settings(given["settings"])
-    return request("POST", "/v1/upkeep", answer_of(UpkeepReport), given, total=1)
+def _parse_changed(response: Any) -> bool:
+    return bool(response["count"])
 
 
-@as_in(Embedded.forget)
-def forget(given: Given) -> Call[ForgetReceipt]:
-    """Erases memories and all that tells of them, down to the bytes of the server's file."""
-    if isinstance(given["ids"], int):
-        given["ids"] = [given["ids"]]
-    return request("POST", "/v1/forget", answer_of(ForgetReceipt), given)
-
-
-@as_in(Embedded.history)
-def history(given: Given) -> Call[History]:
-    return request("GET", memory_address(given, "/history"), answer_of(History), given)
-
-
-@as_in(Embedded.archive)
-def archive(given: Given) -> Call[Memory]:
-    return request("POST", memory_address(given, "/archive"), answer_of(Memory), given)
-
-
-@as_in(Embedded.restore)
-def restore(given: Given) -> Call[Memory]:
-    return request("POST", memory_address(given, "/restore"), answer_of(Memory), given)
-
-
-@as_in(Embedded.pin)
-def pin(given: Given) -> Call[Memory]:
-    return request("POST", memory_address(given, "/pin"), answer_of(Memory), given)
-
-
-@as_in(Embedded.unpin)
-def unpin(given: Given) -> Call[Memory]:
-    return request("POST", memory_address(given, "/unpin"), answer_of(Memory), given)
-
-
-def _plain_settings(settings: UpkeepSettings | None) -> dict[str, object] | None:
-    if settings is None:
-        return None
-    given = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    return {name: value.total_seconds() if isinstance(value, timedelta) else value for name, value in given.items()}
-
-
-@as_in(Embedded.save)
-def save(given: Given) -> Call[bool]:
-    return value_saved("/v1/values", given)
-
-
-@as_in(Embedded.retrieve)
-def retrieve(given: Given) -> Call[JSON]:
-    return value_read("/v1/values", given)
-
-
-def value_saved(path: str, given: Given) -> Call[bool]:
-    """Keeps a value; those of a session have an address of their own."""
-    return Call("PUT", path, touched, encode(given, nullable="value"))
-
-
-def value_read(path: str, given: Given) -> Call[JSON]:
-    params = query(given | {"memory_type": check_type(given["memory_type"]).value})
-    return Call("GET", path, field_of("value"), params=params)
-
-
-@as_in(Embedded.get_conversation_history)
-def get_conversation_history(given: Given) -> Call[list[SessionMessage]]:
-    return request("GET", "/v1/sessions/history", answer_of(list[SessionMessage]), given)
-
-
-@as_in(Embedded.clear_session)
-def clear_session(given: Given) -> Call[bool]:
-    return request("POST", "/v1/sessions/clear", touched, given)
-
-
-@as_in(Embedded.get_sessions)
-def get_sessions(given: Given) -> Call[list[SessionSummary]]:
-    return request("GET", "/v1/sessions", answer_of(list[SessionSummary]), given)
-
-
-@as_in(Embedded.save_execution_record)
-def save_execution_record(given: Given) -> Call[str]:
-    return request("POST", "/v1/executions", field_of("id"), given)
-
-
-@as_in(Embedded.get_execution_records)
-def get_execution_records(given: Given) -> Call[ExecutionPage]:
-    return request("GET", "/v1/executions", answer_of(ExecutionPage), given)
-
-
-@as_in(Embedded.get_execution_stats)
-def get_execution_stats(given: Given) -> Call[ExecutionStats]:
-    return request("GET", "/v1/executions/stats", answer_of(ExecutionStats), given)
-
-
-@as_in(Embedded.verify_executions)
-def verify_executions(given: Given) -> Call[VerificationReport]:
-    return request("GET", "/v1/executions/verify", answer_of(VerificationReport), given)
-
-
-@as_in(Embedded.add_knowledge)
-def add_knowledge(given: Given) -> Call[list[KnowledgeReport]]:
-    # Files are read here, on the client's machine: the server opens none that a caller names.
-    progress = given.pop("progress")
-    several = [
-        {name: value for name, value in document.items() if value is not None}
-        for document in map(dict, documents_of(given.pop("documents"), **given))
-    ]
-    sent = {"documents": several, "progress": progress}
-    return request("POST", "/v1/knowledge", answer_of(list[KnowledgeReport]), sent, total=len(several))
-
-
-@as_in(Embedded.remove_knowledge)
-def remove_knowledge(given: Given) -> Call[int]:
-    return request("POST", "/v1/knowledge/remove", field_of("count"), given)
-
-
-@as_in(Embedded.get_knowledge_sources)
-def get_knowledge_sources(given: Given) -> Call[list[KnowledgeSource]]:
-    return request("GET", "/v1/knowledge", answer_of(list[KnowledgeSource]), given)
-
-
-@as_in(Embedded.clear_agent_memory)
-def clear_agent_memory(given: Given) -> Call[None]:
-    """Empties an agent's conversations; takes a key with the admin scope."""
-    return request("POST", "/v1/conversations/clear-agent", _nothing, given)
-
-
-@as_in(Embedded.clear_all)
-def clear_all(_: Given) -> Call[None]:
-    """Empties every conversation of this tenant; takes a key with the admin scope."""
-    return Call("POST", "/v1/conversations/clear", _nothing)
-
-
-@as_in(Embedded.set_retention_policy)
-def set_retention_policy(given: Given) -> Call[None]:
-    return request("PUT", "/v1/conversations/retention", _nothing, given)
-
-
-@as_in(Embedded.end_run)
-def end_run(given: Given) -> Call[None]:
-    return request("POST", "/v1/conversations/end-run", _nothing, given)
-
-
-def touched(answer: Any) -> bool:
-    """Whether anything was."""
-    return bool(answer["count"])
-
-
-def _nothing(_: object) -> None:
+def _parse_nothing(_: object) -> None:
     return None
 
 
-def export_report(draft: Path, target: Path, progress: Progress | None) -> ExportReport:
-    """Counts the lines; `Unavailable` when the last one, which ends every export, is missing."""
-    lines, last = 0, b""
-    with draft.open("rb") as file:
-        for line in file:
-            lines, last = lines + 1, line
-    try:
-        end = json.loads(last)
-        memories = int(end["memory"]) if end["kind"] == "end" else -1
-    except (ValueError, KeyError, TypeError):
-        memories = -1
-    if memories < 0:
-        raise Unavailable("the export broke off before its end: try again")
-    if progress is not None:
-        progress(memories, memories)
-    return ExportReport(target, memories, lines)
+recall = endpoint(Embedded.recall, "POST", "/v1/recall", parse_as(Recall))
+why_not = endpoint(Embedded.why_not, "POST", "/v1/why-not", parse_as(WhyNot))
+context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
+
+
+@derive_from(Embedded.remember)
+def remember(arguments: Arguments) -> HttpCall[Outcomes]:
+    content = arguments["content"]
+    total = 1 if isinstance(content, str | Message | Mapping) else len(content)
+    arguments["content"] = _to_list(content)
+    return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=total)
+
+
+add_memory = endpoint(Embedded.add_memory, "POST", "/v1/memories", parse_as(Memory))
+get = endpoint(Embedded.get, "GET", "/v1/memories/{memory_id:d}", parse_as(Memory))
+update = endpoint(Embedded.update, "PATCH", "/v1/memories/{memory_id:d}", parse_as(Memory))
+search_memories = endpoint(Embedded.search_memories, "POST", "/v1/search", parse_as(list[Hit]))
+search_similar = endpoint(Embedded.search_similar, "POST", "/v1/search/similar", parse_as(list[Hit]))
+add_memory_association = endpoint(Embedded.add_memory_association, "POST", "/v1/associations", parse_as(Association))
+get_related_memories = endpoint(
+    Embedded.get_related_memories, "GET", "/v1/memories/{memory_id:d}/related", parse_as(list[Related])
+)
+history = endpoint(Embedded.history, "GET", "/v1/memories/{memory_id:d}/history", parse_as(History))
+archive = endpoint(Embedded.archive, "POST", "/v1/memories/{memory_id:d}/archive", parse_as(Memory))
+restore = endpoint(Embedded.restore, "POST", "/v1/memories/{memory_id:d}/restore", parse_as(Memory))
+pin = endpoint(Embedded.pin, "POST", "/v1/memories/{memory_id:d}/pin", parse_as(Memory))
+unpin = endpoint(Embedded.unpin, "POST", "/v1/memories/{memory_id:d}/unpin", parse_as(Memory))
+
+
+@derive_from(Embedded.add_memories)
+def add_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
+    contents = arguments["contents"]
+    arguments["contents"] = _to_list(contents)
+    return build_call("POST", "/v1/memories/batch", parse_as(list[Memory]), arguments, total=len(contents))
+
+
+@derive_from(Embedded.delete)
+def delete(arguments: Arguments) -> HttpCall[int]:
+    ids = arguments.pop("memory_id")
+    arguments["memory_ids"] = [ids] if isinstance(ids, int) else list(ids)
+    return build_call("POST", "/v1/memories/delete", parse_field("count"), arguments)
+
+
+@derive_from(Embedded.list_memories)
+def list_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
+    arguments["cursor"] = str(arguments.pop("after"))
+    return build_call("POST", "/v1/memories/list", _parse_items, arguments)
+
+
+@derive_from(Embedded.search_memory)
+def search_memory(arguments: Arguments) -> HttpCall[list[Hit]]:
+    memory_type = arguments.pop("memory_type")
+    return search_memories(**arguments, memory_types=None if memory_type is None else [memory_type])
+
+
+cleanup_old_memories = endpoint(Embedded.cleanup_old_memories, "POST", "/v1/upkeep/cleanup", parse_as(CleanupReport))
+get_stats = endpoint(Embedded.get_stats, "GET", "/v1/stats", parse_as(Stats))
+health = endpoint(Embedded.health, "GET", "/v1/health", parse_as(Health))
+
+
+@derive_from(Embedded.upkeep)
+def upkeep(arguments: Arguments) -> HttpCall[UpkeepReport]:
+    """Tidy, merge, summarise and archive memories, and report why; for all users it needs the admin scope."""
+    if arguments.pop("llm") is not None or arguments.pop("every") is not None:
+        raise InvalidInput("a server has its own model and its own schedule: leave out llm and every")
+    if (settings := arguments["settings"]) is not None:
+        values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+        arguments["settings"] = {
+            name: value.total_seconds() if isinstance(value, timedelta) else value for name, value in values.items()
+        }
+    return build_call("POST", "/v1/upkeep", parse_as(UpkeepReport), arguments, total=1)
+
+
+@derive_from(Embedded.forget)
+def forget(arguments: Arguments) -> HttpCall[ForgetReceipt]:
+    """Erase memories and everything derived from them, including their bytes in the server's file."""
+    if isinstance(arguments["ids"], int):
+        arguments["ids"] = [arguments["ids"]]
+    return build_call("POST", "/v1/forget", parse_as(ForgetReceipt), arguments)
+
+
+def save_value(path: str, arguments: Arguments) -> HttpCall[bool]:
+    """Store a value, of an agent or of a session, at its path."""
+    return HttpCall("PUT", path, _parse_changed, encode_body(arguments, nullable="value"))
+
+
+def retrieve_value(path: str, arguments: Arguments) -> HttpCall[JSON]:
+    """Return a stored value, of an agent or of a session, from its path."""
+    params = encode_query(arguments | {"memory_type": check_type(arguments["memory_type"]).value})
+    return HttpCall("GET", path, parse_field("value"), params=params)
+
+
+@derive_from(Embedded.save)
+def save(arguments: Arguments) -> HttpCall[bool]:
+    return save_value("/v1/values", arguments)
+
+
+@derive_from(Embedded.retrieve)
+def retrieve(arguments: Arguments) -> HttpCall[JSON]:
+    return retrieve_value("/v1/values", arguments)
+
+
+get_conversation_history = endpoint(
+    Embedded.get_conversation_history, "GET", "/v1/sessions/history", parse_as(list[SessionMessage])
+)
+clear_session = endpoint(Embedded.clear_session, "POST", "/v1/sessions/clear", _parse_changed)
+get_sessions = endpoint(Embedded.get_sessions, "GET", "/v1/sessions", parse_as(list[SessionSummary]))
+save_execution_record = endpoint(Embedded.save_execution_record, "POST", "/v1/executions", parse_field("id"))
+get_execution_records = endpoint(Embedded.get_execution_records, "GET", "/v1/executions", parse_as(ExecutionPage))
+get_execution_stats = endpoint(Embedded.get_execution_stats, "GET", "/v1/executions/stats", parse_as(ExecutionStats))
+verify_executions = endpoint(Embedded.verify_executions, "GET", "/v1/executions/verify", parse_as(VerificationReport))
+remove_knowledge = endpoint(Embedded.remove_knowledge, "POST", "/v1/knowledge/remove", parse_field("count"))
+get_knowledge_sources = endpoint(
+    Embedded.get_knowledge_sources, "GET", "/v1/knowledge", parse_as(list[KnowledgeSource])
+)
+set_retention_policy = endpoint(Embedded.set_retention_policy, "PUT", "/v1/conversations/retention", _parse_nothing)
+end_run = endpoint(Embedded.end_run, "POST", "/v1/conversations/end-run", _parse_nothing)
+
+
+@derive_from(Embedded.add_knowledge)
+def add_knowledge(arguments: Arguments) -> HttpCall[list[KnowledgeReport]]:
+    from memoranda.knowledge.knowledge import documents_of  # loads the engine
+
+    # Files are read on the client's machine: the server never opens a file that a caller names.
+    progress = arguments.pop("progress")
+    documents = [
+        {name: value for name, value in dict(document).items() if value is not None}
+        for document in documents_of(arguments.pop("documents"), **arguments)
+    ]
+    body = {"documents": documents, "progress": progress}
+    return build_call("POST", "/v1/knowledge", parse_as(list[KnowledgeReport]), body, total=len(documents))
+
+
+@derive_from(Embedded.clear_agent_memory)
+def clear_agent_memory(arguments: Arguments) -> HttpCall[None]:
+    """Empty an agent's conversations; needs a key with the admin scope."""
+    return build_call("POST", "/v1/conversations/clear-agent", _parse_nothing, arguments)
+
+
+@derive_from(Embedded.clear_all)
+def clear_all(_: Arguments) -> HttpCall[None]:
+    """Empty every conversation of this tenant; needs a key with the admin scope."""
+    return HttpCall("POST", "/v1/conversations/clear", _parse_nothing)

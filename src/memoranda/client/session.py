@@ -1,4 +1,4 @@
-"""A workflow's session on the server, with the methods of the embedded one."""
+"""A session of a workflow on the server, with the methods of the embedded session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memoranda.client import requests
 from memoranda.client.manager import MemoryManager
-from memoranda.client.requests import Call, Given, answer_of, encode, field_of, given_to, request
+from memoranda.client.requests import (
+    Arguments,
+    HttpCall,
+    bind_arguments,
+    build_call,
+    encode_body,
+    parse_as,
+    parse_field,
+)
 from memoranda.errors import Closed, MemorandaError, NotFound
 from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.context import SessionContext as Embedded
@@ -19,28 +27,28 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _sent(
-    method: Callable[Concatenate[Embedded, P], R], call: Callable[[str, Given], Call[R]]
+def _method(
+    embedded: Callable[Concatenate[Embedded, P], R], build: Callable[[str, Arguments], HttpCall[R]]
 ) -> Callable[Concatenate[SessionContext, P], R]:
-    """The method of the embedded session as a request, made from this session's address and the arguments."""
+    """Return a method with an embedded method's signature that sends the call built from path and arguments."""
 
-    @functools.wraps(method)
+    @functools.wraps(embedded)
     def send(self: SessionContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._send(call(self._address, given_to(method, *args, **kwargs)))
+        return self._send(build(self._path, bind_arguments(embedded, *args, **kwargs)))
 
     return send
 
 
 class SessionContext:
-    """What the agents of one workflow do together; made by `create_session`."""
+    """The shared messages, values and records of the agents of one workflow; created by `create_session`."""
 
     def __init__(self, manager: MemoryManager, opened: Mapping[str, Any]) -> None:
         self.workflow_id: str = opened["workflow_id"]
         self.session_id: str = opened["session_id"]
-        """The name of this session, as execution records carry it."""
+        """The id of this session, as in execution records."""
         self.metadata: dict[str, JSON] = opened["metadata"]
         self._transport = manager._transport
-        self._address = f"/v1/sessions/{self.session_id}"
+        self._path = f"/v1/sessions/{self.session_id}"
         self._final: SessionSummary | None = None
 
     def __enter__(self) -> Self:
@@ -56,33 +64,36 @@ class SessionContext:
                 raise
             error.add_note(f"and session {self.workflow_id!r} could not be cleaned up: {failure}")
 
-    save_agent_memory = _sent(Embedded.save_agent_memory, lambda at, given: requests.value_saved(f"{at}/values", given))
-    retrieve_agent_memory = _sent(
-        Embedded.retrieve_agent_memory, lambda at, given: requests.value_read(f"{at}/values", given)
+    save_agent_memory = _method(
+        Embedded.save_agent_memory, lambda path, arguments: requests.save_value(f"{path}/values", arguments)
     )
-    add_conversation_message = _sent(
+    retrieve_agent_memory = _method(
+        Embedded.retrieve_agent_memory, lambda path, arguments: requests.retrieve_value(f"{path}/values", arguments)
+    )
+    add_conversation_message = _method(
         Embedded.add_conversation_message,
-        lambda at, given: request("POST", f"{at}/messages", answer_of(SessionMessage), given),
+        lambda path, arguments: build_call("POST", f"{path}/messages", parse_as(SessionMessage), arguments),
     )
-    get_conversation_history = _sent(
+    get_conversation_history = _method(
         Embedded.get_conversation_history,
-        lambda at, given: request("GET", f"{at}/messages", answer_of(list[SessionMessage]), given),
+        lambda path, arguments: build_call("GET", f"{path}/messages", parse_as(list[SessionMessage]), arguments),
     )
-    save_execution_record = _sent(
+    save_execution_record = _method(
         Embedded.save_execution_record,
-        lambda at, given: request("POST", f"{at}/executions", field_of("id"), given),
+        lambda path, arguments: build_call("POST", f"{path}/executions", parse_field("id"), arguments),
     )
-    get_session_summary = _sent(
-        Embedded.get_session_summary, lambda at, given: request("GET", at, answer_of(SessionSummary), given)
+    get_session_summary = _method(
+        Embedded.get_session_summary,
+        lambda path, arguments: build_call("GET", path, parse_as(SessionSummary), arguments),
     )
 
     def end_session(self) -> SessionSummary:
-        """The last summary; may be called twice."""
+        """End the session and return its final summary; calling it twice is allowed."""
         if self._final is None:
-            self._final = self._send(Call("POST", f"{self._address}/end", answer_of(SessionSummary)))
+            self._final = self._send(HttpCall("POST", f"{self._path}/end", parse_as(SessionSummary)))
         return self._final
 
-    def _send(self, call: Call[R]) -> R:
+    def _send(self, call: HttpCall[R]) -> R:
         ended = f"session {self.workflow_id!r} has ended: open it again with create_session()"
         if self._final is not None:
             raise Closed(ended)
@@ -98,7 +109,14 @@ def create_session(
     metadata: Mapping[str, JSON] | None = None,
     auto_cleanup: bool | None = None,
 ) -> SessionContext:
-    """A session of a workflow on the server, open at once; for `with`, or until `end_session()`."""
-    body = encode({"workflow_id": workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
-    opened = memory_manager._transport.send(Call("POST", "/v1/sessions", lambda answer: answer, body))
+    """Open a session of a workflow on the server, for `with` or until `end_session()`.
+
+    Args:
+        workflow_id: The workflow.
+        memory_manager: The client.
+        metadata: Data to store with the session.
+        auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
+    """
+    body = encode_body({"workflow_id": workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
+    opened = memory_manager._transport.send(HttpCall("POST", "/v1/sessions", lambda response: response, body))
     return SessionContext(memory_manager, opened)

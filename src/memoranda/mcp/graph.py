@@ -1,7 +1,7 @@
 """A knowledge graph in memories: an entity, each of its observations and each relation is a memory of its own.
 
-Observations hang on their entity, and relations on the entities at both ends, by associations; so everything is found
-by recall as well, and what is deleted takes its links with it.
+Associations link observations to their entity, and relations to the entities at both ends. So recall finds all of them,
+and deleting a memory deletes its links.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import NotFound
-from memoranda.mcp.run import Whose
+from memoranda.mcp.run import Owner
 from memoranda.types import JSON, Memory
 
 _KIND: Final = "graph"
@@ -23,7 +23,7 @@ _SOURCE: Final = "knowledge graph"
 _PAGE: Final = 1000
 
 
-class Entity(BaseModel):
+class GraphEntity(BaseModel):
     """A node of the graph."""
 
     name: str = Field(description="The name of the entity")
@@ -31,7 +31,7 @@ class Entity(BaseModel):
     observations: list[str] = Field(description="An array of observation contents associated with the entity")
 
 
-class Relation(BaseModel):
+class GraphRelation(BaseModel):
     """A directed link between two entities, which need not exist."""
 
     model_config = ConfigDict(populate_by_name=True, frozen=True)
@@ -41,177 +41,184 @@ class Relation(BaseModel):
     relationType: str = Field(description="The type of the relation")
 
 
-class Graph(BaseModel):
+class KnowledgeGraph(BaseModel):
     """Entities and the relations that touch them."""
 
-    entities: list[Entity]
-    relations: list[Relation]
+    entities: list[GraphEntity]
+    relations: list[GraphRelation]
 
 
 @dataclass(slots=True)
 class _Node:
-    """An entity and the memories it is made of."""
+    """An entity and the ids of the memories it is stored in."""
 
-    entity: Entity
+    entity: GraphEntity
     ids: list[int] = field(default_factory=list)
-    observed: list[tuple[str, int]] = field(default_factory=list)
+    observations: list[tuple[str, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class _Loaded:
+class _LoadedGraph:
     nodes: dict[str, _Node] = field(default_factory=dict)
-    relations: dict[Relation, list[int]] = field(default_factory=dict)
+    relations: dict[GraphRelation, list[int]] = field(default_factory=dict)
 
-    def view(self, wanted: Callable[[Entity], bool]) -> Graph:
-        entities = [node.entity for node in self.nodes.values() if wanted(node.entity)]
+    def add(self, memory: Memory) -> None:
+        metadata = memory.metadata
+        kind: Literal["entity", "observation", "relation"] = metadata[_KIND]
+        if kind == "relation":
+            self.relations.setdefault(GraphRelation.model_validate(metadata), []).append(memory.id)
+            return
+        name = metadata["name"]
+        if kind == "entity":
+            # Two processes may create the same entity at the same time: the older one counts, both are deleted.
+            entity = GraphEntity(name=name, entityType=metadata["entityType"], observations=[])
+            self.nodes.setdefault(name, _Node(entity)).ids.append(memory.id)
+        elif name in self.nodes:
+            node, text = self.nodes[name], metadata["observation"]
+            node.observations.append((text, memory.id))
+            node.entity.observations.append(text)
+
+    def select(self, matches: Callable[[GraphEntity], bool]) -> KnowledgeGraph:
+        entities = [node.entity for node in self.nodes.values() if matches(node.entity)]
         names = {entity.name for entity in entities}
-        return Graph(
-            entities=entities, relations=[each for each in self.relations if {each.source, each.target} & names]
-        )
+        relations = [relation for relation in self.relations if {relation.source, relation.target} & names]
+        return KnowledgeGraph(entities=entities, relations=relations)
 
 
-class KnowledgeGraph:
-    """The graph of one owner. Changes made through one object are made one after the other."""
+class GraphStore:
+    """The knowledge graph of one owner. Changes through one object run one after the other."""
 
-    def __init__(self, memory: MemoryManager, whose: Whose) -> None:
+    def __init__(self, memory: MemoryManager, owner: Owner) -> None:
         self._memory = memory
-        self._whose = whose
-        self._one_writer = asyncio.Lock()
+        self._owner = owner
+        self._write_lock = asyncio.Lock()
 
-    async def create_entities(self, entities: Iterable[Entity]) -> list[Entity]:
-        """Those that are new; a name that is taken is left as it is."""
-        async with self._one_writer:
-            known = set((await self._load()).nodes)
-            fresh: dict[str, Entity] = {}
+    async def create_entities(self, entities: Iterable[GraphEntity]) -> list[GraphEntity]:
+        """Store entities and return the new ones; an entity whose name exists is left as it is."""
+        async with self._write_lock:
+            known = (await self._load()).nodes
+            new: dict[str, GraphEntity] = {}
             for entity in entities:
                 if entity.name not in known:
-                    fresh.setdefault(entity.name, entity)
-            for entity in fresh.values():
+                    new.setdefault(entity.name, entity)
+            for entity in new.values():
                 await self._add_entity(entity)
-            return list(fresh.values())
+            return list(new.values())
 
-    async def create_relations(self, relations: Iterable[Relation]) -> list[Relation]:
-        """Those that are new."""
-        async with self._one_writer:
-            loaded = await self._load()
-            fresh = [each for each in dict.fromkeys(relations) if each not in loaded.relations]
-            for relation in fresh:
-                await self._add_relation(relation, loaded)
-            return fresh
+    async def create_relations(self, relations: Iterable[GraphRelation]) -> list[GraphRelation]:
+        """Store relations and return the new ones."""
+        async with self._write_lock:
+            graph = await self._load()
+            new = [relation for relation in dict.fromkeys(relations) if relation not in graph.relations]
+            for relation in new:
+                await self._add_relation(relation, graph)
+            return new
 
     async def add_observations(self, additions: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
-        """For each entity the observations that are new; an unknown entity is an error and nothing is saved."""
-        async with self._one_writer:
+        """Store observations and return the new ones of each entity; for an unknown entity, store nothing and raise."""
+        async with self._write_lock:
             nodes = (await self._load()).nodes
             for name, _ in additions:
                 if name not in nodes:
                     raise NotFound(f"Entity with name {name} not found")
-            return [(name, await self._observe(nodes[name], contents)) for name, contents in additions]
+            return [(name, await self._add_new_observations(nodes[name], texts)) for name, texts in additions]
 
     async def delete_entities(self, names: Iterable[str]) -> None:
-        """Removes entities, their observations and every relation that touches them."""
-        async with self._one_writer:
-            loaded, gone = await self._load(), set(names)
-            nodes = [loaded.nodes[name] for name in gone if name in loaded.nodes]
-            ids = [memory_id for node in nodes for memory_id in [*node.ids, *(each for _, each in node.observed)]]
-            for relation, found in loaded.relations.items():
-                ids += found if {relation.source, relation.target} & gone else []
+        """Delete entities, their observations and every relation that touches them."""
+        async with self._write_lock:
+            graph, deleted = await self._load(), set(names)
+            ids: list[int] = []
+            for name in deleted & graph.nodes.keys():
+                node = graph.nodes[name]
+                ids += [*node.ids, *(memory_id for _, memory_id in node.observations)]
+            for relation, memory_ids in graph.relations.items():
+                if {relation.source, relation.target} & deleted:
+                    ids += memory_ids
             await self._delete(ids)
 
     async def delete_observations(self, deletions: Iterable[tuple[str, list[str]]]) -> None:
-        async with self._one_writer:
+        """Delete observations; unknown ones are ignored."""
+        async with self._write_lock:
             nodes = (await self._load()).nodes
             ids = [
                 memory_id
                 for name, texts in deletions
-                for text, memory_id in (nodes[name].observed if name in nodes else ())
+                for text, memory_id in (nodes[name].observations if name in nodes else ())
                 if text in texts
             ]
             await self._delete(ids)
 
-    async def delete_relations(self, relations: Iterable[Relation]) -> None:
-        async with self._one_writer:
+    async def delete_relations(self, relations: Iterable[GraphRelation]) -> None:
+        """Delete relations; unknown ones are ignored."""
+        async with self._write_lock:
             known = (await self._load()).relations
             await self._delete([memory_id for relation in relations for memory_id in known.get(relation, [])])
 
-    async def read(self) -> Graph:
-        """All of it, relations between unknown names included."""
-        loaded = await self._load()
-        return Graph(entities=[node.entity for node in loaded.nodes.values()], relations=list(loaded.relations))
+    async def read(self) -> KnowledgeGraph:
+        """Return the whole graph, including relations between unknown names."""
+        graph = await self._load()
+        return KnowledgeGraph(entities=[node.entity for node in graph.nodes.values()], relations=list(graph.relations))
 
-    async def search(self, query: str) -> Graph:
-        """Entities whose name, type or observations contain the text, whatever its case."""
+    async def search(self, query: str) -> KnowledgeGraph:
+        """Return the entities whose name, type or observations contain the text, ignoring case."""
         text = query.lower()
-        return (await self._load()).view(
-            lambda e: any(text in each.lower() for each in (e.name, e.entityType, *e.observations))
-        )
 
-    async def open(self, names: Iterable[str]) -> Graph:
-        """The entities of these names."""
-        wanted = set(names)
-        return (await self._load()).view(lambda entity: entity.name in wanted)
+        def matches(entity: GraphEntity) -> bool:
+            return any(text in part.lower() for part in (entity.name, entity.entityType, *entity.observations))
 
-    async def _add_entity(self, entity: Entity) -> None:
-        about: dict[str, JSON] = {_KIND: "entity", "name": entity.name, "entityType": entity.entityType}
-        memory = await self._add(f"{entity.name} ({entity.entityType})", about)
-        node = _Node(Entity(name=entity.name, entityType=entity.entityType, observations=[]), [memory.id])
+        return (await self._load()).select(matches)
+
+    async def open(self, names: Iterable[str]) -> KnowledgeGraph:
+        """Return the entities with these names."""
+        requested = set(names)
+        return (await self._load()).select(lambda entity: entity.name in requested)
+
+    async def _add_entity(self, entity: GraphEntity) -> None:
+        metadata: dict[str, JSON] = {_KIND: "entity", "name": entity.name, "entityType": entity.entityType}
+        memory = await self._add(f"{entity.name} ({entity.entityType})", metadata)
         for text in entity.observations:
-            await self._add_observation(node, text)
+            await self._add_observation(entity.name, memory.id, text)
 
-    async def _observe(self, node: _Node, contents: Iterable[str]) -> list[str]:
-        fresh = [text for text in dict.fromkeys(contents) if text not in node.entity.observations]
-        for text in fresh:
-            await self._add_observation(node, text)
-        node.entity.observations += fresh
-        return fresh
+    async def _add_new_observations(self, node: _Node, texts: Iterable[str]) -> list[str]:
+        new = [text for text in dict.fromkeys(texts) if text not in node.entity.observations]
+        for text in new:
+            await self._add_observation(node.entity.name, node.ids[0], text)
+        node.entity.observations += new
+        return new
 
-    async def _add_observation(self, node: _Node, text: str) -> None:
-        name = node.entity.name
+    async def _add_observation(self, name: str, entity_id: int, text: str) -> None:
         memory = await self._add(f"{name}: {text}", {_KIND: "observation", "name": name, "observation": text})
-        await self._link(node.ids[0], memory.id, "observation")
+        await self._link(entity_id, memory.id, "observation")
 
-    async def _add_relation(self, relation: Relation, loaded: _Loaded) -> None:
-        values = relation.model_dump(by_alias=True)
+    async def _add_relation(self, relation: GraphRelation, graph: _LoadedGraph) -> None:
         text = f"{relation.source} {relation.relationType} {relation.target}"
-        memory = await self._add(text, {_KIND: "relation", **values})
-        if relation.source in loaded.nodes:
-            await self._link(loaded.nodes[relation.source].ids[0], memory.id, relation.relationType)
-        if relation.target in loaded.nodes:
-            await self._link(memory.id, loaded.nodes[relation.target].ids[0], relation.relationType)
+        memory = await self._add(text, {_KIND: "relation", **relation.model_dump(by_alias=True)})
+        if relation.source in graph.nodes:
+            await self._link(graph.nodes[relation.source].ids[0], memory.id, relation.relationType)
+        if relation.target in graph.nodes:
+            await self._link(memory.id, graph.nodes[relation.target].ids[0], relation.relationType)
 
     async def _add(self, content: str, metadata: dict[str, JSON]) -> Memory:
-        return await self._memory.add_memory(content, "semantic", _SOURCE, metadata, **self._whose.scope())
+        return await self._memory.add_memory(content, "semantic", _SOURCE, metadata, **self._owner.arguments())
 
-    async def _link(self, one: int, other: int, kind: str) -> None:
-        named = kind if kind.strip() else "related_to"
-        await self._memory.add_memory_association(one, other, named, agent=self._whose.agent, user=self._whose.user)
+    async def _link(self, memory_id: int, related_id: int, kind: str) -> None:
+        await self._memory.add_memory_association(
+            memory_id,
+            related_id,
+            kind if kind.strip() else "related_to",
+            agent=self._owner.agent,
+            user=self._owner.user,
+        )
 
     async def _delete(self, ids: Sequence[int]) -> None:
         if ids:
-            await self._memory.delete(list(dict.fromkeys(ids)), **self._whose.scope())
+            await self._memory.delete(list(dict.fromkeys(ids)), **self._owner.arguments())
 
-    async def _load(self) -> _Loaded:
-        loaded, after = _Loaded(), 0
+    async def _load(self) -> _LoadedGraph:
+        graph, after = _LoadedGraph(), 0
         where = {"metadata": {_KIND: ["entity", "observation", "relation"]}, "source": _SOURCE}
-        while page := await self._memory.list_memories(_PAGE, after, where=where, **self._whose.scope()):
+        while page := await self._memory.list_memories(_PAGE, after, where=where, **self._owner.arguments()):
             for memory in page:
-                _take(loaded, memory)
+                graph.add(memory)
             after = page[-1].id
-        return loaded
-
-
-def _take(loaded: _Loaded, memory: Memory) -> None:
-    about = memory.metadata
-    kind: Literal["entity", "observation", "relation"] = about[_KIND]
-    if kind == "relation":
-        loaded.relations.setdefault(Relation.model_validate(about), []).append(memory.id)
-        return
-    if kind == "entity":
-        # Two processes may have made the same entity at the same moment: the older one counts, both go together.
-        entity = Entity(name=about["name"], entityType=about["entityType"], observations=[])
-        loaded.nodes.setdefault(about["name"], _Node(entity)).ids.append(memory.id)
-        return
-    node = loaded.nodes.get(about["name"])
-    if node is not None:
-        node.observed.append((about["observation"], memory.id))
-        node.entity.observations.append(about["observation"])
+        return graph

@@ -1,6 +1,6 @@
-"""The MCP door over streamable HTTP, behind the same guard and the same keys as the REST door.
+"""MCP over streamable HTTP, behind the same guard and with the same keys as the REST server.
 
-Each tenant has a server of its own: its sessions, its subscriptions and its tools know no other.
+Each tenant has an MCP server of its own, so that sessions, subscriptions and tools are never shared between tenants.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST, ListToolsResult, Tool
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -23,33 +26,45 @@ from starlette.types import Receive, Scope, Send
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.embedding.base import Embedder
-from memoranda.mcp.access import ScopeCheck
-from memoranda.mcp.run import Whose
+from memoranda.errors import Denied
+from memoranda.mcp.run import Owner
 from memoranda.mcp.server import build_server
+from memoranda.mcp.tools import error_result
 from memoranda.server.auth import LOCAL, Principal
 from memoranda.server.config import ServerConfig
 from memoranda.server.guard import Guard
-from memoranda.server.observability import Metrics, RequestLog
+from memoranda.server.observability import Metrics
 from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
-PATH = "/mcp"
-MakeServer: TypeAlias = Callable[[MemoryManager, Whose], MCPServer]
+ServerFactory: TypeAlias = Callable[[MemoryManager, Owner], MCPServer]
+_OPEN_METHODS: Final = frozenset({"initialize", "ping", "server/discover"})
+_READ_AND_WRITE: Final = frozenset({"session_say"})
+"""Tools that change something and also return what others have written."""
 
 
 def build_http(
     config: ServerConfig,
     memory: MemoryConfig,
-    whose: Whose,
+    owner: Owner,
     *,
     embedder: Embedder | None = None,
     clock: Clock | None = None,
-    make: MakeServer = build_server,
+    create: ServerFactory = build_server,
 ) -> Starlette:
-    """The door as an ASGI application; its lifespan opens and closes the store."""
+    """Build the ASGI application; its lifespan opens and closes the store.
+
+    Args:
+        config: The settings of the HTTP server.
+        memory: The settings of the memory.
+        owner: The user, agent and session, and the tenant of callers without a key.
+        embedder: An embedder to use instead of the configured one.
+        clock: A clock to use instead of the system's.
+        create: Creates the MCP server of a tenant.
+    """
     services, metrics = Services(config, memory, embedder=embedder, clock=clock), Metrics()
-    doors = TenantDoors(services, whose, make, config.max_body)
+    tenants = TenantServers(services, owner, create, config.max_body)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -57,69 +72,110 @@ def build_http(
         try:
             yield
         finally:
-            await doors.close()
+            await tenants.close()
             await services.close()
 
-    guard = Middleware(Guard, config=config, services=services, metrics=metrics, log=RequestLog(), idempotency=False)
-    routes = [Route("/healthz", _alive), Route(PATH, doors)]
+    guard = Middleware(Guard, config=config, services=services, metrics=metrics, idempotency=False)
+    routes = [Route("/healthz", _get_status), Route("/mcp", tenants)]
     return Starlette(routes=routes, lifespan=lifespan, middleware=[guard])
 
 
-class TenantDoors:
-    """Hands a request to the server of its key's tenant, which is made when the first one comes."""
+async def _get_status(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})
 
-    def __init__(self, services: Services, whose: Whose, make: MakeServer, max_body: int) -> None:
+
+class TenantServers:
+    """Passes each request to the MCP server of its tenant, which is created on the first request."""
+
+    def __init__(self, services: Services, owner: Owner, create: ServerFactory, max_body: int) -> None:
         self._services = services
-        self._whose = whose
-        self._make = make
+        self._owner = owner
+        self._create = create
         self._max_body = max_body
-        self._doors: dict[str, _Door] = {}
-        self._one_maker = asyncio.Lock()
+        self._servers: dict[str, _TenantServer] = {}
+        self._lock = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal: Principal = scope["state"]["principal"]
-        # A session belongs to the key that opened it: the SDK answers any other as if there were none.
+        # A session belongs to the key that opened it: for any other key the SDK answers that it does not exist.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.key_id, scopes=[]))
-        door = await self._door(self._whose.tenant if principal is LOCAL else principal.tenant)
-        await door.answer(scope, receive, send)
+        server = await self._get_server(self._owner.tenant if principal is LOCAL else principal.tenant)
+        await server.handle(scope, receive, send)
 
     async def close(self) -> None:
-        for door in self._doors.values():
-            await door.close()
+        for server in self._servers.values():
+            await server.close()
 
-    async def _door(self, tenant: str) -> _Door:
-        async with self._one_maker:
-            if tenant not in self._doors:
-                server = self._make(await self._services.manager(tenant), self._whose)
+    async def _get_server(self, tenant: str) -> _TenantServer:
+        async with self._lock:
+            if tenant not in self._servers:
+                server = self._create(await self._services.get_manager(tenant), self._owner)
                 server.middleware.append(ScopeCheck(await server.list_tools()))
-                self._doors[tenant] = _Door(server, self._max_body)
-            return self._doors[tenant]
+                self._servers[tenant] = _TenantServer(server, self._max_body)
+            return self._servers[tenant]
 
 
-class _Door:
-    """One tenant's server. It runs in a task of its own, as a task group must be left where it was entered."""
+class _TenantServer:
+    """The MCP server of one tenant. It runs in its own task, because a task group must end in the task it began in."""
 
     def __init__(self, server: MCPServer, max_body: int) -> None:
-        # The guard has looked at the request's Host and Origin.
-        checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        server.streamable_http_app(transport_security=checked, max_request_body_size=max_body)
+        # The guard has already checked the Host and Origin headers.
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        server.streamable_http_app(transport_security=security, max_request_body_size=max_body)
         self._sessions = server.session_manager
-        self._ready, self._end = asyncio.Event(), asyncio.Event()
+        self._ready, self._stop = asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._ready.wait()
         await self._sessions.handle_request(scope, receive, send)
 
     async def close(self) -> None:
-        self._end.set()
+        self._stop.set()
         await self._task
 
     async def _run(self) -> None:
         async with self._sessions.run():
             self._ready.set()
-            await self._end.wait()
+            await self._stop.wait()
 
 
-async def _alive(_: Request) -> Response:
-    return JSONResponse({"status": "ok"})
+class ScopeCheck:
+    """Middleware of the SDK's server: a key sees and calls only the tools that its scopes allow."""
+
+    def __init__(self, tools: list[Tool]) -> None:
+        self._required = {tool.name: _required_scopes(tool) for tool in tools}
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        principal: Principal = ctx.request.state.principal  # type: ignore[union-attr]  # always set over HTTP
+        if ctx.method == "tools/list":
+            return self._filter_tools(await call_next(ctx), principal)
+        try:
+            self._check(ctx, principal)
+        except Denied as error:
+            if ctx.method == "tools/call":
+                return error_result(error)
+            raise MCPError(INVALID_REQUEST, str(error)) from error
+        return await call_next(ctx)
+
+    def _check(self, ctx: ServerRequestContext[Any, Any], principal: Principal) -> None:
+        if ctx.method == "tools/call":
+            tool = str((ctx.params or {}).get("name"))
+            for scope in self._required.get(tool, ("write",)):
+                principal.require(scope)
+        elif not (
+            ctx.method in _OPEN_METHODS or ctx.method.startswith("notifications/") or ctx.method.endswith("/list")
+        ):
+            principal.require("read")
+
+    def _filter_tools(self, result: HandlerResult, principal: Principal) -> HandlerResult:
+        if not isinstance(result, ListToolsResult):
+            result = ListToolsResult.model_validate(result)
+        allowed = [tool for tool in result.tools if principal.scopes.issuperset(self._required[tool.name])]
+        return result.model_copy(update={"tools": allowed})
+
+
+def _required_scopes(tool: Tool) -> tuple[str, ...]:
+    if tool.annotations is not None and tool.annotations.read_only_hint:
+        return ("read",)
+    return ("read", "write") if tool.name in _READ_AND_WRITE else ("write",)

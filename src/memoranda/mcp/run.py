@@ -1,7 +1,8 @@
-"""Starting the MCP door. What it needs is imported when it is asked for, and its absence named."""
+"""Starting the MCP server. Its dependencies are imported when it starts; a missing one names the extra to install."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, TypedDict
 from memoranda.embedding.base import Embedder
 from memoranda.errors import MissingExtra
 from memoranda.server.config import ServerConfig
-from memoranda.server.run import PARTS as SERVER_PARTS
-from memoranda.server.run import listen, refuse_without_keys
+from memoranda.server.run import REQUIRED_MODULES as SERVER_MODULES
+from memoranda.server.run import listen, require_keys
 from memoranda.settings import MemoryConfig
 from memoranda.types import DEFAULT_TENANT, Clock
 
@@ -21,71 +22,11 @@ if TYPE_CHECKING:
 
     from memoranda.aio.manager import MemoryManager
 
-
-__all__ = ["Whose", "create_http_app", "create_server", "run"]
-
-_PARTS = ("mcp", "mcp_types", "pydantic", "pydantic_core")
+_MCP_MODULES = ("mcp", "mcp_types", "pydantic", "pydantic_core")
 
 
-def create_server(memory: MemoryManager, whose: Whose | None = None) -> MCPServer:
-    """The tools and resources over a manager, as a server of the official SDK."""
-    with _named():
-        from memoranda.mcp.server import build_server
-    return build_server(memory, whose or Whose())
-
-
-def create_http_app(
-    config: ServerConfig,
-    memory: MemoryConfig,
-    whose: Whose | None = None,
-    *,
-    embedder: Embedder | None = None,
-    clock: Clock | None = None,
-) -> Starlette:
-    """The door as an ASGI application at `/mcp`: the tenant comes from the key; user, agent and session from `whose`.
-
-    It checks keys on every address; that a server open to others has any is checked by `run` alone.
-    """
-    with _named():
-        from memoranda.mcp.http import build_http
-    return build_http(config, memory, whose or Whose(), embedder=embedder, clock=clock)
-
-
-def run(config: MemoryConfig, whose: Whose | None = None, *, http: ServerConfig | None = None) -> None:
-    """Serves until the host hangs up or a signal ends it: on stdin and stdout, or over HTTP."""
-    if http is None:
-        import asyncio
-
-        asyncio.run(_serve_stdio(config, whose or Whose()))
-        return
-    http = http.with_environment()
-    refuse_without_keys(http, config)
-    listen(create_http_app(http, config, whose), http)
-
-
-async def _serve_stdio(config: MemoryConfig, whose: Whose) -> None:
-    from memoranda.aio.manager import MemoryManager
-
-    async with MemoryManager(config, tenant=whose.tenant) as memory:
-        await create_server(memory, whose).run_stdio_async()
-
-
-@contextmanager
-def _named() -> Iterator[None]:
-    """What is missing, by the extra that brings it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing in _PARTS:
-            raise MissingExtra("the MCP server", "mcp") from error
-        if missing in SERVER_PARTS:
-            raise MissingExtra("MCP over HTTP", "server") from error
-        raise
-
-
-class ScopeArguments(TypedDict):
-    """A scope as the manager's arguments."""
+class OwnerArguments(TypedDict):
+    """An owner as arguments of the manager's methods."""
 
     agent: str | None
     user: str | None
@@ -93,7 +34,7 @@ class ScopeArguments(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Whose:
+class Owner:
     """The tenant, user, agent and session whose memories the tools read and write."""
 
     tenant: str = DEFAULT_TENANT
@@ -101,6 +42,68 @@ class Whose:
     agent: str | None = None
     session: str | None = None
 
-    def scope(self, session: str | None = None) -> ScopeArguments:
-        """The scope of one call; a session may be named only where the door has none of its own."""
+    def arguments(self, session: str | None = None) -> OwnerArguments:
+        """Return the scope of one call; `session` counts only where the owner has none."""
         return {"agent": self.agent, "user": self.user, "session": self.session or session}
+
+
+def create_server(memory: MemoryManager, owner: Owner | None = None) -> MCPServer:
+    """Return the tools and resources over a manager, as a server of the official SDK."""
+    with _require_extras():
+        from memoranda.mcp.server import build_server
+    return build_server(memory, owner or Owner())
+
+
+def create_http_app(
+    config: ServerConfig,
+    memory: MemoryConfig,
+    owner: Owner | None = None,
+    *,
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
+) -> Starlette:
+    """Return the MCP server as an ASGI application at `/mcp`.
+
+    It checks keys on every route, but only `run` refuses to start a public server that has no keys.
+
+    Args:
+        config: The settings of the HTTP server.
+        memory: The settings of the memory.
+        owner: The user, agent and session; the tenant comes from the key.
+        embedder: An embedder to use instead of the configured one.
+        clock: A clock to use instead of the system's.
+    """
+    with _require_extras():
+        from memoranda.mcp.http import build_http
+    return build_http(config, memory, owner or Owner(), embedder=embedder, clock=clock)
+
+
+def run(config: MemoryConfig, owner: Owner | None = None, *, http: ServerConfig | None = None) -> None:
+    """Serve over stdin and stdout until the host disconnects, or with `http` over HTTP until a signal."""
+    if http is None:
+        asyncio.run(_serve_stdio(config, owner or Owner()))
+        return
+    http = http.with_environment()
+    require_keys(http, config)
+    listen(create_http_app(http, config, owner), http)
+
+
+async def _serve_stdio(config: MemoryConfig, owner: Owner) -> None:
+    from memoranda.aio.manager import MemoryManager
+
+    async with MemoryManager(config, tenant=owner.tenant) as memory:
+        await create_server(memory, owner).run_stdio_async()
+
+
+@contextmanager
+def _require_extras() -> Iterator[None]:
+    """Turn a missing module into an error that names the extra to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in _MCP_MODULES:
+            raise MissingExtra("the MCP server", "mcp") from error
+        if missing in SERVER_MODULES:
+            raise MissingExtra("MCP over HTTP", "server") from error
+        raise

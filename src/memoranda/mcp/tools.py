@@ -1,4 +1,4 @@
-"""What the tools have in common: annotations, errors, results."""
+"""What all tools share: annotations, errors and results."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final, ParamSpec, TypeVar
 
+from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
@@ -18,51 +19,55 @@ from memoranda.recall.render import render_hits
 from memoranda.types import JSON, Hit
 
 P = ParamSpec("P")
-
-
 R = TypeVar("R")
 
 
-def _hints(*, reads: bool = False, removes: bool = False, once: bool = False) -> ToolAnnotations:
-    return ToolAnnotations(read_only_hint=reads, destructive_hint=removes, idempotent_hint=once, open_world_hint=False)
+def _annotations(*, read_only: bool = False, destructive: bool = False, idempotent: bool = False) -> ToolAnnotations:
+    return ToolAnnotations(
+        read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
+    )
 
 
-READS: Final = _hints(reads=True, once=True)
+READS: Final = _annotations(read_only=True, idempotent=True)
+ADDS: Final = _annotations()
+ADDS_ONCE: Final = _annotations(idempotent=True)
+REMOVES: Final = _annotations(destructive=True, idempotent=True)
 
 
-ADDS: Final = _hints()
+def add_tool(server: MCPServer, tool: Callable[P, Awaitable[object]], title: str, annotations: ToolAnnotations) -> None:
+    """Add a tool to a server; Memoranda's errors become results that say what to change.
 
-
-ADDS_ONCE: Final = _hints(once=True)
-
-
-REMOVES: Final = _hints(removes=True, once=True)
-
-
-def told(tool: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R | CallToolResult]]:
-    """The tool, with Memoranda's errors as answers that say what to change."""
+    Args:
+        server: The server.
+        tool: The function; its name, signature and docstring describe the tool.
+        title: The name to show to people.
+        annotations: Hints for the host: whether it reads, adds or removes.
+    """
 
     @functools.wraps(tool)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> R | CallToolResult:
+    async def call(*args: P.args, **kwargs: P.kwargs) -> object:
         try:
             return await tool(*args, **kwargs)
         except MemorandaError as error:
-            return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+            return error_result(error)
 
-    return call
-
-
-def fenced(hits: Sequence[Hit], now: datetime) -> str:
-    """Stored text as data: a mark that it cannot know stands around it."""
-    return render_hits(hits, secrets.token_hex(MARKER_BYTES), now)
+    server.add_tool(call, title=title, annotations=annotations)
 
 
-def answer(text: str, structured: BaseModel) -> CallToolResult:
-    """Text for a model and the same as data for a program."""
-    content = structured.model_dump(mode="json", by_alias=True)
+def error_result(error: MemorandaError) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+
+
+def tool_result(text: str, data: BaseModel) -> CallToolResult:
+    """Return text for a model and structured data for a program."""
+    content = data.model_dump(mode="json", by_alias=True)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
 
 
-def pretty(value: JSON) -> str:
-    """JSON to read."""
+def render_fenced(hits: Sequence[Hit], now: datetime) -> str:
+    """Render memories inside a fence whose random marker stored text cannot guess."""
+    return render_hits(hits, secrets.token_hex(MARKER_BYTES), now)
+
+
+def to_pretty_json(value: JSON) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)

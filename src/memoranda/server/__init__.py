@@ -1,4 +1,4 @@
-"""The REST door: other languages and other machines reach the same memory."""
+"""The REST server: other languages and other machines use the same memory over HTTP."""
 
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import create_app, run

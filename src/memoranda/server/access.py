@@ -1,4 +1,4 @@
-"""What a route is given of its caller: the tenant's own manager, if the key has the scope that is needed."""
+"""FastAPI dependencies: the caller of a route, with the manager of its tenant and the scope it may use."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from starlette.requests import Request
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import Denied, InvalidInput
 from memoranda.server.auth import Principal
-from memoranda.server.requests import Owner
-from memoranda.server.responses import AnswerRoute
+from memoranda.server.requests import ScopedRequest
+from memoranda.server.responses import JsonRoute
 from memoranda.server.services import Services
 from memoranda.types import ANY, DEFAULT_TENANT, AnyUser
 
 
-class Named(TypedDict):
-    """The scope arguments of a manager's method."""
+class ReadScope(TypedDict):
+    """The scope arguments of a manager method that reads."""
 
     agent: str | None
     user: str | AnyUser | None
     session: str | None
 
 
-class Owned(TypedDict):
-    """The same, of a method that writes."""
+class WriteScope(TypedDict):
+    """The scope arguments of a manager method that writes."""
 
     agent: str | None
     user: str | None
@@ -36,57 +36,58 @@ class Owned(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and the memory that is theirs."""
+    """The principal of a request and the manager of its tenant."""
 
     principal: Principal
     memory: MemoryManager
     services: Services
     idempotency_key: str | None
 
-    def named(self, owner: Owner) -> Named:
-        """Whose memories are meant. Reading across users takes the admin scope."""
-        return {"agent": owner.agent, "user": self.user(owner), "session": owner.session}
+    def read_scope(self, request: ScopedRequest) -> ReadScope:
+        """Return the scope to read. Reading across users needs the admin scope."""
+        return {"agent": request.agent, "user": self.read_user(request), "session": request.session}
 
-    def owner(self, owner: Owner) -> Owned:
-        """Whose memories are written: one user's, or nobody's."""
-        if owner.all_users:
+    def write_scope(self, request: ScopedRequest) -> WriteScope:
+        """Return the scope to write: one user, or no user."""
+        if request.all_users:
             raise InvalidInput("a memory belongs to one user, or to none: leave out all_users")
-        return {"agent": owner.agent, "user": owner.user, "session": owner.session}
+        return {"agent": request.agent, "user": request.user, "session": request.session}
 
-    def user(self, owner: Owner) -> str | AnyUser | None:
-        if not owner.all_users:
-            return owner.user
-        if owner.user is not None:
+    def read_user(self, request: ScopedRequest) -> str | AnyUser | None:
+        """Return the user to read, or ANY for a caller with the admin scope."""
+        if not request.all_users:
+            return request.user
+        if request.user is not None:
             raise InvalidInput("give a user, or all_users, not both")
         self.principal.require("admin")
         return ANY
 
 
-def _caller(scope: str) -> Callable[[Request], Awaitable[Caller]]:
-    async def caller(request: Request) -> Caller:
+def _require(scope: str) -> Callable[[Request], Awaitable[Caller]]:
+    async def find_caller(request: Request) -> Caller:
         principal: Principal = request.state.principal
         principal.require(scope)
         services: Services = request.app.state.services
-        manager = await services.manager(principal.tenant)
+        manager = await services.get_manager(principal.tenant)
         return Caller(principal, manager, services, getattr(request.state, "idempotency_key", None))
 
-    return caller
+    return find_caller
 
 
-async def _operator(request: Request) -> Caller:
-    """Whoever runs the server: what is told of the whole of it is no other tenant's business."""
-    caller = await _caller("admin")(request)
+async def _require_server_admin(request: Request) -> Caller:
+    # Health and metrics describe the whole server, so other tenants must not see them.
+    caller = await _require("admin")(request)
     if caller.principal.tenant != DEFAULT_TENANT:
-        raise Denied(f"this tells of the whole server: use an admin key of the tenant {DEFAULT_TENANT!r}")
+        raise Denied(f"this describes the whole server: use an admin key of the tenant {DEFAULT_TENANT!r}")
     return caller
 
 
-Reader = Annotated[Caller, Depends(_caller("read"))]
-Writer = Annotated[Caller, Depends(_caller("write"))]
-Admin = Annotated[Caller, Depends(_caller("admin"))]
-Operator = Annotated[Caller, Depends(_operator)]
+Reader = Annotated[Caller, Depends(_require("read"))]
+Writer = Annotated[Caller, Depends(_require("write"))]
+Admin = Annotated[Caller, Depends(_require("admin"))]
+ServerAdmin = Annotated[Caller, Depends(_require_server_admin)]
 
 
-def router(tag: str) -> APIRouter:
-    """A router for the routes of one resource."""
-    return APIRouter(prefix="/v1", tags=[tag], route_class=AnswerRoute)
+def create_router(tag: str) -> APIRouter:
+    """Return a router for the routes of one resource."""
+    return APIRouter(prefix="/v1", tags=[tag], route_class=JsonRoute)

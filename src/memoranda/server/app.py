@@ -1,4 +1,4 @@
-"""The application: routes behind the guard, over one set of services."""
+"""The ASGI application: the routes behind the guard, over one set of services."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memoranda.errors import MemorandaError
 from memoranda.server import errors
 from memoranda.server.config import ServerConfig
 from memoranda.server.guard import Guard
-from memoranda.server.observability import Metrics, RequestLog
+from memoranda.server.observability import Metrics
 from memoranda.server.routes import (
     conversations,
     executions,
@@ -35,7 +35,7 @@ from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
 _RESOURCES = (recall, memories, conversations, sessions, values, executions, knowledge, upkeep, status, transfer)
-_PROBLEM = {
+_PROBLEM_SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
     "properties": {
@@ -46,26 +46,33 @@ _PROBLEM = {
         "errors": {"type": "array", "items": {"type": "object"}},
     },
 }
-_REFUSALS = {
-    400: "The request cannot be read",
-    401: "No key, or one that is not valid",
-    403: "The key, or the web page, may not do this",
-    404: "There is no such thing, or it belongs to somebody else",
+_ERROR_RESPONSES = {
+    400: "The request cannot be parsed",
+    401: "The key is missing or not valid",
+    403: "The key, or the web page, is not allowed to do this",
+    404: "It does not exist, or belongs to another tenant",
     408: "The request did not arrive in time",
-    409: "Somebody else changed it first, or the idempotency key was used for another request",
+    409: "It was changed in the meantime, or the idempotency key was used for another request",
     413: "The request is too large",
-    415: "The request is no JSON",
-    421: "The server does not go by the name in the Host header",
-    422: "The request is wrong",
-    429: "The key has used up its rate",
-    503: "A store or model cannot answer now",
+    415: "The request is not JSON",
+    421: "The Host header does not name this server",
+    422: "The request is not valid",
+    429: "The key has exceeded its rate limit",
+    503: "A store or model is not available",
 }
 
 
 def build_app(
     config: ServerConfig, memory: MemoryConfig, *, embedder: Embedder | None = None, clock: Clock | None = None
 ) -> FastAPI:
-    """The whole server as an ASGI application; its lifespan opens and closes the store."""
+    """Build the ASGI application; its lifespan opens and closes the store.
+
+    Args:
+        config: The settings of the server.
+        memory: The settings of the store and the models.
+        embedder: An embedder to use instead of the configured one.
+        clock: A clock to use instead of the system's.
+    """
     services, metrics = Services(config, memory, embedder=embedder, clock=clock), Metrics()
     app = FastAPI(
         title="Memoranda",
@@ -74,19 +81,19 @@ def build_app(
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
-        responses={code: _refusal(text) for code, text in _REFUSALS.items()},
+        responses={status: _error_response(text) for status, text in _ERROR_RESPONSES.items()},
         separate_input_output_schemas=False,
     )
     app.state.config, app.state.services, app.state.metrics = config, services, metrics
     for resource in _RESOURCES:
         app.include_router(resource.routes)
     app.include_router(status.open_routes)
-    app.add_exception_handler(MemorandaError, errors.on_error)
-    app.add_exception_handler(IndexError, errors.on_index)
-    app.add_exception_handler(RequestValidationError, errors.on_validation)
-    app.add_exception_handler(HTTPException, errors.on_http)
-    app.add_middleware(Guard, config=config, services=services, metrics=metrics, log=RequestLog())
-    app.openapi = lambda: _with_keys(app)  # type: ignore[method-assign]
+    app.add_exception_handler(MemorandaError, errors.handle_error)
+    app.add_exception_handler(IndexError, errors.handle_index_error)
+    app.add_exception_handler(RequestValidationError, errors.handle_validation_error)
+    app.add_exception_handler(HTTPException, errors.handle_http_exception)
+    app.add_middleware(Guard, config=config, services=services, metrics=metrics)
+    app.openapi = lambda: _build_openapi(app)  # type: ignore[method-assign]
     return app
 
 
@@ -94,24 +101,24 @@ def build_app(
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     await services.open()
-    watch = asyncio.create_task(app.state.metrics.watch_loop())
+    lag_task = asyncio.create_task(app.state.metrics.measure_loop_lag())
     try:
         yield
     finally:
-        watch.cancel()
+        lag_task.cancel()
         await services.close()
 
 
-def _refusal(text: str) -> dict[str, Any]:
+def _error_response(text: str) -> dict[str, Any]:
     return {"description": text, "content": {errors.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 
 
-def _with_keys(app: FastAPI) -> dict[str, Any]:
+def _build_openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         document = FastAPI.openapi(app)
-        parts = document.setdefault("components", {})
-        parts.setdefault("schemas", {})["Problem"] = _PROBLEM
-        parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        components = document.setdefault("components", {})
+        components.setdefault("schemas", {})["Problem"] = _PROBLEM_SCHEMA
+        components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"key": []}]
         document["paths"]["/healthz"]["get"]["security"] = []
         app.openapi_schema = document

@@ -1,4 +1,4 @@
-"""What can be set about the server."""
+"""The settings of the server."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ DEFAULT_PORT = 8700
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """Where the server listens, whom it answers, and how much it takes."""
+    """Where the server listens, which callers it accepts, and how large a request may be."""
 
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     allowed_hosts: tuple[str, ...] = ()
-    """Names it may be called by, beside its own address and `localhost`; a port is not compared."""
+    """Host names it accepts in addition to its own address and `localhost`; the port is ignored."""
     allowed_origins: tuple[str, ...] = ()
-    """Web pages that may call it, as `https://example.org`; none by default."""
+    """Origins of the web pages that may call it, such as `https://example.org`; none by default."""
     max_body: int = 8_000_000
-    """Bytes of one request; an import is streamed and may be longer."""
+    """Maximum bytes of a request; an import is streamed and may be longer."""
     max_import: int = 4_000_000_000
-    """Bytes of one import, which is kept in a file while it is checked."""
+    """Maximum bytes of an import, which is kept in a temporary file while it is checked."""
     max_import_line: int = 4_000_000
     max_depth: int = MAX_DEPTH + 10
-    """How deep JSON may nest."""
+    """Maximum nesting depth of JSON."""
     max_values: int = 100_000
-    """How many values one JSON body may hold."""
+    """Maximum number of values in a JSON body."""
     body_timeout: float = 20.0
-    """Seconds that a client may take between two pieces of its request, and for its head twice that in all."""
+    """Seconds that a client may take between two chunks of a request; its headers may take twice as long in total."""
     shutdown_timeout: int = 30
-    """Seconds that requests under way are given when the server stops."""
+    """Seconds that running requests have to finish when the server stops."""
     key_cache_seconds: float = 1.0
-    """How long a key that was checked is trusted: a revoked one works no longer than this."""
+    """How long a checked key is cached: a revoked key works at most this much longer."""
 
     def __post_init__(self) -> None:
         check_integer(self.port, "port", minimum=0, maximum=65_535)
@@ -47,14 +47,14 @@ class ServerConfig:
                 raise InvalidInput(f"the origin {origin!r} must look like https://example.org, without a path")
 
     def with_environment(self) -> ServerConfig:
-        """The same, with the names and web pages that the environment allows where none are given."""
-        hosts = self.allowed_hosts or _listed(os.environ.get("MEMORY_SERVER_ALLOWED_HOSTS", ""))
-        origins = self.allowed_origins or _listed(os.environ.get("MEMORY_SERVER_ALLOWED_ORIGINS", ""))
+        """Return a copy with the allowed hosts and origins of the environment where none are set."""
+        hosts = self.allowed_hosts or _split_list(os.environ.get("MEMORY_SERVER_ALLOWED_HOSTS", ""))
+        origins = self.allowed_origins or _split_list(os.environ.get("MEMORY_SERVER_ALLOWED_ORIGINS", ""))
         return replace(self, allowed_hosts=hosts, allowed_origins=origins)
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the server."""
         if self.host == "localhost":
             return True
         try:
@@ -63,19 +63,19 @@ class ServerConfig:
             return False
 
     def answers_to(self, host: str) -> bool:
-        """Whether a request may name this host."""
-        name = _without_port(host).lower()
-        own = {self.host.lower(), *(each.lower() for each in self.allowed_hosts)}
+        """Whether a request with this Host header is accepted."""
+        requested = _strip_port(host).lower()
+        accepted = {self.host.lower(), *(name.lower() for name in self.allowed_hosts)}
         if self.is_local or self.host in ("0.0.0.0", "::"):
-            own |= {"localhost", "127.0.0.1", "::1"}
-        return name in own
+            accepted |= {"localhost", "127.0.0.1", "::1"}
+        return requested in accepted
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _split_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _without_port(host: str) -> str:
+def _strip_port(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0] if host.count(":") == 1 else host

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457), all from the one error tree."""
+"""Errors as `application/problem+json` (RFC 9457), derived from the error tree."""
 
 from __future__ import annotations
 
@@ -11,47 +11,80 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.errors import Denied, InvalidInput, MemorandaError, Unavailable
+from memoranda.errors import InvalidInput, MemorandaError, Unavailable
 from memoranda.server.observability import LOGGER
 
 MEDIA_TYPE: Final = "application/problem+json"
-URN: Final = "urn:memoranda:"
+_URN: Final = "urn:memoranda:"
 _TITLES: Final = {
-    400: "The request cannot be read",
+    400: "The request cannot be parsed",
     403: "The request is not allowed",
-    404: "There is no such address",
-    405: "The address does not take this method",
+    404: "There is no such route",
+    405: "The route does not support this method",
     408: "The request did not arrive in time",
     413: "The request is too large",
-    415: "The request is no JSON",
-    421: "This server does not go by that name",
+    415: "The request is not JSON",
+    421: "The Host header does not name this server",
 }
-_MOST_PROBLEMS: Final = 20
+_MAX_VALIDATION_ERRORS: Final = 20
 
 
-class Refusal(InvalidInput):
-    """A request refused before anybody read what it asks."""
+class RequestRejected(InvalidInput):
+    """A request rejected before its content is read."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
 
 
-def problem_of(error: MemorandaError) -> Response:
-    """What a caller is told. What went wrong inside the server stays in its log."""
+def error_response(error: MemorandaError, request_id: str) -> Response:
+    """Return the problem for the caller. The details of a server error go into the log only."""
     status = error.status
-    detail = str(error) if status < 500 else _summary(type(error))
+    if status >= 500:
+        LOGGER.error("failed", exc_info=error, extra={"fields": {"request_id": request_id}})
     headers: dict[str, str] = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    wait = error.retry_after if isinstance(error, Unavailable) else None
-    if wait is not None:
-        headers["Retry-After"] = str(max(1, round(wait)))
-    title = _TITLES[status] if isinstance(error, Refusal) else _summary(type(error))
-    return problem(status, name_of(type(error)), title, detail, headers=headers)
+    if isinstance(error, Unavailable) and error.retry_after is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    kind = InvalidInput if isinstance(error, RequestRejected) else type(error)
+    title = _TITLES[status] if isinstance(error, RequestRejected) else _summary(kind)
+    return _problem(status, kind.__name__, title, str(error) if status < 500 else _summary(kind), headers=headers)
 
 
-def problem(
+def internal_error_response() -> Response:
+    """Return the problem for an unexpected exception."""
+    return _problem(
+        500, "Internal", "The server failed", "an unexpected error; the server's log has it under the request id"
+    )
+
+
+async def handle_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MemorandaError)
+    return error_response(error, request.state.request_id)
+
+
+async def handle_index_error(_: Request, error: Exception) -> Response:
+    return _problem(422, "IndexError", "There is no message at that position", str(error))
+
+
+async def handle_http_exception(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    title = _TITLES.get(error.status_code, "The request was refused")
+    return _problem(error.status_code, "Refused", title, error.detail, headers=error.headers)
+
+
+async def handle_validation_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    items = [
+        {"where": [str(step) for step in item["loc"]], "what": item["msg"]}
+        for item in error.errors()[:_MAX_VALIDATION_ERRORS]
+    ]
+    detail = "; ".join(f"{'.'.join(item['where'])}: {item['what']}" for item in items[:3])
+    return _problem(422, InvalidInput.__name__, _summary(InvalidInput), detail, errors=items)
+
+
+def _problem(
     status: int,
     kind: str,
     title: str,
@@ -60,57 +93,12 @@ def problem(
     headers: Mapping[str, str] | None = None,
     errors: Sequence[Mapping[str, Any]] = (),
 ) -> Response:
-    body: dict[str, Any] = {"type": URN + kind, "title": title, "status": status, "detail": detail}
+    body: dict[str, Any] = {"type": _URN + kind, "title": title, "status": status, "detail": detail}
     if errors:
         body["errors"] = list(errors)
-    # ASCII alone, so that even what is no valid Unicode can be named.
+    # `json.dumps` writes ASCII only, so the detail may quote text that is not valid Unicode.
     return Response(json.dumps(body), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
-
-
-def unexpected() -> Response:
-    """The answer to a mistake of our own."""
-    return problem(500, "Internal", "The server failed", "an unexpected error; its log has it under the request id")
-
-
-def answer_to(error: MemorandaError, request_id: str) -> Response:
-    """The problem for the caller; what is the server's own trouble goes whole into its log."""
-    if error.status >= 500:
-        LOGGER.error("failed", exc_info=error, extra={"fields": {"request_id": request_id}})
-    return problem_of(error)
-
-
-async def on_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, MemorandaError)
-    return answer_to(error, request.state.request_id)
-
-
-async def on_index(_: Request, error: Exception) -> Response:
-    return problem(422, "IndexError", "There is no message at that position", str(error))
-
-
-async def on_http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    title = _TITLES.get(error.status_code, "The request was refused")
-    return problem(error.status_code, "Refused", title, error.detail, headers=error.headers)
-
-
-async def on_validation(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    found = [
-        {"where": [str(step) for step in each["loc"]], "what": each["msg"]} for each in error.errors()[:_MOST_PROBLEMS]
-    ]
-    detail = "; ".join(f"{'.'.join(each['where'])}: {each['what']}" for each in found[:3])
-    return problem(422, name_of(InvalidInput), _summary(InvalidInput), detail, errors=found)
-
-
-def name_of(kind: type[MemorandaError]) -> str:
-    """How the `type` of a problem ends: as the error is called in Python."""
-    return (InvalidInput if kind is Refusal else kind).__name__
 
 
 def _summary(kind: type[MemorandaError]) -> str:
     return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")
-
-
-def denied(message: str) -> Denied:
-    return Denied(message, status=401)

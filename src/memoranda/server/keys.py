@@ -1,4 +1,4 @@
-"""API keys: made, listed, rotated and revoked. `create` is the one moment at which a secret is seen."""
+"""API keys: create, list, rotate and revoke. A secret is shown only when its key is created."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, or_, select, update
 
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.executions.log import KeyRing
 from memoranda.settings import MemoryConfig, database_url, get_settings
 from memoranda.storage import open_store
-from memoranda.storage.base import ReadTransaction, Store, Transaction
+from memoranda.storage.base import Store, Transaction
 from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import api_keys
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, Record
 
-PREFIX: Final = "mmr"
 SCOPES: Final = ("read", "write", "admin")
-PEPPER_VARIABLE: Final = "MEMORY_SERVER_PEPPER"
+_PREFIX: Final = "mmr"
+_PEPPER_VARIABLE: Final = "MEMORY_SERVER_PEPPER"
+_MIN_PEPPER_LENGTH: Final = 16
 _ID_BYTES: Final = 8
 _SECRET_BYTES: Final = 32
-_LEAST_PEPPER: Final = 16
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey(Record):
-    """What is known of a key; never its secret."""
+    """What is stored about a key, without its secret."""
 
     id: str
     name: str
@@ -54,128 +55,15 @@ class ApiKey(Record):
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey(Record):
-    """A new key: `key` is shown once and can never be read again."""
+    """A new key: `key` is shown once and cannot be read again."""
 
     key: str
     info: ApiKey
 
 
-class Keys:
-    """The keys of one store."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._ring = KeyRing(store.path, _pepper())
-
-    def create(
-        self,
-        name: str,
-        *,
-        tenant: str = DEFAULT_TENANT,
-        scopes: Sequence[str] = ("read", "write"),
-        expires_in: timedelta | None = None,
-        rate: float | None = None,
-    ) -> IssuedKey:
-        name, tenant, scopes = clean_text(name, "name"), clean_text(tenant, "tenant"), _checked(scopes)
-        if rate is not None and not 0 < rate < 1e9:
-            raise InvalidInput(f"rate is {rate}: give requests a second above 0, or leave it out")
-        if expires_in is not None and expires_in <= timedelta(0):
-            raise InvalidInput("expires_in must lie in the future")
-        key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
-        digest = self.digest(key_id, secret)
-
-        def write(tx: Transaction) -> KeyRow:
-            ends = None if expires_in is None else tx.at + expires_in // timedelta(microseconds=1)
-            row = KeyRow(key_id, tenant, name, digest, " ".join(scopes), rate, tx.at, ends)
-            add(tx, row)
-            return row
-
-        return IssuedKey(f"{PREFIX}.{key_id}.{secret}", info_of(self._store.write(write)))
-
-    def all(self) -> list[ApiKey]:
-        """Every key there ever was, the oldest first."""
-        return [info_of(row) for row in self._store.read(find_all)]
-
-    def revoke(self, key_id: str) -> None:
-        """The key is refused from now on; `NotFound` when there is none that still works."""
-        if not self._store.write(lambda tx: revoke(tx, key_id, tx.at)):
-            raise NotFound(f"no key {key_id} that could be revoked")
-
-    def rotate(self, key_id: str, *, grace: timedelta = timedelta(0)) -> IssuedKey:
-        """A new key with the same rights; the old one works for `grace` longer."""
-        old = self.find(key_id)
-        if old is None or old.revoked_at is not None:
-            raise NotFound(f"no key {key_id} that could be rotated")
-        new = self.create(old.name, tenant=old.tenant, scopes=old.scopes.split(), rate=old.rate)
-        ends = grace // timedelta(microseconds=1)
-        self._store.write(lambda tx: expire(tx, key_id, tx.at + ends))
-        return new
-
-    def find(self, key_id: str) -> KeyRow | None:
-        return self._store.read(lambda tx: find(tx, key_id))
-
-    def any_valid(self, now: datetime) -> bool:
-        return any(key.is_valid(now) for key in self.all())
-
-    def note_use(self, key_id: str) -> None:
-        self._store.write(lambda tx: note_use(tx, key_id, tx.at))
-
-    def digest(self, key_id: str, secret: str) -> bytes:
-        # The id is part of what is hashed: a digest copied into another row opens nothing.
-        pepper = hmac.digest(self._ring.key(), b"memoranda api keys", hashlib.sha256)
-        return hmac.digest(pepper, f"{key_id}.{secret}".encode(), hashlib.sha256)
-
-
-def _pepper() -> str | None:
-    given = os.environ.get(PEPPER_VARIABLE) or None
-    if given is not None and len(given) < _LEAST_PEPPER:
-        raise InvalidInput(f"{PEPPER_VARIABLE} has {len(given)} characters: give {_LEAST_PEPPER} or more, at random")
-    return given
-
-
-def split_key(text: str) -> tuple[str, str] | None:
-    """The id and the secret of a key; None when it does not look like one."""
-    parts = text.split(".")
-    if len(parts) != 3 or parts[0] != PREFIX or not parts[1] or not parts[2] or not text.isascii():
-        return None
-    return parts[1], parts[2]
-
-
-def info_of(row: KeyRow) -> ApiKey:
-    created, *others = (
-        None if moment is None else from_micros(moment)
-        for moment in (row.created_at, row.expires_at, row.revoked_at, row.used_at)
-    )
-    assert created is not None
-    return ApiKey(row.id, row.name, row.tenant, tuple(row.scopes.split()), row.rate, created, *others)
-
-
-@contextmanager
-def open_keys(config: MemoryConfig | str | None = None) -> Iterator[Keys]:
-    """The keys of the store that the settings, or a database URL, name."""
-    if isinstance(config, str):
-        config = MemoryConfig(db_url=config)
-    store = open_store(database_url(config or get_settings().memory))
-    try:
-        yield Keys(store)
-    finally:
-        store.close()
-
-
-def _checked(scopes: Sequence[str]) -> tuple[str, ...]:
-    wanted = scopes.split(",") if isinstance(scopes, str) else scopes
-    unknown = [scope for scope in wanted if scope not in SCOPES]
-    if unknown or not wanted:
-        raise InvalidInput(f"scopes must be some of {', '.join(SCOPES)}, not {', '.join(map(repr, unknown)) or 'none'}")
-    return tuple(scope for scope in SCOPES if scope in wanted)
-
-
-_K = api_keys.c
-
-
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """One key as the table holds it; times are microseconds."""
+    """A row of the table of keys; times are microseconds."""
 
     id: str
     tenant: str
@@ -189,31 +77,147 @@ class KeyRow:
     used_at: int | None = None
 
 
-def add(tx: Transaction, row: KeyRow) -> None:
-    tx.execute(insert(api_keys).values({name: getattr(row, name) for name in KeyRow.__slots__}))
+class Keys:
+    """The API keys of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._ring = KeyRing(store.path, _read_pepper())
+
+    def create(
+        self,
+        name: str,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        scopes: Sequence[str] = ("read", "write"),
+        expires_in: timedelta | None = None,
+        rate: float | None = None,
+    ) -> IssuedKey:
+        """Create a key and return it with its secret.
+
+        Args:
+            name: What the key is for.
+            tenant: The tenant whose memory it opens.
+            scopes: Some of `read`, `write` and `admin`.
+            expires_in: How long it works; None for ever.
+            rate: Requests a second; None for no limit.
+        """
+        name, tenant, scopes = clean_text(name, "name"), clean_text(tenant, "tenant"), _check_scopes(scopes)
+        if rate is not None and not 0 < rate < 1e9:
+            raise InvalidInput(f"rate is {rate}: give requests a second above 0, or leave it out")
+        if expires_in is not None and expires_in <= timedelta(0):
+            raise InvalidInput("expires_in must be positive")
+        key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
+        digest = self.digest(key_id, secret)
+
+        def write(tx: Transaction) -> KeyRow:
+            expires_at = None if expires_in is None else tx.at + expires_in // _MICROSECOND
+            row = KeyRow(key_id, tenant, name, digest, " ".join(scopes), rate, tx.at, expires_at)
+            tx.execute(insert(api_keys).values(asdict(row)))
+            return row
+
+        return IssuedKey(f"{_PREFIX}.{key_id}.{secret}", to_api_key(self._store.write(write)))
+
+    def all(self) -> list[ApiKey]:
+        """Return every key, including those that no longer work, oldest first."""
+        query = select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id)
+        return self._store.read(lambda tx: [to_api_key(KeyRow(*row)) for row in tx.execute(query)])
+
+    def revoke(self, key_id: str) -> None:
+        """Refuse the key from now on; raise `NotFound` when there is no such key that is not revoked."""
+        matches = (api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+
+        def write(tx: Transaction) -> int:
+            return tx.execute(update(api_keys).where(*matches).values(revoked_at=tx.at)).rowcount
+
+        if not self._store.write(write):
+            raise NotFound(f"no key {key_id} that could be revoked")
+
+    def rotate(self, key_id: str, *, grace: timedelta = timedelta(0)) -> IssuedKey:
+        """Create a key with the same rights; the old one works for `grace` longer, unless it expires sooner."""
+        old = self.find(key_id)
+        if old is None or old.revoked_at is not None:
+            raise NotFound(f"no key {key_id} that could be rotated")
+        new = self.create(old.name, tenant=old.tenant, scopes=old.scopes.split(), rate=old.rate)
+
+        def write(tx: Transaction) -> None:
+            end = tx.at + grace // _MICROSECOND
+            expires_later = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > end)
+            tx.execute(update(api_keys).where(api_keys.c.id == key_id, expires_later).values(expires_at=end))
+
+        self._store.write(write)
+        return new
+
+    def find(self, key_id: str) -> KeyRow | None:
+        query = select(api_keys).where(api_keys.c.id == key_id)
+        row = self._store.read(lambda tx: tx.execute(query).first())
+        return None if row is None else KeyRow(*row)
+
+    def any_valid(self, now: datetime) -> bool:
+        return any(key.is_valid(now) for key in self.all())
+
+    def record_use(self, key_id: str) -> None:
+        """Store the present time as the key's last use."""
+        statement = update(api_keys).where(api_keys.c.id == key_id)
+        self._store.write(lambda tx: tx.execute(statement.values(used_at=tx.at)))
+
+    def digest(self, key_id: str, secret: str) -> bytes:
+        """Return what is stored instead of the secret."""
+        # The id is part of what is hashed: a digest copied into another row is useless.
+        pepper = hmac.digest(self._ring.key(), b"memoranda api keys", hashlib.sha256)
+        return hmac.digest(pepper, f"{key_id}.{secret}".encode(), hashlib.sha256)
 
 
-def find(tx: ReadTransaction, key_id: str) -> KeyRow | None:
-    row = tx.execute(select(api_keys).where(_K.id == key_id)).first()
-    return None if row is None else KeyRow(*row)
+@contextmanager
+def open_keys(config: MemoryConfig | str | None = None) -> Iterator[Keys]:
+    """Open the keys of the store that the settings, or a database URL, name."""
+    if isinstance(config, str):
+        config = MemoryConfig(db_url=config)
+    store = open_store(database_url(config or get_settings().memory))
+    try:
+        yield Keys(store)
+    finally:
+        store.close()
 
 
-def find_all(tx: ReadTransaction) -> list[KeyRow]:
-    """Every key, the oldest first."""
-    return [KeyRow(*row) for row in tx.execute(select(api_keys).order_by(_K.created_at, _K.id))]
+def split_key(text: str) -> tuple[str, str] | None:
+    """Return the id and the secret of a key; None when the text is not a key."""
+    parts = text.split(".")
+    if len(parts) != 3 or parts[0] != _PREFIX or not parts[1] or not parts[2] or not text.isascii():
+        return None
+    return parts[1], parts[2]
 
 
-def revoke(tx: Transaction, key_id: str, at: int) -> bool:
-    """Whether there was such a key, not yet revoked."""
-    changed = update(api_keys).where(_K.id == key_id, _K.revoked_at.is_(None)).values(revoked_at=at)
-    return tx.execute(changed).rowcount == 1
+def to_api_key(row: KeyRow) -> ApiKey:
+    """Return what callers may see of a row."""
+    expires_at, revoked_at, used_at = (
+        None if moment is None else from_micros(moment) for moment in (row.expires_at, row.revoked_at, row.used_at)
+    )
+    return ApiKey(
+        id=row.id,
+        name=row.name,
+        tenant=row.tenant,
+        scopes=tuple(row.scopes.split()),
+        rate=row.rate,
+        created_at=from_micros(row.created_at),
+        expires_at=expires_at,
+        revoked_at=revoked_at,
+        used_at=used_at,
+    )
 
 
-def expire(tx: Transaction, key_id: str, at: int) -> None:
-    """The key ends at `at`, unless it ends sooner."""
-    sooner = (_K.expires_at.is_(None)) | (_K.expires_at > at)
-    tx.execute(update(api_keys).where(_K.id == key_id, sooner).values(expires_at=at))
+def _read_pepper() -> str | None:
+    pepper = os.environ.get(_PEPPER_VARIABLE) or None
+    if pepper is not None and len(pepper) < _MIN_PEPPER_LENGTH:
+        raise InvalidInput(
+            f"{_PEPPER_VARIABLE} has {len(pepper)} characters: give {_MIN_PEPPER_LENGTH} or more, at random"
+        )
+    return pepper
 
 
-def note_use(tx: Transaction, key_id: str, at: int) -> None:
-    tx.execute(update(api_keys).where(_K.id == key_id).values(used_at=at))
+def _check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    names = scopes.split(",") if isinstance(scopes, str) else scopes
+    unknown = [scope for scope in names if scope not in SCOPES]
+    if unknown or not names:
+        raise InvalidInput(f"scopes must be some of {', '.join(SCOPES)}, not {', '.join(map(repr, unknown)) or 'none'}")
+    return tuple(scope for scope in SCOPES if scope in names)

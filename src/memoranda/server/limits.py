@@ -1,81 +1,81 @@
-"""How much a request may hold, checked before anything parses it."""
+"""Limits: how large a request may be, checked before it is parsed, and how many a key may send."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.types import Message, Receive, Scope
 
 from memoranda.server.config import ServerConfig
-from memoranda.server.errors import Refusal
+from memoranda.server.errors import RequestRejected
 from memoranda.types import JSON
 
-# Strings first, so that what stands inside them is never counted. An unclosed one ends the search.
+# Strings come first, so that their content is never counted. An unclosed string ends the search.
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]|,', re.DOTALL)
-_LARGE: Final = 64_000
+_PARSE_IN_THREAD: Final = 64_000
+"""From this many bytes on, parsing would hold up the event loop."""
 
 
-def declared_length(scope: Scope, most: int) -> None:
-    """Refuses a body that says it is too long before one byte of it is read."""
+def check_declared_length(scope: Scope, limit: int) -> None:
+    """Reject a body whose Content-Length is too large before it is read."""
     for name, value in scope["headers"]:
-        if name == b"content-length" and (not value.isdigit() or int(value) > most):
-            raise Refusal(413, f"a request may have {most:,} bytes: split it up")
+        if name == b"content-length" and (not value.isdigit() or int(value) > limit):
+            raise RequestRejected(413, f"a request may have {limit:,} bytes: split it up")
 
 
 async def read_body(receive: Receive, config: ServerConfig) -> bytes:
-    """The whole body, if it is small enough and comes in time."""
-    pieces: list[bytes] = []
+    """Return the whole body; reject it when it is too large or too slow."""
+    chunks: list[bytes] = []
     size, more = 0, True
     while more:
-        message = await _next(receive, config.body_timeout)
-        piece = message.get("body", b"")
-        size, more = size + len(piece), message.get("more_body", False)
+        message = await _receive_in_time(receive, config.body_timeout)
+        chunk = message.get("body", b"")
+        size, more = size + len(chunk), message.get("more_body", False)
         if size > config.max_body:
-            raise Refusal(413, f"a request may have {config.max_body:,} bytes: split it up")
-        pieces.append(piece)
-    return b"".join(pieces)
+            raise RequestRejected(413, f"a request may have {config.max_body:,} bytes: split it up")
+        chunks.append(chunk)
+    return b"".join(chunks)
 
 
-async def _next(receive: Receive, seconds: float) -> Message:
+async def _receive_in_time(receive: Receive, seconds: float) -> Message:
     try:
         message = await asyncio.wait_for(receive(), seconds)
     except TimeoutError:
-        raise Refusal(408, f"nothing came for {seconds:g} seconds: send the request again") from None
+        raise RequestRejected(408, f"nothing came for {seconds:g} seconds: send the request again") from None
     if message["type"] == "http.disconnect":
-        raise Refusal(400, "the connection ended before the request did")
+        raise RequestRejected(400, "the connection ended before the request did")
     return message
 
 
-async def parse(body: bytes, config: ServerConfig) -> JSON:
-    """The JSON of a body, once it is known to be neither too deep nor too long."""
-    if len(body) < _LARGE:
-        return _parse(body, config)
-    return await asyncio.to_thread(_parse, body, config)
+async def parse_json(body: bytes, config: ServerConfig) -> JSON:
+    """Return the JSON of a body; reject what nests too deep or holds too many values."""
+    if len(body) < _PARSE_IN_THREAD:
+        return _parse_json(body, config)
+    return await asyncio.to_thread(_parse_json, body, config)
 
 
-def _parse(body: bytes, config: ServerConfig) -> JSON:
-    check_shape(body, config)
+def _parse_json(body: bytes, config: ServerConfig) -> JSON:
+    check_json_size(body, config)
     try:
-        value: JSON = json.loads(body.decode("utf-8"), parse_constant=_refuse)
+        value: JSON = json.loads(body.decode("utf-8"), parse_constant=_reject_constant)
     except RecursionError:
-        raise Refusal(413, "the JSON nests too deep") from None
+        raise RequestRejected(413, "the JSON nests too deep") from None
     except ValueError as error:
-        raise Refusal(400, f"the body is no JSON: {error}") from None
+        raise RequestRejected(400, f"the body is not JSON: {error}") from None
     return value
 
 
-def check_shape(body: bytes, config: ServerConfig) -> None:
-    """Refuses JSON that nests too deep or holds too many values."""
-    # Counting bytes costs next to nothing and overestimates both; only what looks too much is walked through.
+def check_json_size(body: bytes, config: ServerConfig) -> None:
+    """Reject JSON that nests too deep or holds too many values."""
+    # Counting bytes is cheap and overestimates both; only a body that seems too large is scanned.
     if body.count(b"[") + body.count(b"{") <= config.max_depth and body.count(b",") < config.max_values:
         return
     depth = values = 0
-    for found in _TOKENS.finditer(body):
-        token = body[found.start()]
+    for match in _TOKENS.finditer(body):
+        token = body[match.start()]
         if token in b"[{":
             depth += 1
         elif token in b"]}":
@@ -83,32 +83,29 @@ def check_shape(body: bytes, config: ServerConfig) -> None:
         elif token in b",":
             values += 1
         if depth > config.max_depth:
-            raise Refusal(413, f"the JSON nests deeper than {config.max_depth} levels: flatten it")
+            raise RequestRejected(413, f"the JSON nests deeper than {config.max_depth} levels: flatten it")
         if values >= config.max_values:
-            raise Refusal(413, f"the JSON holds more than {config.max_values:,} values: split it up")
+            raise RequestRejected(413, f"the JSON holds more than {config.max_values:,} values: split it up")
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
+def _reject_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON number")
 
 
-@dataclass(slots=True)
-class Bucket:
-    """Holds as many requests as a second's worth, at least one; the rest must wait."""
+class RateLimit:
+    """A token bucket: it holds the requests of one second, at least one."""
 
-    rate: float
-    left: float
-    filled_at: float
+    def __init__(self, rate: float, now: float) -> None:
+        self.rate = rate
+        self._capacity = max(1.0, rate)
+        self._tokens = self._capacity
+        self._filled_at = now
 
-    @classmethod
-    def full(cls, rate: float, now: float) -> Bucket:
-        return cls(rate, max(1.0, rate), now)
-
-    def take(self, now: float) -> float:
-        """Takes one request out: 0 when there was one, else the seconds until there will be."""
-        self.left = min(max(1.0, self.rate), self.left + (now - self.filled_at) * self.rate)
-        self.filled_at = now
-        if self.left >= 1:
-            self.left -= 1
+    def acquire(self, now: float) -> float:
+        """Take one request. Return 0 when it may run, else the seconds to wait until one may."""
+        self._tokens = min(self._capacity, self._tokens + (now - self._filled_at) * self.rate)
+        self._filled_at = now
+        if self._tokens >= 1:
+            self._tokens -= 1
             return 0.0
-        return (1 - self.left) / self.rate
+        return (1 - self._tokens) / self.rate

@@ -1,4 +1,4 @@
-"""What the REST and MCP doors take in. Every field is typed, unknown ones are refused, sizes are limited."""
+"""The requests that the REST server and the MCP tools accept: typed fields, limited sizes, no unknown fields."""
 
 from __future__ import annotations
 
@@ -12,78 +12,78 @@ from memoranda.text import MAX_TEXT
 from memoranda.validation import MAX_LIMIT
 
 MAX_ITEMS = 1000
-"""Texts, messages or ids of one call."""
-_LARGEST_ID = 2**63 - 1
+"""Texts, messages or ids in one call."""
+_MAX_ID = 2**63 - 1
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Moment: TypeAlias = Annotated[str, Field(max_length=64, examples=["2026-03-01T12:00:00+00:00"])]
-MemoryId: TypeAlias = Annotated[int, Field(ge=1, le=_LARGEST_ID)]
-Unit: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+MemoryId: TypeAlias = Annotated[int, Field(ge=1, le=_MAX_ID)]
+UnitInterval: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
-Count: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
+TokenCount: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 Metadata: TypeAlias = dict[str, Any]
 TypeName: TypeAlias = Literal[
     "short_term", "working", "long_term", "episodic", "semantic", "procedural", "reflection", "shared"
 ]
 ValueType: TypeAlias = Literal["short_term", "long_term"]
-Policy: TypeAlias = Literal["single_run", "session", "persistent"]
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Mode: TypeAlias = Literal["fast", "default", "best"]
 
 
-class Request(BaseModel):
-    """Strict: a number is a number, and a field nobody knows is an error."""
+class RequestModel(BaseModel):
+    """Base of all requests: strict types, and unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    def given(self, *without: str) -> dict[str, Any]:
-        """The fields that were set, as arguments of a manager's method."""
-        left_out = {"agent", "user", "session", "all_users", *without}
-        return {name: _plain(getattr(self, name)) for name in self.model_fields_set - left_out}
+    def arguments(self, *exclude: str) -> dict[str, Any]:
+        """Return the fields that were set as arguments of a manager method, without the scope."""
+        names = self.model_fields_set - {"agent", "user", "session", "all_users", *exclude}
+        return {name: _to_plain(getattr(self, name)) for name in names}
 
 
-def _plain(value: Any) -> Any:
-    # Only our own types are taken apart: copying JSON of a hundred thousand values would hold up the event loop.
+def _to_plain(value: Any) -> Any:
+    # Only our own models are converted: copying JSON of a hundred thousand values would block the event loop.
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_unset=True)
-    return [_plain(each) for each in value] if isinstance(value, list) else value
+    return [_to_plain(item) for item in value] if isinstance(value, list) else value
 
 
-class Owner(Request):
-    """Whose memories. An unnamed agent or session means any, an unnamed user means memories of no user."""
+class ScopedRequest(RequestModel):
+    """A request with a scope. No agent or session means any; no user means memories that belong to no user."""
 
     agent: Name | None = None
     user: Name | None = None
     session: Name | None = None
     all_users: bool = False
-    """Across all users: takes a key with the admin scope."""
+    """Read the memories of all users: needs a key with the admin scope."""
 
 
-class Where(Request):
-    """Which memories count; every field that is set must hold."""
+class WhereFilter(RequestModel):
+    """A filter on memories; every field that is set must match."""
 
     type: TypeName | list[TypeName] | None = None
     source: Name | list[Name] | None = None
     speaker: Name | list[Name] | None = None
     after: Moment | None = None
     before: Moment | None = None
-    min_importance: Unit | None = None
-    max_importance: Unit | None = None
+    min_importance: UnitInterval | None = None
+    max_importance: UnitInterval | None = None
     metadata: Metadata | None = Field(None, examples=[{"topic": "drinks", "year": {"gte": 2024}}])
 
 
-class Described(Owner):
-    """What holds for every memory of one write."""
+class WriteRequest(ScopedRequest):
+    """The fields that apply to every memory of one write."""
 
     source: Name | None = None
     metadata: Metadata | None = Field(None, examples=[{"topic": "drinks"}])
-    importance: Unit | None = None
+    importance: UnitInterval | None = None
     at: Moment | None = None
-    """When it was said or became true; now, when it is not given."""
+    """When it was said or became true; now by default."""
 
 
-class Remember(Described):
-    """Texts and messages to remember; what is known already is recognised."""
+class RememberRequest(WriteRequest):
+    """Texts and messages to remember; what is stored already is reported as a duplicate."""
 
     content: Text | Metadata | Annotated[list[Text | Metadata], Field(max_length=MAX_ITEMS)] = Field(
         examples=["Ann likes tea", [{"role": "user", "content": "I moved to Oslo", "name": "Ann"}]]
@@ -91,81 +91,81 @@ class Remember(Described):
     type: TypeName | None = None
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     keep_all: bool = False
-    """Every message becomes a memory, worth keeping or not."""
+    """Store every message, also those that would be rejected as not worth keeping."""
 
 
-class AddMemory(Described):
+class AddMemoryRequest(WriteRequest):
     content: Text = Field(examples=["Ann likes tea"])
     memory_type: TypeName = "semantic"
 
 
-class AddMemories(Described):
+class AddMemoriesRequest(WriteRequest):
     contents: Annotated[list[Text], Field(max_length=MAX_ITEMS)] = Field(examples=[["Ann likes tea", "Bo likes milk"]])
     memory_type: TypeName = "semantic"
 
 
-class Update(Owner):
-    """What is not given stays; metadata is replaced as a whole."""
+class UpdateRequest(ScopedRequest):
+    """New values of a memory; fields left out stay as they are, metadata is replaced as a whole."""
 
     content: Text | None = Field(None, examples=["Ann likes coffee"])
     memory_type: TypeName | None = None
     source: Name | None = None
     metadata: Metadata | None = None
-    importance: Unit | None = None
+    importance: UnitInterval | None = None
 
 
-class Delete(Owner):
+class DeleteRequest(ScopedRequest):
     memory_ids: Annotated[list[MemoryId], Field(min_length=1, max_length=MAX_ITEMS)] = Field(examples=[[1, 2]])
 
 
-class Page(Owner):
+class ListRequest(ScopedRequest):
     limit: Limit = 100
     cursor: Annotated[str, Field(pattern=r"^[0-9]{1,18}$")] | None = None
     types: list[TypeName] | None = None
-    where: Where | None = None
+    where: WhereFilter | None = None
 
 
-class Question(Owner):
+class QuestionRequest(ScopedRequest):
     query: Text = Field(examples=["What does Ann drink?"])
     types: list[TypeName] | None = None
-    where: Where | None = None
+    where: WhereFilter | None = None
     now: Moment | None = None
-    """The asker's clock, for words like "last week"."""
+    """The time of the question, for words like "last week"."""
     mode: Mode | None = None
 
 
-class RecallRequest(Question):
+class RecallRequest(QuestionRequest):
     limit: Limit = 10
     as_of: Moment | None = None
-    """Answer from what was known and true then."""
+    """Answer with what was known and true at this time."""
     explain: bool = False
     shared: bool = False
-    """With the shared knowledge."""
+    """Search the shared knowledge as well."""
 
 
-class WhyNotRequest(Owner):
+class WhyNotRequest(ScopedRequest):
     query: Text = Field(examples=["What does Ann drink?"])
     memory_id: MemoryId = Field(examples=[1])
     types: list[TypeName] | None = None
-    where: Where | None = None
+    where: WhereFilter | None = None
     limit: Limit = 10
     now: Moment | None = None
 
 
-class ContextRequest(Question):
+class ContextRequest(QuestionRequest):
     limit: Limit = 30
-    budget: Count = 1500
-    """The most tokens of the text."""
+    budget: TokenCount = 1500
+    """Maximum tokens of the text."""
 
 
-class Search(Owner):
+class SearchRequest(ScopedRequest):
     query: Text = Field(examples=["tea"])
     memory_types: list[TypeName] | None = None
     limit: Limit = 5
-    where: Where | None = None
+    where: WhereFilter | None = None
 
 
-class SearchSimilar(Request):
+class SearchSimilarRequest(RequestModel):
     agent_id: Name = Field(examples=["writer"])
     query: Text = Field(examples=["tea"])
     top_k: Limit = 5
@@ -173,39 +173,39 @@ class SearchSimilar(Request):
     shared: bool = False
 
 
-class Associate(Owner):
+class AssociateRequest(ScopedRequest):
     memory_id: MemoryId = Field(examples=[1])
     related_memory_id: MemoryId = Field(examples=[2])
     relationship_type: Name = "related_to"
-    strength: Unit = 1.0
+    strength: UnitInterval = 1.0
 
 
-class Cleanup(Owner):
+class CleanupRequest(ScopedRequest):
     max_age_days: Annotated[int, Field(ge=0, le=36_500)] = 30
-    min_importance: Unit = 0.3
+    min_importance: UnitInterval = 0.3
     dry_run: bool = False
 
 
-class Upkeep(Owner):
+class UpkeepRequest(ScopedRequest):
     policies: list[PolicyName] | None = Field(None, examples=[["expire", "merge"]])
     settings: dict[str, bool | Annotated[int, Field(ge=0, le=10**9)] | Annotated[float, Field(ge=0, le=1e9)]] | None = (
         Field(None, examples=[{"important": 0.8, "half_life": 86400}])
     )
-    """By their names in `UpkeepSettings`; a time is given in seconds."""
+    """By their names in `UpkeepSettings`; durations are in seconds."""
     dry_run: bool = False
 
 
-class Forget(Owner):
-    """By id, by filter, by a text they contain, or as a whole scope."""
+class ForgetRequest(ScopedRequest):
+    """Selects memories by id, by filter, by a text they contain, or as a whole scope."""
 
     ids: Annotated[list[MemoryId], Field(max_length=MAX_ITEMS)] | None = Field(None, examples=[[1, 2]])
     types: list[TypeName] | None = None
-    where: Where | None = None
+    where: WhereFilter | None = None
     containing: Text | None = None
     dry_run: bool = False
 
 
-class SaveValue(Request):
+class SaveValueRequest(RequestModel):
     agent_id: Name = Field(examples=["writer"])
     key: Name = Field(examples=["draft"])
     value: Any = Field(examples=[{"title": "Tea"}])
@@ -213,55 +213,55 @@ class SaveValue(Request):
     ttl: Annotated[float, Field(gt=0, le=1e9)] | None = None
 
 
-class AddMessages(Owner):
-    """Messages for the conversation of an agent, with a user or in a session where named."""
+class AddMessagesRequest(ScopedRequest):
+    """Messages for the conversation of an agent, optionally with a user or in a session."""
 
     messages: Annotated[list[Metadata], Field(max_length=10_000)] = Field(
         examples=[[{"role": "user", "content": "Hello"}]]
     )
     allow_duplicates: bool = False
     keep: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """The newest so many stay."""
+    """Keep only this many of the newest messages."""
 
 
-class ReplaceMessages(Owner):
+class ReplaceMessagesRequest(ScopedRequest):
     messages: Annotated[list[Metadata], Field(max_length=100_000)] = Field(
         examples=[[{"role": "user", "content": "Hello"}]]
     )
 
 
-class DeleteMessages(Owner):
+class DeleteMessagesRequest(ScopedRequest):
     positions: Annotated[list[int], Field(max_length=100_000)] = Field(examples=[[0, -1]])
 
 
-class Retention(Request):
+class RetentionRequest(RequestModel):
     agent_name: Name = Field(examples=["writer"])
-    policy: Policy = Field(examples=["persistent"])
+    policy: Literal["single_run", "session", "persistent"] = Field(examples=["persistent"])
 
 
-class AgentName(Request):
+class AgentRequest(RequestModel):
     agent_name: Name = Field(examples=["writer"])
 
 
-class OpenSession(Request):
+class OpenSessionRequest(RequestModel):
     workflow_id: Name = Field(examples=["campaign-7"])
     metadata: Metadata | None = None
     auto_cleanup: bool | None = None
 
 
-class SessionMessageRequest(Request):
+class SessionMessageRequest(RequestModel):
     agent_id: Name = Field(examples=["writer"])
-    role: Literal["system", "user", "assistant", "tool"] = Field(examples=["assistant"])
+    role: Role = Field(examples=["assistant"])
     content: Text = Field(examples=["The draft is ready"])
     metadata: Metadata | None = None
 
 
-class ExecutionRequest(Request):
+class ExecutionRequest(RequestModel):
     agent_id: Name = Field(examples=["writer"])
     record: Metadata = Field(examples=[{"status": "success", "output": "done", "duration_ms": 12.5}])
 
 
-class KnowledgeDocument(Request):
+class KnowledgeDocument(RequestModel):
     text: Text = Field(examples=["# Tea\nBrew it for three minutes."])
     source: Name = Field(examples=["tea.md"])
     version: Name | None = None
@@ -269,63 +269,63 @@ class KnowledgeDocument(Request):
     markdown: bool = True
 
 
-class AddKnowledge(Request):
+class AddKnowledgeRequest(RequestModel):
     documents: Annotated[list[KnowledgeDocument], Field(min_length=1, max_length=MAX_ITEMS)]
 
 
-class KnowledgeName(Request):
+class RemoveKnowledgeRequest(RequestModel):
     source: Name = Field(examples=["tea.md"])
 
 
-class Query(Request):
-    """What stands in an address: all of it is text, so numbers are read from it."""
+class QueryModel(RequestModel):
+    """Query parameters: all of them are text, so numbers are parsed from it."""
 
     model_config = ConfigDict(strict=False)
 
 
-class OwnerQuery(Owner):
+class ScopeQuery(ScopedRequest):
     model_config = ConfigDict(strict=False)
 
 
-class RelatedQuery(OwnerQuery):
+class RelatedQuery(ScopeQuery):
     relationship_type: Name | None = None
     depth: Annotated[int, Field(ge=1, le=10)] = 1
 
 
-class MessagesQuery(OwnerQuery):
+class MessagesQuery(ScopeQuery):
     start: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     stop: Annotated[int, Field(ge=0, le=10_000_000)] = 1000
 
 
-class RecentQuery(OwnerQuery):
+class RecentQuery(ScopeQuery):
     limit: Annotated[int, Field(ge=0, le=10_000)] = 10
 
 
-class WindowQuery(OwnerQuery):
+class WindowQuery(ScopeQuery):
     max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 4000
 
 
-class ValueQuery(Query):
+class ValueQuery(QueryModel):
     agent_id: Name
     key: Name
     memory_type: ValueType = "short_term"
 
 
-class LimitQuery(Query):
+class LimitQuery(QueryModel):
     limit: Limit | None = None
 
 
-class WorkflowQuery(Query):
+class SessionHistoryQuery(QueryModel):
     workflow_id: Name
     limit: Limit | None = None
 
 
-class EndedQuery(Query):
+class EndedSessionsQuery(QueryModel):
     workflow_id: Name | None = None
     limit: Limit = 50
 
 
-class ExecutionStatsQuery(Query):
+class ExecutionStatsQuery(QueryModel):
     agent_id: Name | None = None
     workflow: Name | None = None
     session: Name | None = None
@@ -333,15 +333,15 @@ class ExecutionStatsQuery(Query):
     before: Moment | None = None
 
 
-class ExecutionQuery(ExecutionStatsQuery):
+class ExecutionRecordsQuery(ExecutionStatsQuery):
     limit: Limit = 100
     status_filter: Name | None = None
     cursor: Annotated[str, Field(max_length=200)] | None = None
 
 
-class VerifyQuery(Query):
+class VerifyQuery(QueryModel):
     head: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-class WorkflowName(Request):
+class ClearSessionRequest(RequestModel):
     workflow_id: Name = Field(examples=["campaign-7"])

@@ -1,4 +1,4 @@
-"""What the REST door gives back beside the manager's own values."""
+"""The responses of the REST server that are not results of the manager, and how all results become JSON."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.server.observability import OPERATIONS, operation
+from memoranda.server.observability import OPERATIONS, trace_operation
 from memoranda.types import Hit, Memory
+
+_CHUNK = 100
+"""Items serialised at a time, which takes about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """Memories in the order of their ids, and where the next ones begin."""
+    """Memories in the order of their ids, and the cursor of the next page."""
 
     items: list[Memory]
     next_cursor: str | None
-    """Send it as `cursor`; null when these were the last."""
+    """Send it as `cursor`; null on the last page."""
 
 
 @dataclass(frozen=True, slots=True)
-class ContextText:
-    """Recalled text for a prompt, and what it is made of."""
+class ContextResponse:
+    """Recalled text for a prompt, and the hits it contains."""
 
     text: str
     hits: list[Hit]
@@ -41,22 +44,22 @@ class ContextText:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A value that was kept under a key; null when there is none."""
+class ValueResponse:
+    """A value stored under a key; null when there is none."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """How many were touched."""
+class CountResponse:
+    """How many items were changed."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
-    """A conversation as a whole."""
+class ConversationInfo:
+    """The size and the retention of a conversation."""
 
     size: int
     max_messages: int | None
@@ -64,15 +67,15 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
-    """Messages, oldest first, each as `Message.to_dict()` gives it."""
+class MessagesResponse:
+    """Messages, oldest first, each in the form of `Message.to_dict()`."""
 
     messages: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class SessionOpened:
-    """A session that is open; its id is part of the addresses of what it does."""
+class OpenedSession:
+    """A session that was opened; its id is part of the paths of its routes."""
 
     session_id: str
     workflow_id: str
@@ -82,102 +85,95 @@ class SessionOpened:
 
 @dataclass(frozen=True, slots=True)
 class RecordId:
-    """The id of an execution record that is on disk."""
+    """The id of a stored execution record."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
-    """The server answers."""
+class ServerStatus:
+    """Whether the server answers."""
 
     status: str
 
 
-_AT_ONCE = 100
-"""Values written in one go, in about a millisecond."""
-
-
-class AnswerRoute(APIRoute):
-    """A route whose value is written as it is, without being checked once more on the way out."""
+class JsonRoute(APIRoute):
+    """A route that serialises its result directly, without validating it against the response model."""
 
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Any]], **options: Any) -> None:
-        answer = get_type_hints(endpoint)["return"]
-        # Including a router makes its routes again, from what this one was given.
-        if isinstance(options.get("response_model"), DefaultPlaceholder) and not issubclass_of(answer, Response):
-            options["response_model"] = documented(answer)
-            named = OPERATIONS.get((next(iter(options["methods"])), path))
-            endpoint = _written(endpoint, options.get("status_code") or 200, named)
+        result = get_type_hints(endpoint)["return"]
+        returns_response = isinstance(result, type) and issubclass(result, Response)
+        # Including a router creates its routes a second time, with the options of the first.
+        if isinstance(options.get("response_model"), DefaultPlaceholder) and not returns_response:
+            options["response_model"] = to_openapi_type(result)
+            operation = OPERATIONS.get((next(iter(options["methods"])), path))
+            endpoint = _to_json_endpoint(endpoint, options.get("status_code") or 200, operation)
         super().__init__(path, endpoint, **options)
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handler = super().get_route_handler()
 
-        async def parsed(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             return await handler(_ParsedRequest(request.scope, request.receive))
 
-        return parsed
+        return handle
 
 
 class _ParsedRequest(Request):
-    """A request whose body was parsed by the guard, inside its limits."""
+    """A request whose body the guard has parsed, within its limits."""
 
     async def json(self) -> object:
         return self.state.json
 
 
-def _written(
-    endpoint: Callable[..., Awaitable[Any]], status: int, named: str | None
+def _to_json_endpoint(
+    endpoint: Callable[..., Awaitable[Any]], status: int, operation: str | None
 ) -> Callable[..., Awaitable[Response]]:
     @wraps(endpoint)
-    async def write(*args: Any, **kwargs: Any) -> Response:
-        with operation(named, kwargs["caller"].principal.tenant if named else "") as span:
+    async def respond(*args: Any, **kwargs: Any) -> Response:
+        with trace_operation(operation, kwargs["caller"].principal.tenant if operation else "") as span:
             result = await endpoint(*args, **kwargs)
-            span.found(result)
-        return Response(await _encoded(result), status, media_type="application/json")
+            span.record_result(result)
+        return Response(await _serialize(result), status, media_type="application/json")
 
-    return write
+    return respond
 
 
-async def _encoded(value: object) -> bytes:
-    """The value as JSON. A long list is written in pieces, so that others get their turn in between."""
-    if isinstance(value, list | tuple) and len(value) > _AT_ONCE:
-        pieces = []
-        for start in range(0, len(value), _AT_ONCE):
-            pieces.append(to_json(value[start : start + _AT_ONCE])[1:-1])
+async def _serialize(value: object) -> bytes:
+    """Return the value as JSON. A long list is serialised in chunks, so that other requests run in between."""
+    if isinstance(value, list | tuple) and len(value) > _CHUNK:
+        chunks = []
+        for start in range(0, len(value), _CHUNK):
+            chunks.append(to_json(value[start : start + _CHUNK])[1:-1])
             await asyncio.sleep(0)
-        return b"[" + b",".join(pieces) + b"]"
-    if is_dataclass(value) and any(_is_long(getattr(value, each.name)) for each in fields(value)):
-        members = [to_json(each.name) + b":" + await _encoded(getattr(value, each.name)) for each in fields(value)]
+        return b"[" + b",".join(chunks) + b"]"
+    if is_dataclass(value) and any(_is_long(getattr(value, field.name)) for field in fields(value)):
+        members = [to_json(field.name) + b":" + await _serialize(getattr(value, field.name)) for field in fields(value)]
         return b"{" + b",".join(members) + b"}"
     return to_json(value)
 
 
 def _is_long(value: object) -> bool:
-    return isinstance(value, list | tuple) and len(value) > _AT_ONCE
+    return isinstance(value, list | tuple) and len(value) > _CHUNK
 
 
-def documented(kind: Any) -> Any:
-    """The type as the OpenAPI document shows it: any JSON is just that, and every field is always there."""
+def to_openapi_type(kind: Any) -> Any:
+    """Return the type to show in the OpenAPI document: JSON becomes Any, and every field is required."""
     if is_dataclass(kind) and isinstance(kind, type):
-        return _twin(kind)
+        return _to_openapi_dataclass(kind)
     if "ForwardRef" in repr(kind) and get_origin(kind) is not dict:
-        return Any  # JSON is the one type that names itself
+        return Any  # JSON is the only recursive type
     origin, args = get_origin(kind), get_args(kind)
     if origin is None or (origin.__module__ == "typing" and origin is not Union):
         return kind
-    known = tuple(each if each is Ellipsis else documented(each) for each in args)
+    types = tuple(arg if arg is Ellipsis else to_openapi_type(arg) for arg in args)
     if origin is Union or origin.__name__ == "UnionType":
-        return Union[known]  # noqa: UP007 - made from a tuple
-    return origin[known]
+        return Union[types]  # noqa: UP007 - made from a tuple
+    return origin[types]
 
 
 @cache
-def _twin(kind: type) -> type:
+def _to_openapi_dataclass(kind: type) -> type:
     hints = get_type_hints(kind)
-    shown = [(each.name, documented(hints[each.name])) for each in fields(kind)]
-    return make_dataclass(kind.__name__, shown, namespace={"__doc__": kind.__doc__}, frozen=True)
-
-
-def issubclass_of(kind: object, base: type) -> bool:
-    return isinstance(kind, type) and issubclass(kind, base)
+    members = [(field.name, to_openapi_type(hints[field.name])) for field in fields(kind)]
+    return make_dataclass(kind.__name__, members, namespace={"__doc__": kind.__doc__}, frozen=True)

@@ -1,4 +1,4 @@
-"""Starting the server. What it needs is imported when it is asked for, and its absence named."""
+"""Starting the server. Its dependencies are imported when it starts; a missing one names the extra to install."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import gc
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memoranda.embedding.base import Embedder
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp
 
-PARTS = ("fastapi", "starlette", "uvicorn", "prometheus_client", "pydantic", "pydantic_core")
+REQUIRED_MODULES = ("fastapi", "starlette", "uvicorn", "prometheus_client", "pydantic", "pydantic_core")
 
 
 def create_app(
@@ -29,52 +31,58 @@ def create_app(
     embedder: Embedder | None = None,
     clock: Clock | None = None,
 ) -> FastAPI:
-    """The server as an ASGI application, for a server of your own choice.
+    """Return the server as an ASGI application, to run in an ASGI server of your choice.
 
-    It checks keys on every address; that a server open to others has any is checked by `run` alone.
+    It checks keys on every route, but only `run` refuses to start a public server that has no keys.
+
+    Args:
+        config: The settings of the server.
+        memory: The settings of the memory, or a database URL; the environment's by default.
+        embedder: An embedder to use instead of the configured one.
+        clock: A clock to use instead of the system's.
     """
     try:
         from memoranda.server.app import build_app
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in PARTS:
+        if error.name is None or error.name.partition(".")[0] not in REQUIRED_MODULES:
             raise
         raise MissingExtra("the server", "server") from error
-    return build_app(config or ServerConfig(), memory_config(memory), embedder=embedder, clock=clock)
+    return build_app(config or ServerConfig(), _memory_config(memory), embedder=embedder, clock=clock)
 
 
 def run(
     config: ServerConfig | None = None, memory: MemoryConfig | str | None = None, *, log_level: str = "info"
 ) -> None:
-    """Serves until it is told to stop (SIGINT, SIGTERM); requests under way are answered first."""
-    config, memory = (config or ServerConfig()).with_environment(), memory_config(memory)
-    refuse_without_keys(config, memory)
+    """Serve until a signal (SIGINT, SIGTERM) stops the server; running requests finish first."""
+    config, memory = (config or ServerConfig()).with_environment(), _memory_config(memory)
+    require_keys(config, memory)
     listen(create_app(config, memory), config, log_level=log_level)
 
 
 def listen(app: ASGIApp, config: ServerConfig, *, log_level: str = "info") -> None:
-    """Serves an application of ours until a signal ends it."""
+    """Serve one of our applications until a signal stops it."""
     import uvicorn
 
-    from memoranda.server import observability
+    from memoranda.server.observability import configure_logging
 
-    observability.configure(log_level)
-    # What was imported stays: the collector need not walk through it again, which would hold up all requests.
+    configure_logging(log_level)
+    # Imported modules are never freed: keep the garbage collector from scanning them while requests wait.
     gc.freeze()
-    with _surviving_signals():
+    with _ignore_signals():
         uvicorn.Server(uvicorn_config(app, config)).run()
 
 
 def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
-    """How uvicorn serves an application of ours."""
+    """Return uvicorn's settings for one of our applications."""
     import uvicorn
 
-    from memoranda.server.guard import punctual
+    from memoranda.server.guard import header_timeout_protocol
 
     return uvicorn.Config(
         app,
         host=config.host,
         port=config.port,
-        http=punctual(config.body_timeout),
+        http=header_timeout_protocol(config.body_timeout),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -86,22 +94,20 @@ def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
 
 
 @contextmanager
-def _surviving_signals() -> Iterator[None]:
-    """uvicorn stops at a signal and then sends it once more: a server that stopped as it was told has not failed."""
-    known = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+def _ignore_signals() -> Iterator[None]:
+    """Ignore the signal that uvicorn raises again after a graceful stop: such a stop is not a failure."""
+    previous = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in known.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
-def refuse_without_keys(config: ServerConfig, memory: MemoryConfig) -> None:
-    """`Denied` when others could reach a server that has no key."""
+def require_keys(config: ServerConfig, memory: MemoryConfig) -> None:
+    """Raise `Denied` when other machines can reach the server and it has no valid key."""
     if config.is_local:
         return
-    from datetime import UTC, datetime
-
     from memoranda.server.keys import open_keys
 
     with open_keys(memory) as keys:
@@ -112,10 +118,7 @@ def refuse_without_keys(config: ServerConfig, memory: MemoryConfig) -> None:
             )
 
 
-def memory_config(memory: MemoryConfig | str | None) -> MemoryConfig:
-    """The settings, with another database where a URL is given."""
-    from dataclasses import replace
-
+def _memory_config(memory: MemoryConfig | str | None) -> MemoryConfig:
     if isinstance(memory, MemoryConfig):
         return memory
     settings = get_settings().memory

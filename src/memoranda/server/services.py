@@ -1,17 +1,26 @@
-"""What all routes share: the manager, the keys, the open sessions."""
+"""What all routes share: a manager for each tenant, the keys, and the sessions that callers have open."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
 from memoranda.aio.manager import MemoryManager
+from memoranda.aio.session import SessionContext, create_session
 from memoranda.embedding.base import Embedder
-from memoranda.errors import Closed
+from memoranda.errors import Closed, NotFound
+from memoranda.results import SessionSummary
 from memoranda.server.auth import Authenticator
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
-from memoranda.server.sessions import OpenSessions
+from memoranda.server.requests import OpenSessionRequest
 from memoranda.settings import MemoryConfig, database_url
 from memoranda.storage import open_store
 from memoranda.types import DEFAULT_TENANT, Clock, utc_now
+
+_MAX_OPEN_SESSIONS: Final = 100_000
 
 
 class Services:
@@ -40,15 +49,16 @@ class Services:
         return self._authenticator
 
     async def open(self) -> None:
-        # Conversations outlive the server: whoever calls it cannot know when it is started anew.
+        # Conversations are persistent by default: a caller cannot know when the server restarts.
         root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
         self._key_store = open_store(database_url(self._memory))
-        self._authenticator = Authenticator(Keys(self._key_store), self._clock, trusted=self._config.key_cache_seconds)
+        cache_seconds = self._config.key_cache_seconds
+        self._authenticator = Authenticator(Keys(self._key_store), self._clock, cache_seconds=cache_seconds)
 
-    async def manager(self, tenant: str) -> MemoryManager:
-        """The manager of a tenant: the same one at each call."""
+    async def get_manager(self, tenant: str) -> MemoryManager:
+        """Return the manager of a tenant: the same object at each call."""
         if tenant not in self._managers:
             self._managers[tenant] = await self._managers[DEFAULT_TENANT].for_tenant(tenant)
         return self._managers[tenant]
@@ -63,3 +73,47 @@ class Services:
             await root.close()
             self._key_store.close()
         self._authenticator = None
+
+
+class OpenSessions:
+    """The sessions that remote callers have open. A session is visible only to the tenant that opened it."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[tuple[str, str], SessionContext] = OrderedDict()
+
+    async def open(self, tenant: str, memory: MemoryManager, request: OpenSessionRequest) -> SessionSummary:
+        """Open a session; above the limit, end the one that was unused for longest."""
+        session = create_session(request.workflow_id, memory, request.metadata, request.auto_cleanup)
+        summary = await session.get_session_summary()
+        self._open[tenant, summary.session_id] = session
+        if len(self._open) > _MAX_OPEN_SESSIONS:
+            _, oldest = self._open.popitem(last=False)
+            await oldest.end_session()
+        return summary
+
+    @asynccontextmanager
+    async def use(self, tenant: str, session_id: str) -> AsyncIterator[SessionContext]:
+        """Return the session for one call; raise `NotFound` when this tenant has no such open session."""
+        key = (tenant, session_id)
+        missing = NotFound(f"no open session {session_id}: it has ended, or never existed")
+        session = self._open.get(key)
+        if session is None:
+            raise missing
+        self._open.move_to_end(key)
+        try:
+            yield session
+        except Closed:
+            self._open.pop(key, None)
+            raise missing from None
+
+    async def end(self, tenant: str, session_id: str) -> SessionSummary:
+        async with self.use(tenant, session_id) as session:
+            summary = await session.end_session()
+            self._open.pop((tenant, session_id), None)
+            return summary
+
+    async def end_all(self) -> None:
+        """End every session when the server stops, so that their summaries are stored."""
+        while self._open:
+            _, session = self._open.popitem()
+            await session.end_session()

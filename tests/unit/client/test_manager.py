@@ -1,4 +1,4 @@
-"""The embedded manager's own tests, over the network: what moves from one to the other must not notice."""
+"""The tests of the embedded manager run against the remote one, plus what only the client does."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from memoranda.errors import Closed, Conflict, Denied, Incompatible, InvalidInpu
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.manager.manager import MemoryManager as Embedded
 from memoranda.testing.log import MessageLogContract
-from tests.server.doors import Door, open_door
+from tests.server.in_process import InProcessServer, open_server
 from tests.unit.manager.test_manager import TestMemories, TestRemember, TestScopes, TestValues, Wind
 
 __all__ = ["TestMemories", "TestRemember", "TestScopes", "TestValues"]
 
-AT_THE_SERVER = {"backup", "check", "repair", "reembed", "export_files", "import_files", "for_tenant"}
-"""What the operator does where the server runs: they name files there, or reach beyond one tenant."""
+SERVER_ONLY = {"backup", "check", "repair", "reembed", "export_files", "import_files", "for_tenant"}
+"""Methods for the operator: they name files on the server, or reach beyond one tenant."""
 
 
 @pytest.fixture
@@ -37,14 +37,14 @@ def clock() -> Wind:
 
 
 @pytest.fixture
-def door(tmp_path: Path, clock: Wind) -> Iterator[Door]:
-    with open_door(tmp_path / "server", clock=clock) as door:
-        yield door
+def server(tmp_path: Path, clock: Wind) -> Iterator[InProcessServer]:
+    with open_server(tmp_path / "server", clock=clock) as server:
+        yield server
 
 
 @pytest.fixture
-def manager(door: Door) -> Iterator[MemoryManager]:
-    with door.client(door.key()) as manager:
+def manager(server: InProcessServer) -> Iterator[MemoryManager]:
+    with server.client(server.key()) as manager:
         yield manager
 
 
@@ -53,8 +53,8 @@ def _public(cls: type) -> set[str]:
 
 
 @pytest.mark.parametrize("remote", [MemoryManager, AsyncMemoryManager])
-def test_it_has_the_managers_methods_with_the_same_arguments(remote: type) -> None:
-    assert _public(remote) == _public(Embedded) - AT_THE_SERVER
+def test_client_has_the_methods_and_parameters_of_the_embedded_manager(remote: type) -> None:
+    assert _public(remote) == _public(Embedded) - SERVER_ONLY
     for name in _public(remote):
         ours, theirs = (
             [(each.name, each.kind, each.default) for each in inspect.signature(getattr(cls, name)).parameters.values()]
@@ -69,12 +69,12 @@ class TestRemoteLog(MessageLogContract):
         return RemoteLog(manager._transport, {"agent": "writer", "user": "ann"})
 
 
-def test_a_conversation_is_the_same_object_and_the_same_messages(manager: MemoryManager, door: Door) -> None:
+def test_conversation_is_one_object_with_the_servers_messages(manager: MemoryManager, server: InProcessServer) -> None:
     conversation = manager.get_memory("writer", user="ann")
     conversation.add_message({"role": "user", "content": "hello"})
     conversation.add([Message("assistant", "hi"), Message("user", "bye")])
     assert manager.get_memory("writer", user="ann") is conversation
-    with door.client(door.key()) as other:
+    with server.client(server.key()) as other:
         assert [each.content for each in other.get_memory("writer", user="ann").get_messages()] == [
             "hello",
             "hi",
@@ -87,9 +87,7 @@ def test_a_conversation_is_the_same_object_and_the_same_messages(manager: Memory
         conversation.delete(5)
 
 
-def test_conversations_are_let_go_beyond_the_latest_and_lose_nothing(
-    manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_released_conversations_keep_their_messages(manager: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversations, "_MOST_LATEST", 2)
     held = manager.get_memory("writer", user="held")
     gone = weakref.ref(manager.get_memory("writer", user="ann"))
@@ -102,7 +100,7 @@ def test_conversations_are_let_go_beyond_the_latest_and_lose_nothing(
     assert manager.get_memory("writer", user="held") is held
 
 
-def test_a_single_run_is_emptied_when_it_ends(manager: MemoryManager) -> None:
+def test_single_run_conversation_is_emptied_at_the_end(manager: MemoryManager) -> None:
     manager.set_retention_policy("writer", "single_run")
     with manager.run("writer") as conversation:
         conversation.add_message({"role": "user", "content": "hello"})
@@ -110,7 +108,7 @@ def test_a_single_run_is_emptied_when_it_ends(manager: MemoryManager) -> None:
     assert len(conversation) == 0
 
 
-def test_a_session_does_what_the_embedded_one_does(manager: MemoryManager) -> None:
+def test_session_behaves_like_the_embedded_one(manager: MemoryManager) -> None:
     with create_session("campaign", manager, {"team": "red"}) as session:
         assert session.save_agent_memory("writer", "draft", None) is True
         assert session.save_agent_memory("writer", "draft", {"text": "Spring"}) is True
@@ -130,7 +128,7 @@ def test_a_session_does_what_the_embedded_one_does(manager: MemoryManager) -> No
     assert [each.workflow_id for each in manager.get_sessions()] == ["campaign"]
 
 
-def test_knowledge_is_read_here_and_searched_there(manager: MemoryManager, tmp_path: Path) -> None:
+def test_knowledge_files_are_read_by_the_client(manager: MemoryManager, tmp_path: Path) -> None:
     page = tmp_path / "tea.md"
     page.write_text("# Tea\nBrew it for three minutes.")
     assert manager.add_knowledge(page)[0].added == 1
@@ -139,7 +137,7 @@ def test_knowledge_is_read_here_and_searched_there(manager: MemoryManager, tmp_p
     assert manager.remove_knowledge(manager.get_knowledge_sources()[0].source) == 1
 
 
-def test_context_is_text_and_says_what_it_is_made_of(manager: MemoryManager) -> None:
+def test_context_is_text_with_its_hits(manager: MemoryManager) -> None:
     memory = manager.add_memory("Ann likes tea", user="ann")
     made = manager.context("tea", user="ann")
     assert "Ann likes tea" in made
@@ -147,7 +145,7 @@ def test_context_is_text_and_says_what_it_is_made_of(manager: MemoryManager) -> 
     assert manager.context("tea") == ""
 
 
-def test_a_memory_is_pinned_archived_looked_back_on_and_forgotten(manager: MemoryManager) -> None:
+def test_maintenance_methods_work_over_the_network(manager: MemoryManager) -> None:
     memory = manager.add_memory("Ann likes tea", user="ann")
     manager.update(memory.id, "Ann likes coffee", user="ann")
     assert [each.content for each in manager.history(memory.id, user="ann").versions] == ["Ann likes tea"]
@@ -166,17 +164,17 @@ def test_a_memory_is_pinned_archived_looked_back_on_and_forgotten(manager: Memor
         manager.get(memory.id, user="ann")
 
 
-def test_an_export_goes_out_and_in(manager: MemoryManager, door: Door, tmp_path: Path) -> None:
+def test_export_can_be_imported(manager: MemoryManager, server: InProcessServer, tmp_path: Path) -> None:
     manager.add_memories(["tea", "milk"], user="ann")
     report = manager.export_jsonl(tmp_path / "out.jsonl")
     assert (report.memories, report.lines) == (2, 4)
-    with door.client(door.key("acme")) as other:
+    with server.client(server.key("acme")) as other:
         assert other.import_jsonl(tmp_path / "out.jsonl").memories == 2
         assert [each.content for each in other.list_memories(user=ANY)] == ["tea", "milk"]
     assert list(tmp_path.glob("*.part")) == []
 
 
-def test_errors_are_those_of_the_embedded_manager(manager: MemoryManager, door: Door) -> None:
+def test_errors_equal_those_of_the_embedded_manager(manager: MemoryManager, server: InProcessServer) -> None:
     with pytest.raises(NotFound, match="no memory 99"):
         manager.get(99)
     with pytest.raises(InvalidInput):
@@ -185,14 +183,14 @@ def test_errors_are_those_of_the_embedded_manager(manager: MemoryManager, door: 
         manager.add_memory("tea", metadata={"a": float("nan")})
     with pytest.raises(InvalidInput, match="Unicode"):
         manager.add_memory("\ud800")
-    with door.client(door.key(scopes=("read",))) as reader, pytest.raises(Denied, match="write"):
+    with server.client(server.key(scopes=("read",))) as reader, pytest.raises(Denied, match="write"):
         reader.add_memory("tea")
-    with door.client("mmr.no.key") as stranger, pytest.raises(Denied) as refused:
+    with server.client("mmr.no.key") as stranger, pytest.raises(Denied) as refused:
         stranger.get_stats()
     assert refused.value.status == 401
 
 
-def test_what_cannot_be_reached_is_unavailable() -> None:
+def test_unreachable_server_is_unavailable() -> None:
     with (
         MemoryManager("http://127.0.0.1:9", timeout=2) as manager,
         pytest.raises(Unavailable, match="cannot be reached"),
@@ -202,7 +200,7 @@ def test_what_cannot_be_reached_is_unavailable() -> None:
         MemoryManager("memories.db")
 
 
-def test_a_write_over_a_broken_connection_is_sent_again_under_the_same_key() -> None:
+def test_write_is_retried_under_the_same_idempotency_key() -> None:
     keys: list[str] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -227,14 +225,14 @@ def test_a_write_over_a_broken_connection_is_sent_again_under_the_same_key() -> 
         (httpx2.Response(502, content=b"bad gateway"), Unavailable),
     ],
 )
-def test_answers_of_strangers_become_clear_errors(answer: httpx2.Response, error: type[Exception]) -> None:
+def test_unexpected_responses_become_clear_errors(answer: httpx2.Response, error: type[Exception]) -> None:
     client = httpx2.Client(transport=httpx2.MockTransport(lambda _: answer), base_url="http://x")
     with pytest.raises(error):
         MemoryManager("http://x", client=client).get_stats()
 
 
-async def test_the_async_client_awaits_the_same_answers(door: Door, tmp_path: Path) -> None:
-    async with door.async_client(door.key()) as manager:
+async def test_async_client_returns_the_same_results(server: InProcessServer, tmp_path: Path) -> None:
+    async with server.async_client(server.key()) as manager:
         memory = await manager.add_memory("Ann likes tea", user="ann")
         assert await manager.get(memory.id, user="ann") == memory
         assert [hit.memory for hit in await manager.recall("tea", user="ann")] == [memory]

@@ -9,25 +9,24 @@ import pytest
 
 from mcp import Client
 from memoranda.aio import MemoryManager
-from memoranda.mcp import Whose
-from memoranda.mcp.run import create_server
+from memoranda.mcp.run import Owner, create_server
 from memoranda.testing.fakes import HashEmbedder
 
 
 class Connect(Protocol):
-    def __call__(self, whose: Whose = ...) -> AbstractAsyncContextManager[Client]: ...
+    def __call__(self, owner: Owner = ...) -> AbstractAsyncContextManager[Client]: ...
 
 
 @pytest.fixture
 def connect(tmp_path: Path) -> Connect:
-    """A real client session with a server in this process, on a store of its own."""
+    """Open a real client session with a server in this process and its own store."""
 
     @asynccontextmanager
-    async def open_client(whose: Whose = Whose(user="ann")) -> AsyncIterator[Client]:  # noqa: B008 - a frozen value
+    async def open_client(owner: Owner = Owner(user="ann")) -> AsyncIterator[Client]:  # noqa: B008 - a frozen value
         url = f"sqlite:///{tmp_path}/m.db"
         async with (
-            MemoryManager(url, embedder=HashEmbedder(64), tenant=whose.tenant) as memory,
-            Client(create_server(memory, whose)) as client,
+            MemoryManager(url, embedder=HashEmbedder(64), tenant=owner.tenant) as memory,
+            Client(create_server(memory, owner)) as client,
         ):
             yield client
 

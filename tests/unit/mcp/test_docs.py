@@ -11,7 +11,7 @@ from tests.unit.mcp.conftest import Connect
 PAGE = Path(__file__).parents[3] / "docs" / "mcp.md"
 
 
-def test_the_program_runs_as_it_stands(tmp_path: Path) -> None:
+def test_docs_program_runs(tmp_path: Path) -> None:
     [program] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     environment = {**os.environ, "EMBEDDING_MODEL": "fast"}
     command = [sys.executable, "-W", "error", "-c", program]
@@ -20,7 +20,7 @@ def test_the_program_runs_as_it_stands(tmp_path: Path) -> None:
     assert "- Ann moved to Oslo [#1]" in done.stdout
 
 
-async def test_every_tool_and_resource_is_on_the_page(connect: Connect) -> None:
+async def test_docs_name_every_tool_and_resource(connect: Connect) -> None:
     page = PAGE.read_text("utf-8")
     async with connect() as client:
         names = [tool.name for tool in (await client.list_tools()).tools]

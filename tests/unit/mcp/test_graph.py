@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from memoranda.aio import MemoryManager
-from memoranda.mcp import Whose
-from memoranda.mcp.graph import Entity, KnowledgeGraph
+from memoranda.mcp.graph import GraphEntity, GraphStore
 from memoranda.mcp.graph_tools import GRAPH_URI
+from memoranda.mcp.run import Owner
 from memoranda.testing.fakes import HashEmbedder
-from tests.mcp.graph_calls import Model, random_calls
+from tests.mcp.graph_calls import GraphModel, random_calls
 from tests.unit.mcp.conftest import Connect
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_random_calls_answer_as_the_model_does(connect: Connect, seed: int) -> None:
-    model = Model()
+async def test_random_calls_give_the_results_of_the_reference_model(connect: Connect, seed: int) -> None:
+    model = GraphModel()
     async with connect() as client:
         for tool, arguments in random_calls(seed, 60):
             expected, done = model.call(tool, arguments), await client.call_tool(tool, arguments)
@@ -25,7 +25,7 @@ async def test_random_calls_answer_as_the_model_does(connect: Connect, seed: int
             assert done.structured_content == expected, (tool, arguments)
 
 
-async def test_the_text_is_the_bare_answer_as_json(connect: Connect) -> None:
+async def test_text_content_is_the_result_as_json(connect: Connect) -> None:
     entity = {"name": "Ann", "entityType": "person", "observations": ["likes tea"]}
     async with connect() as client:
         made = await client.call_tool("create_entities", {"entities": [entity]})
@@ -38,7 +38,7 @@ async def test_the_text_is_the_bare_answer_as_json(connect: Connect) -> None:
         assert gone.content[0].text == "Entities deleted successfully"  # type: ignore[union-attr]
 
 
-async def test_an_unknown_entity_is_named_and_nothing_is_saved(connect: Connect) -> None:
+async def test_unknown_entity_is_an_error_and_nothing_is_stored(connect: Connect) -> None:
     async with connect() as client:
         await client.call_tool(
             "create_entities", {"entities": [{"name": "Ann", "entityType": "person", "observations": []}]}
@@ -50,10 +50,10 @@ async def test_an_unknown_entity_is_named_and_nothing_is_saved(connect: Connect)
         assert graph["entities"][0]["observations"] == []
 
 
-async def test_the_graph_is_found_by_recall_and_by_links(tmp_path: Path) -> None:
+async def test_graph_is_found_by_recall_and_associations(tmp_path: Path) -> None:
     async with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as memory:
-        graph = KnowledgeGraph(memory, Whose(user="ann"))
-        await graph.create_entities([Entity(name="Bob", entityType="person", observations=["plays chess"])])
+        graph = GraphStore(memory, Owner(user="ann"))
+        await graph.create_entities([GraphEntity(name="Bob", entityType="person", observations=["plays chess"])])
         [hit] = await memory.search_memories("who plays chess", limit=1, user="ann")
         assert hit.content == "Bob: plays chess"
         [link] = await memory.get_related_memories(hit.id, "observation", user="ann")
@@ -62,7 +62,7 @@ async def test_the_graph_is_found_by_recall_and_by_links(tmp_path: Path) -> None
         assert await memory.list_memories(user="ann") == []
 
 
-async def test_one_name_made_by_many_at_once_is_one_entity(connect: Connect) -> None:
+async def test_concurrent_creation_of_one_name_makes_one_entity(connect: Connect) -> None:
     entity = {"name": "Ann", "entityType": "person", "observations": ["likes tea"]}
     async with connect() as client:
         made = await asyncio.gather(*(client.call_tool("create_entities", {"entities": [entity]}) for _ in range(8)))
@@ -70,7 +70,7 @@ async def test_one_name_made_by_many_at_once_is_one_entity(connect: Connect) -> 
         assert (await client.call_tool("read_graph", {})).structured_content["entities"] == [entity]
 
 
-async def test_who_listens_to_the_graph_is_told_of_changes(connect: Connect) -> None:
+async def test_subscribers_are_notified_of_graph_changes(connect: Connect) -> None:
     entity = {"name": "Ann", "entityType": "person", "observations": []}
     async with connect() as client, client.listen(resource_subscriptions=[GRAPH_URI]) as changes:
         await client.call_tool("create_entities", {"entities": [entity]})

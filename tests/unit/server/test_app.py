@@ -7,97 +7,103 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.doors import Door, open_door
+from tests.server.in_process import InProcessServer, open_server
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Iterator[Door]:
-    with open_door(tmp_path, max_body=100_000, key_cache_seconds=0.001, body_timeout=0.2) as door:
-        yield door
+def server(tmp_path: Path) -> Iterator[InProcessServer]:
+    with open_server(tmp_path, max_body=100_000, key_cache_seconds=0.001, body_timeout=0.2) as server:
+        yield server
 
 
 @pytest.fixture
-def key(door: Door) -> str:
-    return door.key()
+def key(server: InProcessServer) -> str:
+    return server.key()
 
 
-class TestWhoComesIn:
-    def test_no_key_no_answer_and_the_body_is_not_even_read(self, door: Door, key: str) -> None:
-        refused = door.send("POST", "/v1/memories", content=b"{not json", headers={"Content-Type": "application/json"})
+class TestAccess:
+    def test_request_without_key_is_refused_before_its_body_is_read(self, server: InProcessServer, key: str) -> None:
+        refused = server.send(
+            "POST", "/v1/memories", content=b"{not json", headers={"Content-Type": "application/json"}
+        )
         assert refused.status_code == 401
         assert refused.headers["www-authenticate"] == "Bearer"
         assert refused.headers["content-type"] == "application/problem+json"
         assert refused.json()["type"] == "urn:memoranda:Denied"
 
-    def test_a_key_may_do_what_its_scopes_say_and_nothing_else(self, door: Door, key: str) -> None:
-        reader, writer = door.key(scopes=("read",)), door.key(scopes=("write",))
-        assert door.send("POST", "/v1/memories", reader, json={"content": "tea"}).status_code == 403
-        assert door.send("POST", "/v1/memories", writer, json={"content": "tea"}).status_code == 201
-        assert door.send("GET", "/v1/memories/1", writer).status_code == 403
-        assert door.send("GET", "/v1/memories/1", reader).status_code == 200
+    def test_key_may_do_only_what_its_scopes_allow(self, server: InProcessServer, key: str) -> None:
+        reader, writer = server.key(scopes=("read",)), server.key(scopes=("write",))
+        assert server.send("POST", "/v1/memories", reader, json={"content": "tea"}).status_code == 403
+        assert server.send("POST", "/v1/memories", writer, json={"content": "tea"}).status_code == 201
+        assert server.send("GET", "/v1/memories/1", writer).status_code == 403
+        assert server.send("GET", "/v1/memories/1", reader).status_code == 200
         for path in ("/v1/health", "/v1/metrics"):
-            assert door.send("GET", path, reader).status_code == 403
-            assert door.send("GET", path, key).status_code == 200
+            assert server.send("GET", path, reader).status_code == 403
+            assert server.send("GET", path, key).status_code == 200
 
-    def test_reading_across_users_takes_the_admin_scope(self, door: Door, key: str) -> None:
-        reader = door.key(scopes=("read", "write"))
-        door.send("POST", "/v1/memories", key, json={"content": "tea", "user": "ann"})
+    def test_reading_all_users_needs_the_admin_scope(self, server: InProcessServer, key: str) -> None:
+        reader = server.key(scopes=("read", "write"))
+        server.send("POST", "/v1/memories", key, json={"content": "tea", "user": "ann"})
         everybody = {"query": "tea", "all_users": True}
-        assert door.send("POST", "/v1/recall", reader, json=everybody).status_code == 403
-        assert len(door.send("POST", "/v1/recall", key, json=everybody).json()["hits"]) == 1
-        assert door.send("POST", "/v1/recall", reader, json={"query": "tea"}).json()["hits"] == []
+        assert server.send("POST", "/v1/recall", reader, json=everybody).status_code == 403
+        assert len(server.send("POST", "/v1/recall", key, json=everybody).json()["hits"]) == 1
+        assert server.send("POST", "/v1/recall", reader, json={"query": "tea"}).json()["hits"] == []
         both = everybody | {"user": "ann"}
-        assert door.send("POST", "/v1/recall", key, json=both).status_code == 422
+        assert server.send("POST", "/v1/recall", key, json=both).status_code == 422
         written = {"content": "tea", "all_users": True}
-        assert door.send("POST", "/v1/memories", key, json=written).status_code == 422
+        assert server.send("POST", "/v1/memories", key, json=written).status_code == 422
 
-    def test_a_user_may_be_called_any(self, door: Door, key: str) -> None:
-        door.send("POST", "/v1/memories", key, json={"content": "tea", "user": "ann"})
-        assert door.send("POST", "/v1/recall", key, json={"query": "tea", "user": "ANY"}).json()["hits"] == []
+    def test_user_named_any_is_an_ordinary_user(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea", "user": "ann"})
+        assert server.send("POST", "/v1/recall", key, json={"query": "tea", "user": "ANY"}).json()["hits"] == []
 
-    def test_the_rate_is_told_with_the_time_to_wait(self, door: Door, key: str) -> None:
-        slow = door.key(rate=1)
-        codes = [door.send("GET", "/v1/stats", slow).status_code for _ in range(3)]
+    def test_rate_limit_error_has_retry_after(self, server: InProcessServer, key: str) -> None:
+        slow = server.key(rate=1)
+        codes = [server.send("GET", "/v1/stats", slow).status_code for _ in range(3)]
         assert codes[0] == 200
         assert 429 in codes
-        assert int(door.send("GET", "/v1/stats", slow).headers["retry-after"]) >= 1
+        assert int(server.send("GET", "/v1/stats", slow).headers["retry-after"]) >= 1
 
     @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:80"])
-    def test_another_name_is_not_answered(self, door: Door, key: str, host: str) -> None:
-        assert door.send("GET", "/healthz", key, headers={"Host": host}).status_code == 421
+    def test_unknown_host_is_refused(self, server: InProcessServer, key: str, host: str) -> None:
+        assert server.send("GET", "/healthz", key, headers={"Host": host}).status_code == 421
 
-    def test_a_web_page_may_not_call(self, door: Door, key: str) -> None:
-        refused = door.send("GET", "/v1/stats", key, headers={"Origin": "https://evil.example"})
+    def test_unknown_origin_is_refused(self, server: InProcessServer, key: str) -> None:
+        refused = server.send("GET", "/v1/stats", key, headers={"Origin": "https://evil.example"})
         assert refused.status_code == 403
         assert "access-control-allow-origin" not in refused.headers
-        assert door.send("GET", "/v1/stats", key, headers={"Origin": "http://localhost"}).status_code == 200
+        assert server.send("GET", "/v1/stats", key, headers={"Origin": "http://localhost"}).status_code == 200
 
-    def test_a_web_page_that_is_allowed_may(self, tmp_path: Path) -> None:
-        with open_door(tmp_path / "b", allowed_origins=("https://app.example",)) as door:
-            answer = door.send("GET", "/v1/stats", headers={"Origin": "https://app.example"})
+    def test_allowed_origin_gets_cors_headers(self, tmp_path: Path) -> None:
+        with open_server(tmp_path / "b", allowed_origins=("https://app.example",)) as server:
+            answer = server.send("GET", "/v1/stats", headers={"Origin": "https://app.example"})
             assert answer.headers["access-control-allow-origin"] == "https://app.example"
             asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
-            preflight = door.send("OPTIONS", "/v1/recall", headers=asked)
+            preflight = server.send("OPTIONS", "/v1/recall", headers=asked)
             assert (preflight.status_code, preflight.headers["vary"]) == (204, "Origin")
             assert "Authorization" in preflight.headers["access-control-allow-headers"]
             assert (
-                door.send("OPTIONS", "/v1/recall", headers=asked | {"Origin": "https://x.example"}).status_code == 403
+                server.send("OPTIONS", "/v1/recall", headers=asked | {"Origin": "https://x.example"}).status_code == 403
             )
 
-    def test_every_answer_has_the_security_headers(self, door: Door, key: str) -> None:
-        for answer in (door.send("GET", "/healthz"), door.send("GET", "/nowhere", key), door.send("GET", "/v1/stats")):
+    def test_every_response_has_the_security_headers(self, server: InProcessServer, key: str) -> None:
+        for answer in (
+            server.send("GET", "/healthz"),
+            server.send("GET", "/nowhere", key),
+            server.send("GET", "/v1/stats"),
+        ):
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert answer.headers["cache-control"] == "no-store"
             assert len(answer.headers["x-request-id"]) == 16
 
-    def test_an_empty_server_on_this_machine_is_open_until_the_first_key(self, tmp_path: Path) -> None:
-        with open_door(tmp_path / "c", key_cache_seconds=0.001) as door:
-            assert door.send("POST", "/v1/memories", json={"content": "tea"}).status_code == 201
-            door.key()
-            assert door.send("GET", "/v1/memories/1").status_code == 401
+    def test_local_server_is_open_until_the_first_key(self, tmp_path: Path) -> None:
+        with open_server(tmp_path / "c", key_cache_seconds=0.001) as server:
+            assert server.send("POST", "/v1/memories", json={"content": "tea"}).status_code == 201
+            server.key()
+            assert server.send("GET", "/v1/memories/1").status_code == 401
 
 
-class TestWhatComesIn:
+class TestRequests:
     @pytest.mark.parametrize(
         ("body", "status"),
         [
@@ -122,21 +128,25 @@ class TestWhatComesIn:
             (b'{"content": "' + b"a" * 100_000 + b'"}', 413),
         ],
     )
-    def test_bad_input_is_named_and_nothing_is_stored(self, door: Door, key: str, body: bytes, status: int) -> None:
-        answer = door.send("POST", "/v1/memories", key, content=body, headers={"Content-Type": "application/json"})
+    def test_invalid_body_is_refused_and_nothing_is_stored(
+        self, server: InProcessServer, key: str, body: bytes, status: int
+    ) -> None:
+        answer = server.send("POST", "/v1/memories", key, content=body, headers={"Content-Type": "application/json"})
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["detail"]
-        assert door.send("GET", "/v1/stats", key).json()["long_term_entries"] == 0
+        assert server.send("GET", "/v1/stats", key).json()["long_term_entries"] == 0
 
-    def test_a_form_is_no_json(self, door: Door, key: str) -> None:
+    def test_other_content_types_are_refused(self, server: InProcessServer, key: str) -> None:
         for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
-            answer = door.send("POST", "/v1/memories", key, content=b'{"content":"a"}', headers={"Content-Type": kind})
+            answer = server.send(
+                "POST", "/v1/memories", key, content=b'{"content":"a"}', headers={"Content-Type": kind}
+            )
             assert answer.status_code == 415
 
-    def test_a_length_that_is_too_great_is_refused_unread(self, door: Door, key: str) -> None:
+    def test_too_large_content_length_is_refused_unread(self, server: InProcessServer, key: str) -> None:
         headers = {"Content-Length": "100001", "Content-Type": "application/json"}
-        answer = door.send("POST", "/v1/memories", key, content=b"", headers=headers)
+        answer = server.send("POST", "/v1/memories", key, content=b"", headers=headers)
         assert answer.status_code == 413
 
     @pytest.mark.parametrize(
@@ -151,120 +161,121 @@ class TestWhatComesIn:
             "'; DROP TABLE memories; --",
         ],
     )
-    def test_a_name_is_a_name_and_never_a_path(self, door: Door, key: str, name: str) -> None:
+    def test_names_are_never_used_as_paths(self, server: InProcessServer, key: str, name: str) -> None:
         value = {"agent_id": name, "key": name, "value": {"n": 1}, "memory_type": "long_term"}
-        assert door.send("PUT", "/v1/values", key, json=value).status_code == 200
+        assert server.send("PUT", "/v1/values", key, json=value).status_code == 200
         params = {"agent_id": name, "key": name, "memory_type": "long_term"}
-        assert door.send("GET", "/v1/values", key, params=params).json() == {"value": {"n": 1}}
+        assert server.send("GET", "/v1/values", key, params=params).json() == {"value": {"n": 1}}
         scope = {"agent": name, "user": name, "session": name}
         message = {"role": "user", "content": "hi"}
-        said = door.send("POST", "/v1/conversation/messages", key, json={**scope, "messages": [message]})
+        said = server.send("POST", "/v1/conversation/messages", key, json={**scope, "messages": [message]})
         assert said.json()["size"] == 1
-        opened = door.send("POST", "/v1/sessions", key, json={"workflow_id": name}).json()
+        opened = server.send("POST", "/v1/sessions", key, json={"workflow_id": name}).json()
         assert opened["workflow_id"] == name
 
     @pytest.mark.parametrize(
         "path", ["/v1/memories/../../etc/passwd", "/v1/memories/%2e%2e%2f", "/v1/sessions/..", "/v1/nothing", "//"]
     )
-    def test_an_address_nobody_has_is_not_found(self, door: Door, key: str, path: str) -> None:
-        assert door.send("GET", path, key).status_code in (404, 405, 422)
+    def test_unknown_path_is_not_found(self, server: InProcessServer, key: str, path: str) -> None:
+        assert server.send("GET", path, key).status_code in (404, 405, 422)
 
     @pytest.mark.parametrize("number", ["0", "-1", "x", "9" * 30, "1.5", "%00"])
-    def test_an_id_that_cannot_be_one_is_named(self, door: Door, key: str, number: str) -> None:
-        assert door.send("GET", f"/v1/memories/{number}", key).status_code == 422
+    def test_invalid_memory_id_is_refused(self, server: InProcessServer, key: str, number: str) -> None:
+        assert server.send("GET", f"/v1/memories/{number}", key).status_code == 422
 
-    def test_a_wrong_method_is_named(self, door: Door, key: str) -> None:
-        answer = door.send("DELETE", "/v1/recall", key)
+    def test_wrong_method_is_a_problem_response(self, server: InProcessServer, key: str) -> None:
+        answer = server.send("DELETE", "/v1/recall", key)
         assert (answer.status_code, answer.headers["content-type"]) == (405, "application/problem+json")
 
 
-class TestDoneOnce:
-    def test_the_same_key_and_request_is_done_once_and_answered_twice(self, door: Door, key: str) -> None:
+class TestIdempotency:
+    def test_repeated_request_runs_once_and_gets_the_same_response(self, server: InProcessServer, key: str) -> None:
         headers = {"Idempotency-Key": "one"}
-        first = door.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)
-        second = door.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)
+        first = server.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)
+        second = server.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)
         assert first.json() == second.json()
         assert (second.status_code, second.headers["idempotency-replayed"]) == (201, "true")
-        assert door.send("GET", "/v1/stats", key).json()["long_term_entries"] == 1
+        assert server.send("GET", "/v1/stats", key).json()["long_term_entries"] == 1
 
-    def test_the_same_key_for_another_request_is_a_conflict(self, door: Door, key: str) -> None:
+    def test_key_reused_for_another_request_is_a_conflict(self, server: InProcessServer, key: str) -> None:
         headers = {"Idempotency-Key": "one"}
-        door.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)
-        other = door.send("POST", "/v1/memories", key, json={"content": "milk"}, headers=headers)
+        server.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)
+        other = server.send("POST", "/v1/memories", key, json={"content": "milk"}, headers=headers)
         assert other.status_code == 409
 
-    def test_two_keys_do_not_share_their_answers(self, door: Door, key: str) -> None:
-        headers, other = {"Idempotency-Key": "one"}, door.key("acme")
-        door.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)
-        mine = door.send("POST", "/v1/memories", other, json={"content": "tea"}, headers=headers)
+    def test_api_keys_do_not_share_cached_responses(self, server: InProcessServer, key: str) -> None:
+        headers, other = {"Idempotency-Key": "one"}, server.key("acme")
+        server.send("POST", "/v1/memories", key, json={"content": "tea"}, headers=headers)
+        mine = server.send("POST", "/v1/memories", other, json={"content": "tea"}, headers=headers)
         assert (mine.json()["tenant"], "idempotency-replayed" in mine.headers) == ("acme", False)
 
-    def test_what_is_remembered_once_stays_once_when_the_server_has_forgotten_the_answer(self, tmp_path: Path) -> None:
+    def test_remember_is_idempotent_across_restarts(self, tmp_path: Path) -> None:
         for _ in range(2):
-            with open_door(tmp_path / "d") as door:
+            with open_server(tmp_path / "d") as server:
                 headers = {"Idempotency-Key": "one"}
-                answer = door.send("POST", "/v1/remember", json={"content": "tea"}, headers=headers)
+                answer = server.send("POST", "/v1/remember", json={"content": "tea"}, headers=headers)
                 assert answer.status_code == 200
         assert answer.json()[0]["status"] == "duplicate"
 
 
-class TestWhatGoesOut:
-    def test_pages_follow_the_cursor_to_the_end(self, door: Door, key: str) -> None:
-        door.send("POST", "/v1/memories/batch", key, json={"contents": [f"fact {n}" for n in range(7)]})
+class TestResponses:
+    def test_cursor_pages_through_all_memories(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories/batch", key, json={"contents": [f"fact {n}" for n in range(7)]})
         seen, cursor = [], None
         while True:
             page = {"limit": 3} | ({"cursor": cursor} if cursor else {})
-            answer = door.send("POST", "/v1/memories/list", key, json=page).json()
+            answer = server.send("POST", "/v1/memories/list", key, json=page).json()
             seen += [item["content"] for item in answer["items"]]
             cursor = answer["next_cursor"]
             if cursor is None:
                 break
         assert seen == [f"fact {n}" for n in range(7)]
 
-    def test_an_export_loads_into_another_tenant(self, door: Door, key: str) -> None:
-        door.send("POST", "/v1/memories/batch", key, json={"contents": ["tea", "milk"], "user": "ann"})
-        lines = door.send("GET", "/v1/export", key, params={"all_users": "true"})
+    def test_export_can_be_imported_by_another_tenant(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories/batch", key, json={"contents": ["tea", "milk"], "user": "ann"})
+        lines = server.send("GET", "/v1/export", key, params={"all_users": "true"})
         assert lines.headers["content-type"] == "application/x-ndjson"
-        other = door.key("acme")
-        first = door.send("POST", "/v1/import", other, content=lines.content).json()
-        again = door.send("POST", "/v1/import", other, content=lines.content).json()
+        other = server.key("acme")
+        first = server.send("POST", "/v1/import", other, content=lines.content).json()
+        again = server.send("POST", "/v1/import", other, content=lines.content).json()
         assert (first["memories"], again["memories"], again["known"]) == (2, 0, 2)
         assert (
-            door.send("GET", "/v1/export", door.key(scopes=("read",)), params={"all_users": "true"}).status_code == 403
+            server.send("GET", "/v1/export", server.key(scopes=("read",)), params={"all_users": "true"}).status_code
+            == 403
         )
 
     @pytest.mark.parametrize("body", [b"", b"not json\n", b'{"kind":"header"}\n', b"\xff" * 100])
-    def test_a_damaged_import_takes_nothing_in(self, door: Door, key: str, body: bytes) -> None:
-        answer = door.send("POST", "/v1/import", key, content=body)
+    def test_damaged_import_stores_nothing(self, server: InProcessServer, key: str, body: bytes) -> None:
+        answer = server.send("POST", "/v1/import", key, content=body)
         assert 400 <= answer.status_code < 500, answer.text
-        assert door.send("GET", "/v1/stats", key).json()["long_term_entries"] == 0
+        assert server.send("GET", "/v1/stats", key).json()["long_term_entries"] == 0
 
-    def test_an_import_may_be_long_but_not_endless(self, tmp_path: Path) -> None:
-        with open_door(tmp_path / "e", max_body=100, max_import=3000, max_import_line=1000) as door:
+    def test_import_over_its_limits_is_refused(self, tmp_path: Path) -> None:
+        with open_server(tmp_path / "e", max_body=100, max_import=3000, max_import_line=1000) as server:
             for body in (b"x" * 1001, (b"x" * 99 + b"\n") * 31):
-                assert door.send("POST", "/v1/import", content=body).status_code == 413
-            assert door.send("POST", "/v1/import", content=(b"x" * 99 + b"\n") * 29).status_code == 422
+                assert server.send("POST", "/v1/import", content=body).status_code == 413
+            assert server.send("POST", "/v1/import", content=(b"x" * 99 + b"\n") * 29).status_code == 422
 
-    def test_a_session_belongs_to_the_tenant_that_opened_it(self, door: Door, key: str) -> None:
-        opened = door.send("POST", "/v1/sessions", key, json={"workflow_id": "w"}).json()["session_id"]
-        other = door.key("acme")
+    def test_session_is_visible_only_to_its_tenant(self, server: InProcessServer, key: str) -> None:
+        opened = server.send("POST", "/v1/sessions", key, json={"workflow_id": "w"}).json()["session_id"]
+        other = server.key("acme")
         message = {"agent_id": "a", "role": "user", "content": "hi"}
-        assert door.send("POST", f"/v1/sessions/{opened}/messages", key, json=message).status_code == 201
-        foreign = door.send("GET", f"/v1/sessions/{opened}", other)
-        missing = door.send("GET", f"/v1/sessions/{'0' * 32}", other)
+        assert server.send("POST", f"/v1/sessions/{opened}/messages", key, json=message).status_code == 201
+        foreign = server.send("GET", f"/v1/sessions/{opened}", other)
+        missing = server.send("GET", f"/v1/sessions/{'0' * 32}", other)
         assert foreign.status_code == missing.status_code == 404
         assert foreign.text.replace(opened, "ID") == missing.text.replace("0" * 32, "ID")
-        assert door.send("POST", f"/v1/sessions/{opened}/end", key).json()["messages"] == 1
-        assert door.send("POST", f"/v1/sessions/{opened}/messages", key, json=message).status_code == 404
+        assert server.send("POST", f"/v1/sessions/{opened}/end", key).json()["messages"] == 1
+        assert server.send("POST", f"/v1/sessions/{opened}/messages", key, json=message).status_code == 404
 
-    def test_metrics_name_routes_and_never_ids(self, door: Door, key: str) -> None:
-        door.send("GET", "/v1/memories/123456", key)
-        figures = door.send("GET", "/v1/metrics", key).text
+    def test_metrics_have_routes_and_no_ids(self, server: InProcessServer, key: str) -> None:
+        server.send("GET", "/v1/memories/123456", key)
+        figures = server.send("GET", "/v1/metrics", key).text
         assert 'memoranda_requests_total{method="GET",route="/v1/memories/{memory_id}",status="404"} 1.0' in figures
         assert "123456" not in figures
 
-    def test_an_unexpected_error_is_logged_and_not_shown(
-        self, door: Door, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    def test_unexpected_error_is_logged_and_not_returned(
+        self, server: InProcessServer, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         from memoranda.aio.manager import MemoryManager
 
@@ -273,15 +284,15 @@ class TestWhatGoesOut:
 
         monkeypatch.setattr(MemoryManager, "get_stats", broken)
         with caplog.at_level(logging.ERROR, "memoranda.server"):
-            answer = door.send("GET", "/v1/stats", key)
+            answer = server.send("GET", "/v1/stats", key)
         assert answer.status_code == 500
         assert answer.json()["type"] == "urn:memoranda:Internal"
         assert "secret" not in answer.text
         assert caplog.records[0].fields["request_id"] == answer.headers["x-request-id"]  # type: ignore[attr-defined]
 
 
-def test_trouble_of_the_store_is_told_without_its_details_and_logged_with_them(
-    door: Door, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_store_error_details_are_logged_and_not_returned(
+    server: InProcessServer, key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from memoranda.aio.manager import MemoryManager
     from memoranda.errors import Unavailable
@@ -291,23 +302,25 @@ def test_trouble_of_the_store_is_told_without_its_details_and_logged_with_them(
 
     monkeypatch.setattr(MemoryManager, "get_stats", full)
     with caplog.at_level(logging.ERROR, "memoranda.server"):
-        answer = door.send("GET", "/v1/stats", key)
+        answer = server.send("GET", "/v1/stats", key)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "7")
     assert "secret-place" not in answer.text
     assert "secret-place" in caplog.text
     assert caplog.records[0].fields["request_id"] == answer.headers["x-request-id"]  # type: ignore[attr-defined]
 
 
-def test_a_log_line_is_json_without_secrets_and_without_what_was_said(
-    door: Door, key: str, capsys: pytest.CaptureFixture[str]
+def test_log_line_is_json_without_secrets_or_content(
+    server: InProcessServer, key: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from memoranda.server import observability
 
     logger = logging.getLogger("memoranda.server")
     before = logger.handlers, logger.propagate, logger.level
     try:
-        observability.configure()
-        door.send("POST", "/v1/memories", key, json={"content": "a private sentence"}, headers={"X-Request-Id": "abc"})
+        observability.configure_logging()
+        server.send(
+            "POST", "/v1/memories", key, json={"content": "a private sentence"}, headers={"X-Request-Id": "abc"}
+        )
         logger.error("failed with %s and password=hunter22", key)
     finally:
         logger.handlers, logger.propagate, logger.level = before[0], before[1], before[2]
@@ -319,8 +332,8 @@ def test_a_log_line_is_json_without_secrets_and_without_what_was_said(
     assert key.split(".")[1] in failure["message"]
 
 
-def test_the_openapi_document_has_an_example_for_every_body_and_a_schema_for_every_answer(door: Door) -> None:
-    document = door.send("GET", "/openapi.json").json()
+def test_openapi_document_has_examples_and_response_schemas(server: InProcessServer) -> None:
+    document = server.send("GET", "/openapi.json").json()
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             assert operation["summary"], path
@@ -332,12 +345,12 @@ def test_the_openapi_document_has_an_example_for_every_body_and_a_schema_for_eve
     assert text.count('"examples"') > 25
 
 
-def test_a_long_answer_is_the_same_as_a_short_one_many_times(door: Door, key: str) -> None:
+def test_long_response_serialised_in_chunks_is_complete(server: InProcessServer, key: str) -> None:
     texts = [f"fact {n}" for n in range(250)]
-    stored = door.send("POST", "/v1/memories/batch", key, json={"contents": texts}).json()
+    stored = server.send("POST", "/v1/memories/batch", key, json={"contents": texts}).json()
     assert [memory["content"] for memory in stored] == texts
-    page = door.send("POST", "/v1/memories/list", key, json={"limit": 1000}).json()
+    page = server.send("POST", "/v1/memories/list", key, json={"limit": 1000}).json()
     assert page == {"items": stored, "next_cursor": None}
-    found = door.send("POST", "/v1/recall", key, json={"query": "fact", "limit": 1000}).json()
+    found = server.send("POST", "/v1/recall", key, json={"query": "fact", "limit": 1000}).json()
     assert len(found["hits"]) == 250
     assert found["query"] == "fact"

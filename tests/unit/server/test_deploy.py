@@ -1,4 +1,4 @@
-"""The files an operator copies: nothing of them may point at what is not there."""
+"""The deployment files are valid, and every file and option they name exists."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ def unit() -> configparser.ConfigParser:
 
 
 def run(*command: str) -> str:
-    """What a checker says of a file; nothing when it is content."""
+    """Return the output of a checker; empty when it finds nothing."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return (done.stdout + done.stderr).strip() or f"exit code {done.returncode}" * bool(done.returncode)
 
 
-def test_hadolint_has_nothing_to_say_of_the_image() -> None:
+def test_dockerfile_passes_hadolint() -> None:
     hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
     if hadolint is None:
         pytest.skip("hadolint comes as a package for Linux on x86-64 alone")
     assert run(hadolint, "--failure-threshold", "style", str(DEPLOY / "Dockerfile")) == ""
 
 
-def test_systemd_has_nothing_to_say_of_the_unit(tmp_path: Path) -> None:
+def test_unit_passes_systemd_analyze(tmp_path: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd is not on this machine")
-    # It also looks for the program, which is not installed where tests run: another one stands in its place.
+    # It also checks that the program exists, which is not installed where tests run: use another one.
     text = (DEPLOY / "memoranda.service").read_text().replace("/opt/memoranda/bin/memoranda", sys.executable)
     copy = tmp_path / "memoranda.service"
     copy.write_text(text)
     assert run(analyze, "verify", str(copy)) == ""
 
 
-def test_the_unit_starts_the_server_as_nobody_special_on_this_machine_alone() -> None:
+def test_unit_runs_unprivileged_and_listens_locally() -> None:
     service = unit()["Service"]
     assert unit().sections() == ["Unit", "Service", "Install"]
     assert service["User"] == "memoranda"
@@ -60,11 +60,11 @@ def test_the_unit_starts_the_server_as_nobody_special_on_this_machine_alone() ->
         assert service[name] == "yes"
 
 
-def test_the_unit_gives_requests_under_way_more_time_than_the_server_takes() -> None:
+def test_unit_stop_timeout_is_longer_than_the_servers() -> None:
     assert int(unit()["Service"]["TimeoutStopSec"]) > ServerConfig().shutdown_timeout
 
 
-def test_the_image_copies_what_there_is_and_does_not_run_as_root() -> None:
+def test_image_copies_existing_files_and_does_not_run_as_root() -> None:
     lines = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
     steps = [line.split(maxsplit=1) for line in lines if line.strip() and not line.startswith("#")]
     copied = [step[1].split() for step in steps if step[0] == "COPY" and "--from" not in step[1]]

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from memoranda.server.keys import open_keys
-from tests.server.live import serving
+from tests.server.running import serving
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "server.md"
 
 
-def test_the_blocks_of_the_page_run_against_a_real_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_docs_blocks_run_against_a_real_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert len(blocks) == 2
     with serving(tmp_path) as url:
@@ -26,7 +26,7 @@ def test_the_blocks_of_the_page_run_against_a_real_server(tmp_path: Path, capsys
     assert "['Bo drinks milk']" in shown
 
 
-def test_every_route_stands_in_the_page() -> None:
+def test_docs_name_every_route() -> None:
     from memoranda.server.run import create_app
 
     page = PAGE.read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_every_route_stands_in_the_page() -> None:
         assert f"/{resource}" in page, path
 
 
-def test_every_variable_of_the_server_stands_in_the_page() -> None:
+def test_docs_name_every_environment_variable() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "src" / "memoranda" / "server").rglob("*.py"))
     for variable in set(re.findall(r"MEMORY_SERVER_\w+", sources)):
         assert variable in PAGE.read_text(encoding="utf-8"), variable

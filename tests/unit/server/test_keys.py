@@ -9,14 +9,13 @@ import pytest
 from memoranda.errors import Denied, InvalidInput, NotFound, Unavailable
 from memoranda.server.auth import LOCAL, Authenticator
 from memoranda.server.keys import Keys, open_keys, split_key
-from memoranda.server.limits import Bucket
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-class Wind:
-    """A clock and a stopwatch that are set by hand."""
+class FakeTime:
+    """A clock and a timer that tests set."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -29,13 +28,13 @@ class Wind:
 
 
 @pytest.fixture
-def wind() -> Wind:
-    return Wind()
+def fake_time() -> FakeTime:
+    return FakeTime()
 
 
 @pytest.fixture
-def store(tmp_path: Path, wind: Wind) -> Iterator[SQLiteStore]:
-    store = open_sqlite(tmp_path / "a.db", clock=wind.now)
+def store(tmp_path: Path, fake_time: FakeTime) -> Iterator[SQLiteStore]:
+    store = open_sqlite(tmp_path / "a.db", clock=fake_time.now)
     yield store
     store.close()
 
@@ -46,15 +45,15 @@ def keys(store: SQLiteStore) -> Keys:
 
 
 @pytest.fixture
-def door(keys: Keys, wind: Wind) -> Authenticator:
-    return Authenticator(keys, wind.now, trusted=1.0, tick=wind.tick)
+def authenticator(keys: Keys, fake_time: FakeTime) -> Authenticator:
+    return Authenticator(keys, fake_time.now, cache_seconds=1.0, timer=fake_time.tick)
 
 
 def bearer(key: str) -> str:
     return f"Bearer {key}"
 
 
-def test_a_key_is_seen_once_and_kept_only_as_a_hash(keys: Keys, tmp_path: Path) -> None:
+def test_key_secret_is_stored_only_as_a_hash(keys: Keys, tmp_path: Path) -> None:
     issued = keys.create("ci", tenant="acme", scopes=("write", "read"))
     key_id, secret = split_key(issued.key) or ("", "")
     assert issued.info.id == key_id
@@ -64,9 +63,9 @@ def test_a_key_is_seen_once_and_kept_only_as_a_hash(keys: Keys, tmp_path: Path) 
     assert keys.all() == [issued.info]
 
 
-async def test_the_key_alone_decides_tenant_and_scopes(keys: Keys, door: Authenticator) -> None:
+async def test_key_decides_tenant_and_scopes(keys: Keys, authenticator: Authenticator) -> None:
     issued = keys.create("ci", tenant="acme", scopes=("read",))
-    principal = await door.authenticate(bearer(issued.key), local=False)
+    principal = await authenticator.authenticate(bearer(issued.key), local=False)
     assert (principal.tenant, principal.scopes, principal.key_id) == ("acme", {"read"}, issued.info.id)
     principal.require("read")
     with pytest.raises(Denied, match="admin"):
@@ -74,24 +73,26 @@ async def test_the_key_alone_decides_tenant_and_scopes(keys: Keys, door: Authent
 
 
 @pytest.mark.parametrize("header", ["Bearer nonsense", "Bearer mmr.0000.secret", "Basic abc", "", "Bearer", "mmr"])
-async def test_what_is_no_key_is_refused_in_the_same_words(keys: Keys, door: Authenticator, header: str) -> None:
+async def test_malformed_and_unknown_keys_get_the_same_error(
+    keys: Keys, authenticator: Authenticator, header: str
+) -> None:
     keys.create("ci")
     with pytest.raises(Denied, match="wrong, revoked or expired") as refused:
-        await door.authenticate(header, local=True)
+        await authenticator.authenticate(header, local=True)
     assert refused.value.status == 401
 
 
-async def test_another_secret_for_a_known_id_is_refused_even_while_the_right_one_is_trusted(
-    keys: Keys, door: Authenticator
-) -> None:
+async def test_wrong_secret_is_refused_while_the_right_one_is_cached(keys: Keys, authenticator: Authenticator) -> None:
     issued = keys.create("ci")
-    await door.authenticate(bearer(issued.key), local=False)
+    await authenticator.authenticate(bearer(issued.key), local=False)
     with pytest.raises(Denied):
-        await door.authenticate(bearer(issued.key[:-1] + ("A" if issued.key[-1] != "A" else "B")), local=False)
-    assert (await door.authenticate(bearer(issued.key), local=False)).key_id == issued.info.id
+        await authenticator.authenticate(bearer(issued.key[:-1] + ("A" if issued.key[-1] != "A" else "B")), local=False)
+    assert (await authenticator.authenticate(bearer(issued.key), local=False)).key_id == issued.info.id
 
 
-async def test_a_digest_moved_to_another_row_opens_nothing(keys: Keys, store: SQLiteStore, door: Authenticator) -> None:
+async def test_digest_copied_to_another_row_is_useless(
+    keys: Keys, store: SQLiteStore, authenticator: Authenticator
+) -> None:
     weak, strong = keys.create("weak", scopes=("read",)), keys.create("strong", scopes=("admin",))
     row = keys.find(weak.info.id)
     assert row is not None
@@ -99,77 +100,83 @@ async def test_a_digest_moved_to_another_row_opens_nothing(keys: Keys, store: SQ
     store.write(lambda tx: tx.driver.execute(statement, (row.digest, strong.info.id)))
     secret = weak.key.split(".")[2]
     with pytest.raises(Denied):
-        await door.authenticate(bearer(f"mmr.{strong.info.id}.{secret}"), local=False)
+        await authenticator.authenticate(bearer(f"mmr.{strong.info.id}.{secret}"), local=False)
 
 
-async def test_a_revoked_key_works_no_longer_than_it_is_trusted(keys: Keys, door: Authenticator, wind: Wind) -> None:
+async def test_revoked_key_works_no_longer_than_it_is_cached(
+    keys: Keys, authenticator: Authenticator, fake_time: FakeTime
+) -> None:
     issued = keys.create("ci")
-    await door.authenticate(bearer(issued.key), local=False)
+    await authenticator.authenticate(bearer(issued.key), local=False)
     keys.revoke(issued.info.id)
-    wind.seconds += 1.0
+    fake_time.seconds += 1.0
     with pytest.raises(Denied):
-        await door.authenticate(bearer(issued.key), local=False)
+        await authenticator.authenticate(bearer(issued.key), local=False)
     with pytest.raises(NotFound):
         keys.revoke(issued.info.id)
 
 
-async def test_a_key_ends_when_it_expires(keys: Keys, door: Authenticator, wind: Wind) -> None:
+async def test_expired_key_is_refused(keys: Keys, authenticator: Authenticator, fake_time: FakeTime) -> None:
     issued = keys.create("ci", expires_in=timedelta(seconds=10))
-    wind.seconds = 9.9
-    await door.authenticate(bearer(issued.key), local=False)
-    wind.seconds = 10.0
+    fake_time.seconds = 9.9
+    await authenticator.authenticate(bearer(issued.key), local=False)
+    fake_time.seconds = 10.0
     with pytest.raises(Denied):
-        await door.authenticate(bearer(issued.key), local=False)
+        await authenticator.authenticate(bearer(issued.key), local=False)
 
 
-async def test_a_rotated_key_gives_way_after_its_grace(keys: Keys, door: Authenticator, wind: Wind) -> None:
+async def test_rotated_key_stops_working_after_its_grace_period(
+    keys: Keys, authenticator: Authenticator, fake_time: FakeTime
+) -> None:
     old = keys.create("ci", tenant="acme", scopes=("read",), rate=5)
     new = keys.rotate(old.info.id, grace=timedelta(seconds=60))
     assert (new.info.tenant, new.info.scopes, new.info.rate) == ("acme", ("read",), 5)
-    await door.authenticate(bearer(old.key), local=False)
-    await door.authenticate(bearer(new.key), local=False)
-    wind.seconds = 60
+    await authenticator.authenticate(bearer(old.key), local=False)
+    await authenticator.authenticate(bearer(new.key), local=False)
+    fake_time.seconds = 60
     with pytest.raises(Denied):
-        await door.authenticate(bearer(old.key), local=False)
-    await door.authenticate(bearer(new.key), local=False)
+        await authenticator.authenticate(bearer(old.key), local=False)
+    await authenticator.authenticate(bearer(new.key), local=False)
 
 
-async def test_the_rate_of_a_key_holds(keys: Keys, door: Authenticator, wind: Wind) -> None:
+async def test_requests_over_the_rate_limit_are_refused(
+    keys: Keys, authenticator: Authenticator, fake_time: FakeTime
+) -> None:
     issued = keys.create("ci", rate=2)
     for _ in range(2):
-        await door.authenticate(bearer(issued.key), local=False)
+        await authenticator.authenticate(bearer(issued.key), local=False)
     with pytest.raises(Unavailable) as refused:
-        await door.authenticate(bearer(issued.key), local=False)
+        await authenticator.authenticate(bearer(issued.key), local=False)
     assert (refused.value.status, refused.value.retry_after) == (429, pytest.approx(0.5))
-    wind.seconds = 0.5
-    await door.authenticate(bearer(issued.key), local=False)
+    fake_time.seconds = 0.5
+    await authenticator.authenticate(bearer(issued.key), local=False)
 
 
-async def test_when_a_key_was_used_is_noted_once_a_minute(keys: Keys, door: Authenticator, wind: Wind) -> None:
+async def test_last_use_of_a_key_is_recorded_once_a_minute(
+    keys: Keys, authenticator: Authenticator, fake_time: FakeTime
+) -> None:
     issued = keys.create("ci")
-    for wind.seconds in (0, 30, 59):
-        await door.authenticate(bearer(issued.key), local=False)
+    for fake_time.seconds in (0, 30, 59):
+        await authenticator.authenticate(bearer(issued.key), local=False)
     assert keys.all()[0].used_at == NOON
-    wind.seconds = 61
-    await door.authenticate(bearer(issued.key), local=False)
+    fake_time.seconds = 61
+    await authenticator.authenticate(bearer(issued.key), local=False)
     assert keys.all()[0].used_at == NOON + timedelta(seconds=61)
 
 
-async def test_without_keys_this_machine_alone_may_come_in_and_only_until_there_is_one(
-    keys: Keys, door: Authenticator, wind: Wind
+async def test_local_caller_needs_no_key_until_there_is_one(
+    keys: Keys, authenticator: Authenticator, fake_time: FakeTime
 ) -> None:
-    assert await door.authenticate(None, local=True) == LOCAL
+    assert await authenticator.authenticate(None, local=True) == LOCAL
     with pytest.raises(Denied):
-        await door.authenticate(None, local=False)
+        await authenticator.authenticate(None, local=False)
     keys.create("ci")
-    wind.seconds = 1.0
+    fake_time.seconds = 1.0
     with pytest.raises(Denied):
-        await door.authenticate(None, local=True)
+        await authenticator.authenticate(None, local=True)
 
 
-def test_another_pepper_makes_all_keys_worthless(
-    store: SQLiteStore, keys: Keys, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_pepper_invalidates_all_keys(store: SQLiteStore, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     issued = keys.create("ci")
     monkeypatch.setenv("MEMORY_SERVER_PEPPER", "a long text that nobody guesses")
     key_id, secret = split_key(issued.key) or ("", "")
@@ -178,7 +185,7 @@ def test_another_pepper_makes_all_keys_worthless(
     assert keys.digest(key_id, secret) == row.digest != Keys(store).digest(key_id, secret)
 
 
-def test_a_pepper_that_is_too_short_is_refused(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_pepper_is_refused(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_SERVER_PEPPER", "salt")
     with pytest.raises(InvalidInput, match="MEMORY_SERVER_PEPPER"):
         Keys(store)
@@ -195,23 +202,15 @@ def test_a_pepper_that_is_too_short_is_refused(store: SQLiteStore, monkeypatch: 
         {"tenant": " "},
     ],
 )
-def test_a_key_that_makes_no_sense_is_not_made(keys: Keys, options: dict[str, object]) -> None:
+def test_invalid_key_options_are_refused(keys: Keys, options: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         keys.create("ci", **options)  # type: ignore[arg-type]
     assert keys.all() == []
 
 
-def test_keys_lie_in_the_database_that_is_named(tmp_path: Path) -> None:
+def test_keys_are_stored_in_the_given_database(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/b.db"
     with open_keys(url) as keys:
         keys.create("ci")
     with open_keys(url) as again:
         assert [key.name for key in again.all()] == ["ci"]
-
-
-def test_a_bucket_never_holds_more_than_a_second() -> None:
-    bucket = Bucket.full(0.5, 0.0)
-    assert bucket.take(0.0) == 0
-    assert bucket.take(1.0) == pytest.approx(1.0)
-    assert bucket.take(100.0) == 0
-    assert bucket.take(100.0) > 0

@@ -1,1 +1,1 @@
-"""The routes, one file a resource. Each translates, calls the manager, and translates back."""
+"""The routes, one file per resource. Each converts the request, calls the manager, and converts the result."""

@@ -1,4 +1,4 @@
-"""Conversations: the messages of an agent, with a user or in a session where named."""
+"""Conversations: the messages of an agent, optionally with a user or in a session."""
 
 from __future__ import annotations
 
@@ -9,114 +9,114 @@ from fastapi import Query
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput
-from memoranda.server.access import Admin, Caller, Reader, Writer, router
+from memoranda.server.access import Admin, Caller, Reader, Writer, create_router
 from memoranda.server.requests import (
-    AddMessages,
-    AgentName,
-    DeleteMessages,
+    AddMessagesRequest,
+    AgentRequest,
+    DeleteMessagesRequest,
     MessagesQuery,
-    Owner,
-    OwnerQuery,
     RecentQuery,
-    ReplaceMessages,
-    Retention,
+    ReplaceMessagesRequest,
+    RetentionRequest,
+    ScopedRequest,
+    ScopeQuery,
     WindowQuery,
 )
-from memoranda.server.responses import Conversation, Done, Messages
+from memoranda.server.responses import ConversationInfo, CountResponse, MessagesResponse
 
-routes = router("conversations")
-_MOST = 10_000
-"""Messages of one answer."""
+routes = create_router("conversations")
+_MAX_MESSAGES = 10_000
+"""Messages in one response."""
 
 
 @routes.get("/conversation")
-async def get_conversation(owner: Annotated[OwnerQuery, Query()], caller: Reader) -> Conversation:
-    """How long a conversation is, and how long it is kept."""
-    return await _described(await _of(caller, owner))
+async def get_conversation(query: Annotated[ScopeQuery, Query()], caller: Reader) -> ConversationInfo:
+    """Return the size of a conversation and its retention policy."""
+    return await _describe(await _get_conversation(caller, query))
 
 
 @routes.get("/conversation/messages")
-async def get_messages(wanted: Annotated[MessagesQuery, Query()], caller: Reader) -> Messages:
-    """Messages by their position, the oldest first; `stop` is not among them."""
-    conversation = await _of(caller, wanted)
-    most = min(wanted.stop, wanted.start + _MOST)
-    found = await in_thread(lambda: conversation.messages[wanted.start : most])
-    return Messages([message.to_dict() for message in found])
+async def get_messages(query: Annotated[MessagesQuery, Query()], caller: Reader) -> MessagesResponse:
+    """Return messages by position, oldest first; `stop` is exclusive."""
+    conversation = await _get_conversation(caller, query)
+    stop = min(query.stop, query.start + _MAX_MESSAGES)
+    messages = await in_thread(lambda: conversation.messages[query.start : stop])
+    return MessagesResponse([message.to_dict() for message in messages])
 
 
 @routes.get("/conversation/recent")
-async def get_recent(wanted: Annotated[RecentQuery, Query()], caller: Reader) -> Messages:
-    """The newest messages, oldest first."""
-    conversation = await _of(caller, wanted)
-    return Messages([message.to_dict() for message in await conversation.get_recent(wanted.limit)])
+async def get_recent(query: Annotated[RecentQuery, Query()], caller: Reader) -> MessagesResponse:
+    """Return the newest messages, oldest first."""
+    conversation = await _get_conversation(caller, query)
+    return MessagesResponse([message.to_dict() for message in await conversation.get_recent(query.limit)])
 
 
 @routes.get("/conversation/window")
-async def get_window(wanted: Annotated[WindowQuery, Query()], caller: Reader) -> Messages:
-    """The newest turns that fit; a tool call is never parted from its results."""
-    conversation = await _of(caller, wanted)
-    return Messages([message.to_dict() for message in await conversation.get_window(wanted.max_tokens)])
+async def get_window(query: Annotated[WindowQuery, Query()], caller: Reader) -> MessagesResponse:
+    """Return the newest turns that fit into `max_tokens`; a tool call is never separated from its results."""
+    conversation = await _get_conversation(caller, query)
+    return MessagesResponse([message.to_dict() for message in await conversation.get_window(query.max_tokens)])
 
 
 @routes.post("/conversation/messages")
-async def add_messages(request: AddMessages, caller: Writer) -> Conversation:
-    """Adds all messages or, on an error, not one; one whose id is already here is skipped."""
-    conversation = await _of(caller, request)
+async def add_messages(request: AddMessagesRequest, caller: Writer) -> ConversationInfo:
+    """Add all messages or, on an error, none; a message whose id is already present is skipped."""
+    conversation = await _get_conversation(caller, request)
     await conversation.add(request.messages, request.allow_duplicates)
     if request.keep is not None:
         await conversation.truncate_to_size(request.keep)
-    return await _described(conversation)
+    return await _describe(conversation)
 
 
 @routes.put("/conversation/messages")
-async def replace_messages(request: ReplaceMessages, caller: Writer) -> Conversation:
-    """From now on, exactly these."""
-    conversation = await _of(caller, request)
+async def replace_messages(request: ReplaceMessagesRequest, caller: Writer) -> ConversationInfo:
+    """Replace all messages of a conversation."""
+    conversation = await _get_conversation(caller, request)
     await in_thread(conversation.load_state_dict, {"messages": request.messages}, False)
-    return await _described(conversation)
+    return await _describe(conversation)
 
 
 @routes.post("/conversation/messages/delete")
-async def delete_messages(request: DeleteMessages, caller: Writer) -> Conversation:
-    """Deletes by position, negative ones from the end: all of them or none."""
-    conversation = await _of(caller, request)
+async def delete_messages(request: DeleteMessagesRequest, caller: Writer) -> ConversationInfo:
+    """Delete messages by position, negative positions from the end: all of them or none."""
+    conversation = await _get_conversation(caller, request)
     await conversation.delete(request.positions)
-    return await _described(conversation)
+    return await _describe(conversation)
 
 
 @routes.put("/conversations/retention")
-async def set_retention(request: Retention, caller: Writer) -> Done:
-    """How long an agent's conversations are kept."""
+async def set_retention(request: RetentionRequest, caller: Writer) -> CountResponse:
+    """Set how long an agent's conversations are kept."""
     await caller.memory.set_retention_policy(request.agent_name, request.policy)
-    return Done(1)
+    return CountResponse(1)
 
 
 @routes.post("/conversations/end-run")
-async def end_run(request: AgentName, caller: Writer) -> Done:
-    """Empties an agent's conversations whose policy is `single_run`."""
+async def end_run(request: AgentRequest, caller: Writer) -> CountResponse:
+    """Empty the conversations of an agent whose retention policy is `single_run`."""
     await caller.memory.end_run(request.agent_name)
-    return Done(1)
+    return CountResponse(1)
 
 
 @routes.post("/conversations/clear-agent")
-async def clear_agent(request: AgentName, caller: Admin) -> Done:
-    """Empties an agent's conversations, with all users."""
+async def clear_agent(request: AgentRequest, caller: Admin) -> CountResponse:
+    """Empty an agent's conversations with all users."""
     await caller.memory.clear_agent_memory(request.agent_name)
-    return Done(1)
+    return CountResponse(1)
 
 
 @routes.post("/conversations/clear")
-async def clear_all(caller: Admin) -> Done:
-    """Empties every conversation of the tenant."""
+async def clear_all(caller: Admin) -> CountResponse:
+    """Empty every conversation of the tenant."""
     await caller.memory.clear_all()
-    return Done(1)
+    return CountResponse(1)
 
 
-async def _of(caller: Caller, owner: Owner) -> ConversationMemory:
-    if owner.all_users:
+async def _get_conversation(caller: Caller, request: ScopedRequest) -> ConversationMemory:
+    if request.all_users:
         raise InvalidInput("a conversation belongs to one user, or to none: leave out all_users")
-    return await caller.memory.get_memory(owner.agent, user=owner.user, session=owner.session)
+    return await caller.memory.get_memory(request.agent, user=request.user, session=request.session)
 
 
-async def _described(conversation: ConversationMemory) -> Conversation:
-    return Conversation(await conversation.size(), conversation.max_messages, conversation.retention_policy)
+async def _describe(conversation: ConversationMemory) -> ConversationInfo:
+    return ConversationInfo(await conversation.size(), conversation.max_messages, conversation.retention_policy)

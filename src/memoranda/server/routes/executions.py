@@ -7,32 +7,32 @@ from typing import Annotated
 from fastapi import Query
 
 from memoranda.results import ExecutionPage, ExecutionStats, VerificationReport
-from memoranda.server.access import Reader, Writer, router
-from memoranda.server.requests import ExecutionQuery, ExecutionRequest, ExecutionStatsQuery, VerifyQuery
+from memoranda.server.access import Reader, Writer, create_router
+from memoranda.server.requests import ExecutionRecordsQuery, ExecutionRequest, ExecutionStatsQuery, VerifyQuery
 from memoranda.server.responses import RecordId
 
-routes = router("executions")
+routes = create_router("executions")
 
 
 @routes.post("/executions", status_code=201)
 async def save(request: ExecutionRequest, caller: Writer) -> RecordId:
-    """Appends a record, without its secrets."""
+    """Append a record, with its secrets redacted."""
     return RecordId(await caller.memory.save_execution_record(request.agent_id, request.record))
 
 
 @routes.get("/executions")
-async def find(wanted: Annotated[ExecutionQuery, Query()], caller: Reader) -> ExecutionPage:
-    """Records that fit, newest first, and the cursor of the next page."""
-    return await caller.memory.get_execution_records(session=wanted.session, **wanted.given())
+async def find(query: Annotated[ExecutionRecordsQuery, Query()], caller: Reader) -> ExecutionPage:
+    """Return the matching records, newest first, and the cursor of the next page."""
+    return await caller.memory.get_execution_records(session=query.session, **query.arguments())
 
 
 @routes.get("/executions/stats")
-async def stats(wanted: Annotated[ExecutionStatsQuery, Query()], caller: Reader) -> ExecutionStats:
-    """How many executions there were, how they ended, and how long they took."""
-    return await caller.memory.get_execution_stats(session=wanted.session, **wanted.given())
+async def stats(query: Annotated[ExecutionStatsQuery, Query()], caller: Reader) -> ExecutionStats:
+    """Return how many executions there were, how they ended, and how long they took."""
+    return await caller.memory.get_execution_stats(session=query.session, **query.arguments())
 
 
 @routes.get("/executions/verify")
-async def verify(wanted: Annotated[VerifyQuery, Query()], caller: Reader) -> VerificationReport:
-    """Whether every record is there, unchanged and in its place."""
-    return await caller.memory.verify_executions(wanted.head)
+async def verify(query: Annotated[VerifyQuery, Query()], caller: Reader) -> VerificationReport:
+    """Check that every record is present, unchanged and in order."""
+    return await caller.memory.verify_executions(query.head)

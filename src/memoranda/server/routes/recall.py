@@ -1,51 +1,64 @@
-"""Remembering and finding again."""
+"""Remember and recall."""
 
 from __future__ import annotations
 
-from memoranda.server.access import Reader, Writer, router
-from memoranda.server.requests import ContextRequest, RecallRequest, Remember, Search, SearchSimilar, WhyNotRequest
-from memoranda.server.responses import ContextText
+from memoranda.server.access import Reader, Writer, create_router
+from memoranda.server.requests import (
+    ContextRequest,
+    RecallRequest,
+    RememberRequest,
+    SearchRequest,
+    SearchSimilarRequest,
+    WhyNotRequest,
+)
+from memoranda.server.responses import ContextResponse
 from memoranda.types import Hit, Outcome, Recall, WhyNot
 
-routes = router("recall")
+routes = create_router("recall")
 
 
 @routes.post("/remember")
-async def remember(request: Remember, caller: Writer) -> list[Outcome]:
-    """One outcome per text or message, all in one commit; what is known already is not stored again."""
-    once = request.idempotency_key or caller.idempotency_key
-    given = request.given("idempotency_key")
-    return await caller.memory.remember(**given, **caller.owner(request), idempotency_key=once)
+async def remember(request: RememberRequest, caller: Writer) -> list[Outcome]:
+    """Store texts and messages in one commit and return an outcome for each; duplicates are not stored again."""
+    key = request.idempotency_key or caller.idempotency_key
+    arguments = request.arguments("idempotency_key")
+    return await caller.memory.remember(**arguments, **caller.write_scope(request), idempotency_key=key)
 
 
 @routes.post("/recall")
 async def recall(request: RecallRequest, caller: Reader) -> Recall:
-    """The memories that fit a question, best first, and why each was found."""
-    return await caller.memory.recall(**request.given(), **caller.named(request))
+    """Return the memories that match a question, best first, and why each was found."""
+    return await caller.memory.recall(**request.arguments(), **caller.read_scope(request))
 
 
 @routes.post("/why-not")
 async def why_not(request: WhyNotRequest, caller: Reader) -> WhyNot:
-    """Which step left out a memory that one expected, or where it stands."""
-    return await caller.memory.why_not(**request.given(), **caller.named(request))
+    """Return which step left out an expected memory, or its rank."""
+    return await caller.memory.why_not(**request.arguments(), **caller.read_scope(request))
 
 
 @routes.post("/context")
-async def context(request: ContextRequest, caller: Reader) -> ContextText:
-    """What is remembered on a question as text for a prompt, inside a fence."""
-    made = await caller.memory.context(**request.given(), **caller.named(request))
-    return ContextText(
-        str(made), list(made.hits), made.left_out, made.tokens, made.recall_id, made.answerable, made.degraded
+async def context(request: ContextRequest, caller: Reader) -> ContextResponse:
+    """Return what is remembered about a question as text for a prompt, inside a fence."""
+    result = await caller.memory.context(**request.arguments(), **caller.read_scope(request))
+    return ContextResponse(
+        str(result),
+        list(result.hits),
+        result.left_out,
+        result.tokens,
+        result.recall_id,
+        result.answerable,
+        result.degraded,
     )
 
 
 @routes.post("/search")
-async def search(request: Search, caller: Reader) -> list[Hit]:
-    """The hits alone, best first."""
-    return await caller.memory.search_memories(**request.given(), **caller.named(request))
+async def search(request: SearchRequest, caller: Reader) -> list[Hit]:
+    """Return only the hits, best first."""
+    return await caller.memory.search_memories(**request.arguments(), **caller.read_scope(request))
 
 
 @routes.post("/search/similar")
-async def search_similar(request: SearchSimilar, caller: Reader) -> list[Hit]:
-    """An agent's memories that fit a question, best first."""
-    return await caller.memory.search_similar(**request.given())
+async def search_similar(request: SearchSimilarRequest, caller: Reader) -> list[Hit]:
+    """Return an agent's memories that match a question, best first."""
+    return await caller.memory.search_similar(**request.arguments())

@@ -1,4 +1,4 @@
-"""Sessions: what the agents of one workflow do together."""
+"""Sessions: the shared messages, values and records of the agents of one workflow."""
 
 from __future__ import annotations
 
@@ -7,92 +7,94 @@ from typing import Annotated
 from fastapi import Path, Query
 
 from memoranda.results import SessionMessage, SessionSummary
-from memoranda.server.access import Reader, Writer, router
+from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
-    EndedQuery,
+    ClearSessionRequest,
+    EndedSessionsQuery,
     ExecutionRequest,
     LimitQuery,
-    OpenSession,
-    SaveValue,
+    OpenSessionRequest,
+    SaveValueRequest,
+    SessionHistoryQuery,
     SessionMessageRequest,
     ValueQuery,
-    WorkflowName,
-    WorkflowQuery,
 )
-from memoranda.server.responses import Done, RecordId, SessionOpened, Value
+from memoranda.server.responses import CountResponse, OpenedSession, RecordId, ValueResponse
 
-routes = router("sessions")
-Id = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="The id that opening it gave")]
+routes = create_router("sessions")
+SessionId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="The id that `POST /sessions` returned")]
 
 
 @routes.post("/sessions", status_code=201)
-async def open_session(request: OpenSession, caller: Writer) -> SessionOpened:
-    """Opens a session of a workflow; it ends when it is ended, or not used for a while."""
-    made = await caller.services.sessions.open(caller.principal.tenant, caller.memory, request)
-    return SessionOpened(made.session_id, made.workflow_id, dict(request.metadata or {}), request.auto_cleanup)
+async def open_session(request: OpenSessionRequest, caller: Writer) -> OpenedSession:
+    """Open a session of a workflow; it ends on request, or when it is not used for a while."""
+    summary = await caller.services.sessions.open(caller.principal.tenant, caller.memory, request)
+    return OpenedSession(summary.session_id, summary.workflow_id, dict(request.metadata or {}), request.auto_cleanup)
 
 
 @routes.get("/sessions")
-async def get_sessions(wanted: Annotated[EndedQuery, Query()], caller: Reader) -> list[SessionSummary]:
-    """What took place in sessions that have ended, the latest first."""
-    return await caller.memory.get_sessions(**wanted.given())
+async def get_sessions(query: Annotated[EndedSessionsQuery, Query()], caller: Reader) -> list[SessionSummary]:
+    """Return summaries of the sessions that have ended, latest first."""
+    return await caller.memory.get_sessions(**query.arguments())
 
 
 @routes.get("/sessions/history")
-async def get_history(wanted: Annotated[WorkflowQuery, Query()], caller: Reader) -> list[SessionMessage]:
-    """The latest messages of a workflow's open sessions."""
-    return await caller.memory.get_conversation_history(**wanted.given())
+async def get_history(query: Annotated[SessionHistoryQuery, Query()], caller: Reader) -> list[SessionMessage]:
+    """Return the latest messages of a workflow's open sessions."""
+    return await caller.memory.get_conversation_history(**query.arguments())
 
 
 @routes.post("/sessions/clear")
-async def clear(request: WorkflowName, caller: Writer) -> Done:
-    """Removes a workflow's session data and ends its sessions; 0 when there was none."""
-    return Done(int(await caller.memory.clear_session(request.workflow_id)))
+async def clear_session(request: ClearSessionRequest, caller: Writer) -> CountResponse:
+    """Remove a workflow's session data and end its sessions; the count is 0 when there was none."""
+    return CountResponse(int(await caller.memory.clear_session(request.workflow_id)))
 
 
 @routes.get("/sessions/{session_id}")
-async def summary(session_id: Id, caller: Reader) -> SessionSummary:
-    """Who took part, how much was done, since when."""
-    async with caller.services.sessions.using(caller.principal.tenant, session_id) as session:
+async def get_summary(session_id: SessionId, caller: Reader) -> SessionSummary:
+    """Return who took part in a session, how much was done, and since when."""
+    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
         return await session.get_session_summary()
 
 
 @routes.post("/sessions/{session_id}/end")
-async def end(session_id: Id, caller: Writer) -> SessionSummary:
-    """Ends the session; the workflow's short-term data goes with its last one."""
+async def end_session(session_id: SessionId, caller: Writer) -> SessionSummary:
+    """End a session; the last session of a workflow also removes its short-term data."""
     return await caller.services.sessions.end(caller.principal.tenant, session_id)
 
 
 @routes.put("/sessions/{session_id}/values")
-async def save(session_id: Id, request: SaveValue, caller: Writer) -> Done:
-    """Keeps a value of an agent: short-term until the session ends, long-term for good."""
-    async with caller.services.sessions.using(caller.principal.tenant, session_id) as session:
-        return Done(int(await session.save_agent_memory(**request.given())))
+async def save_value(session_id: SessionId, request: SaveValueRequest, caller: Writer) -> CountResponse:
+    """Store a value of an agent: short-term until the session ends, long-term permanently."""
+    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+        return CountResponse(int(await session.save_agent_memory(**request.arguments())))
 
 
 @routes.get("/sessions/{session_id}/values")
-async def retrieve(session_id: Id, wanted: Annotated[ValueQuery, Query()], caller: Reader) -> Value:
-    """The value saved in this workflow; null when there is none."""
-    async with caller.services.sessions.using(caller.principal.tenant, session_id) as session:
-        return Value(await session.retrieve_agent_memory(**wanted.given()))
+async def get_value(session_id: SessionId, query: Annotated[ValueQuery, Query()], caller: Reader) -> ValueResponse:
+    """Return a value stored in this workflow; null when there is none."""
+    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+        return ValueResponse(await session.retrieve_agent_memory(**query.arguments()))
 
 
 @routes.post("/sessions/{session_id}/messages", status_code=201)
-async def say(session_id: Id, request: SessionMessageRequest, caller: Writer) -> SessionMessage:
-    """Adds a message to the workflow's conversation."""
-    async with caller.services.sessions.using(caller.principal.tenant, session_id) as session:
-        return await session.add_conversation_message(**request.given())
+async def add_message(session_id: SessionId, request: SessionMessageRequest, caller: Writer) -> SessionMessage:
+    """Add a message to the workflow's conversation."""
+    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+        return await session.add_conversation_message(**request.arguments())
 
 
 @routes.get("/sessions/{session_id}/messages")
-async def messages(session_id: Id, wanted: Annotated[LimitQuery, Query()], caller: Reader) -> list[SessionMessage]:
-    """The latest messages of all agents in the order they were said."""
-    async with caller.services.sessions.using(caller.principal.tenant, session_id) as session:
-        return await session.get_conversation_history(wanted.limit)
+async def get_messages(
+    session_id: SessionId, query: Annotated[LimitQuery, Query()], caller: Reader
+) -> list[SessionMessage]:
+    """Return the latest messages of all agents, oldest first."""
+    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+        return await session.get_conversation_history(query.limit)
 
 
 @routes.post("/sessions/{session_id}/executions", status_code=201)
-async def execution(session_id: Id, request: ExecutionRequest, caller: Writer) -> RecordId:
-    """Adds to the audit trail, with this workflow and session named."""
-    async with caller.services.sessions.using(caller.principal.tenant, session_id) as session:
+async def save_execution(session_id: SessionId, request: ExecutionRequest, caller: Writer) -> RecordId:
+    """Append a record to the audit trail, with this workflow and session."""
+    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
         return RecordId(await session.save_execution_record(request.agent_id, request.record))

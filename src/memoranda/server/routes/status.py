@@ -1,4 +1,4 @@
-"""How the server and a tenant's memory are doing."""
+"""The status of the server and of a tenant's memory."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memoranda.results import Health, Stats
-from memoranda.server.access import Operator, Reader, router
-from memoranda.server.observability import CONTENT_TYPE, Metrics
-from memoranda.server.responses import Alive, AnswerRoute
+from memoranda.server.access import Reader, ServerAdmin, create_router
+from memoranda.server.observability import METRICS_CONTENT_TYPE, Metrics
+from memoranda.server.responses import JsonRoute, ServerStatus
 
-routes = router("status")
-open_routes = APIRouter(tags=["status"], route_class=AnswerRoute)
+routes = create_router("status")
+open_routes = APIRouter(tags=["status"], route_class=JsonRoute)
 
 
 @open_routes.get("/healthz")
-async def alive() -> Alive:
-    """That the server answers; needs no key and tells nothing else."""
-    return Alive("ok")
+async def get_status() -> ServerStatus:
+    """Return that the server answers; needs no key."""
+    return ServerStatus("ok")
 
 
 @routes.get("/stats")
-async def stats(caller: Reader) -> Stats:
-    """Counts of what the tenant has."""
+async def get_stats(caller: Reader) -> Stats:
+    """Return counts of what the tenant has stored."""
     return await caller.memory.get_stats()
 
 
 @routes.get("/health")
-async def health(caller: Operator) -> Health:
-    """Whether everything works, and on what it runs."""
+async def get_health(caller: ServerAdmin) -> Health:
+    """Return whether every component works, and which ones are in use."""
     return await caller.memory.health()
 
 
 @routes.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(_: Operator, request: Request) -> Response:
-    """Figures for Prometheus."""
-    figures: Metrics = request.app.state.metrics
-    return Response(figures.text(), media_type=CONTENT_TYPE)
+async def get_metrics(_: ServerAdmin, request: Request) -> Response:
+    """Return metrics for Prometheus."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.to_text(), media_type=METRICS_CONTENT_TYPE)

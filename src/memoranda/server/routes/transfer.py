@@ -1,4 +1,4 @@
-"""Everything out, and in again, as lines of JSON that are never held in memory as a whole."""
+"""Export and import as JSON lines; neither is ever held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ from starlette.responses import FileResponse
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Incompatible, InvalidInput
 from memoranda.results import ImportReport
-from memoranda.server.access import Reader, Writer, router
+from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.config import ServerConfig
-from memoranda.server.errors import Refusal
-from memoranda.server.requests import OwnerQuery
+from memoranda.server.errors import RequestRejected
+from memoranda.server.requests import ScopeQuery
 
-routes = router("transfer")
+routes = create_router("transfer")
 MEDIA_TYPE = "application/x-ndjson"
 _IMPORT_BODY = {"required": True, "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
 
 
 @routes.get("/export", response_class=FileResponse, responses={200: {"content": {MEDIA_TYPE: {}}}})
-async def export(owner: Annotated[OwnerQuery, Query()], caller: Reader) -> FileResponse:
-    """Conversations, memories and their links, and with all users sessions and executions: as of one moment."""
+async def export_jsonl(query: Annotated[ScopeQuery, Query()], caller: Reader) -> FileResponse:
+    """Export conversations, memories and associations; with `all_users`, also sessions and executions.
+
+    The export is a consistent snapshot.
+    """
     folder = await in_thread(lambda: tempfile.TemporaryDirectory(prefix="memoranda-export-"))
     path = Path(folder.name) / "export.jsonl"
     try:
-        await caller.memory.export_jsonl(path, **caller.named(owner))
+        await caller.memory.export_jsonl(path, **caller.read_scope(query))
     except BaseException:
         folder.cleanup()
         raise
@@ -40,35 +43,35 @@ async def export(owner: Annotated[OwnerQuery, Query()], caller: Reader) -> FileR
 
 
 @routes.post("/import", openapi_extra={"requestBody": _IMPORT_BODY})
-async def load(request: Request, caller: Writer) -> ImportReport:
-    """Loads an export; what is there already stays, and running it again adds nothing."""
+async def import_jsonl(request: Request, caller: Writer) -> ImportReport:
+    """Import an export; existing data stays, and importing it again adds nothing."""
     config: ServerConfig = request.app.state.config
     caller.principal.require("admin")
     with tempfile.TemporaryDirectory(prefix="memoranda-import-") as folder:
         path = Path(folder) / "import.jsonl"
         with path.open("wb") as file:
-            await _spool(request.stream(), file, config)
+            await _save(request.stream(), file, config)
         try:
             return await caller.memory.import_jsonl(path)
         except Incompatible as error:
-            # To the manager it is a file; here it is what the caller sent.
+            # The manager names its file, which is a temporary one here: name what the caller sent.
             raise InvalidInput(str(error).replace(str(path), "the import")) from error
 
 
-async def _spool(pieces: AsyncIterator[bytes], file: IO[bytes], config: ServerConfig) -> None:
+async def _save(chunks: AsyncIterator[bytes], file: IO[bytes], config: ServerConfig) -> None:
     line = size = 0
     while True:
         try:
-            piece = await asyncio.wait_for(anext(pieces), config.body_timeout)
+            chunk = await asyncio.wait_for(anext(chunks), config.body_timeout)
         except StopAsyncIteration:
             return
         except TimeoutError:
-            raise Refusal(408, f"nothing came for {config.body_timeout:g} seconds: send it again") from None
+            raise RequestRejected(408, f"nothing came for {config.body_timeout:g} seconds: send it again") from None
         except ClientDisconnect:
-            raise Refusal(400, "the connection ended before the import did: nothing was taken in") from None
-        line = line + len(piece) if b"\n" not in piece else len(piece) - piece.rindex(b"\n")
-        size += len(piece)
+            raise RequestRejected(400, "the connection ended before the import did: nothing was imported") from None
+        line = line + len(chunk) if b"\n" not in chunk else len(chunk) - chunk.rindex(b"\n")
+        size += len(chunk)
         if line > config.max_import_line or size > config.max_import:
-            most = f"{config.max_import:,} bytes, and a line {config.max_import_line:,}"
-            raise Refusal(413, f"an import may have {most}: split it up")
-        await in_thread(file.write, piece)
+            limits = f"{config.max_import:,} bytes, and a line {config.max_import_line:,}"
+            raise RequestRejected(413, f"an import may have {limits}: split it up")
+        await in_thread(file.write, chunk)

@@ -1,4 +1,4 @@
-"""What keeps memory small and true: clean-up, upkeep, forgetting."""
+"""Upkeep: cleaning up, consolidating and forgetting."""
 
 from __future__ import annotations
 
@@ -8,39 +8,42 @@ from datetime import timedelta
 from memoranda.errors import InvalidInput
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.results import CleanupReport, ForgetReceipt, UpkeepReport
-from memoranda.server.access import Writer, router
-from memoranda.server.requests import Cleanup, Forget, Upkeep
+from memoranda.server.access import Writer, create_router
+from memoranda.server.requests import CleanupRequest, ForgetRequest, UpkeepRequest
 
-routes = router("upkeep")
+routes = create_router("upkeep")
 
 
 @routes.post("/upkeep")
-async def upkeep(request: Upkeep, caller: Writer) -> UpkeepReport:
-    """Tidies, merges and puts away; with `dry_run`, says what would become of which memory and why."""
-    settings = None if request.settings is None else settings_of(request.settings)
-    given = request.given("settings")
-    return await caller.memory.upkeep(**given, settings=settings, **caller.named(request))
+async def upkeep(request: UpkeepRequest, caller: Writer) -> UpkeepReport:
+    """Tidy, merge and archive memories; with `dry_run`, only report what would happen to which memory and why."""
+    settings = None if request.settings is None else _parse_settings(request.settings)
+    return await caller.memory.upkeep(**request.arguments("settings"), settings=settings, **caller.read_scope(request))
 
 
 @routes.post("/upkeep/cleanup")
-async def cleanup(request: Cleanup, caller: Writer) -> CleanupReport:
-    """Removes old memories of little importance; with `dry_run`, says which would go and why."""
-    return await caller.memory.cleanup_old_memories(**request.given(), agent=request.agent, user=caller.user(request))
+async def cleanup(request: CleanupRequest, caller: Writer) -> CleanupReport:
+    """Remove old memories of low importance; with `dry_run`, only report which and why."""
+    return await caller.memory.cleanup_old_memories(
+        **request.arguments(), agent=request.agent, user=caller.read_user(request)
+    )
 
 
 @routes.post("/forget")
-async def forget(request: Forget, caller: Writer) -> ForgetReceipt:
-    """Erases memories and all that tells of them; with `dry_run`, says what would go."""
-    return await caller.memory.forget(**request.given(), **caller.named(request))
+async def forget(request: ForgetRequest, caller: Writer) -> ForgetReceipt:
+    """Erase memories and everything derived from them; with `dry_run`, only report what would be erased."""
+    return await caller.memory.forget(**request.arguments(), **caller.read_scope(request))
 
 
-def settings_of(given: dict[str, float | bool]) -> UpkeepSettings:
-    """The settings by their names in Python; a time is given in seconds."""
-    known = {each.name: each.default for each in fields(UpkeepSettings)}
-    if unknown := sorted(set(given) - set(known)):
-        raise InvalidInput(f"unknown setting {unknown[0]!r}: use {', '.join(known)}")
-    values = {
-        name: timedelta(seconds=value) if isinstance(known[name], timedelta) and not isinstance(value, bool) else value
-        for name, value in given.items()
+def _parse_settings(values: dict[str, float | bool]) -> UpkeepSettings:
+    """Return the settings by their names in Python; durations are in seconds."""
+    defaults = {field.name: field.default for field in fields(UpkeepSettings)}
+    if unknown := sorted(set(values) - set(defaults)):
+        raise InvalidInput(f"unknown setting {unknown[0]!r}: use {', '.join(defaults)}")
+    parsed = {
+        name: timedelta(seconds=value)
+        if isinstance(defaults[name], timedelta) and not isinstance(value, bool)
+        else value
+        for name, value in values.items()
     }
-    return UpkeepSettings(**values)  # type: ignore[arg-type]  # it checks every field
+    return UpkeepSettings(**parsed)  # type: ignore[arg-type]  # it validates every field

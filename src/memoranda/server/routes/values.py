@@ -1,4 +1,4 @@
-"""Values an agent keeps under a key."""
+"""Values that an agent stores under a key."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Annotated
 
 from fastapi import Query
 
-from memoranda.server.access import Reader, Writer, router
-from memoranda.server.requests import SaveValue, ValueQuery
-from memoranda.server.responses import Done, Value
+from memoranda.server.access import Reader, Writer, create_router
+from memoranda.server.requests import SaveValueRequest, ValueQuery
+from memoranda.server.responses import CountResponse, ValueResponse
 
-routes = router("values")
+routes = create_router("values")
 
 
 @routes.put("/values")
-async def save(request: SaveValue, caller: Writer) -> Done:
-    """Keeps a value: short-term until it expires, long-term for good."""
-    return Done(int(await caller.memory.save(**request.given())))
+async def save(request: SaveValueRequest, caller: Writer) -> CountResponse:
+    """Store a value: short-term until it expires, long-term permanently."""
+    return CountResponse(int(await caller.memory.save(**request.arguments())))
 
 
 @routes.get("/values")
-async def retrieve(wanted: Annotated[ValueQuery, Query()], caller: Reader) -> Value:
-    """The value; null when there is none."""
-    return Value(await caller.memory.retrieve(**wanted.given()))
+async def retrieve(query: Annotated[ValueQuery, Query()], caller: Reader) -> ValueResponse:
+    """Return a value; null when there is none."""
+    return ValueResponse(await caller.memory.retrieve(**query.arguments()))

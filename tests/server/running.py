@@ -1,4 +1,4 @@
-"""Servers that really listen: in a thread of this process, or in a process of their own."""
+"""Servers that listen on a port: in a thread of this process, or in another process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(folder: Path, **config: Any) -> Iterator[str]:
-    """The address of a server in a thread, with an embedder that costs nothing."""
+    """Run a server in a thread, with a fake embedder; yield its address."""
     settings = ServerConfig(port=free_port(), **config)
     app = create_app(settings, f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64))
     with listening(app, settings) as url:
@@ -45,7 +45,7 @@ def serving(folder: Path, **config: Any) -> Iterator[str]:
 
 @contextmanager
 def listening(app: Any, config: ServerConfig) -> Iterator[str]:
-    """The address of an application that a thread of this process serves, as `run` would."""
+    """Serve an application in a thread of this process, as `run` would; yield its address."""
     port, server = config.port, uvicorn.Server(uvicorn_config(app, config))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -59,7 +59,7 @@ def listening(app: Any, config: ServerConfig) -> Iterator[str]:
 
 @contextmanager
 def process(folder: Path, host: str = "127.0.0.1", **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server as an operator starts it, and its address."""
+    """Run a server in a process of its own; yield the process and its address."""
     port = free_port()
     command = ["-c", _SCRIPT, f"sqlite:///{folder}/server.db", host, str(port)]
     with _started(folder, port, command, environment) as server:
@@ -68,7 +68,7 @@ def process(folder: Path, host: str = "127.0.0.1", **environment: str) -> Iterat
 
 @contextmanager
 def command_line(folder: Path, *options: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The same by `memoranda serve`."""
+    """Run `memoranda serve`; yield the process and its address."""
     port = free_port()
     command = ["-m", "memoranda.cli.main", "serve", "--db", f"{folder}/server.db", "--port", str(port), *options]
     with _started(folder, port, command, environment) as server:
@@ -90,7 +90,7 @@ def _started(
 
 
 def wait_for(url: str, seconds: float = 30.0) -> float:
-    """How long it took until the server answered."""
+    """Wait until the server answers; return the seconds it took."""
     started = time.perf_counter()
     while time.perf_counter() - started < seconds:
         try:

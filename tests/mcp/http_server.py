@@ -1,4 +1,4 @@
-"""The MCP door over HTTP in a thread of this process: the real application, a real store, real keys, real clients."""
+"""The MCP server over HTTP in a thread of this process, with a real store, real keys and real clients."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
-from memoranda.mcp import Whose
-from memoranda.mcp.run import create_http_app
+from memoranda.mcp.run import Owner, create_http_app
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import open_keys
 from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
-from tests.server.live import free_port, listening
+from tests.server.running import free_port, listening
 
 LEGACY, NEWEST = "legacy", "2026-07-28"
-"""With a handshake and a session, and without either."""
+"""The protocol with a handshake and a session, and the one without them."""
 
 
 @dataclass(frozen=True)
-class McpDoor:
-    """A door that is open, and the way to it."""
+class McpHttpServer:
+    """A running server and its address."""
 
     url: str
     db_url: str
@@ -45,17 +44,17 @@ class McpDoor:
             yield client
 
     def post(self, method: str, key: str | None = None, **headers: str) -> httpx2.Response:
-        """One message without a client, as anybody could send it."""
-        given = {"Accept": "application/json, text/event-stream"} | headers
-        given |= {"Authorization": f"Bearer {key}"} if key else {}
+        """Send one message without an MCP client."""
+        all_headers = {"Accept": "application/json, text/event-stream"} | headers
+        all_headers |= {"Authorization": f"Bearer {key}"} if key else {}
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
-        return httpx2.post(self.url, json=body, headers=given, timeout=30)
+        return httpx2.post(self.url, json=body, headers=all_headers, timeout=30)
 
 
 @contextmanager
-def open_mcp(folder: Path, whose: Whose | None = None, **config: Any) -> Iterator[McpDoor]:
+def open_mcp_server(folder: Path, owner: Owner | None = None, **config: Any) -> Iterator[McpHttpServer]:
     port, db_url = free_port(), f"sqlite:///{folder}/mcp.db"
     settings = ServerConfig(port=port, key_cache_seconds=0.01, **config)
-    app = create_http_app(settings, MemoryConfig(db_url=db_url), whose, embedder=HashEmbedder(64))
+    app = create_http_app(settings, MemoryConfig(db_url=db_url), owner, embedder=HashEmbedder(64))
     with listening(app, settings) as url:
-        yield McpDoor(f"{url}/mcp", db_url)
+        yield McpHttpServer(f"{url}/mcp", db_url)

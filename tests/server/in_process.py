@@ -1,4 +1,4 @@
-"""A server in this process: the real application, a real store, real keys."""
+"""The real application in this process, with a real store and real keys."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ URL = "http://localhost"
 
 
 @dataclass
-class Door:
-    """A running server and the way to it."""
+class InProcessServer:
+    """A running server and its clients."""
 
     app: Any
     http: TestClient
@@ -39,9 +39,9 @@ class Door:
         return self.http.request(method, path, headers=headers | options.pop("headers", {}), **options)
 
     def client(self, key: str | None = None) -> RemoteManager:
-        """The remote manager, over this very application."""
+        """A client of this application."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        # The lifespan belongs to `self.http`; this one only talks to the same application.
+        # `self.http` runs the lifespan; this client only sends requests.
         return RemoteManager(URL, client=TestClient(self.app, base_url=URL, headers=headers))
 
     def async_client(self, key: str | None = None) -> AsyncRemoteManager:
@@ -55,8 +55,8 @@ class Door:
 
 
 @contextmanager
-def open_door(folder: Path, *, clock: Clock | None = None, **config: Any) -> Iterator[Door]:
+def open_server(folder: Path, *, clock: Clock | None = None, **config: Any) -> Iterator[InProcessServer]:
     url = f"sqlite:///{folder}/server.db"
     app = create_app(ServerConfig(**config), url, embedder=HashEmbedder(64), clock=clock)
     with TestClient(app, base_url=URL) as http:
-        yield Door(app, http, url)
+        yield InProcessServer(app, http, url)
