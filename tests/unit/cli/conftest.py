@@ -11,7 +11,7 @@ from memoranda.cli.app import app
 
 
 class Memoranda:
-    """The command line, on one database."""
+    """Runs commands on one database."""
 
     def __init__(self, database: Path) -> None:
         self.database = database

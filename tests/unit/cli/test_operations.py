@@ -9,29 +9,29 @@ from memoranda.testing.fakes import HashEmbedder
 from tests.unit.cli.conftest import Memoranda
 
 
-def _fill(memoranda: Memoranda, count: int = 3) -> None:
+def _add_facts(memoranda: Memoranda, count: int = 3) -> None:
     memoranda.json("add", *(f"fact number {n}" for n in range(count)), "-u", "ann")
 
 
-def test_init_makes_the_database_and_says_what_it_runs_on(memoranda: Memoranda) -> None:
+def test_init_creates_database_and_shows_status(memoranda: Memoranda) -> None:
     health = memoranda.json("init")
     assert (health["status"], health["database"]) == ("ok", str(memoranda.database))
     assert memoranda.database.exists()
     assert "static" in memoranda("init").stdout
 
 
-def test_a_path_on_the_command_line_starts_where_one_stands(memoranda: Memoranda, tmp_path: Path) -> None:
+def test_db_option_is_relative_to_current_folder(memoranda: Memoranda, tmp_path: Path) -> None:
     assert memoranda.json("init", "--db", "other.db")["database"] == str(tmp_path / "other.db")
 
 
-def test_stats_count(memoranda: Memoranda) -> None:
-    _fill(memoranda)
+def test_stats_counts_memories(memoranda: Memoranda) -> None:
+    _add_facts(memoranda)
     assert memoranda.json("stats")["stats"]["long_term_entries"] == 3
     assert "3" in memoranda("stats").stdout
 
 
-def test_backup_and_restore(memoranda: Memoranda, tmp_path: Path) -> None:
-    _fill(memoranda)
+def test_backup_and_restore_refuse_overwriting_and_damage(memoranda: Memoranda, tmp_path: Path) -> None:
+    _add_facts(memoranda)
     assert memoranda.json("backup", "b.db")["memories"] == 3
     assert memoranda("backup", "b.db").exit_code == 5
     assert memoranda("backup", "b.db", "--force").exit_code == 0
@@ -43,16 +43,16 @@ def test_backup_and_restore(memoranda: Memoranda, tmp_path: Path) -> None:
     assert not (tmp_path / "newer.db").exists()
 
 
-def test_export_and_import(memoranda: Memoranda) -> None:
-    _fill(memoranda)
+def test_importing_export_twice_adds_nothing(memoranda: Memoranda) -> None:
+    _add_facts(memoranda)
     assert memoranda.json("export", "all.jsonl")["memories"] == 3
     assert memoranda.json("export", "bob.jsonl", "-u", "bob")["memories"] == 0
     assert memoranda.json("import", "all.jsonl", "--db", "new.db")["memories"] == 3
     again = memoranda("import", "all.jsonl", "--db", "new.db")
-    assert again.stdout == "0 memories imported, 3 were there already\n"
+    assert again.stdout == "0 memories imported, 3 existed already\n"
 
 
-def test_values_and_records_go_out_as_plain_files_and_come_back(memoranda: Memoranda) -> None:
+def test_files_format_exports_and_imports_values_and_records(memoranda: Memoranda) -> None:
     with MemoryManager(f"sqlite:///{memoranda.database}") as manager:
         manager.save("writer", "plan", {"steps": 2}, "long_term")
         manager.save_execution_record("writer", {"status": "success"})
@@ -64,9 +64,9 @@ def test_values_and_records_go_out_as_plain_files_and_come_back(memoranda: Memor
     assert memoranda("import", "nowhere", "--from", "mem0").exit_code in (2, 3)
 
 
-def test_check_finds_and_repair_mends(memoranda: Memoranda) -> None:
-    _fill(memoranda)
-    assert memoranda("check").stdout.startswith("sound: 3 memories")
+def test_check_finds_and_repair_restores_missing_vector(memoranda: Memoranda) -> None:
+    _add_facts(memoranda)
+    assert memoranda("check").stdout.startswith("no problems: 3 memories")
     connection = sqlite3.connect(memoranda.database)
     connection.execute("DELETE FROM vectors WHERE memory_id = 2")
     connection.commit()
@@ -79,8 +79,8 @@ def test_check_finds_and_repair_mends(memoranda: Memoranda) -> None:
     assert memoranda("repair").stdout == "nothing to repair\n"
 
 
-def test_what_cannot_be_mended_is_told(memoranda: Memoranda) -> None:
-    _fill(memoranda)
+def test_repair_reports_damage_it_cannot_fix(memoranda: Memoranda) -> None:
+    _add_facts(memoranda)
     connection = sqlite3.connect(memoranda.database)
     connection.execute("UPDATE memories SET content = 'a lie' WHERE id = 2")
     connection.commit()
@@ -89,7 +89,7 @@ def test_what_cannot_be_mended_is_told(memoranda: Memoranda) -> None:
     assert (done.exit_code, "memory 2 is damaged" in done.stdout) == (6, True)
 
 
-def test_upkeep_dry_and_for_real(memoranda: Memoranda) -> None:
+def test_upkeep_dry_run_changes_nothing_and_run_archives(memoranda: Memoranda) -> None:
     old = "2001-01-01T00:00:00+00:00"
     with MemoryManager(f"sqlite:///{memoranda.database}", clock=lambda: datetime.fromisoformat(old)) as manager:
         manager.add_memory("of little use", importance=0.05, user="ann")
@@ -102,7 +102,7 @@ def test_upkeep_dry_and_for_real(memoranda: Memoranda) -> None:
     assert memoranda("upkeep", "--policy", "nonsense").exit_code == 2
 
 
-def test_reembed_moves_to_the_model_that_is_set(memoranda: Memoranda) -> None:
+def test_reembed_switches_to_configured_model(memoranda: Memoranda) -> None:
     with MemoryManager(f"sqlite:///{memoranda.database}", embedder=HashEmbedder(32)) as manager:
         manager.add_memory("tea")
     refused = memoranda("search", "tea")
@@ -128,7 +128,7 @@ def test_executions_are_listed_counted_and_verified(memoranda: Memoranda) -> Non
         assert memoranda("executions", *command).exit_code == 0
 
 
-def test_sessions_that_ended_are_listed(memoranda: Memoranda) -> None:
+def test_ended_sessions_are_listed(memoranda: Memoranda) -> None:
     from memoranda.manager.manager import create_session
 
     with (
@@ -141,7 +141,7 @@ def test_sessions_that_ended_are_listed(memoranda: Memoranda) -> None:
     assert memoranda.json("session", "show", "plan") == []
 
 
-def test_keys_are_made_once_listed_without_their_secret_rotated_and_revoked(memoranda: Memoranda) -> None:
+def test_keys_are_created_listed_without_secret_rotated_and_revoked(memoranda: Memoranda) -> None:
     made = memoranda.json("keys", "create", "ci", "--scopes", "read", "--days", "1")
     secret = made["key"].rpartition(".")[2]
     listed = memoranda("keys", "list", "--json").stdout
@@ -154,7 +154,7 @@ def test_keys_are_made_once_listed_without_their_secret_rotated_and_revoked(memo
     assert memoranda("keys", "create", "x", "--scopes", "everything").exit_code == 2
 
 
-def test_bench_measures_and_leaves_nothing(memoranda: Memoranda, tmp_path: Path) -> None:
+def test_bench_measures_and_leaves_no_files(memoranda: Memoranda, tmp_path: Path) -> None:
     before = set(tmp_path.iterdir())
     figures = memoranda.json("bench", "--memories", "20")
     assert all(figure["value"] > 0 for figure in figures)
