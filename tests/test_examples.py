@@ -14,13 +14,13 @@ NEED_FILE = {"import_history.py"}
 EXPECTED = {
     "agents_in_threads.py": "20 executions in one unbroken chain: True",
     "base_agent.py": "advice: Mails with a name in the subject",
-    "execution_records.py": "nothing was changed: True, 3 records checked",
-    "multi_agent_workflow.py": "content_agent read in guidelines.md: Write a subject of at most six words.",
+    "execution_records.py": "unchanged: True, 3 records checked",
+    "multi_agent_workflow.py": "content_agent found in guidelines.md: Write a subject of at most six words.",
     "persistent_automatic.py": "- user: My daughter Mia starts school in September.",
     "persistent_memory.py": "User's favorite color is blue",
     "persistent_own_memory.py": "Buy tea (for Sunday)",
     "persistent_tools.py": "It is in my notes: Alice's birthday is March 15",
-    "session_context.py": "left of the conversation: []",
+    "session_context.py": "conversation after the session: []",
 }
 
 

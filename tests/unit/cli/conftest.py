@@ -27,6 +27,9 @@ class Memoranda:
         assert done.exit_code == 0, done.stderr
         return json.loads(done.stdout)
 
+    def add_facts(self) -> None:
+        self.json("add", *(f"fact number {n}" for n in range(3)), "-u", "ann")
+
 
 @pytest.fixture
 def memoranda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memoranda:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,17 @@ from tests.unit.cli.conftest import Memoranda
 
 def _add(memoranda: Memoranda, *texts: str, user: str = "ann") -> list[int]:
     return [outcome["memory"]["id"] for outcome in memoranda.json("add", *texts, "-u", user)]
+
+
+def test_init_creates_database_and_shows_status(memoranda: Memoranda) -> None:
+    health = memoranda.json("init")
+    assert (health["status"], health["database"]) == ("ok", str(memoranda.database))
+    assert memoranda.database.exists()
+    assert "static" in memoranda("init").stdout
+
+
+def test_db_option_is_relative_to_current_folder(memoranda: Memoranda, tmp_path: Path) -> None:
+    assert memoranda.json("init", "--db", "other.db")["database"] == str(tmp_path / "other.db")
 
 
 def test_added_memories_are_found_shown_and_listed(memoranda: Memoranda) -> None:
@@ -144,16 +154,3 @@ def test_error_is_one_line_with_specific_exit_code(memoranda: Memoranda, command
 def test_file_that_is_not_a_database_exits_with_damaged_code(memoranda: Memoranda, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"not a database at all" * 200)
     assert memoranda("list", "--db", str(tmp_path / "x.db")).exit_code == 6
-
-
-def test_importing_claude_export_twice_stores_messages_once(memoranda: Memoranda, tmp_path: Path) -> None:
-    turns = [
-        {"uuid": "1", "sender": "human", "text": "I moved to Oslo", "created_at": "2026-01-01T10:00:00Z"},
-        {"uuid": "2", "sender": "assistant", "text": "Oslo is cold in January", "created_at": "2026-01-01T10:00:05Z"},
-    ]
-    path = tmp_path / "conversations.json"
-    path.write_text(json.dumps([{"uuid": "c1", "name": "Moving", "chat_messages": turns}]))
-    assert memoranda.json("chat", "import", str(path), "-u", "ann")["stored"] == 2
-    again = memoranda.json("chat", "import", str(path), "-u", "ann", "--from", "claude")
-    assert again == {"conversations": 1, "messages": 2, "stored": 0}
-    assert memoranda.json("list", "-u", "ann", "-s", "c1")[0]["content"] == "I moved to Oslo"
