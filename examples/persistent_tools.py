@@ -39,9 +39,8 @@ def chat(model: ScriptedModel, text: str) -> str:
 
 
 print("tools:", [tool["function"]["name"] for tool in tools.openai()])
-wrong = tool_call(
-    "save_to_memory", content=["Birthday: March 15"]
-)  # `thinking` is missing, so the model is asked to try again
+# `thinking` is missing from the first call, so the model is asked to try again.
+wrong = tool_call("save_to_memory", content=["Birthday: March 15"])
 right = tool_call("save_to_memory", thinking="A birthday matters.", content=["Alice's birthday is March 15"])
 print(chat(ScriptedModel(wrong, right, answer("I will remember: {known[message]}")), "My birthday is March 15."))
 

@@ -22,7 +22,7 @@ OptionTable: TypeAlias = Mapping[str, tuple[Any, Any]]
 """Parameter name → (annotation, default)."""
 
 
-class ScopeArguments(TypedDict):
+class WriteScopeArguments(TypedDict):
     """The scope of a call that writes, as the manager's keyword arguments."""
 
     agent: str | None
@@ -69,7 +69,7 @@ class CommandOptions:
         return MemoryManager(self.config, tenant=self.tenant)
 
     @property
-    def scope(self) -> ScopeArguments:
+    def scope(self) -> WriteScopeArguments:
         return {"agent": self.agent, "user": self.user, "session": self.session}
 
     @property

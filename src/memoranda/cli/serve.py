@@ -33,7 +33,7 @@ Origins = Annotated[
 ]
 
 
-class Transport(StrEnum):
+class McpTransport(StrEnum):
     """How an MCP client talks to the server."""
 
     STDIO = "stdio"
@@ -62,8 +62,8 @@ def serve(
 def mcp(
     options: CommandOptions,
     transport: Annotated[
-        Transport, typer.Option(help="stdio when the client starts this program; http to listen on a port.")
-    ] = Transport.STDIO,
+        McpTransport, typer.Option(help="stdio when the client starts this program; http to listen on a port.")
+    ] = McpTransport.STDIO,
     host: Host = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on, for http.")] = _MCP_PORT,
     allowed_hosts: Hosts = None,
@@ -73,7 +73,7 @@ def mcp(
     from memoranda.mcp import Whose, run
 
     owner = Whose(tenant=options.tenant, user=options.user, agent=options.agent, session=options.session)
-    http = _server_config(host, port, allowed_hosts, allowed_origins) if transport is Transport.HTTP else None
+    http = _server_config(host, port, allowed_hosts, allowed_origins) if transport is McpTransport.HTTP else None
     run(options.config, owner, http=http)
 
 

@@ -51,13 +51,13 @@ def answers_table(answers: Iterable[Answer], width: int) -> Table:
 
 def print_totals(console: Console, answers: Sequence[Answer]) -> None:
     """Print how many questions were answered and how fast."""
-    asked = [answer for answer in answers if answer.question.evidence]
-    first = sum(answer.rank == 1 for answer in asked)
-    found = sum(answer.rank is not None for answer in asked)
+    with_evidence = [answer for answer in answers if answer.question.evidence]
+    first = sum(answer.rank == 1 for answer in with_evidence)
+    found = sum(answer.rank is not None for answer in with_evidence)
     times = sorted(answer.milliseconds for answer in answers)
     shown = max(len(answer.recall) for answer in answers)
     console.print(
-        f"{MARK} marks a turn that contains the answer. It is ranked first for {first} of {len(asked)} questions and "
+        f"{MARK} marks a turn that contains the answer. It is ranked first for {first} of {len(with_evidence)} questions and "
         f"among the first {shown} for {found}. The conversation does not contain an answer to the last question.",
         f"Median time per question: {times[len(times) // 2]:.0f} ms. Slowest: {times[-1]:.0f} ms.",
         sep="\n",

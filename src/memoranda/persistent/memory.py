@@ -37,9 +37,9 @@ class PersistentMemory(PersistentMemoryBase):
     With only a name it uses the embedded store, in the database that the settings name.
 
     Args:
-        agent_name: The agent whose memory it is. At least one of the three names is needed.
-        user_name: The user whose memory it is.
-        session_name: The session whose memory it is.
+        agent_name: The agent that the memory belongs to. At least one of the three names is needed.
+        user_name: The user that the memory belongs to.
+        session_name: The session that the memory belongs to.
         llm_backend: A model that also extracts facts from recorded messages: an `LLM`, or an object of another
             library that completes a prompt.
         embedding_backend: A model's name, an `Embedder`, or an object of another library that embeds texts.

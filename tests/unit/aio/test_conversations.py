@@ -96,14 +96,14 @@ async def test_agent_has_one_conversation_with_retention_policy(tmp_path: Path) 
     with pytest.raises(Closed):
         await memory.get_messages()
     async with aio.MemoryManager(url, retention_policy="persistent") as again:
-        kept = await again.get_memory("Analyzer")
-        assert [m.content for m in await kept.get_messages()] == ["hello", "hi"]
-        assert [m.content for m in await kept.get_window(100)] == ["hello", "hi"]
+        reloaded = await again.get_memory("Analyzer")
+        assert [m.content for m in await reloaded.get_messages()] == ["hello", "hi"]
+        assert [m.content for m in await reloaded.get_window(100)] == ["hello", "hi"]
         await again.clear_agent_memory("Analyzer")
-        assert await kept.size() == len(kept) == 0
-        await kept.add(Message("user", "once more"))
+        assert await reloaded.size() == len(reloaded) == 0
+        await reloaded.add(Message("user", "once more"))
         await again.clear_all()
-        assert await kept.get_last_message() is None
+        assert await reloaded.get_last_message() is None
 
 
 async def test_single_run_conversation_is_cleared_at_end_of_run() -> None:

@@ -71,8 +71,8 @@ def test_forget_has_dry_run_and_requires_confirmation(memoranda: Memoranda) -> N
     named = [str(memory_id) for memory_id in ids[:2]]
     dry = memoranda.json("forget", *named, "-u", "ann", "--dry-run")
     assert (dry["dry_run"], dry["ids"]) == (True, ids[:2])
-    asked = memoranda("forget", *named, "-u", "ann")
-    assert (asked.exit_code, "--yes" in asked.stderr) == (2, True)
+    refused = memoranda("forget", *named, "-u", "ann")
+    assert (refused.exit_code, "--yes" in refused.stderr) == (2, True)
     assert memoranda("forget", *named, "999", "-u", "ann", "--yes").exit_code == 3
     assert memoranda("forget", "--yes").exit_code == 2
     assert len(memoranda.json("list", "-u", "ann")) == 3

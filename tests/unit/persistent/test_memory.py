@@ -70,10 +70,10 @@ def test_recording_history_after_every_turn_stores_each_message_once(
 
 
 def test_same_text_at_another_time_is_another_message(memory: PersistentMemory, manager: MemoryManager) -> None:
-    said = {"role": "user", "content": "I ran ten miles today"}
+    message = {"role": "user", "content": "I ran ten miles today"}
     days = ["2024-05-04T10:00:00Z", "2024-05-05T10:00:00Z"]
-    memory.record([{**said, "timestamp": day} for day in days])
-    memory.record([{**said, "timestamp": day} for day in days])
+    memory.record([{**message, "timestamp": day} for day in days])
+    memory.record([{**message, "timestamp": day} for day in days])
     assert count(manager) == 2
 
 
