@@ -51,14 +51,14 @@ def answers_table(answers: Iterable[Answer], width: int) -> Table:
 
 def print_totals(console: Console, answers: Sequence[Answer]) -> None:
     """Print how many questions were answered and how fast."""
-    with_evidence = [answer for answer in answers if answer.question.evidence]
-    first = sum(answer.rank == 1 for answer in with_evidence)
-    found = sum(answer.rank is not None for answer in with_evidence)
+    questions = [answer for answer in answers if answer.question.evidence]
+    first = sum(answer.rank == 1 for answer in questions)
+    found = sum(answer.rank is not None for answer in questions)
     times = sorted(answer.milliseconds for answer in answers)
     shown = max(len(answer.recall) for answer in answers)
     console.print(
-        f"{MARK} marks a turn that contains the answer. It is ranked first for {first} of {len(with_evidence)} questions and "
-        f"among the first {shown} for {found}. The conversation does not contain an answer to the last question.",
+        f"{MARK} marks a turn that contains the answer. It is ranked first for {first} of {len(questions)} questions "
+        f"and among the first {shown} for {found}. The conversation does not contain an answer to the last question.",
         f"Median time per question: {times[len(times) // 2]:.0f} ms. Slowest: {times[-1]:.0f} ms.",
         sep="\n",
         highlight=False,
