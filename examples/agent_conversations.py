@@ -1,4 +1,4 @@
-"""One manager, many agents: a conversation for each, kept for a run, for the session, or for good."""
+"""One manager with a conversation for each agent, kept for one run, for the session, or permanently."""
 
 import tempfile
 from pathlib import Path
@@ -16,26 +16,26 @@ def main(folder: Path) -> None:
     agent_memory.add_message(Message(role="assistant", content="Analysis complete"))
     print(f"the Analyzer remembers {len(agent_memory.get_recent(10))} messages")
 
-    # Set custom retention: what was said moves into the store
+    # Set custom retention: the messages move into the store
     manager.set_retention_policy("Analyzer", "persistent")
 
-    # A conversation for one run only
+    # Keep a conversation for one run only
     manager.set_retention_policy("Checker", "single_run")
-    with manager.run("Checker") as scratch:
-        scratch.add_message(Message(role="user", content="Check the figures"))
-        print(f"inside the run the Checker has {len(scratch)} message")
-    print(f"after the run it has {len(scratch)}")
+    with manager.run("Checker") as conversation:
+        conversation.add_message(Message(role="user", content="Check the figures"))
+        print(f"during the run, the Checker has {len(conversation)} message")
+    print(f"after the run, it has {len(conversation)}")
     manager.close()
 
-    # Another start of the program
-    with MemoryManager(url, retention_policy="persistent") as again:
-        for message in again.get_memory("Analyzer").get_messages():
+    # Restart the program
+    with MemoryManager(url, retention_policy="persistent") as restarted:
+        for message in restarted.get_memory("Analyzer").get_messages():
             print(f"still there: {message.role}: {message.content}")
 
-        # Clear specific agent, clear all
-        again.clear_agent_memory("Analyzer")
-        again.clear_all()
-        print(f"cleared: {len(again.get_memory('Analyzer'))} messages")
+        # Clear one agent, then all
+        restarted.clear_agent_memory("Analyzer")
+        restarted.clear_all()
+        print(f"cleared: {len(restarted.get_memory('Analyzer'))} messages")
 
 
 if __name__ == "__main__":

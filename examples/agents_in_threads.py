@@ -1,4 +1,4 @@
-"""Agents in threads of their own: one manager, one session, nothing lost and nothing mixed up."""
+"""Agents in several threads share one manager and one session."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,7 +6,7 @@ from memoranda import BaseAgent, MemoryManager, SessionContext, create_session
 
 
 class Reader(BaseAgent):
-    """Reads its share of the pages and tells the others."""
+    """Reads some pages and tells the other agents."""
 
     def work(self, session: SessionContext, pages: range) -> int:
         for page in pages:
@@ -27,7 +27,7 @@ def main() -> None:
         for reader in readers:
             pages = session.retrieve_agent_memory(reader.agent_id, "pages")
             last = reader.retrieve_from_memory("last_page", memory_type="long_term")
-            print(f"{reader.agent_id} read {pages} and will go on after {last}")
+            print(f"{reader.agent_id} read {pages} and continues after {last}")
         report = memory_manager.verify_executions()
         print(f"{report.checked} executions in one unbroken chain: {report.ok}")
 

@@ -1,4 +1,4 @@
-"""Short-term memory of an async program: add, read, filter, shorten, save the state."""
+"""A conversation in an async program: add, read, filter and truncate messages, then save the state."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ async def main() -> None:
 
     new_memory = ConversationMemory()
     new_memory.load_state_dict(state)
-    print(f"{await memory.size()} after clearing, {await new_memory.size()} in the memory that took over the state")
+    print(f"{await memory.size()} after clearing, {await new_memory.size()} after loading the state")
 
 
 if __name__ == "__main__":

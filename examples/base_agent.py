@@ -1,10 +1,10 @@
-"""An agent with a memory: by a base class, or by a mixin for a class that you have already."""
+"""An agent with a memory, from a base class or from a mixin for an existing class."""
 
 from memoranda import BaseAgent, MemoryManager, MemoryMixin
 
 
 class MarketingStrategyAgent(BaseAgent):
-    """Plans campaigns, and remembers what worked."""
+    """Plans campaigns and remembers what worked."""
 
     def learn(self, lesson: str) -> None:
         self.remember(lesson)
@@ -14,14 +14,14 @@ class MarketingStrategyAgent(BaseAgent):
 
 
 class Assistant:
-    """A class that knows nothing of memory."""
+    """A class without memory."""
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
 
 
 class RememberingAssistant(Assistant, MemoryMixin):
-    """The same with a memory."""
+    """The same class with memory."""
 
 
 def main() -> None:

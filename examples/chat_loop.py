@@ -1,4 +1,4 @@
-"""A small chat that remembers across restarts: run it twice. An empty line ends it.
+"""A small chat that remembers across restarts. Run it twice; an empty line ends it.
 
 python examples/chat_loop.py [file]
 """
@@ -10,9 +10,9 @@ from memoranda import Message, SummarizingMemory
 
 
 def reply(window: list[Message]) -> str:
-    """Here your model answers: give it `format_for_openai(window)` or `format_for_anthropic(window)`."""
-    asked = [message.content for message in window if message.role == "user"]
-    return f"I have {len(window)} messages in view; before this you said: {asked[-2] if len(asked) > 1 else 'nothing'}"
+    """Call your model here with `format_for_openai(window)` or `format_for_anthropic(window)`."""
+    texts = [message.content for message in window if message.role == "user"]
+    return f"I have {len(window)} messages in view; before this you said: {texts[-2] if len(texts) > 1 else 'nothing'}"
 
 
 def main(path: Path) -> None:
@@ -20,15 +20,15 @@ def main(path: Path) -> None:
     if path.exists():
         memory.load_from_file(path)
         print(f"Welcome back: {len(memory)} messages, {len(memory.summaries)} summaries.")
-    while said := _line():
-        memory.add_message(Message("user", said))
+    while text := _read_line():
+        memory.add_message(Message("user", text))
         answer = reply(memory.get_window(max_tokens=4_000))
         memory.add_message(Message("assistant", answer))
         memory.save_to_file(path)
         print(answer)
 
 
-def _line() -> str:
+def _read_line() -> str:
     try:
         return input("> ").strip()
     except EOFError:

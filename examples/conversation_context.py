@@ -1,4 +1,4 @@
-"""An agent that looks up what was said earlier before it answers."""
+"""An agent that searches earlier messages before it answers."""
 
 import asyncio
 import tempfile
@@ -19,7 +19,7 @@ class Agent:
         prompt_context = self._build_prompt_context(message, memories)
         await context.add_message(message)
 
-        # Here your model answers; this one repeats what it was given.
+        # Call your model here; this example repeats its prompt.
         for word in prompt_context.split():
             yield word
 

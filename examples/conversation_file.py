@@ -1,4 +1,4 @@
-"""A conversation that is on disk after every message."""
+"""A conversation that is saved to a file after every message."""
 
 import tempfile
 from pathlib import Path
@@ -32,7 +32,7 @@ def main() -> None:
         first = FileMemory("Analyzer", Path(folder))
         first.add_message(Message(role="user", content="Start analysis"))
         second = FileMemory("Analyzer", Path(folder))
-        print("found again:", second.memory.get_recent(1)[0].content)
+        print("loaded from the file:", second.memory.get_recent(1)[0].content)
 
 
 if __name__ == "__main__":

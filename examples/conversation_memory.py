@@ -1,4 +1,4 @@
-"""A conversation kept in order, limited in length, and saved to a file."""
+"""A conversation with a maximum length, saved to a file and loaded again."""
 
 import tempfile
 from pathlib import Path
@@ -26,7 +26,7 @@ def main() -> None:
         memory.save_to_file(path)
         restored = ConversationMemory()
         restored.load_from_file(path)
-    print("the same after a file:", restored.to_dict() == memory.to_dict())
+    print("the loaded conversation is equal:", restored.to_dict() == memory.to_dict())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Turns of a conversation, and the latest of them as context for the next answer."""
+"""Track the turns of a conversation and use the latest as context for the next answer."""
 
 from memoranda import ConversationMemory, Message
 

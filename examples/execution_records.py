@@ -1,4 +1,4 @@
-"""An audit trail: what agents did, how it went, and proof that nobody changed it afterwards."""
+"""An audit trail of what agents did, with a check that no record was changed."""
 
 from memoranda import MemoryManager
 
@@ -15,7 +15,7 @@ with MemoryManager() as memory_manager:
         )
     print("the last record is", record_id)
 
-    # Secrets are taken out before anything is written
+    # Secrets are removed before a record is written
     newest = memory_manager.get_execution_records("analytics_agent", limit=1)[0]
     print("its input:", newest["input"])
 
@@ -28,8 +28,8 @@ with MemoryManager() as memory_manager:
     )
 
     report = memory_manager.verify_executions()
-    print(f"nothing was changed: {report.ok}, {report.checked} records checked")
+    print(f"unchanged: {report.ok}, {report.checked} records checked")
 
-    # As plain files, for other programs
+    # Export as plain files for other programs
     written = memory_manager.export_files("exported")
     print(f"{written.executions} records in", *sorted(path.name for path in written.folder.rglob("*.jsonl")))

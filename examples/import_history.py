@@ -1,4 +1,4 @@
-"""Take in a ChatGPT or Claude data export, with a progress bar, and write one conversation as a page to read.
+"""Read a ChatGPT or Claude data export with a progress bar, and write its longest conversation as a Markdown page.
 
 python examples/import_history.py chatgpt|claude export.zip [page.md]
 """

@@ -1,4 +1,4 @@
-"""Several memories, links between them, and a clean-up of what is old and unimportant."""
+"""Store several memories, link them, and clean up old and unimportant ones."""
 
 from memoranda import MemoryManager, MemoryType
 
@@ -26,12 +26,12 @@ try:
 
     # Get related memories
     related = memory_manager.get_related_memories(memory_id=1, relationship_type="related_to")
-    for each in related:
-        print(f"{each.relationship_type} ({each.strength:.1f}): {each.content}")
+    for memory in related:
+        print(f"{memory.relationship_type} ({memory.strength:.1f}): {memory.content}")
 
     # Clean up old memories
     stats = memory_manager.cleanup_old_memories(max_age_days=30, min_importance=0.3, dry_run=False)
-    print(f"Removed {stats['removed']} of {stats['examined']} looked at")
+    print(f"Removed {stats['removed']} of {stats['examined']} examined")
 
 finally:
     # Ensure resources are properly cleaned up

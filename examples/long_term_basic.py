@@ -1,4 +1,4 @@
-"""Store a memory, close, and find it by what it means."""
+"""Store a memory and find it by its meaning."""
 
 from memoranda import MemoryManager, MemoryType
 

@@ -1,4 +1,4 @@
-"""Several agents work on one campaign: each has its own memory, all share the session and the guidelines."""
+"""Several agents work on one campaign. Each has its own memory; all share the session and the guidelines."""
 
 from memoranda import MemoryManager, SessionContext, create_session
 
@@ -17,7 +17,7 @@ def plan(session: SessionContext) -> None:
 
 def write(session: SessionContext, memory_manager: MemoryManager) -> None:
     rule = memory_manager.search_similar("content_agent", "How long may a subject be?", top_k=1, shared=True)[0]
-    print(f"content_agent read in {rule.source}: {rule.content.splitlines()[-1]}")
+    print(f"content_agent found in {rule.source}: {rule.content.splitlines()[-1]}")
     session.save_agent_memory("content_agent", "subject", "Spring is here")
     session.add_conversation_message("content_agent", "assistant", "The subject is: Spring is here.")
 
@@ -40,7 +40,7 @@ def main() -> None:
             summary = session.get_session_summary()
         print(f"{len(summary.agents)} agents, {summary.interactions} interactions")
         lesson = memory_manager.search_similar("analytics_agent", "Which subject was opened?")[0]
-        print("kept for the next campaign:", lesson.content)
+        print("stored for the next campaign:", lesson.content)
         stats = memory_manager.get_stats()
         print(f"Active sessions: {stats['active_sessions']}, short-term entries: {stats['short_term_entries']}")
 

@@ -1,4 +1,4 @@
-"""Developer-controlled memory: the program looks up and records by itself, around every turn."""
+"""Developer-controlled memory: the program retrieves and records around every turn."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from memoranda.aio import ConversationMemory, PersistentMemory
 
 
 class Backend:
-    """Here your model answers: give it the messages. This one repeats what it was told to know."""
+    """Call your model here with the messages. This example repeats the memories in the prompt."""
 
     async def chat(self, messages: list) -> str:
         known = [line for line in str(messages[0]["content"]).splitlines() if line.startswith("- user:")]
@@ -22,7 +22,7 @@ class MyAgent:
     async def chat(self, user_message: str) -> str:
         await self.conversation_memory.add({"role": "user", "content": user_message})
 
-        # What earlier conversations hold: "" when nothing fits.
+        # Memories from earlier conversations; "" if there are none.
         context = await self.persistent_memory.retrieve(user_message)
         messages = await self.conversation_memory.get_messages()
         if context:
@@ -31,7 +31,7 @@ class MyAgent:
         response = await self.backend.chat(messages)
         await self.conversation_memory.add({"role": "assistant", "content": response})
 
-        # Recorded as a whole each time: what is known, and what was only recalled, is not stored again.
+        # Record the whole history each time: known messages and recalled text are not stored again.
         await self.persistent_memory.record(messages)
         return response
 

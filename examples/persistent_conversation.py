@@ -1,4 +1,4 @@
-"""A conversation in the store: run it twice, in two windows at once if you like. An empty line ends it.
+"""A conversation in the database. Run it twice, even in two terminals at once; an empty line ends it.
 
 python examples/persistent_conversation.py [database]
 """
@@ -10,17 +10,17 @@ from memoranda import MemoryManager, Message
 
 def main(database: str) -> None:
     with MemoryManager(f"sqlite:///{database}", retention_policy="persistent") as manager:
-        talk = manager.get_memory("Friend")
-        for message in talk.get_recent(4):
+        conversation = manager.get_memory("Friend")
+        for message in conversation.get_recent(4):
             print(f"  earlier, {message.role}: {message.content}")
-        while said := _line():
-            # On disk when this returns, whatever happens to the program next.
-            talk.add_message(Message("user", said))
-            talk.add_message(Message("assistant", f"That makes {len(talk) + 1} messages between us."))
-            print(talk.get_recent(1)[0].content)
+        while text := _read_line():
+            # The message is on disk when this returns.
+            conversation.add_message(Message("user", text))
+            conversation.add_message(Message("assistant", f"That makes {len(conversation) + 1} messages between us."))
+            print(conversation.get_recent(1)[0].content)
 
 
-def _line() -> str:
+def _read_line() -> str:
     try:
         return input("> ").strip()
     except EOFError:

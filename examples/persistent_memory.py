@@ -1,4 +1,4 @@
-"""Long-term memory: recorded by the program, kept by the agent, found again by both."""
+"""Long-term memory with two interfaces: one for the program and one for the agent."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from memoranda.aio import PersistentMemory
 
 
 async def main() -> None:
-    # With nothing but a name it runs on the embedded default, in memories.db beside the program.
+    # With only a name, it uses memories.db in the current folder.
     memory = PersistentMemory(agent_name="my_agent", on_disk=True)
 
     # Developer interface: record a conversation

@@ -1,4 +1,4 @@
-"""Agent-controlled memory: the model decides what to save and what to look up, through two tools."""
+"""Agent-controlled memory: the model decides what to save and what to search, with two tools."""
 
 import json
 
@@ -8,8 +8,8 @@ memory = PersistentMemory(agent_name="agent_1", user_name="alice")
 tools = memory.tools()
 
 
-class Model:
-    """In place of `client.chat.completions.create(messages=…, tools=tools.openai())`: says what it was told to."""
+class ScriptedModel:
+    """Replaces `client.chat.completions.create(messages=…, tools=tools.openai())` with prepared answers."""
 
     def __init__(self, *turns: dict) -> None:
         self.turns = iter(turns)
@@ -20,17 +20,17 @@ class Model:
         return {**turn, "content": turn["content"].format(known=known[-1] if known else "")}
 
 
-def calls(name: str, **arguments: object) -> dict:
+def tool_call(name: str, **arguments: object) -> dict:
     function = {"name": name, "arguments": json.dumps(arguments)}
     return {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
 
 
-def says(text: str) -> dict:
+def answer(text: str) -> dict:
     return {"role": "assistant", "content": text}
 
 
-def chat(model: Model, said: str) -> str:
-    messages: list[dict] = [{"role": "user", "content": said}]
+def chat(model: ScriptedModel, text: str) -> str:
+    messages: list[dict] = [{"role": "user", "content": text}]
     while True:
         messages.append(model.answer(messages))
         if not messages[-1].get("tool_calls"):
@@ -39,10 +39,11 @@ def chat(model: Model, said: str) -> str:
 
 
 print("tools:", [tool["function"]["name"] for tool in tools.openai()])
-wrong = calls("save_to_memory", content=["Birthday: March 15"])  # it forgot to say why, is told so, and tries again
-right = calls("save_to_memory", thinking="A birthday matters.", content=["Alice's birthday is March 15"])
-print(chat(Model(wrong, right, says("I will remember: {known[message]}")), "My birthday is March 15."))
+# `thinking` is missing from the first call, so the model is asked to try again.
+wrong = tool_call("save_to_memory", content=["Birthday: March 15"])
+right = tool_call("save_to_memory", thinking="A birthday matters.", content=["Alice's birthday is March 15"])
+print(chat(ScriptedModel(wrong, right, answer("I will remember: {known[message]}")), "My birthday is March 15."))
 
-look = calls("recall_from_memory", keywords=["birthday"], limit=1)
-print(chat(Model(look, says("It is in my notes: {known[memories][0]}")), "When is my birthday?"))
+search = tool_call("recall_from_memory", keywords=["birthday"], limit=1)
+print(chat(ScriptedModel(search, answer("It is in my notes: {known[memories][0]}")), "When is my birthday?"))
 memory.close()

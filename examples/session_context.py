@@ -1,4 +1,4 @@
-"""A workflow's own memory: what its agents share while it runs, gone when it ends."""
+"""Session memory: agents share it while a workflow runs, and it is deleted at the end."""
 
 from memoranda import MemoryManager, create_session
 
@@ -23,11 +23,11 @@ with create_session(
     summary = session.get_session_summary()
     print(f"{summary.interactions} interactions, {summary.messages} message, by {', '.join(summary.agents)}")
 
-# Session automatically cleaned up on exit
-print("left of the conversation:", memory_manager.get_conversation_history("campaign_001"))
-print("left of the draft:", memory_manager.retrieve("content_agent", "draft"))
+# The session is cleaned up on exit
+print("conversation after the session:", memory_manager.get_conversation_history("campaign_001"))
+print("draft after the session:", memory_manager.retrieve("content_agent", "draft"))
 
-# What took place stays known
-for ended in memory_manager.get_sessions():
-    print(f"{ended.workflow_id} was run for {ended.metadata['user']}")
+# A summary of the session stays
+for summary in memory_manager.get_sessions():
+    print(f"{summary.workflow_id} was run for {summary.metadata['user']}")
 memory_manager.close()

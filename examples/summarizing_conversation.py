@@ -1,10 +1,10 @@
-"""A long conversation that stays short: built in, and as a class of one's own."""
+"""Summarise a long conversation, with the built-in class and with a custom one."""
 
 from memoranda import ConversationMemory, Message, SummarizingMemory
 
 
 class CountingMemory(ConversationMemory):
-    """Summarises the oldest messages by a rule of its own."""
+    """Summarises the oldest messages by a simple rule."""
 
     def __init__(self, max_messages: int = 50) -> None:
         super().__init__(max_messages)
@@ -19,13 +19,13 @@ class CountingMemory(ConversationMemory):
 
 
 def main() -> None:
-    own, built_in = CountingMemory(), SummarizingMemory(max_messages=50)
+    custom, built_in = CountingMemory(), SummarizingMemory(max_messages=50)
     for day in range(1, 76):
-        said = f"On day {day} I walked {day % 7 + 3} km with Nora." if day % 9 == 0 else "That sounds nice!"
-        own.add_message(Message(role="user", content=said))
-        built_in.add_message(Message(role="user", content=said, name="Sam"))
+        text = f"On day {day} I walked {day % 7 + 3} km with Nora." if day % 9 == 0 else "That sounds nice!"
+        custom.add_message(Message(role="user", content=text))
+        built_in.add_message(Message(role="user", content=text, name="Sam"))
 
-    print(own.summaries)
+    print(custom.summaries)
     print(f"{len(built_in)} messages in the window, {len(built_in.originals())} summarised as:")
     print(built_in.summaries[0])
 

@@ -1,4 +1,4 @@
-"""A memory that keeps itself: summaries, merges, archives, and forgetting for real."""
+"""Upkeep: summarise, merge and archive memories, and erase some permanently."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def main() -> None:
             memory.pin(pinned.id, user="ann")
 
             clock = START + timedelta(days=60)
-            print("Would do:")
+            print("Dry run:")
             for decision in memory.upkeep(dry_run=True).decisions:
                 print(f"  {decision.action:<9} {decision.content[:40]!r}: {decision.reason}")
             report = memory.upkeep()
-            print(f"Done: {len(report.decisions)} decisions. Again: {len(memory.upkeep().decisions)}.")
+            print(f"First run: {len(report.decisions)} decisions. Second run: {len(memory.upkeep().decisions)}.")
 
             receipt = memory.forget(containing="4711", user="ann")
-            print(f"Forgotten: {len(receipt.ids)} memories, complete: {receipt.complete}")
+            print(f"Erased: {len(receipt.ids)} memories, complete: {receipt.complete}")
 
 
 if __name__ == "__main__":

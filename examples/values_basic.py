@@ -1,4 +1,4 @@
-"""Values an agent keeps under a key: for the task at hand, or for good."""
+"""Values that an agent stores under a key, for the current task or permanently."""
 
 from memoranda import MemoryManager
 

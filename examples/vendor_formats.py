@@ -1,4 +1,4 @@
-"""One conversation, handed to two vendors."""
+"""Format one conversation for OpenAI and for Anthropic."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every example runs as it is, in an empty folder, and says something."""
+"""Every example runs in an empty folder and prints what is expected."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-NEED_A_FILE = {"import_history.py"}
-SAYS = {
+NEED_FILE = {"import_history.py"}
+EXPECTED = {
     "agents_in_threads.py": "20 executions in one unbroken chain: True",
     "base_agent.py": "advice: Mails with a name in the subject",
-    "execution_records.py": "nothing was changed: True, 3 records checked",
-    "multi_agent_workflow.py": "content_agent read in guidelines.md: Write a subject of at most six words.",
+    "execution_records.py": "unchanged: True, 3 records checked",
+    "multi_agent_workflow.py": "content_agent found in guidelines.md: Write a subject of at most six words.",
     "persistent_automatic.py": "- user: My daughter Mia starts school in September.",
     "persistent_memory.py": "User's favorite color is blue",
     "persistent_own_memory.py": "Buy tea (for Sunday)",
     "persistent_tools.py": "It is in my notes: Alice's birthday is March 15",
-    "session_context.py": "left of the conversation: []",
+    "session_context.py": "conversation after the session: []",
 }
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in NEED_A_FILE))
-def test_the_example_runs(name: str, tmp_path: Path) -> None:
-    # Nothing of the developer's own settings, which examples would read.
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MEMORY_", "EMBEDDING_"))}
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in NEED_FILE))
+def test_example_runs(name: str, tmp_path: Path) -> None:
+    # Without the developer's own settings, which the examples would read.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MEMORY_", "EMBEDDING_"))}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / name)],
         cwd=tmp_path,
-        env=kept | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
         input="",
         capture_output=True,
         text=True,
@@ -39,9 +39,9 @@ def test_the_example_runs(name: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert SAYS.get(name, "") in done.stdout
+    assert EXPECTED.get(name, "") in done.stdout
 
 
-def test_examples_are_short() -> None:
+def test_examples_have_at_most_60_lines() -> None:
     lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in EXAMPLES.glob("*.py")}
     assert {name: length for name, length in lengths.items() if length > 60} == {}

@@ -14,13 +14,13 @@ from memoranda import MemoryManager
 from memoranda.demo.__main__ import main
 from memoranda.demo.conversation import ASKED_AT, QUESTIONS, USER, Turn, load_sessions
 from memoranda.demo.report import Answer, answers_table
-from memoranda.demo.steps import messages, url
+from memoranda.demo.steps import to_messages, to_url
 from memoranda.types import ArmScore, Hit, Memory, MemoryType, Recall
 
 TURNS = [turn for turns in load_sessions().values() for turn in turns]
 
 
-def hit_for(turn: Turn, score: float) -> Hit:
+def make_hit(turn: Turn, score: float) -> Hit:
     memory = Memory(
         1,
         turn.text,
@@ -47,7 +47,7 @@ def run_demo(folder: Path, columns: int, *options: str) -> subprocess.CompletedP
     )
 
 
-def test_the_conversation_is_long_ordered_and_between_two_people() -> None:
+def test_conversation_is_long_ordered_and_has_two_speakers() -> None:
     assert 190 <= len(TURNS) <= 230
     assert len(load_sessions()) == 14
     assert {turn.speaker for turn in TURNS} == {"Nora", "Theo"}
@@ -57,7 +57,7 @@ def test_the_conversation_is_long_ordered_and_between_two_people() -> None:
     assert TURNS[-1].at < ASKED_AT
 
 
-def test_a_dozen_questions_have_their_evidence_in_the_conversation_and_one_has_none() -> None:
+def test_twelve_questions_have_evidence_in_conversation_and_one_has_none() -> None:
     ids = {turn.id for turn in TURNS}
     with_evidence = [question for question in QUESTIONS if question.evidence]
     assert len(with_evidence) == 12
@@ -65,10 +65,10 @@ def test_a_dozen_questions_have_their_evidence_in_the_conversation_and_one_has_n
     assert all(set(question.evidence) <= ids for question in with_evidence)
 
 
-def test_most_questions_find_their_evidence_among_the_first_five(tmp_path: Path) -> None:
-    with MemoryManager(db_url=url(tmp_path / "memories.db")) as manager:
+def test_most_questions_find_evidence_in_first_five_hits(tmp_path: Path) -> None:
+    with MemoryManager(db_url=to_url(tmp_path / "memories.db")) as manager:
         for name, turns in load_sessions().items():
-            outcomes = manager.remember(messages(turns), user=USER, session=name)
+            outcomes = manager.remember(to_messages(turns), user=USER, session=name)
             assert {outcome.message_id for outcome in outcomes} == {turn.id for turn in turns}
         missed = []
         for question in (question for question in QUESTIONS if question.evidence):
@@ -78,26 +78,26 @@ def test_most_questions_find_their_evidence_among_the_first_five(tmp_path: Path)
     assert len(missed) <= 3, missed
 
 
-def assert_a_table_of_all_questions(printed: str, columns: int) -> None:
+def assert_table_shows_all_questions(printed: str, columns: int) -> None:
     table = [line for line in printed.splitlines() if line.startswith(("│", "├", "┏", "└"))]
     assert {cell_len(line) for line in table} == {columns}
     assert all(question.text in printed for question in QUESTIONS)
 
 
-def test_the_demo_ends_by_itself_fits_a_narrow_terminal_and_leaves_nothing(tmp_path: Path) -> None:
+def test_demo_fits_narrow_terminal_and_leaves_no_files(tmp_path: Path) -> None:
     done = run_demo(tmp_path, 80)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert_a_table_of_all_questions(done.stdout, 80)
+    assert_table_shows_all_questions(done.stdout, 80)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_kept_database_can_be_opened_again_and_is_never_overwritten(tmp_path: Path) -> None:
+def test_kept_database_can_be_reopened_and_is_never_overwritten(tmp_path: Path) -> None:
     kept = tmp_path / "new folder" / "kept.db"
     done = run_demo(tmp_path, 140, "--keep", str(kept))
     assert done.returncode == 0, done.stderr
-    assert_a_table_of_all_questions(done.stdout, 140)
-    with MemoryManager(db_url=url(kept)) as manager:
+    assert_table_shows_all_questions(done.stdout, 140)
+    with MemoryManager(db_url=to_url(kept)) as manager:
         assert len(manager.recall("Kommissar", user=USER, limit=3)) == 3
     before = kept.read_bytes()
     again = run_demo(tmp_path, 140, "--keep", str(kept))
@@ -107,9 +107,9 @@ def test_a_kept_database_can_be_opened_again_and_is_never_overwritten(tmp_path: 
 
 
 @pytest.mark.parametrize("columns", [40, 80, 119, 120, 140, 200])
-def test_the_table_never_grows_past_the_terminal(columns: int) -> None:
+def test_table_is_never_wider_than_terminal(columns: int) -> None:
     longest = sorted(TURNS, key=lambda turn: len(turn.text))[-3:]
-    recall = Recall(tuple(hit_for(turn, 0.9) for turn in longest), "r1", "?", 0.5)
+    recall = Recall(tuple(make_hit(turn, 0.9) for turn in longest), "r1", "?", 0.5)
     answers = [Answer(question, recall, 1234.5) for question in QUESTIONS]
     console = Console(width=columns)
     with console.capture() as captured:
@@ -117,23 +117,23 @@ def test_the_table_never_grows_past_the_terminal(columns: int) -> None:
     assert {cell_len(line) for line in captured.get().splitlines()} == {columns}
 
 
-def test_a_question_without_any_hit_says_so() -> None:
+def test_question_without_hits_shows_nothing_found() -> None:
     answer = Answer(QUESTIONS[-1], Recall((), "r1", QUESTIONS[-1].text, 0.0), 3.0)
     console = Console(width=80)
     with console.capture() as captured:
         console.print(answers_table([answer], 80))
-    assert "nothing was found" in captured.get()
+    assert "nothing found" in captured.get()
     assert answer.rank is None
 
 
-def test_the_rank_is_that_of_the_first_turn_that_holds_the_answer() -> None:
+def test_rank_is_position_of_first_turn_with_answer() -> None:
     question = QUESTIONS[2]
     evidence = next(turn for turn in TURNS if turn.id in question.evidence)
-    hits = (hit_for(TURNS[0], 0.9), hit_for(evidence, 0.8), hit_for(evidence, 0.7))
+    hits = (make_hit(TURNS[0], 0.9), make_hit(evidence, 0.8), make_hit(evidence, 0.7))
     assert Answer(question, Recall(hits, "r1", question.text, 0.9), 3.0).rank == 2
 
 
-def test_without_rich_the_demo_prints_the_install_line(
+def test_demo_without_rich_prints_install_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich", None)

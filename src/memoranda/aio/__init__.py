@@ -1,4 +1,4 @@
-"""The async twins: the same names, the same results, awaited."""
+"""The async API: the same class and method names and the same results as `memoranda`, awaited."""
 
 from memoranda.aio.context import ConversationContext
 from memoranda.aio.conversation import ConversationMemory, SummarizingMemory

@@ -1,4 +1,4 @@
-"""The conversation context of seed B, awaited."""
+"""The async version of `ConversationContext`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Sync = context.ConversationContext
 
 
 class ConversationContext:
-    """A conversation by its id: what is said goes into `history` and can be searched in `memory` a moment later."""
+    """A conversation with an id. Each message is added to `history` and can be searched in `memory` at once."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class ConversationContext:
         self._inner = _Sync(conversation_id, memory=self.memory._inner)
         self._threads = self.memory._threads
         self.id = self._inner.id
-        self.history: ConversationMemory = self.memory._twin(self._inner.history)
+        self.history: ConversationMemory = self.memory._wrap(self._inner.history)
 
     async def __aenter__(self) -> Self:
         return self
@@ -42,6 +42,6 @@ class ConversationContext:
     add_message = off_loop(_Sync.add_message, model=True)
 
     async def close(self) -> None:
-        """Closes the manager where it is the context's own; may be called twice."""
+        """Close the manager, unless it is shared. Can be called twice."""
         if self._owns_memory:
             await self.memory.close()

@@ -1,4 +1,4 @@
-"""`MemoryManager`, awaited: the same methods with the same arguments and results."""
+"""The async version of `MemoryManager`: the same methods with the same arguments and results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Sync = manager.MemoryManager
 
 
 class MemoryManager:
-    """Memory for agents, without holding up the event loop."""
+    """Memory for agents that never blocks the event loop. Takes the arguments of `memoranda.MemoryManager`."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class MemoryManager:
         )
         self._threads = Threads()
         self._shares_threads = False
-        # A twin lives as long as somebody uses it: it knows nothing that the conversation behind it does not.
-        self._twins: WeakValueDictionary[SyncConversation, ConversationMemory] = WeakValueDictionary()
+        # Weak, because an async conversation has no state of its own: it can be made again at any time.
+        self._wrappers: WeakValueDictionary[SyncConversation, ConversationMemory] = WeakValueDictionary()
 
     async def __aenter__(self) -> Self:
         await self._threads.run(self._inner.__enter__, model=False)
@@ -74,18 +74,18 @@ class MemoryManager:
         await self.close()
 
     async def for_tenant(self, tenant: str) -> MemoryManager:
-        """A manager of another tenant over the same store and models; it ends when this one is closed."""
+        """Return a manager of another tenant with the same store and models. It closes with this one."""
         other = copy(self)
-        other._inner, other._twins = self._inner.for_tenant(tenant), WeakValueDictionary()
+        other._inner, other._wrappers = self._inner.for_tenant(tenant), WeakValueDictionary()
         other._shares_threads = True
         return other
 
     async def close(self) -> None:
-        """Saves the index and lets go of the file; may be called twice."""
+        """Save the index and close the store. Can be called twice."""
         if not self._threads.closed:
             await self._threads.run(self._inner.close, model=False)
             if not self._shares_threads:
-                await in_thread(self._threads.close)  # it waits for calls under way
+                await in_thread(self._threads.close)  # this waits for running calls
 
     remember = off_loop(_Sync.remember, model=True)
     recall = off_loop(_Sync.recall, model=True)
@@ -127,17 +127,17 @@ class MemoryManager:
     async def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> ConversationMemory:
-        """The conversation of an agent, with a user or in a session where named: the same object at each call."""
+        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
         find = partial(self._inner.get_memory, agent_name, user=user, session=session)
-        return self._twin(await self._threads.run(find, model=False))
+        return self._wrap(await self._threads.run(find, model=False))
 
     @asynccontextmanager
     async def run(self, agent_name: str) -> AsyncIterator[ConversationMemory]:
-        """One run of an agent, for `async with`; when it ends, a `single_run` conversation is emptied."""
+        """Run an agent, for `async with`. At the end, a `single_run` conversation is cleared."""
         run = self._inner.run(agent_name)
         conversation = await in_thread(run.__enter__)
         try:
-            yield self._twin(conversation)
+            yield self._wrap(conversation)
         finally:
             await in_thread(run.__exit__, None, None, None)
 
@@ -164,5 +164,5 @@ class MemoryManager:
     get_stats = off_loop(_Sync.get_stats)
     health = off_loop(_Sync.health)
 
-    def _twin(self, conversation: SyncConversation) -> ConversationMemory:
-        return self._twins.setdefault(conversation, ConversationMemory.over(conversation))
+    def _wrap(self, conversation: SyncConversation) -> ConversationMemory:
+        return self._wrappers.setdefault(conversation, ConversationMemory.over(conversation))

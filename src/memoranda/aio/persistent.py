@@ -1,4 +1,4 @@
-"""`PersistentMemory`, awaited: the same methods with the same arguments and results."""
+"""The async version of `PersistentMemory`: the same methods with the same arguments and results."""
 
 from __future__ import annotations
 
@@ -15,63 +15,63 @@ from memoranda.errors import InvalidInput
 from memoranda.messages.message import Message
 from memoranda.persistent import memory, tools
 from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
-from memoranda.persistent.base import AnyMessage, Named, Question, Recalled, Saved
-from memoranda.persistent.tools import Call, ToolCall, ToolMessage
+from memoranda.persistent.base import AnyMessage, NamedMemory, QueryInput, RecallFromMemoryResult, SaveToMemoryResult
+from memoranda.persistent.tools import ParsedToolCall, ToolCall, ToolMessage
 from memoranda.types import Outcome
 
 _Sync = memory.PersistentMemory
-_Answer = TypeVar("_Answer", Saved, Recalled)
+_Result = TypeVar("_Result", SaveToMemoryResult, RecallFromMemoryResult)
 
 
 class MemoryBase(ABC):
-    """A memory of messages, awaited. `ConversationMemory` is one."""
+    """The async version of `memoranda.MemoryBase`. `ConversationMemory` is one."""
 
     @abstractmethod
     async def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
-        """Adds one message, several, or none."""
+        """Add one message, several, or none."""
 
     @abstractmethod
     async def get_messages(self, limit: int | None = None) -> Sequence[Message]:
-        """All messages, or the newest `limit`, oldest first."""
+        """Return all messages, or the newest `limit`, oldest first."""
 
     @abstractmethod
     async def clear(self) -> None:
-        """Removes all messages."""
+        """Remove all messages."""
 
     @abstractmethod
     async def size(self) -> int:
-        """How many messages there are."""
+        """Return the number of messages."""
 
 
 MemoryBase.register(ConversationMemory)
 
 
-class PersistentMemoryBase(Named, ABC):
-    """A memory that outlives its process, awaited: two verbs for the developer, two for the agent."""
+class PersistentMemoryBase(NamedMemory, ABC):
+    """The async version of `memoranda.PersistentMemoryBase`."""
 
     @abstractmethod
     async def record(self, messages: AnyMessage | Iterable[AnyMessage | None] | None) -> list[Outcome]:
-        """Remembers what was said; one outcome a message."""
+        """Store messages and return one outcome for each."""
 
     @abstractmethod
-    async def retrieve(self, query: Question, limit: int = 5) -> str:
-        """What is remembered on the query, as text for a prompt; "" when there is nothing."""
+    async def retrieve(self, query: QueryInput, limit: int = 5) -> str:
+        """Return the memories for the query as text for a prompt, or "" if there are none."""
 
     @abstractmethod
-    async def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> Saved:
-        """For the agent: keeps these facts. A failure is told in the answer, never raised."""
+    async def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> SaveToMemoryResult:
+        """Store these facts for the agent. Report a failure in the result; never raise."""
 
     @abstractmethod
-    async def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> Recalled:
-        """For the agent: what is remembered on these keywords. A failure is told in the answer, never raised."""
+    async def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> RecallFromMemoryResult:
+        """Return the memories for these keywords to the agent. Report a failure in the result; never raise."""
 
     def tools(self) -> MemoryTools:
-        """The agent's two verbs as tools: schemas for models, and a dispatcher for their calls. Not awaited."""
+        """Return the agent's two methods as tools: schemas for models, a dispatcher for their calls. Not awaited."""
         return MemoryTools(self)
 
 
 class PersistentMemory(PersistentMemoryBase):
-    """Long-term memory of an agent, a user, a session, or a combination, without holding up the event loop."""
+    """Long-term memory that never blocks the event loop. Takes the arguments of `memoranda.PersistentMemory`."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class PersistentMemory(PersistentMemoryBase):
         await self.close()
 
     async def close(self) -> None:
-        """Lets go of the store, but for a manager that was given; may be called twice."""
+        """Close the store, unless it belongs to a shared manager. Can be called twice."""
         if not self._threads.closed:
             await self._threads.run(self._inner.close, model=False)
             self._threads.close()
@@ -123,21 +123,21 @@ class PersistentMemory(PersistentMemoryBase):
     record = off_loop(_Sync.record, model=True)
     retrieve = off_loop(_Sync.retrieve, model=True)
 
-    async def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> Saved:
-        """For the agent: keeps these facts. `success` only when all of them are kept."""
-        return await self._told(partial(self._inner.save_to_memory, thinking, content))
+    async def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> SaveToMemoryResult:
+        """Store these facts for the agent. `success` is true only if all of them are stored."""
+        return await self._run_tool(partial(self._inner.save_to_memory, thinking, content))
 
-    async def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> Recalled:
-        """For the agent: what is remembered on these keywords, the best of each first."""
-        return await self._told(partial(self._inner.recall_from_memory, keywords, limit))
+    async def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> RecallFromMemoryResult:
+        """Return the memories for these keywords to the agent, the best of each keyword first."""
+        return await self._run_tool(partial(self._inner.recall_from_memory, keywords, limit))
 
-    async def _told(self, call: Callable[[], _Answer]) -> _Answer:
-        # Closed, there are no threads; the memory behind it then answers at once that it is closed.
+    async def _run_tool(self, call: Callable[[], _Result]) -> _Result:
+        # After close() there are no threads, but the memory answers at once that it is closed.
         return call() if self._threads.closed else await self._threads.run(call, model=True)
 
 
 class MemoryTools:
-    """The two tools of one memory, run without holding up the event loop."""
+    """The async version of `memoranda.persistent.tools.MemoryTools`."""
 
     openai = staticmethod(tools.openai_tools)
     responses = staticmethod(tools.responses_tools)
@@ -147,19 +147,19 @@ class MemoryTools:
         self._memory = memory
 
     async def run(self, call: ToolCall) -> ToolMessage:
-        """The tool message for one call; what is wrong with the call is said in it."""
-        read = tools.read_call(call)
-        return tools.tool_message(read, await self._answer(read))
+        """Run one call and return its tool message; wrong arguments are reported in the message."""
+        parsed = tools.parse_tool_call(call)
+        return tools.to_tool_message(parsed, await self._execute(parsed))
 
     async def run_all(self, calls: Sequence[ToolCall]) -> list[ToolMessage]:
-        """The messages for all calls of one turn, in order."""
-        return tools.merged([await self.run(call) for call in calls])
+        """Run all calls of one turn and return their messages, in order."""
+        return tools.merge_tool_messages([await self.run(call) for call in calls])
 
-    async def _answer(self, call: Call) -> Mapping[str, object]:
+    async def _execute(self, call: ParsedToolCall) -> Mapping[str, object]:
         try:
-            arguments = tools.checked_arguments(call)
+            arguments = tools.parse_arguments(call)
         except InvalidInput as error:
-            return tools.refusal(error)
+            return tools.to_error_result(error)
         if call.name == tools.SAVE:
             return await self._memory.save_to_memory(**arguments)
         return await self._memory.recall_from_memory(**arguments)

@@ -1,4 +1,4 @@
-"""The async twin of `SessionContext`: `async with create_session(...) as session`."""
+"""The async version of `SessionContext`: `async with create_session(...) as session`."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _awaited(
+def _off_loop(
     method: Callable[Concatenate[_Sync, P], R], *, model: bool = False
 ) -> Callable[Concatenate[SessionContext, P], Coroutine[Any, Any, R]]:
-    """The method off the event loop; the session is opened first where it is not yet."""
+    """Return the async version of a session method. The first call opens the session."""
 
     @functools.wraps(method)
     async def call(self: SessionContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        session = await self._opened()
+        session = await self._get_session()
         return await self._threads.run(functools.partial(method, session, *args, **kwargs), model=model)
 
     return call
 
 
 class SessionContext:
-    """A workflow's own memory, awaited. It opens when it is entered, or at the first call."""
+    """The session memory of one workflow. It opens when it is entered, or at the first call."""
 
-    def __init__(self, workflow_id: str, threads: Threads, make: Callable[[], _Sync]) -> None:
+    def __init__(self, workflow_id: str, threads: Threads, create: Callable[[], _Sync]) -> None:
         self.workflow_id = workflow_id
         self._threads = threads
-        self._make = make
+        self._create = create
         self._lock = threading.Lock()
         self._session: _Sync | None = None
 
-    async def _opened(self) -> _Sync:
+    async def _get_session(self) -> _Sync:
         if self._session is not None:
             return self._session
         return await self._threads.run(self._open, model=False)
 
     def _open(self) -> _Sync:
         with self._lock:
-            session = self._session or self._make()
+            session = self._session or self._create()
             self._session = session
         return session
 
     async def __aenter__(self) -> Self:
-        await self._opened()
+        await self._get_session()
         return self
 
     async def __aexit__(
@@ -65,15 +65,15 @@ class SessionContext:
         except MemorandaError as failure:
             if error is None:
                 raise
-            error.add_note(f"and session {self.workflow_id!r} could not be cleaned up: {failure}")
+            error.add_note(f"session {self.workflow_id!r} could not be cleaned up either: {failure}")
 
-    save_agent_memory = _awaited(_Sync.save_agent_memory, model=True)
-    retrieve_agent_memory = _awaited(_Sync.retrieve_agent_memory)
-    add_conversation_message = _awaited(_Sync.add_conversation_message)
-    get_conversation_history = _awaited(_Sync.get_conversation_history)
-    save_execution_record = _awaited(_Sync.save_execution_record)
-    get_session_summary = _awaited(_Sync.get_session_summary)
-    end_session = _awaited(_Sync.end_session)
+    save_agent_memory = _off_loop(_Sync.save_agent_memory, model=True)
+    retrieve_agent_memory = _off_loop(_Sync.retrieve_agent_memory)
+    add_conversation_message = _off_loop(_Sync.add_conversation_message)
+    get_conversation_history = _off_loop(_Sync.get_conversation_history)
+    save_execution_record = _off_loop(_Sync.save_execution_record)
+    get_session_summary = _off_loop(_Sync.get_session_summary)
+    end_session = _off_loop(_Sync.end_session)
 
 
 def create_session(
@@ -82,7 +82,13 @@ def create_session(
     metadata: Mapping[str, JSON] | None = None,
     auto_cleanup: bool | None = None,
 ) -> SessionContext:
-    """A session of a workflow, for `async with`."""
-    inner, threads = memory_manager._inner, memory_manager._threads
-    make = functools.partial(manager.create_session, workflow_id, inner, metadata, auto_cleanup)
-    return SessionContext(workflow_id, threads, make)
+    """Return a session of a workflow, for `async with`.
+
+    Args:
+        workflow_id: The workflow the session belongs to.
+        memory_manager: The manager that stores the session.
+        metadata: Stored with the session.
+        auto_cleanup: Whether the session's data is deleted when it ends; None for the configured default.
+    """
+    create = functools.partial(manager.create_session, workflow_id, memory_manager._inner, metadata, auto_cleanup)
+    return SessionContext(workflow_id, memory_manager._threads, create)

@@ -1,4 +1,4 @@
-"""Blocking calls off the event loop."""
+"""Run blocking calls off the event loop."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Facade(Protocol[Inner_co]):
     def _threads(self) -> Threads: ...
 
 
-async def to_its_end(work: asyncio.Future[R]) -> R:
-    """The result. Cancelled, this still waits for the work to end: a write is done or not, never unknown."""
+async def wait_for_end(work: asyncio.Future[R]) -> R:
+    """Return the result. If cancelled, wait for the end of the work first: a write is done or not, never unknown."""
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -36,12 +36,12 @@ async def to_its_end(work: asyncio.Future[R]) -> R:
 
 
 async def in_thread(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """The work's result, off the event loop and awaited to its end."""
-    return await to_its_end(asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs)))
+    """Run the work in a thread and return its result. A cancelled call still waits for the end of the work."""
+    return await wait_for_end(asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs)))
 
 
 class Threads:
-    """Where blocking calls run: those that wait for a model have their own threads, so the rest never queue there."""
+    """Threads for blocking calls. Calls that wait for a model have their own, so others never queue behind them."""
 
     def __init__(self) -> None:
         self._store = ThreadPoolExecutor(8, thread_name_prefix="memoranda-store")
@@ -49,11 +49,11 @@ class Threads:
         self.closed = False
 
     async def run(self, call: Callable[[], R], *, model: bool) -> R:
-        """The call's result, awaited to its end."""
+        """Run the call in a thread and return its result."""
         if self.closed:
             raise Closed("this MemoryManager is closed: make a new one")
         executor = self._model if model else self._store
-        return await to_its_end(asyncio.get_running_loop().run_in_executor(executor, call))
+        return await wait_for_end(asyncio.get_running_loop().run_in_executor(executor, call))
 
     def close(self) -> None:
         self.closed = True
@@ -64,7 +64,7 @@ class Threads:
 def off_loop(
     method: Callable[Concatenate[Inner, P], R], *, model: bool = False
 ) -> Callable[Concatenate[Facade[Inner], P], Coroutine[Any, Any, R]]:
-    """The async twin of a blocking method: same name, same signature, same result, awaited."""
+    """Return the async version of a blocking method: same name, same signature, same result."""
 
     @functools.wraps(method)
     async def call(self: Facade[Inner], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memoranda.cli import (
-    conversations,
+    bench,
     keys,
     knowledge,
     maintenance,
@@ -19,31 +19,29 @@ from memoranda.cli import (
     sessions,
     transfer,
 )
-from memoranda.cli.errors import group
+from memoranda.cli.errors import make_group
 
-app = group("Memory for AI agents.")
-for theme in (memories, recall):
-    theme.register(app)
-app.add_typer(conversations.app, name="chat")
+app = make_group("Memory for AI agents.")
+for module in (memories, recall, maintenance, transfer, serve, bench):
+    module.register(app)
+app.add_typer(transfer.chats, name="chat")
 app.add_typer(knowledge.app, name="knowledge")
 app.add_typer(sessions.sessions, name="session")
 app.add_typer(sessions.executions, name="executions")
-for work in (maintenance, transfer, serve):
-    work.register(app)
 app.add_typer(keys.app, name="keys")
 app.add_typer(models.app, name="models")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"memoranda {version('memoranda')}")
         raise typer.Exit
 
 
 @app.callback()
-def options(
-    _show: Annotated[
-        bool, typer.Option("--version", help="Print the version and end.", callback=_show_version, is_eager=True)
+def main_options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Memory for AI agents."""

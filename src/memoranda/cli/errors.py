@@ -18,22 +18,18 @@ from memoranda.errors import (
     Unavailable,
 )
 
-EXIT_CODES: Final[dict[int, str]] = {
-    0: "It worked.",
-    1: "It failed in another way.",
-    2: "The command was wrong: change it.",
-    3: "What was named does not exist in this scope.",
-    4: "The store or a model cannot answer now: the same command may work later.",
-    5: "Something is there already, or was changed meanwhile.",
-    6: "The data is damaged or does not fit: `check`, `repair` or `restore` it.",
-    7: "An optional part is not installed: the message is the install line.",
-    8: "It is not allowed: use another key or address.",
-}
-
-
 DAMAGED: Final = 6
-
-
+EXIT_CODES: Final[dict[int, str]] = {
+    0: "Success.",
+    1: "Any other error.",
+    2: "The command or one of its arguments is wrong: change it.",
+    3: "Something that was named does not exist in this scope.",
+    4: "The database or a model is unavailable: the same command may work later.",
+    5: "Conflict: it exists already, or another program changed it.",
+    DAMAGED: "The data is damaged or does not fit: run `check`, `repair` or `restore`.",
+    7: "An optional dependency is missing: the message says what to install.",
+    8: "Not allowed: use another key or address.",
+}
 _CODES: Final[tuple[tuple[type[MemorandaError], int], ...]] = (
     (InvalidInput, 2),
     (NotFound, 3),
@@ -45,26 +41,21 @@ _CODES: Final[tuple[tuple[type[MemorandaError], int], ...]] = (
 )
 
 
-def exit_code(error: MemorandaError) -> int:
-    """What the program ends with after this error."""
-    return next((code for kind, code in _CODES if isinstance(error, kind)), 1)
-
-
-class Commands(TyperGroup):
-    """A group of commands whose errors are told in one line."""
+class CommandGroup(TyperGroup):
+    """A group of commands that prints each of our errors as one line and exits with its code."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs the command; an error of ours becomes a line and an exit code."""
         try:
             return super().invoke(ctx)
         except MemorandaError as error:
             typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
             typer.echo(" ".join(str(error).split()), err=True)
-            raise typer.Exit(exit_code(error)) from error
+            code = next((code for kind, code in _CODES if isinstance(error, kind)), 1)
+            raise typer.Exit(code) from error
 
 
-def group(about: str) -> typer.Typer:
-    """A group of commands that tells its errors as all others do."""
+def make_group(help_text: str) -> typer.Typer:
+    """Return an empty group of commands that handles errors like all others."""
     return typer.Typer(
-        help=about, no_args_is_help=True, cls=Commands, pretty_exceptions_enable=False, rich_markup_mode=None
+        help=help_text, no_args_is_help=True, cls=CommandGroup, pretty_exceptions_enable=False, rich_markup_mode=None
     )

@@ -1,4 +1,4 @@
-"""`memoranda keys`: who may use the server."""
+"""`memoranda keys`: API keys of the server."""
 
 from __future__ import annotations
 
@@ -7,71 +7,72 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.calls import STORE, Call, command
-from memoranda.cli.errors import group
-from memoranda.cli.output import pairs, said, show, table
+from memoranda.cli.errors import make_group
+from memoranda.cli.options import CommandOptions, command
+from memoranda.cli.output import fields_table, message, print_result, table
 
 if TYPE_CHECKING:
     from memoranda.server.keys import IssuedKey
 
-app = group("API keys of the server.")
+app = make_group("Manage the API keys of the server.")
 
-KeyId = Annotated[str, typer.Argument(help="The key's id, as `keys list` shows it.")]
+KeyId = Annotated[str, typer.Argument(help="Id of the key, as `keys list` shows it.")]
 
 
 def create(
-    call: Call,
+    options: CommandOptions,
     name: Annotated[str, typer.Argument(help="What the key is for.")],
-    scopes: Annotated[str, typer.Option(help="Some of read, write, admin, with commas.")] = "read,write",
-    days: Annotated[float | None, typer.Option(help="How many days it works; for ever by default.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Requests a second at most; no limit by default.")] = None,
+    scopes: Annotated[str, typer.Option(help="Comma-separated list of read, write and admin.")] = "read,write",
+    days: Annotated[float | None, typer.Option(help="Days until the key expires. Default: it never does.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Maximum requests per second. Default: no limit.")] = None,
 ) -> None:
-    """Make a key for the tenant. It is shown once and stored as a hash only."""
+    """Create a key for the tenant. It is shown only once; the database stores a hash."""
     from memoranda.server.keys import open_keys
 
-    ends = None if days is None else timedelta(days=days)
-    with open_keys(call.config) as keys:
-        issued = keys.create(name, tenant=call.tenant, scopes=scopes.split(","), expires_in=ends, rate=rate)
-    _show_issued(issued, call.as_json)
+    expires_in = None if days is None else timedelta(days=days)
+    with open_keys(options.config) as keys:
+        issued = keys.create(name, tenant=options.tenant, scopes=scopes.split(","), expires_in=expires_in, rate=rate)
+    _print_issued(issued, options.as_json)
 
 
-def list_keys(call: Call) -> None:
-    """List the keys, never their secrets."""
+def list_keys(options: CommandOptions) -> None:
+    """List the keys without their secrets."""
     from memoranda.server.keys import open_keys
 
-    with open_keys(call.config) as keys:
+    with open_keys(options.config) as keys:
         found = keys.all()
     columns = ("id", "name", "tenant", "scopes", "created_at", "expires_at", "revoked_at", "used_at")
-    rows = [[" ".join(key.scopes) if column == "scopes" else key[column] for column in columns] for key in found]
-    show(found, call.as_json, lambda: table(columns, rows))
+    print_result(found, options.as_json, lambda: table(columns, ([key[column] for column in columns] for key in found)))
 
 
-def revoke(call: Call, key_id: KeyId) -> None:
-    """Refuse a key from now on."""
+def revoke(options: CommandOptions, key_id: KeyId) -> None:
+    """Revoke a key. The server refuses it from now on."""
     from memoranda.server.keys import open_keys
 
-    with open_keys(call.config) as keys:
+    with open_keys(options.config) as keys:
         keys.revoke(key_id)
-    show({"revoked": key_id}, call.as_json, said(f"{key_id} revoked"))
+    print_result({"revoked": key_id}, options.as_json, message(f"{key_id} revoked"))
 
 
 def rotate(
-    call: Call, key_id: KeyId, hours: Annotated[float, typer.Option(help="How long the old one still works.")] = 0.0
+    options: CommandOptions,
+    key_id: KeyId,
+    hours: Annotated[float, typer.Option(help="Hours that the old key stays valid.")] = 0.0,
 ) -> None:
-    """Make a new key with the same rights in the place of an old one."""
+    """Replace a key with a new one that has the same rights."""
     from memoranda.server.keys import open_keys
 
-    with open_keys(call.config) as keys:
+    with open_keys(options.config) as keys:
         issued = keys.rotate(key_id, grace=timedelta(hours=hours))
-    _show_issued(issued, call.as_json)
+    _print_issued(issued, options.as_json)
 
 
-def _show_issued(issued: IssuedKey, as_json: bool) -> None:
-    about = [("id", issued.info.id), ("tenant", issued.info.tenant), ("scopes", ", ".join(issued.info.scopes))]
-    show(issued, as_json, lambda: pairs(about))
+def _print_issued(issued: IssuedKey, as_json: bool) -> None:
+    fields = [("id", issued.info.id), ("tenant", issued.info.tenant), ("scopes", ", ".join(issued.info.scopes))]
+    print_result(issued, as_json, lambda: fields_table(fields))
     if not as_json:
-        typer.echo(issued.key)  # on a line of its own, whole however narrow the terminal is
+        typer.echo(issued.key)  # on its own line, never wrapped, so that it can be copied
 
 
-for name, function in (("create", create), ("list", list_keys), ("revoke", revoke), ("rotate", rotate)):
-    command(app, name, options=STORE)(function)
+for _name, _function in (("create", create), ("list", list_keys), ("revoke", revoke), ("rotate", rotate)):
+    command(app, _name)(_function)

@@ -7,40 +7,43 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.calls import Call, command
-from memoranda.cli.errors import group
-from memoranda.cli.output import progress_bar, said, show, table
+from memoranda.cli.errors import make_group
+from memoranda.cli.options import CommandOptions, command
+from memoranda.cli.output import message, print_result, progress_bar, table
 
-app = group("Documents that every agent can search.")
-
-Source = Annotated[str, typer.Argument(help="The document's name, as `list` shows it.")]
+app = make_group("Manage documents that every agent can search.")
 
 
 def add(
-    call: Call,
-    paths: Annotated[list[Path], typer.Argument(help="Text and Markdown files, or folders of them.")],
-    version: Annotated[str | None, typer.Option(help="Which edition this is.")] = None,
+    options: CommandOptions,
+    paths: Annotated[list[Path], typer.Argument(help="Text and Markdown files, or folders that contain them.")],
+    version: Annotated[str | None, typer.Option(help="Version of the documents.")] = None,
 ) -> None:
-    """Take documents in; one of the same name is replaced."""
-    with call.manager() as manager, progress_bar("Reading", call.as_json) as report:
-        reports = manager.add_knowledge(paths, version=version, progress=report)
+    """Add documents. A document with the same name is replaced."""
+    with options.open_manager() as manager, progress_bar("Reading", options.as_json) as progress:
+        reports = manager.add_knowledge(paths, version=version, progress=progress)
     columns = ("source", "version", "chunks", "added", "kept", "removed")
-    show(reports, call.as_json, lambda: table(columns, [[each[column] for column in columns] for each in reports]))
+    rows = ([report[column] for column in columns] for report in reports)
+    print_result(reports, options.as_json, lambda: table(columns, rows))
 
 
-def list_sources(call: Call) -> None:
+def list_sources(options: CommandOptions) -> None:
     """List the documents."""
-    with call.manager() as manager:
+    with options.open_manager() as manager:
         sources = manager.get_knowledge_sources()
-    rows = [(each.source, each.version, each.chunks, each.recorded_at.isoformat(" ", "seconds")) for each in sources]
-    show(sources, call.as_json, lambda: table(("source", "version", "chunks", "recorded_at"), rows))
+    columns = ("source", "version", "chunks", "recorded_at")
+    rows = ([source[column] for column in columns] for source in sources)
+    print_result(sources, options.as_json, lambda: table(columns, rows))
 
 
-def remove(call: Call, source: Source) -> None:
-    """Take a document out."""
-    with call.manager() as manager:
-        pieces = manager.remove_knowledge(source)
-    show({"removed": source, "chunks": pieces}, call.as_json, said(f"{source} removed, {pieces} pieces"))
+def remove(
+    options: CommandOptions,
+    source: Annotated[str, typer.Argument(help="Name of the document, as `knowledge list` shows it.")],
+) -> None:
+    """Remove a document."""
+    with options.open_manager() as manager:
+        chunks = manager.remove_knowledge(source)
+    print_result({"removed": source, "chunks": chunks}, options.as_json, message(f"{source} removed, {chunks} chunks"))
 
 
 command(app, "add")(add)

@@ -8,7 +8,7 @@ from memoranda.errors import MissingExtra
 
 
 def main() -> None:
-    """Runs the command line; without the extra `cli` it says how to get it."""
+    """Run the command line, or print the install line when the extra `cli` is missing."""
     try:
         from memoranda.cli.app import app
     except ModuleNotFoundError as error:

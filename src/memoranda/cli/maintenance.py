@@ -1,4 +1,4 @@
-"""`memoranda stats`, `upkeep`, `reembed`, `check`, `repair`: keeping a memory well."""
+"""`memoranda stats`, `reembed`, `check`, `repair`, `upkeep`: maintain a database."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from memoranda.cli.calls import STORE, WRITE, Call, command
 from memoranda.cli.errors import DAMAGED
-from memoranda.cli.output import pairs, progress_bar, said, said_problems, show, table
-from memoranda.types import ANY
+from memoranda.cli.options import WHOLE_TENANT, CommandOptions, command
+from memoranda.cli.output import fields_table, message, print_result, problem_list, progress_bar, table
 
 if TYPE_CHECKING:
     from memoranda.results import PolicyName
 
 
 def register(app: typer.Typer) -> None:
-    """Adds these commands."""
+    """Add these commands to the app."""
     for name, function in (("stats", stats), ("reembed", reembed), ("check", check), ("repair", repair)):
-        command(app, name, options=STORE)(function)
-    command(app, "upkeep", options=WRITE)(upkeep)
+        command(app, name)(function)
+    command(app, "upkeep", shared=WHOLE_TENANT)(upkeep)
 
 
-def stats(call: Call) -> None:
-    """Count what there is, and say how the store is doing."""
-    with call.manager() as manager:
+def stats(options: CommandOptions) -> None:
+    """Show how much is stored and the status of the database."""
+    with options.open_manager() as manager:
         counts, health = manager.get_stats(), manager.health()
     rows: list[tuple[str, object]] = [
         ("database", health.database),
@@ -36,54 +35,52 @@ def stats(call: Call) -> None:
         ("status", health.status),
         *(("problem", problem) for problem in health.problems),
     ]
-    show({"stats": counts, "health": health}, call.as_json, lambda: pairs(rows))
+    print_result({"stats": counts, "health": health}, options.as_json, lambda: fields_table(rows))
 
 
 def upkeep(
-    call: Call,
+    options: CommandOptions,
     policies: Annotated[
-        list[str] | None, typer.Option("--policy", help="Only this policy, as merge or fade; may be repeated.")
+        list[str] | None,
+        typer.Option("--policy", help="Run only this policy, for example merge or fade; can be repeated."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")] = False,
 ) -> None:
-    """Tidy, merge and put away; summarise when asked to. All of the tenant's memories, unless a scope is named."""
-    user = ANY if call.user is None else call.user
-    chosen = [cast("PolicyName", policy) for policy in policies or ()] or None
-    with call.manager() as manager, progress_bar("Tidying", call.as_json) as progress:
-        report = manager.upkeep(
-            policies=chosen, agent=call.agent, user=user, session=call.session, dry_run=dry_run, progress=progress
-        )
-    rows = ((each.policy, each.action, each.id, each.reason, each.content) for each in report.decisions)
+    """Run the upkeep policies. They merge, summarise, archive and expire memories."""
+    names = [cast("PolicyName", policy) for policy in policies or ()] or None
+    with options.open_manager() as manager, progress_bar("Upkeep", options.as_json) as progress:
+        report = manager.upkeep(policies=names, dry_run=dry_run, progress=progress, **options.tenant_scope)
     columns = ("policy", "action", "id", "why", "content")
-    show(report, call.as_json, lambda: table(columns, rows, wide="content"))
-    if not call.as_json:
-        show(None, False, said(f"{report.examined} examined, {len(report.decisions)} {'to do' if dry_run else 'done'}"))
-        show(None, False, lambda: said_problems(report.problems) if report.problems else None)
+    rows = ((item.policy, item.action, item.id, item.reason, item.content) for item in report.decisions)
+    summary = f"{report.examined} examined, {len(report.decisions)} {'to do' if dry_run else 'done'}"
+    views = [lambda: table(columns, rows, wide="content"), message(summary)]
+    print_result(report, options.as_json, *views, *([problem_list(report.problems)] if report.problems else []))
 
 
-def reembed(call: Call) -> None:
-    """Move every memory to the embedding model that is set."""
-    with call.manager() as manager, progress_bar("Embedding", call.as_json) as report:
-        made = manager.reembed(report)
-    show({"embedded": made}, call.as_json, said(f"{made} memories embedded"))
+def reembed(options: CommandOptions) -> None:
+    """Embed every memory again with the configured embedding model."""
+    with options.open_manager() as manager, progress_bar("Embedding", options.as_json) as progress:
+        count = manager.reembed(progress)
+    print_result({"embedded": count}, options.as_json, message(f"{count} memories embedded"))
 
 
-def check(call: Call) -> None:
-    """Look whether file, rows, full text, vectors and index agree."""
-    with call.manager() as manager:
+def check(options: CommandOptions) -> None:
+    """Check that rows, full text, vectors and search index agree."""
+    with options.open_manager() as manager:
         report = manager.check()
-    sound = said(f"sound: {report.memories} memories in {report.partitions} partitions")
-    show(report, call.as_json, sound if report.ok else lambda: said_problems(report.problems))
+    summary = message(f"no problems: {report.memories} memories in {report.partitions} partitions")
+    print_result(report, options.as_json, summary if report.ok else problem_list(report.problems))
     if not report.ok:
         raise typer.Exit(DAMAGED)
 
 
-def repair(call: Call) -> None:
-    """Make again what derives from the rows; no memory is deleted."""
-    with call.manager() as manager, progress_bar("Embedding", call.as_json) as progress:
+def repair(options: CommandOptions) -> None:
+    """Rebuild everything that is derived from the memory rows. No memory is deleted."""
+    with options.open_manager() as manager, progress_bar("Embedding", options.as_json) as progress:
         report = manager.repair(progress)
-    show(report, call.as_json, said("\n".join(report.done) or "nothing to repair"))
-    if not report.ok:
-        if not call.as_json:
-            show(None, False, lambda: said_problems([*report.remaining, "restore a backup for these"]))
-        raise typer.Exit(DAMAGED)
+    done = message("\n".join(report.done) or "nothing to repair")
+    if report.ok:
+        print_result(report, options.as_json, done)
+        return
+    print_result(report, options.as_json, done, problem_list([*report.remaining, "restore a backup to fix these"]))
+    raise typer.Exit(DAMAGED)

@@ -1,130 +1,124 @@
-"""`memoranda add`, `edit`, `forget`, `init`: what is written by hand."""
+"""`memoranda init`, `add`, `edit`, `forget`: create the database and change memories."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from memoranda.cli.calls import READ, WRITE, Call, command
-from memoranda.cli.output import memories_table, progress_bar, record, said, show, table
+from memoranda.cli.options import READ, WRITE, CommandOptions, command
+from memoranda.cli.output import memories_table, message, print_result, progress_bar, record_table, table
 from memoranda.errors import InvalidInput
 from memoranda.types import JSON, Outcome
 
-Kind = Annotated[str | None, typer.Option("--type", "-t", help="semantic, episodic, procedural, …")]
-Source = Annotated[str | None, typer.Option(help="Where it comes from.")]
-Importance = Annotated[float | None, typer.Option(help="0 to 1.")]
-Metadata = Annotated[str | None, typer.Option(help='A JSON object, as {"topic": "tea"}.')]
+Kind = Annotated[str | None, typer.Option("--type", "-t", help="Memory type: semantic, episodic, procedural, …")]
+Source = Annotated[str | None, typer.Option(help="Where the memory comes from.")]
+Importance = Annotated[float | None, typer.Option(help="Importance, from 0 to 1.")]
+Metadata = Annotated[str | None, typer.Option(help='Metadata as a JSON object, for example {"topic": "tea"}.')]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds these commands."""
+    """Add these commands to the app."""
     command(app, "init")(init)
-    command(app, "add", options=WRITE)(add)
-    command(app, "edit", options=READ)(edit)
-    command(app, "forget", options=READ)(forget)
+    command(app, "add", shared=WRITE)(add)
+    command(app, "edit", shared=READ)(edit)
+    command(app, "forget", shared=READ)(forget)
 
 
-def init(call: Call) -> None:
-    """Make the database, or look whether it is there."""
-    with call.manager() as manager:
+def init(options: CommandOptions) -> None:
+    """Create the database if it does not exist, and show its status."""
+    with options.open_manager() as manager:
         health = manager.health()
-    show(health, call.as_json, lambda: record(health))
+    print_result(health, options.as_json, lambda: record_table(health))
 
 
 def add(
-    call: Call,
-    texts: Annotated[list[str], typer.Argument(help="What to remember, one text each; - reads lines from stdin.")],
+    options: CommandOptions,
+    texts: Annotated[list[str], typer.Argument(help="Texts to store, one memory each. - reads lines from stdin.")],
     kind: Kind = None,
     source: Source = None,
     importance: Importance = None,
     metadata: Metadata = None,
-    at: Annotated[str | None, typer.Option(help="When it became true, as 2026-05-01T12:00+02:00.")] = None,
+    at: Annotated[str | None, typer.Option(help="When it became true, for example 2026-05-01T12:00+02:00.")] = None,
 ) -> None:
-    """Remember something."""
-    contents, extra = _texts(texts), parsed(metadata)
-    with call.manager() as manager, progress_bar("Embedding", call.as_json) as report:
+    """Store memories."""
+    if texts == ["-"]:
+        texts = [line.strip() for line in sys.stdin.read().splitlines() if line.strip()]
+    parsed_metadata = _parse_metadata(metadata)
+    with options.open_manager() as manager, progress_bar("Embedding", options.as_json) as progress:
         outcomes = manager.remember(
-            contents,
-            **call.scope,
+            texts,
+            **options.scope,
             type=kind,
             source=source,
             importance=importance,
-            metadata=extra,
+            metadata=parsed_metadata,
             at=at,
-            progress=report,
+            progress=progress,
         )
     columns = ("status", "id", "content", "reason")
-    show(outcomes, call.as_json, lambda: table(columns, map(_outcome, outcomes), wide="content"))
+    rows = map(_outcome_row, outcomes)
+    print_result(outcomes, options.as_json, lambda: table(columns, rows, wide="content"))
 
 
 def edit(
-    call: Call,
-    memory_id: Annotated[int, typer.Argument(help="The memory's id.")],
+    options: CommandOptions,
+    memory_id: Annotated[int, typer.Argument(help="Id of the memory.")],
     content: Annotated[str | None, typer.Option(help="The new text.")] = None,
     kind: Kind = None,
     source: Source = None,
     importance: Importance = None,
     metadata: Metadata = None,
 ) -> None:
-    """Change a memory; what is not given stays."""
-    with call.manager() as manager:
+    """Change a memory. Fields without an option keep their value."""
+    with options.open_manager() as manager:
         memory = manager.update(
             memory_id,
             content,
             memory_type=kind,
             source=source,
             importance=importance,
-            metadata=parsed(metadata),
-            **call.read_scope,
+            metadata=_parse_metadata(metadata),
+            **options.read_scope,
         )
-    show(memory, call.as_json, lambda: memories_table([memory]))
+    print_result(memory, options.as_json, lambda: memories_table([memory]))
 
 
 def forget(
-    call: Call,
-    memory_ids: Annotated[list[int] | None, typer.Argument(help="The memories' ids.")] = None,
-    containing: Annotated[str | None, typer.Option(help="Every memory of the scope that contains this text.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go, and erase nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    options: CommandOptions,
+    memory_ids: Annotated[list[int] | None, typer.Argument(help="Ids of the memories.")] = None,
+    containing: Annotated[str | None, typer.Option(help="Erase every memory in the scope with this text.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be erased; erase nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Erase memories and all that tells of them. By id, by a text they contain, or a whole scope that is named."""
+    """Erase memories and everything derived from them. Choose them by id, by --containing, or by scope."""
     ids = memory_ids or None
-    with call.manager() as manager:
-        receipt = manager.forget(ids, containing=containing, dry_run=True, **call.read_scope)
+    with options.open_manager() as manager:
+        receipt = manager.forget(ids, containing=containing, dry_run=True, **options.read_scope)
         if not dry_run:
             _confirm(len(receipt.ids), yes)
-            receipt = manager.forget(ids, containing=containing, **call.read_scope)
-    rows = ((each.store, each.status, each.count, each.detail) for each in receipt.stores)
-    show(receipt, call.as_json, lambda: table(("store", "status", "count", "detail"), rows, wide="detail"))
-    if not call.as_json:
-        show(None, False, said(f"{len(receipt.ids)} memories {'would go' if dry_run else 'erased'}"))
+            receipt = manager.forget(ids, containing=containing, **options.read_scope)
+    columns = ("store", "status", "count", "detail")
+    rows = ((store.store, store.status, store.count, store.detail) for store in receipt.stores)
+    summary = f"{len(receipt.ids)} memories {'would be erased' if dry_run else 'erased'}"
+    print_result(receipt, options.as_json, lambda: table(columns, rows, wide="detail"), message(summary))
 
 
-def parsed(metadata: str | None) -> dict[str, JSON] | None:
-    """A JSON object given as an option."""
-    if metadata is None:
+def _parse_metadata(text: str | None) -> dict[str, JSON] | None:
+    if text is None:
         return None
     try:
-        value = json.loads(metadata)
+        value = json.loads(text)
     except ValueError as error:
         raise InvalidInput(f'metadata is not JSON ({error}): write it as \'{{"topic": "tea"}}\'') from error
     if not isinstance(value, dict):
-        raise InvalidInput('metadata must be a JSON object, as {"topic": "tea"}')
+        raise InvalidInput('metadata must be a JSON object, for example {"topic": "tea"}')
     return value
 
 
-def _texts(given: Sequence[str]) -> list[str]:
-    if list(given) != ["-"]:
-        return list(given)
-    lines = [line.strip() for line in sys.stdin.read().splitlines()]
-    return [line for line in lines if line]
-
-
-def _outcome(outcome: Outcome) -> tuple[object, ...]:
+def _outcome_row(outcome: Outcome) -> tuple[object, ...]:
     memory = outcome.memory
     return (outcome.status, memory.id if memory else "", memory.content if memory else "", outcome.reason)
 
@@ -133,5 +127,5 @@ def _confirm(count: int, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InvalidInput("nobody can be asked here: repeat with --yes, or look first with --dry-run")
-    typer.confirm(f"Erase {count} memories for good?", abort=True)
+        raise InvalidInput("cannot ask for confirmation here: add --yes, or use --dry-run to see what would be erased")
+    typer.confirm(f"Erase {count} memories permanently?", abort=True)

@@ -1,4 +1,4 @@
-"""`memoranda search`, `recall`, `context`, `why`, `show`, `list`: what is in memory, and why it was found."""
+"""`memoranda search`, `recall`, `context`, `why`, `show`, `history`, `list`: read memories."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from memoranda.cli.calls import READ, Call, command
-from memoranda.cli.output import hits_table, memories_table, pairs, record, said, show, table
+from memoranda.cli.options import READ, CommandOptions, command
+from memoranda.cli.output import (
+    fields_table,
+    hits_table,
+    memories_table,
+    message,
+    print_result,
+    record_table,
+    safe_text,
+    table,
+)
 from memoranda.types import Hit, Memory, Recall, Related
 
 if TYPE_CHECKING:
@@ -17,132 +26,145 @@ if TYPE_CHECKING:
     from memoranda.results import History
 
 Query = Annotated[str, typer.Argument(help="The question, in plain words.")]
-MemoryId = Annotated[int, typer.Argument(help="The memory's id.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="How many at most.")]
-Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this type; may be repeated.")]
-Now = Annotated[str | None, typer.Option(help='The moment that "last week" counts from.')]
+MemoryId = Annotated[int, typer.Argument(help="Id of the memory.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
+Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this memory type; can be repeated.")]
+Now = Annotated[str | None, typer.Option(help='Time that "today" and "last week" refer to. Default: now.')]
 Mode = Annotated[str | None, typer.Option(help="fast, default or best.")]
 
-_ON_TRUTH: Final = ("supersedes", "contradicts")
+_CLAIM_LINKS: Final = ("supersedes", "contradicts")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds these commands."""
+    """Add these commands to the app."""
     for name, function in (("search", search), ("recall", recall), ("context", context), ("why", why)):
-        command(app, name, options=READ)(function)
-    command(app, "show", options=READ)(show_memory)
-    command(app, "history", options=READ)(history)
-    command(app, "list", options=READ)(list_memories)
+        command(app, name, shared=READ)(function)
+    command(app, "show", shared=READ)(show_memory)
+    command(app, "history", shared=READ)(history)
+    command(app, "list", shared=READ)(list_memories)
 
 
-def search(call: Call, query: Query, limit: Limit = 5, kinds: Kinds = None) -> None:
-    """Find memories by what they say."""
-    with call.manager() as manager:
-        hits = manager.search_memories(query, kinds or None, limit, **call.read_scope)
-    show(hits, call.as_json, lambda: hits_table(hits) if hits else said("nothing found", "yellow")())
+def search(options: CommandOptions, query: Query, limit: Limit = 5, kinds: Kinds = None) -> None:
+    """Search memories by meaning and by words."""
+    with options.open_manager() as manager:
+        hits = manager.search_memories(query, kinds or None, limit, **options.read_scope)
+    print_result(hits, options.as_json, lambda: hits_table(hits) if hits else safe_text("nothing found", "yellow"))
 
 
 def recall(
-    call: Call,
+    options: CommandOptions,
     query: Query,
     limit: Limit = 10,
     kinds: Kinds = None,
     now: Now = None,
     as_of: Annotated[str | None, typer.Option(help="Answer from what was known and true at this time.")] = None,
     mode: Mode = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show how the question was read.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how the question was interpreted.")] = False,
 ) -> None:
-    """Answer a question from memory, with how sure it is."""
-    with call.manager() as manager:
+    """Find the memories that answer a question. Also shows how likely it is that memory holds an answer."""
+    with options.open_manager() as manager:
         found = manager.recall(
-            query, types=kinds or None, limit=limit, now=now, as_of=as_of, mode=mode, explain=explain, **call.read_scope
+            query,
+            types=kinds or None,
+            limit=limit,
+            now=now,
+            as_of=as_of,
+            mode=mode,
+            explain=explain,
+            **options.read_scope,
         )
-    show(found, call.as_json, lambda: _recall_view(found))
+    print_result(found, options.as_json, lambda: _recall_view(found))
 
 
 def context(
-    call: Call,
+    options: CommandOptions,
     query: Query,
-    budget: Annotated[int, typer.Option(help="Tokens at most.")] = 1500,
+    budget: Annotated[int, typer.Option(help="Maximum number of tokens.")] = 1500,
     now: Now = None,
 ) -> None:
-    """What memory says on a question, as text for a prompt."""
-    with call.manager() as manager:
-        text = manager.context(query, budget=budget, now=now, **call.read_scope)
-    if call.as_json:
-        show({"text": str(text), "tokens": text.tokens, "answerable": text.answerable}, True, lambda: None)
+    """Print the memories for a question as text for a prompt."""
+    with options.open_manager() as manager:
+        text = manager.context(query, budget=budget, now=now, **options.read_scope)
+    if options.as_json:
+        print_result({"text": str(text), "tokens": text.tokens, "answerable": text.answerable}, True)
     else:
         typer.echo(str(text))
 
 
-def why(call: Call, query: Query, memory_id: MemoryId, limit: Limit = 10, now: Now = None) -> None:
-    """Why a memory is found for a question, or why not."""
-    with call.manager() as manager:
-        found = manager.recall(query, limit=limit, now=now, explain=True, **call.read_scope)
-        hit = next((hit for hit in found if hit.id == memory_id), None)
-        if hit is None:
-            missed = manager.why_not(query, memory_id, limit=limit, now=now, **call.read_scope)
-            show(missed, call.as_json, lambda: record(missed))
+def why(options: CommandOptions, query: Query, memory_id: MemoryId, limit: Limit = 10, now: Now = None) -> None:
+    """Explain why a memory is or is not found for a question."""
+    with options.open_manager() as manager:
+        found = manager.recall(query, limit=limit, now=now, explain=True, **options.read_scope)
+        position = next((position for position, hit in enumerate(found, start=1) if hit.id == memory_id), None)
+        if position is None:
+            reason = manager.why_not(query, memory_id, limit=limit, now=now, **options.read_scope)
+            print_result(reason, options.as_json, lambda: record_table(reason))
             return
-    place = list(found).index(hit) + 1
-    show({"place": place, "hit": hit}, call.as_json, lambda: _why_view(hit, place))
+    hit = found[position - 1]
+    print_result({"place": position, "hit": hit}, options.as_json, lambda: _why_view(hit, position))
 
 
-def show_memory(call: Call, memory_id: MemoryId) -> None:
-    """Everything about one memory, and what it is linked to."""
-    scope = call.read_scope
-    with call.manager() as manager:
+def show_memory(options: CommandOptions, memory_id: MemoryId) -> None:
+    """Show one memory and its links to others."""
+    scope = options.read_scope
+    with options.open_manager() as manager:
         memory = manager.get(memory_id, **scope)
         related = manager.get_related_memories(memory_id, agent=scope["agent"], user=scope["user"])
-    show({"memory": memory, "related": related}, call.as_json, lambda: record(memory))
-    if related and not call.as_json:
-        rows = ((_link(memory, each), f"{each.strength:.2f}", each.id, each.content) for each in related)
-        show(None, False, lambda: table(("link", "strength", "id", "content"), rows, wide="content"))
+    views = [lambda: record_table(memory)]
+    if related:
+        rows = [(_link_name(memory, other), f"{other.strength:.2f}", other.id, other.content) for other in related]
+        views.append(lambda: table(("link", "strength", "id", "content"), rows, wide="content"))
+    print_result({"memory": memory, "related": related}, options.as_json, *views)
 
 
-def history(call: Call, memory_id: MemoryId) -> None:
-    """What a memory was before, what of it still holds, and what took its place."""
-    scope = call.read_scope
-    with call.manager() as manager:
+def history(options: CommandOptions, memory_id: MemoryId) -> None:
+    """Show the earlier versions of a memory. Also shows its claims and the memories that replaced them."""
+    scope = options.read_scope
+    with options.open_manager() as manager:
         past = manager.history(memory_id, **scope)
         related = manager.get_related_memories(memory_id, agent=scope["agent"], user=scope["user"])
-    show(past, call.as_json, lambda: _past_view(past, related))
+    print_result(past, options.as_json, lambda: _history_view(past, related))
 
 
 def list_memories(
-    call: Call,
+    options: CommandOptions,
     limit: Limit = 20,
-    after: Annotated[int, typer.Option(help="Go on after this id.")] = 0,
+    after: Annotated[int, typer.Option(help="Start after this id.")] = 0,
     kinds: Kinds = None,
 ) -> None:
-    """List memories in the order of their ids."""
-    with call.manager() as manager:
-        memories = manager.list_memories(limit, after, types=kinds or None, **call.read_scope)
-    show(memories, call.as_json, lambda: memories_table(memories) if memories else said("nothing here", "yellow")())
+    """List memories, ordered by id."""
+    with options.open_manager() as manager:
+        memories = manager.list_memories(limit, after, types=kinds or None, **options.read_scope)
+    view = (lambda: memories_table(memories)) if memories else message("no memories", "yellow")
+    print_result(memories, options.as_json, view)
 
 
-def _past_view(past: History, related: Sequence[Related]) -> RenderableType:
+def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
     from rich.console import Group
 
-    now = past.memory
-    versions = [(each.version, each.changed_at, each.content) for each in past.versions]
-    rows = [*versions, (now.version, "now", now.content)]
+    current = past.memory
+    versions = [(version.version, version.changed_at, version.content) for version in past.versions]
+    rows = [*versions, (current.version, "now", current.content)]
     views = [table(("version", "until", "content"), rows, wide="content")]
-    if claims := [_claim(claim) for claim in now.notes.get("claims", ())]:
+    if claims := [_claim_row(claim) for claim in current.notes.get("claims", ())]:
         views.append(table(("who", "what", "true from", "until"), claims, wide="what"))
-    links = [(_link(now, each), each.id, each.content) for each in related if each.relationship_type in _ON_TRUTH]
+    links = [
+        (_link_name(current, other), other.id, other.content)
+        for other in related
+        if other.relationship_type in _CLAIM_LINKS
+    ]
     if links:
         views.append(table(("link", "id", "content"), links, wide="content"))
     return Group(*views)
 
 
-def _claim(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    said = claim["value"] if claim["holds"] else f"not {claim['value']}"
-    return claim["subject"], f"{claim['attribute']}: {said}", claim["valid_from"][:10], (claim["valid_to"] or "")[:10]
+def _claim_row(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    value = claim["value"] if claim["holds"] else f"not {claim['value']}"
+    return claim["subject"], f"{claim['attribute']}: {value}", claim["valid_from"][:10], (claim["valid_to"] or "")[:10]
 
 
-def _link(memory: Memory, other: Related) -> str:
-    """A link as it reads from this memory."""
+def _link_name(memory: Memory, other: Related) -> str:
+    """Name the link to another memory as seen from this one."""
     if other.relationship_type != "supersedes":
         return other.relationship_type
     ended_by = {claim.get("ended_by") for claim in memory.notes.get("claims", ())}
@@ -151,20 +173,20 @@ def _link(memory: Memory, other: Related) -> str:
 
 def _recall_view(found: Recall) -> RenderableType:
     from rich.console import Group
-    from rich.text import Text
 
-    sure = f"{len(found)} found · answerable {found.answerable:.2f} · {found.elapsed_ms:.0f} ms"
-    lines = [Text(sure, style="dim")] + [Text(f"without {each}", style="yellow") for each in found.degraded]
-    answers = hits_table(found) if len(found) else Text("nothing found", style="yellow")
-    return Group(*([record(found.explanation)] if found.explanation else []), answers, *lines)
+    explanation = [record_table(found.explanation)] if found.explanation else []
+    hits = hits_table(found) if len(found) else safe_text("nothing found", "yellow")
+    summary = f"{len(found)} found · answerable {found.answerable:.2f} · {found.elapsed_ms:.0f} ms"
+    skipped = [safe_text(f"without {step}", "yellow") for step in found.degraded]
+    return Group(*explanation, hits, safe_text(summary, "dim"), *skipped)
 
 
-def _why_view(hit: Hit, place: int) -> RenderableType:
+def _why_view(hit: Hit, position: int) -> RenderableType:
     from rich.console import Group
 
-    rows = ((each.arm, each.rank or "", f"{each.score:+.3f}", _bar(each.score)) for each in hit.why)
-    about = pairs([("place", place), ("score", f"{hit.score:.3f}"), ("content", hit.content)])
-    return Group(about, table(("arm", "rank", "score", ""), rows))
+    rows = ((score.arm, score.rank or "", f"{score.score:+.3f}", _bar(score.score)) for score in hit.why)
+    fields = fields_table([("position", position), ("score", f"{hit.score:.3f}"), ("content", hit.content)])
+    return Group(fields, table(("arm", "rank", "score", ""), rows))
 
 
 def _bar(score: float) -> str:

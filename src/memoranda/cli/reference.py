@@ -1,4 +1,4 @@
-"""The reference of the command line as Markdown: `python -m memoranda.cli.reference docs/cli.md` updates the page."""
+"""The command-line reference as Markdown. `python -m memoranda.cli.reference docs/cli.md` updates the page."""
 
 from __future__ import annotations
 
@@ -13,34 +13,30 @@ from memoranda.cli.app import app
 from memoranda.cli.errors import EXIT_CODES
 
 START: Final = "<!-- generated: python -m memoranda.cli.reference docs/cli.md -->"
-END: Final = "<!-- end of what is generated -->"
+END: Final = "<!-- end of the generated part -->"
 
 
-def reference() -> str:
-    """Exit codes, and what every command takes."""
-    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
-    return "\n\n".join(["## Exit codes", f"| code | meaning |\n|---|---|\n{codes}", "## Commands", *_sections()])
-
-
-def updated(page: str) -> str:
-    """The page with the reference between its two marks."""
+def update_page(page: str) -> str:
+    """Return the page with a fresh reference between the two markers."""
     before, _, rest = page.partition(START)
     after = rest.partition(END)[2]
-    return f"{before}{START}\n\n{reference()}\n\n{END}{after}"
+    codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    parts = ["## Exit codes", f"| code | meaning |\n|---|---|\n{codes}", "## Commands", *_sections()]
+    return "\n\n".join([f"{before}{START}", *parts, f"{END}{after}"])
 
 
 def _sections() -> Iterator[str]:
-    for name, command in _leaves(get_command(app), "memoranda"):
-        rows = "\n".join(_row(each) for each in command.params if each.name != "help")
-        yield f"### {name}\n\n{command.help}\n\n| takes | meaning |\n|---|---|\n{rows}"
+    for name, command in _find_commands(get_command(app), "memoranda"):
+        rows = "\n".join(_row(parameter) for parameter in command.params if parameter.name != "help")
+        yield f"### {name}\n\n{command.help}\n\n| argument or option | meaning |\n|---|---|\n{rows}"
 
 
-def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _find_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         yield name, command
         return
     for child_name, child in command.commands.items():
-        yield from _leaves(child, f"{name} {child_name}")
+        yield from _find_commands(child, f"{name} {child_name}")
 
 
 def _row(parameter: Any) -> str:
@@ -55,4 +51,4 @@ def _row(parameter: Any) -> str:
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    path.write_text(updated(path.read_text("utf-8")), "utf-8")
+    path.write_text(update_page(path.read_text("utf-8")), "utf-8")

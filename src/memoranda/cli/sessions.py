@@ -6,81 +6,81 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.calls import Call, command
-from memoranda.cli.errors import DAMAGED, group
-from memoranda.cli.output import record, said, show, table
+from memoranda.cli.errors import DAMAGED, make_group
+from memoranda.cli.options import CommandOptions, command
+from memoranda.cli.output import message, print_result, record_table, table
 from memoranda.errors import NotFound
 
-sessions = group("What took place in workflows.")
-executions = group("The audit trail of what agents did.")
+sessions = make_group("Show and clear the sessions of workflows.")
+executions = make_group("Show and verify the audit trail of what agents did.")
 
-Workflow = Annotated[str, typer.Argument(help="The workflow's id.")]
-OfWorkflow = Annotated[str | None, typer.Option("--workflow", "-w", help="Only this workflow.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="How many at most.")]
-OfAgent = Annotated[str | None, typer.Option("--agent", "-a", help="Only this agent.")]
+Workflow = Annotated[str, typer.Argument(help="Id of the workflow.")]
+OnlyWorkflow = Annotated[str | None, typer.Option("--workflow", "-w", help="Only this workflow.")]
+OnlyAgent = Annotated[str | None, typer.Option("--agent", "-a", help="Only this agent.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
 
 
-def list_sessions(call: Call, workflow: OfWorkflow = None, limit: Limit = 20) -> None:
-    """List sessions that ended, the newest first."""
-    with call.manager() as manager:
+def list_sessions(options: CommandOptions, workflow: OnlyWorkflow = None, limit: Limit = 20) -> None:
+    """List sessions that have ended, newest first."""
+    with options.open_manager() as manager:
         found = manager.get_sessions(workflow, limit)
     columns = ("workflow_id", "session_id", "agents", "messages", "duration")
-    rows = [[_cell(each.get(column)) for column in columns] for each in found]
-    show(found, call.as_json, lambda: table(columns, rows))
+    rows = ([session.get(column) for column in columns] for session in found)
+    print_result(found, options.as_json, lambda: table(columns, rows))
 
 
-def show_session(call: Call, workflow: Workflow, limit: Limit = 20) -> None:
-    """The conversation of a workflow that is open, in its order."""
-    with call.manager() as manager:
+def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20) -> None:
+    """Show the conversation of an open workflow, oldest message first."""
+    with options.open_manager() as manager:
         history = manager.get_conversation_history(workflow, limit)
-    rows = ((each.timestamp.isoformat(timespec="seconds"), each.agent_id, each.role, each.content) for each in history)
-    show(history, call.as_json, lambda: table(("at", "agent", "role", "content"), rows, wide="content"))
+    rows = ((item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history)
+    columns = ("at", "agent", "role", "content")
+    print_result(history, options.as_json, lambda: table(columns, rows, wide="content"))
 
 
-def clear_session(call: Call, workflow: Workflow) -> None:
-    """Remove what a workflow keeps for the time of its sessions."""
-    with call.manager() as manager:
+def clear_session(options: CommandOptions, workflow: Workflow) -> None:
+    """Delete the session data of a workflow."""
+    with options.open_manager() as manager:
         if not manager.clear_session(workflow):
-            raise NotFound(f"no open session of workflow {workflow}")
-    show({"cleared": workflow}, call.as_json, said(f"{workflow} cleared"))
+            raise NotFound(f"workflow {workflow} has no open session")
+    print_result({"cleared": workflow}, options.as_json, message(f"{workflow} cleared"))
 
 
 def list_executions(
-    call: Call,
-    agent: OfAgent = None,
-    workflow: OfWorkflow = None,
+    options: CommandOptions,
+    agent: OnlyAgent = None,
+    workflow: OnlyWorkflow = None,
     status: Annotated[str | None, typer.Option(help="Only this status.")] = None,
     limit: Limit = 20,
-    cursor: Annotated[str | None, typer.Option(help="Go on from here: the next_cursor of the last answer.")] = None,
+    cursor: Annotated[str | None, typer.Option(help="The next_cursor of the previous page.")] = None,
 ) -> None:
-    """List execution records, the newest first."""
-    with call.manager() as manager:
+    """List execution records, newest first."""
+    with options.open_manager() as manager:
         page = manager.get_execution_records(agent, limit, status, workflow=workflow, cursor=cursor)
     columns = ("number", "recorded_at", "agent_id", "workflow_id", "status", "duration_ms", "id")
-    rows = [[_cell(record[column]) for column in columns] for record in page]
-    show(page, call.as_json, lambda: table(columns, rows))
+    rows = ([record[column] for column in columns] for record in page)
+    print_result(page, options.as_json, lambda: table(columns, rows))
 
 
-def show_stats(call: Call, agent: OfAgent = None, workflow: OfWorkflow = None) -> None:
-    """How many there were, how they ended, and how long they took."""
-    with call.manager() as manager:
+def show_stats(options: CommandOptions, agent: OnlyAgent = None, workflow: OnlyWorkflow = None) -> None:
+    """Count executions by status and show their durations."""
+    with options.open_manager() as manager:
         stats = manager.get_execution_stats(agent, workflow=workflow)
-    show(stats, call.as_json, lambda: record(stats))
+    print_result(stats, options.as_json, lambda: record_table(stats))
 
 
-def verify(call: Call, head: Annotated[str | None, typer.Option(help="A head noted earlier.")] = None) -> None:
-    """Look whether any record was edited, removed, moved or cut off."""
-    with call.manager() as manager:
+def verify(
+    options: CommandOptions,
+    head: Annotated[str | None, typer.Option(help="Head of the chain as an earlier `verify` printed it.")] = None,
+) -> None:
+    """Check that no record was edited, removed, moved or cut off."""
+    with options.open_manager() as manager:
         report = manager.verify_executions(head)
-    text = f"{report.checked} records are as they were written; head {report.head}"
-    problem = f"record {report.first_bad}: {report.problem}"
-    show(report, call.as_json, said(text) if report.ok else said(problem, "red"))
+    intact = message(f"{report.checked} records are unchanged; head {report.head}")
+    problem = message(f"record {report.first_bad}: {report.problem}", "red")
+    print_result(report, options.as_json, intact if report.ok else problem)
     if not report.ok:
         raise typer.Exit(DAMAGED)
-
-
-def _cell(value: object) -> object:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple | dict) else value
 
 
 command(sessions, "list")(list_sessions)

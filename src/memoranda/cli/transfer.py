@@ -1,4 +1,4 @@
-"""`memoranda export`, `import`, `backup`, `restore`: memory in and out of files."""
+"""`memoranda export`, `import`, `backup`, `restore`, `chat import`: move memories in and out of files."""
 
 from __future__ import annotations
 
@@ -8,98 +8,165 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.calls import STORE, WRITE, Call, command
-from memoranda.cli.output import progress_bar, said, show
-from memoranda.errors import InvalidInput
-from memoranda.types import ANY, Progress, Record
+from memoranda.cli.errors import make_group
+from memoranda.cli.options import WHOLE_TENANT, WRITE, CommandOptions, command
+from memoranda.cli.output import message, print_result, progress_bar
+from memoranda.errors import Incompatible, NotFound
+from memoranda.types import Progress, Record
 
 if TYPE_CHECKING:
     from memoranda.manager.manager import MemoryManager
+    from memoranda.transfer.chats import ImportedConversation
 
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Adds these commands."""
-    command(app, "export", options=WRITE)(export)
-    for name, function in (("import", import_file), ("backup", backup), ("restore", restore)):
-        command(app, name, options=STORE)(function)
+chats = make_group("Import conversations from ChatGPT and Claude.")
 
 
-class Form(StrEnum):
-    """What a file or folder holds."""
+class ExportFormat(StrEnum):
+    """What `export` writes."""
+
+    JSONL = "jsonl"
+    FILES = "files"
+
+
+class ImportFormat(StrEnum):
+    """What `import` reads."""
 
     JSONL = "jsonl"
     FILES = "files"
     MEM0 = "mem0"
 
 
+class ChatVendor(StrEnum):
+    """The product a chat export comes from."""
+
+    AUTO = "auto"
+    CHATGPT = "chatgpt"
+    CLAUDE = "claude"
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    command(app, "export", shared=WHOLE_TENANT)(export)
+    for name, function in (("import", import_file), ("backup", backup), ("restore", restore)):
+        command(app, name)(function)
+
+
 def export(
-    call: Call,
-    path: Annotated[Path, typer.Argument(help="The file to write, or the folder for --as files.")],
-    form: Annotated[
-        Form, typer.Option("--as", help="jsonl, or files: saved values and execution records.")
-    ] = Form.JSONL,
+    options: CommandOptions,
+    path: Annotated[Path, typer.Argument(help="File to write, or folder for --as files.")],
+    file_format: Annotated[
+        ExportFormat, typer.Option("--as", help="jsonl, or files for saved values and execution records only.")
+    ] = ExportFormat.JSONL,
 ) -> None:
-    """Write memory to files. All of the tenant's, unless a scope is named."""
-    user = ANY if call.user is None else call.user
-    with call.manager() as manager, progress_bar("Exporting", call.as_json) as progress:
-        if form is Form.FILES:
+    """Export memories to a file."""
+    with options.open_manager() as manager, progress_bar("Exporting", options.as_json) as progress:
+        if file_format is ExportFormat.FILES:
             files = manager.export_files(path)
-            show(files, call.as_json, said(f"{files.values} values, {files.executions} records in {path}"))
+            summary = f"{files.values} values, {files.executions} records in {path}"
+            print_result(files, options.as_json, message(summary))
             return
-        if form is Form.MEM0:
-            raise InvalidInput("mem0 is for import: export as jsonl or files")
-        report = manager.export_jsonl(path, agent=call.agent, user=user, session=call.session, progress=progress)
-    show(report, call.as_json, said(f"{report.memories} memories in {report.path}"))
+        report = manager.export_jsonl(path, progress=progress, **options.tenant_scope)
+    print_result(report, options.as_json, message(f"{report.memories} memories in {report.path}"))
 
 
 def import_file(
-    call: Call,
-    path: Annotated[Path, typer.Argument(help="A file that export wrote, or the folder of a mem0 store.")],
-    form: Annotated[Form, typer.Option("--from", help="What it is: jsonl, files or mem0.")] = Form.JSONL,
-    collection: Annotated[str, typer.Option(help="The collection of a mem0 store.")] = "mem0",
+    options: CommandOptions,
+    path: Annotated[Path, typer.Argument(help="File or folder that export wrote, or the folder of a mem0 store.")],
+    file_format: Annotated[ImportFormat, typer.Option("--from", help="Format of the data.")] = ImportFormat.JSONL,
+    collection: Annotated[str, typer.Option(help="Collection of a mem0 store.")] = "mem0",
 ) -> None:
-    """Load memories from files. What is there already stays; run again, it adds nothing."""
-    with call.manager() as manager, progress_bar("Importing", call.as_json) as progress:
-        report, text = _imported(manager, path, form, collection, progress)
-    show(report, call.as_json, said(text))
+    """Import memories from a file or folder. Existing memories stay; importing twice adds nothing."""
+    with options.open_manager() as manager, progress_bar("Importing", options.as_json) as progress:
+        report, summary = _import(manager, path, file_format, collection, progress)
+    print_result(report, options.as_json, message(summary))
 
 
-def _imported(
-    manager: MemoryManager, path: Path, form: Form, collection: str, progress: Progress | None
+def _import(
+    manager: MemoryManager, path: Path, file_format: ImportFormat, collection: str, progress: Progress | None
 ) -> tuple[Record, str]:
-    if form is Form.FILES:
+    if file_format is ImportFormat.FILES:
         files = manager.import_files(path)
-        return files, f"{files.values} values and {files.executions} records imported, {files.known} were there already"
-    if form is Form.MEM0:
+        return files, f"{files.values} values and {files.executions} records imported, {files.known} existed already"
+    if file_format is ImportFormat.MEM0:
         from memoranda.integrations.mem0 import import_mem0
 
-        taken = import_mem0(manager, path, collection=collection, progress=progress)
-        return taken, f"{taken.stored} memories imported, {taken.known} were there already"
+        imported = import_mem0(manager, path, collection=collection, progress=progress)
+        return imported, f"{imported.stored} memories imported, {imported.known} existed already"
     report = manager.import_jsonl(path, progress=progress)
-    return report, f"{report.memories} memories imported, {report.known} were there already"
+    return report, f"{report.memories} memories imported, {report.known} existed already"
 
 
 def backup(
-    call: Call,
-    path: Annotated[Path, typer.Argument(help="The file to write; its checksum goes beside it.")],
-    force: Force = False,
+    options: CommandOptions,
+    path: Annotated[Path, typer.Argument(help="File to write. Its checksum is written next to it.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Copy the database while it is in use."""
-    with call.manager() as manager, progress_bar("Copying", call.as_json) as progress:
-        made = manager.backup(path, force=force, progress=progress)
-    show(made, call.as_json, said(f"{made.memories} memories, {made.size_bytes / 1e6:.1f} MB in {made.path}"))
+    with options.open_manager() as manager, progress_bar("Copying", options.as_json) as progress:
+        report = manager.backup(path, force=force, progress=progress)
+    summary = f"{report.memories} memories, {report.size_bytes / 1e6:.1f} MB in {report.path}"
+    print_result(report, options.as_json, message(summary))
 
 
 def restore(
-    call: Call,
-    path: Annotated[Path, typer.Argument(help="A file that backup wrote.")],
-    force: Force = False,
+    options: CommandOptions,
+    path: Annotated[Path, typer.Argument(help="File that backup wrote.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the database if it exists.")] = False,
 ) -> None:
-    """Put a backup in the place of the database. What was there is kept as <file>.before-restore."""
-    from memoranda.transfer.export import restore as put_back
+    """Replace the database with a backup. The old database is kept as <file>.before-restore."""
+    from memoranda.transfer.export import restore as restore_backup
 
-    done = put_back(path, call.config, force=force)
-    unsure = "" if done.verified else " (its checksum file was missing, so damage could go unseen)"
-    show(done, call.as_json, said(f"{done.memories} memories restored{unsure}", "green" if done.verified else "yellow"))
+    report = restore_backup(path, options.config, force=force)
+    warning = "" if report.verified else " (without a check for damage: the checksum file is missing)"
+    style = "green" if report.verified else "yellow"
+    print_result(report, options.as_json, message(f"{report.memories} memories restored{warning}", style))
+
+
+def import_chats(
+    options: CommandOptions,
+    path: Annotated[Path, typer.Argument(help="The export: the zip file, or its conversations.json.")],
+    vendor: Annotated[
+        ChatVendor, typer.Option("--from", help="Product the export comes from; auto detects it.")
+    ] = ChatVendor.AUTO,
+) -> None:
+    """Store every message of a ChatGPT or Claude data export. Importing again adds only new messages.
+
+    Each conversation becomes one session, unless --session is given.
+    """
+    stored = messages = 0
+    with options.open_manager() as manager, progress_bar("Storing", options.as_json) as progress:
+        conversations = _read_chats(path, vendor)
+        for number, conversation in enumerate(conversations, start=1):
+            session = options.session or conversation.id or conversation.title or path.stem
+            outcomes = manager.remember(
+                list(conversation.messages),
+                agent=options.agent,
+                user=options.user,
+                session=session,
+                source="chat import",
+            )
+            messages += len(outcomes)
+            stored += sum(outcome.status == "stored" for outcome in outcomes)
+            if progress is not None:
+                progress(number, len(conversations))
+    counts = {"conversations": len(conversations), "messages": messages, "stored": stored}
+    summary = f"{stored} of {messages} messages stored, from {len(conversations)} conversations"
+    print_result(counts, options.as_json, message(summary))
+
+
+command(chats, "import", shared=WRITE)(import_chats)
+
+
+def _read_chats(path: Path, vendor: ChatVendor) -> list[ImportedConversation]:
+    from memoranda.transfer.chats import read_chatgpt_export, read_claude_export
+
+    if not path.is_file():
+        raise NotFound(f"no file {path}")
+    if vendor is ChatVendor.CLAUDE:
+        return read_claude_export(path)
+    try:
+        return read_chatgpt_export(path)
+    except Incompatible:
+        if vendor is ChatVendor.CHATGPT:
+            raise
+        return read_claude_export(path)

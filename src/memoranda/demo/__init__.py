@@ -1,1 +1,1 @@
-"""A long conversation, a restart, and a dozen questions: `python -m memoranda.demo`."""
+"""The demo: stores a long conversation, restarts, and asks about it. Run it with `python -m memoranda.demo`."""

@@ -1,4 +1,4 @@
-"""Remember a long conversation, restart, and ask about it."""
+"""Store a long conversation, restart, and answer questions about it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memoranda.errors import InvalidInput, MemorandaError, MissingExtra
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo and return its exit status."""
-    options = _parser().parse_args(arguments)
-    _print_any_script()
+    options = _make_parser().parse_args(arguments)
+    _replace_unprintable_characters()
     try:
         return _run(options.keep, options.ask)
     except MemorandaError as error:
@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m memoranda.demo", description=__doc__)
-    parser.add_argument("--keep", type=Path, metavar="PATH", help="write the database there and keep it")
+    parser.add_argument("--keep", type=Path, metavar="PATH", help="write the database to this new file and keep it")
     parser.add_argument("--ask", type=Path, help=argparse.SUPPRESS)
     return parser
 
@@ -36,34 +36,34 @@ def _run(keep: Path | None, ask: Path | None) -> int:
     if find_spec("rich") is None:
         raise MissingExtra("The demo", "cli")
     if ask is not None:
-        from memoranda.demo.steps import ask as answer_from
+        from memoranda.demo.steps import answer_questions
 
-        answer_from(ask)
+        answer_questions(ask)
         return 0
     if keep is not None:
-        return _demo(_new_file(keep))
+        return _run_both_processes(_check_new_file(keep))
     with TemporaryDirectory(prefix="memoranda-demo-") as folder:
-        return _demo(Path(folder) / "memories.db")
+        return _run_both_processes(Path(folder) / "memories.db")
 
 
-def _demo(path: Path) -> int:
-    from memoranda.demo.steps import take_in
+def _run_both_processes(path: Path) -> int:
+    from memoranda.demo.steps import store_conversation
 
-    take_in(path)
+    store_conversation(path)
     sys.stdout.flush()
-    # A new process: nothing of the first one is left but the file.
+    # A new process, which shares nothing with the first one but the file.
     return subprocess.run([sys.executable, "-m", "memoranda.demo", "--ask", str(path)], check=False).returncode
 
 
-def _new_file(path: Path) -> Path:
+def _check_new_file(path: Path) -> Path:
     if path.exists():
-        raise InvalidInput(f"{path} exists already: name a new file, so that nothing of yours is touched")
+        raise InvalidInput(f"{path} exists already: choose a new file, so that none of your data is changed")
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.resolve()
 
 
-def _print_any_script() -> None:
-    # The conversation has umlauts and Japanese in it, which an old code page could not print.
+def _replace_unprintable_characters() -> None:
+    # The conversation contains umlauts and Japanese, which some terminals cannot print.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""The conversation that ships with the project, and questions whose answers are in it."""
+"""The conversation of the demo, and questions about it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 
 USER: Final = "nora-and-theo"
 ASKED_AT: Final = datetime.fromisoformat("2025-10-06T09:00:00+02:00")
-"""The asker's clock: the morning after the last session."""
+"""When the questions are asked: the morning after the last session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing said by one person."""
+    """One message of one person."""
 
     session: str
     id: str
@@ -26,32 +26,32 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question and the ids of the turns that hold its answer; no ids: it was never spoken of."""
+class DemoQuestion:
+    """A question and the ids of the turns that contain its answer; no ids if the conversation has no answer."""
 
     text: str
     evidence: tuple[str, ...] = ()
 
 
 QUESTIONS: Final = (
-    Question("Where does Nora live now?", ("06-07", "09-01")),
-    Question("Who does Nora work for these days?", ("06-03",)),
-    Question("When is Emi's birthday?", ("07-11",)),
-    Question("What food could kill Theo?", ("04-03", "04-05", "04-09")),
-    Question("Why did the mountain holiday never happen?", ("11-08", "11-09")),
-    Question("What was Theo forbidden to do after he hurt his foot?", ("05-07",)),
-    Question("When did Nora get her cat?", ("02-03",)),
-    Question("How much rent does Nora pay?", ("08-05",)),
-    Question("What can be heard through Nora's bedroom wall?", ("08-07", "08-09")),
-    Question("Who looks after Kommissar when Nora travels?", ("09-13",)),
-    Question("What did Theo buy his wife as a present?", ("10-05",)),
-    Question("When is the baby due?", ("13-15",)),
-    Question("Which football club does Theo support?"),
+    DemoQuestion("Where does Nora live now?", ("06-07", "09-01")),
+    DemoQuestion("Who does Nora work for these days?", ("06-03",)),
+    DemoQuestion("When is Emi's birthday?", ("07-11",)),
+    DemoQuestion("What food could kill Theo?", ("04-03", "04-05", "04-09")),
+    DemoQuestion("Why did the mountain holiday never happen?", ("11-08", "11-09")),
+    DemoQuestion("What was Theo forbidden to do after he hurt his foot?", ("05-07",)),
+    DemoQuestion("When did Nora get her cat?", ("02-03",)),
+    DemoQuestion("How much rent does Nora pay?", ("08-05",)),
+    DemoQuestion("What can be heard through Nora's bedroom wall?", ("08-07", "08-09")),
+    DemoQuestion("Who looks after Kommissar when Nora travels?", ("09-13",)),
+    DemoQuestion("What did Theo buy his wife as a present?", ("10-05",)),
+    DemoQuestion("When is the baby due?", ("13-15",)),
+    DemoQuestion("Which football club does Theo support?"),
 )
 
 
 def load_sessions() -> dict[str, list[Turn]]:
-    """The turns of each session, by its name, in the order they were said."""
+    """Return the turns of each session by its name, in order."""
     lines = files(__package__).joinpath("conversation.jsonl").read_text(encoding="utf-8").splitlines()
     turns = [_parse(line) for line in lines]
     return {name: list(group) for name, group in groupby(turns, key=lambda turn: turn.session)}

@@ -1,4 +1,4 @@
-"""Answers → a table worth looking at, on wide and narrow terminals and in a log file."""
+"""Print the answers as a table that fits wide terminals, narrow terminals and log files."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from memoranda.demo.conversation import Question
+from memoranda.demo.conversation import DemoQuestion
 from memoranda.types import Hit, Recall
 
 WIDE: Final = 120
-"""From this many columns on, where a hit came from gets columns of its own."""
+"""A terminal with at least this many columns shows the origin of a hit in separate columns."""
 
 MARK: Final = "✓"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was recalled for one question, and how long the caller waited for it."""
+    """What was recalled for one question, and how long it took."""
 
-    question: Question
+    question: DemoQuestion
     recall: Recall
     milliseconds: float
 
     @property
     def rank(self) -> int | None:
-        """Where the first turn that holds the answer stands, 1 is best."""
+        """The position of the first turn that contains the answer, starting at 1."""
         ranks = (n for n, hit in enumerate(self.recall, 1) if hit.message_id in self.question.evidence)
         return next(ranks, None)
 
 
 def answers_table(answers: Iterable[Answer], width: int) -> Table:
-    """A section for each question, its hits best first."""
+    """Return a table with a section for each question, best hit first."""
     wide = width >= WIDE
     table = Table(header_style="bold", border_style="dim", expand=True)
     table.add_column("")
     table.add_column("Score", justify="right")
-    table.add_column("Question, and what was found in memory", ratio=1)
+    table.add_column("Question and what was found in memory", ratio=1)
     if wide:
         table.add_column("From", no_wrap=True)
         table.add_column("Found by, rank", no_wrap=True)
@@ -50,16 +50,16 @@ def answers_table(answers: Iterable[Answer], width: int) -> Table:
 
 
 def print_totals(console: Console, answers: Sequence[Answer]) -> None:
-    """How many questions were answered, and how fast."""
-    asked = [answer for answer in answers if answer.question.evidence]
-    first = sum(answer.rank == 1 for answer in asked)
-    found = sum(answer.rank is not None for answer in asked)
+    """Print how many questions were answered and how fast."""
+    questions = [answer for answer in answers if answer.question.evidence]
+    first = sum(answer.rank == 1 for answer in questions)
+    found = sum(answer.rank is not None for answer in questions)
     times = sorted(answer.milliseconds for answer in answers)
     shown = max(len(answer.recall) for answer in answers)
     console.print(
-        f"{MARK} marks a turn that holds the answer: ranked first for {first} of {len(asked)} questions, "
-        f"among the first {shown} for {found}. The last question was never spoken of.",
-        f"An answer took {times[len(times) // 2]:.0f} ms (median), the slowest {times[-1]:.0f} ms.",
+        f"{MARK} marks a turn that contains the answer. It is ranked first for {first} of {len(questions)} questions "
+        f"and among the first {shown} for {found}. The conversation does not contain an answer to the last question.",
+        f"Median time per question: {times[len(times) // 2]:.0f} ms. Slowest: {times[-1]:.0f} ms.",
         sep="\n",
         highlight=False,
     )
@@ -71,29 +71,29 @@ def _add_section(table: Table, answer: Answer, *, wide: bool) -> None:
         mark = Text(MARK if hit.message_id in answer.question.evidence else " ", style="green")
         table.add_row(mark, *_cells(hit, best=position == 0, wide=wide))
     if not answer.recall:
-        table.add_row("", "", Text("nothing was found", "dim"))
+        table.add_row("", "", Text("nothing found", "dim"))
     table.add_section()
 
 
 def _heading(answer: Answer, *, wide: bool) -> list[Text | Group]:
-    asked = Text(answer.question.text, "bold cyan")
-    waited = Text(f"{answer.milliseconds:.0f} ms", "cyan")
-    known = Text(f"answerable {answer.recall.answerable:.2f}", "cyan")
-    return [asked, waited, known] if wide else [Group(asked, Text.assemble(known, " · ", waited))]
+    question = Text(answer.question.text, "bold cyan")
+    duration = Text(f"{answer.milliseconds:.0f} ms", "cyan")
+    answerable = Text(f"answerable {answer.recall.answerable:.2f}", "cyan")
+    return [question, duration, answerable] if wide else [Group(question, Text.assemble(answerable, " · ", duration))]
 
 
 def _cells(hit: Hit, *, best: bool, wide: bool) -> list[Text | Group]:
     style = "" if best else "dim"
     score = Text(f"{hit.score:.2f}", style)
-    # The best memory is shown whole, so that the answer can be read; the others only say what they are.
-    said = Text(_said(hit), style, no_wrap=not best, overflow="fold" if best else "ellipsis")
+    # The best memory is shown in full, so that the answer can be read; the others are cut off.
+    content = Text(_to_line(hit), style, no_wrap=not best, overflow="fold" if best else "ellipsis")
     if wide:
-        return [score, said, Text(_origin(hit), style), Text(_arms(hit), style)]
+        return [score, content, Text(_origin(hit), style), Text(_arms(hit), style)]
     origin = Text(f"{_origin(hit)} · {_arms(hit)}", "dim", no_wrap=True, overflow="ellipsis")
-    return [score, Group(said, origin) if best else said]
+    return [score, Group(content, origin) if best else content]
 
 
-def _said(hit: Hit) -> str:
+def _to_line(hit: Hit) -> str:
     return f"{hit.memory.speaker}, {hit.memory.valid_from:%d %b %Y}: {hit.content}"
 
 

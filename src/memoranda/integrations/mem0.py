@@ -1,8 +1,9 @@
-"""An existing mem0 store: what it remembers, and how that comes into ours."""
+"""Read an existing mem0 store and import it into a `MemoryManager`."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,15 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import Incompatible, NotFound
-from memoranda.integrations.qdrant_folder import points
+from memoranda.integrations.qdrant_folder import read_points
 from memoranda.manager.manager import MemoryManager
-from memoranda.persistent.mem0 import moment
+from memoranda.persistent.mem0 import parse_mem0_time
 from memoranda.types import JSON, MemoryType, Progress, Record
 from memoranda.validation import copy_json_object
 
-_NAMES = ("user_id", "agent_id", "run_id", "actor_id", "role")
-_OWN_KEYS = frozenset((*_NAMES, "data", "hash", "created_at", "updated_at", "text_lemmatized", "attributed_to"))
-_AT_ONCE = 500
+_MEM0_KEYS = frozenset(
+    (
+        *("user_id", "agent_id", "run_id", "actor_id", "role"),
+        *("data", "hash", "created_at", "updated_at", "text_lemmatized", "attributed_to"),
+    )
+)
+"""Keys of a payload that mem0 writes; all others are the user's metadata."""
+_BATCH_SIZE = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -38,12 +44,12 @@ class Mem0Memory(Record):
     created_at: datetime
     metadata: dict[str, JSON]
     earlier: tuple[str, ...] = ()
-    """What it said before it was updated, oldest first; only where the history is read too."""
+    """Its texts before updates, oldest first; empty unless the history is read."""
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedMem0(Record):
-    """What an import did."""
+class Mem0ImportReport(Record):
+    """How many memories an import read, stored, knew already and rejected."""
 
     read: int
     stored: int
@@ -54,13 +60,17 @@ class ImportedMem0(Record):
 def read(
     path: str | PathLike[str], *, history: str | PathLike[str] | None = None, collection: str = "mem0"
 ) -> list[Mem0Memory]:
-    """The memories of a local mem0 store, oldest first: `path` is its Qdrant folder, `history` its history.db.
+    """Return the memories of a local mem0 store, oldest first. Neither mem0 nor Qdrant has to be installed.
 
-    Nothing is changed and nothing of mem0 or Qdrant need be installed.
+    Args:
+        path: The store's Qdrant folder. It is not changed.
+        history: The store's history.db, to read earlier versions too.
+        collection: The Qdrant collection.
     """
-    earlier = {} if history is None else _earlier(Path(history))
-    found = [_memory(point.id, point.payload, earlier.get(point.id, ())) for point in points(Path(path), collection)]
-    return sorted(found, key=lambda memory: (memory.created_at, memory.id))
+    earlier = {} if history is None else _read_history(Path(history))
+    points = read_points(Path(path), collection)
+    memories = [_to_memory(point.id, point.payload, earlier.get(point.id, ())) for point in points]
+    return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
 
 
 def import_mem0(
@@ -70,40 +80,47 @@ def import_mem0(
     history: str | PathLike[str] | None = None,
     collection: str = "mem0",
     progress: Progress | None = None,
-) -> ImportedMem0:
-    """Takes a mem0 store into a manager, each memory under its own names and time; a second import adds nothing."""
+) -> Mem0ImportReport:
+    """Import a mem0 store, each memory with its own names and time. Importing it again adds nothing.
+
+    Args:
+        manager: Where the memories are stored.
+        path: The store's Qdrant folder.
+        history: The store's history.db, to import earlier versions too.
+        collection: The Qdrant collection.
+        progress: Called with the number of imported memories and the total.
+    """
     memories = read(path, history=history, collection=collection)
-    counts = {"stored": 0, "duplicate": 0}
+    counts: Counter[str] = Counter()
     done = 0
     for batch in _batches(memories):
-        names, kept = batch[0], [_message(memory) for memory in batch]
+        first = batch[0]
         outcomes = manager.remember(
-            kept,
-            agent=names.agent,
-            user=names.user,
-            session=names.session,
+            [_to_message(memory) for memory in batch],
+            agent=first.agent,
+            user=first.user,
+            session=first.session,
             type=MemoryType.SEMANTIC,
             source="mem0",
             keep_all=True,
         )
-        for outcome in outcomes:
-            counts[outcome.status] = counts.get(outcome.status, 0) + 1
+        counts.update(outcome.status for outcome in outcomes)
         done += len(batch)
         if progress is not None:
             progress(done, len(memories))
     stored, known = counts["stored"], counts["duplicate"]
-    return ImportedMem0(len(memories), stored, known, len(memories) - stored - known)
+    return Mem0ImportReport(len(memories), stored, known, len(memories) - stored - known)
 
 
 def _batches(memories: Sequence[Mem0Memory]) -> Iterator[list[Mem0Memory]]:
-    """The memories of one scope together, so many at once: a list is one commit."""
+    """Group the memories by scope into batches, because each batch is one commit."""
     scope: Callable[[Mem0Memory], tuple[str, ...]] = lambda m: (m.agent or "", m.user or "", m.session or "")  # noqa: E731
-    for _, of in groupby(sorted(memories, key=scope), key=scope):
-        everything = list(of)
-        yield from (everything[start : start + _AT_ONCE] for start in range(0, len(everything), _AT_ONCE))
+    for _, group in groupby(sorted(memories, key=scope), key=scope):
+        same_scope = list(group)
+        yield from (same_scope[start : start + _BATCH_SIZE] for start in range(0, len(same_scope), _BATCH_SIZE))
 
 
-def _message(memory: Mem0Memory) -> dict[str, Any]:
+def _to_message(memory: Mem0Memory) -> dict[str, Any]:
     earlier: dict[str, JSON] = {"mem0_earlier": list(memory.earlier)} if memory.earlier else {}
     return {
         "role": memory.role if memory.role in ("user", "assistant") else "user",
@@ -115,31 +132,31 @@ def _message(memory: Mem0Memory) -> dict[str, Any]:
     }
 
 
-def _memory(id: str, payload: dict[str, Any], earlier: tuple[str, ...]) -> Mem0Memory:
+def _to_memory(id: str, payload: dict[str, Any], earlier: tuple[str, ...]) -> Mem0Memory:
     text = payload.get("data")
     if not isinstance(text, str):
-        raise Incompatible(f"the point {id} has no text: this is no collection of mem0's memories")
+        raise Incompatible(f"the point {id} has no text: this is not a collection of mem0 memories")
     return Mem0Memory(
         id=id,
         content=text,
-        agent=_name(payload.get("agent_id")),
-        user=_name(payload.get("user_id")),
-        session=_name(payload.get("run_id")),
-        role=_name(payload.get("role")),
-        speaker=_name(payload.get("actor_id")),
-        created_at=moment(payload.get("created_at")) or _EPOCH,
-        metadata=copy_json_object({key: value for key, value in payload.items() if key not in _OWN_KEYS}, "metadata"),
+        agent=_to_name(payload.get("agent_id")),
+        user=_to_name(payload.get("user_id")),
+        session=_to_name(payload.get("run_id")),
+        role=_to_name(payload.get("role")),
+        speaker=_to_name(payload.get("actor_id")),
+        created_at=parse_mem0_time(payload.get("created_at")) or _EPOCH,
+        metadata=copy_json_object({key: value for key, value in payload.items() if key not in _MEM0_KEYS}, "metadata"),
         earlier=earlier,
     )
 
 
-def _name(given: object) -> str | None:
-    return str(given) if given else None
+def _to_name(value: object) -> str | None:
+    return str(value) if value else None
 
 
-def _earlier(file: Path) -> dict[str, tuple[str, ...]]:
+def _read_history(file: Path) -> dict[str, tuple[str, ...]]:
     if not file.is_file():
-        raise NotFound(f"there is no mem0 history {file}")
+        raise NotFound(f"no mem0 history {file}")
     connection = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
     found: dict[str, tuple[str, ...]] = {}
     try:
@@ -148,7 +165,7 @@ def _earlier(file: Path) -> dict[str, tuple[str, ...]]:
             if text:
                 found[memory_id] = (*found.get(memory_id, ()), text)
     except sqlite3.Error as error:
-        raise Incompatible(f"{file} is no history of mem0: {error}") from error
+        raise Incompatible(f"{file} is not a mem0 history: {error}") from error
     finally:
         connection.close()
     return found

@@ -1,4 +1,4 @@
-"""Agents with a memory: a small base class, and the same as a mixin for classes of one's own."""
+"""Agents with a memory: a small base class, and a mixin for existing classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memoranda.types import JSON, MemoryType, Outcomes, Recall
 
 
 class MemoryMixin:
-    """Memory for any class that has an `agent_id` and a `memory_manager`; everything in the agent's own scope."""
+    """Memory for any class with an `agent_id` and a `memory_manager`. Every call is in the scope of this agent."""
 
     agent_id: str
     memory_manager: MemoryManager | None = None
@@ -25,12 +25,19 @@ class MemoryMixin:
         memory_type: MemoryType | str = MemoryType.SHORT_TERM,
         ttl: float | None = None,
     ) -> bool:
-        """True once the value is stored; anything else raises."""
-        return self._memory().save(self.agent_id, key, value, memory_type, ttl)
+        """Store a value and return True; any failure raises.
+
+        Args:
+            key: The key that `retrieve_from_memory` finds the value by.
+            value: Any JSON value.
+            memory_type: `short_term` for the running task, `long_term` to keep it.
+            ttl: Seconds after which a short-term value expires.
+        """
+        return self._require_manager().save(self.agent_id, key, value, memory_type, ttl)
 
     def retrieve_from_memory(self, key: str, memory_type: MemoryType | str = MemoryType.SHORT_TERM) -> JSON:
-        """The value; None when there is none."""
-        return self._memory().retrieve(self.agent_id, key, memory_type)
+        """Return the value stored under the key, or None."""
+        return self._require_manager().retrieve(self.agent_id, key, memory_type)
 
     def remember(
         self,
@@ -40,8 +47,17 @@ class MemoryMixin:
         session: str | None = None,
         metadata: Mapping[str, JSON] | None = None,
     ) -> Outcomes:
-        """One outcome per text or message that this agent is to remember."""
-        return self._memory().remember(content, agent=self.agent_id, user=user, session=session, metadata=metadata)
+        """Store texts or messages and return one outcome for each memory.
+
+        Args:
+            content: A text, a message, or a list of them.
+            user: The user the memories belong to.
+            session: The session the memories belong to.
+            metadata: Stored with every memory.
+        """
+        return self._require_manager().remember(
+            content, agent=self.agent_id, user=user, session=session, metadata=metadata
+        )
 
     def recall(
         self,
@@ -52,21 +68,31 @@ class MemoryMixin:
         limit: int = 10,
         shared: bool = False,
     ) -> Recall:
-        """What this agent remembers that fits a question; with `shared`, what everybody may know as well."""
-        return self._memory().recall(query, agent=self.agent_id, user=user, session=session, limit=limit, shared=shared)
+        """Return this agent's memories that answer a question, best first.
+
+        Args:
+            query: The question.
+            user: Only memories of this user; None for memories that belong to no user.
+            session: Only memories of this session; None for any.
+            limit: The maximum number of hits.
+            shared: Also search the shared knowledge.
+        """
+        return self._require_manager().recall(
+            query, agent=self.agent_id, user=user, session=session, limit=limit, shared=shared
+        )
 
     def record_execution(self, record: Mapping[str, JSON]) -> str:
-        """The id of what this agent did, in the audit trail."""
-        return self._memory().save_execution_record(self.agent_id, record)
+        """Add what this agent did to the audit trail and return the record's id."""
+        return self._require_manager().save_execution_record(self.agent_id, record)
 
-    def _memory(self) -> MemoryManager:
+    def _require_manager(self) -> MemoryManager:
         if self.memory_manager is None:
             raise InvalidInput(f"agent {self.agent_id!r} has no memory: give it memory_manager=MemoryManager()")
         return self.memory_manager
 
 
 class BaseAgent(MemoryMixin):
-    """An agent: a name, its settings, and a memory that it may share with others."""
+    """An agent with an id, settings, and a memory that it may share with others."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""`ConversationContext`: one conversation, its history and the memory it feeds."""
+"""`ConversationContext`: one conversation, its history, and the memory it is stored in."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from memoranda.types import MemoryType
 
 
 class ConversationContext:
-    """A conversation by its id: what is said goes into `history` and can be searched in `memory` a moment later.
+    """A conversation with an id. Each message is added to `history` and can be searched in `memory` at once.
 
-    It opens a manager of its own on `config`, or shares the one given as `memory`, which it then leaves open.
-    With its own, the history is kept in the store: the same id, opened again, goes on where it ended.
+    The context opens its own manager with `config`, or shares the one given as `memory` and leaves it open. Its own
+    manager keeps the history in the store, so opening the same id again continues the conversation.
     """
 
     def __init__(
@@ -41,21 +41,21 @@ class ConversationContext:
         self.close()
 
     def add_message(self, message: AnyMessage) -> None:
-        """Adds one turn to the history, and its words to the short-term memory of this conversation.
+        """Add a message to the history, and its text to the short-term memory of this conversation.
 
-        A message whose id is known is added to neither again: after an error the same call can be made again.
+        A message whose id is known is not added again, so the call can be repeated after an error.
         """
-        said = as_message(message)
-        self.history.add_message(said)
+        message = as_message(message)
+        self.history.add_message(message)
         self.memory.remember(
-            said,
+            message,
             session=self.id,
             type=MemoryType.SHORT_TERM,
             source=self.id,
-            metadata={"role": said.role, "source": self.id},
+            metadata={"role": message.role, "source": self.id},
         )
 
     def close(self) -> None:
-        """Closes the manager where it is the context's own; may be called twice."""
+        """Close the manager, unless it is shared. Can be called twice."""
         if self._owns_memory:
             self.memory.close()

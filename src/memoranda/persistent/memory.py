@@ -1,4 +1,4 @@
-"""`PersistentMemory`: long-term memory that an application fills by itself, or an agent through tools."""
+"""`PersistentMemory`: long-term memory that a program fills by itself, or an agent through tools."""
 
 from __future__ import annotations
 
@@ -9,28 +9,45 @@ from types import TracebackType
 from typing import Self
 
 from memoranda.errors import InvalidInput
-from memoranda.llm.base import LLM
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.message import Message
-from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig, as_embedder, as_llm, vector_store
-from memoranda.persistent.base import AnyMessage, Found, Keeper, Names, PersistentMemoryBase, Question, Recalled, Saved
-from memoranda.persistent.turns import asked, check_input_texts, in_order, spoken
+from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig, open_vector_store, to_embedder, to_llm
+from memoranda.persistent.base import (
+    AnyMessage,
+    BackendHit,
+    MemoryBackend,
+    MemoryNames,
+    PersistentMemoryBase,
+    QueryInput,
+    RecallFromMemoryResult,
+    SaveToMemoryResult,
+)
+from memoranda.persistent.inputs import check_texts, merge_outcomes, prepare_messages, to_query_text
 from memoranda.recall.render import sanitize_name, sanitize_text
 from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes
 from memoranda.validation import check_integer, check_limit
 
 _log = logging.getLogger(__name__)
+_KEPT = ("stored", "duplicate", "superseded")
 
 
 class PersistentMemory(PersistentMemoryBase):
     """Long-term memory of an agent, a user, a session, or a combination of them.
 
-    With nothing but a name it runs on the embedded default, in the database that the settings name; `db_url` names
-    another one, and a ready `manager` brings its own. With `on_disk=False` the memory is private and ends with this
-    object. `llm_backend`, an `LLM` or an object of another library that completes a prompt, reads what is recorded
-    once more. `embedding_backend` is a model's name, an `Embedder`, or an object of another library that embeds;
-    `vector_store_config` is a name, or a dict or object with `provider` and `config`; with `mem0_config` everything
-    runs on mem0.
+    With only a name it uses the embedded store, in the database that the settings name.
+
+    Args:
+        agent_name: The agent that the memory belongs to. At least one of the three names is needed.
+        user_name: The user that the memory belongs to.
+        session_name: The session that the memory belongs to.
+        llm_backend: A model that also extracts facts from recorded messages: an `LLM`, or an object of another
+            library that completes a prompt.
+        embedding_backend: A model's name, an `Embedder`, or an object of another library that embeds texts.
+        vector_store_config: The name of a vector store, or a dict or object with `provider` and `config`.
+        mem0_config: Store everything in mem0 instead: mem0's configuration, or a ready `mem0.Memory`.
+        on_disk: False for a private memory that is deleted together with this object.
+        db_url: The database to use instead of the configured one.
+        manager: A manager to share. It stays open when this memory is closed.
     """
 
     def __init__(
@@ -48,20 +65,32 @@ class PersistentMemory(PersistentMemoryBase):
         manager: MemoryManager | None = None,
     ) -> None:
         super().__init__(agent_name, user_name, session_name)
-        self._keeper: Keeper
+        self._backend: MemoryBackend
         self.llm_backend = llm_backend
-        llm = as_llm(llm_backend)
-        ours = {"embedding_backend": embedding_backend, "vector_store_config": vector_store_config, "db_url": db_url}
+        llm = to_llm(llm_backend)
+        options = {"embedding_backend": embedding_backend, "vector_store_config": vector_store_config, "db_url": db_url}
         if mem0_config is not None:
-            _refuse("mem0_config", ours | {"manager": manager, "llm_backend": llm_backend})
-            self._keeper = _on_mem0(mem0_config, self._names)
+            from memoranda.persistent.mem0 import Mem0Backend
+
+            _refuse("mem0_config", options | {"manager": manager, "llm_backend": llm_backend})
+            self._backend = Mem0Backend(mem0_config, self._names)
         elif manager is not None:
-            _refuse("manager", ours | {"on_disk=False": None if on_disk else True, "llm_backend": llm_backend})
-            self._keeper = Stored(manager, self._names)
+            _refuse("manager", options | {"on_disk=False": None if on_disk else True, "llm_backend": llm_backend})
+            self._backend = ManagerBackend(manager, self._names)
         else:
-            place, tidy = (db_url, _nothing) if on_disk else _private_place(self, db_url)
-            made = _manager(place, embedding_backend, vector_store_config, llm)
-            self._keeper = Stored(made, self._names, made.close, tidy)
+            on_close: list[Callable[[], object]] = []
+            if not on_disk:
+                db_url, remove = _make_private_database(self, db_url)
+                on_close = [remove]
+            store = open_vector_store(vector_store_config)
+            opened = MemoryManager(
+                db_url=db_url,
+                embedder=to_embedder(embedding_backend),
+                index=store.engine,
+                faiss_index_path=store.faiss_path,
+                llm=llm,
+            )
+            self._backend = ManagerBackend(opened, self._names, opened.close, *on_close)
 
     def __enter__(self) -> Self:
         return self
@@ -72,64 +101,51 @@ class PersistentMemory(PersistentMemoryBase):
         self.close()
 
     def close(self) -> None:
-        """Lets go of the store, but for a manager that was given; may be called twice."""
-        self._keeper.close()
+        """Close the store, unless it belongs to a shared manager. Can be called twice."""
+        self._backend.close()
 
     def record(self, messages: AnyMessage | Iterable[AnyMessage | None] | None) -> Outcomes:
-        """Remembers what users and assistants said, as far as it is worth keeping and not known already.
+        """Store what users and assistants said, if it is worth keeping and not stored already.
 
-        Greetings, secrets, system and tool messages, and recalled text that comes back, are not kept: their outcome
-        says so, and names its message.
+        Greetings, secrets, system and tool messages, and recalled text that comes back are not stored. Their outcomes
+        say so and name the message.
         """
-        judged = spoken(messages)
-        return in_order(judged, self._keeper.record([each for each in judged if isinstance(each, Message)]))
+        prepared = prepare_messages(messages)
+        stored = self._backend.record([item for item in prepared if isinstance(item, Message)])
+        return merge_outcomes(prepared, stored)
 
-    def retrieve(self, query: Question, limit: int = 5, *, budget: int = 1500) -> str:
-        """What is remembered on the query, as text for a prompt of at most `budget` tokens; "" when there is nothing.
+    def retrieve(self, query: QueryInput, limit: int = 5, *, budget: int = 1500) -> str:
+        """Return the memories for the query as text for a prompt of at most `budget` tokens; "" if there are none.
 
         The text is fenced and marked as data, with dates, speakers and sources.
         """
-        return self._keeper.context(asked(query), check_limit(limit), check_integer(budget, "budget"))
+        return self._backend.context(to_query_text(query), check_limit(limit), check_integer(budget, "budget"))
 
-    def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> Saved:
-        """For the agent: keeps these facts. `success` only when all of them are kept."""
+    def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> SaveToMemoryResult:
+        """Store these facts for the agent. `success` is true only if all of them are stored."""
         try:
-            return self._keeper.save(check_input_texts(content, "content"), thinking)
-        except Exception as error:  # noqa: BLE001 - a tool answers: the agent is told, and the log has the rest
+            return self._backend.save(check_texts(content, "content"), thinking)
+        except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("save_to_memory", error)
-            return Saved(success=False, message=f"Nothing was saved: {error}", memory_ids=[])
+            return SaveToMemoryResult(success=False, message=f"Nothing was saved: {error}", memory_ids=[])
 
-    def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> Recalled:
-        """For the agent: what is remembered on these keywords, the best of each first."""
+    def recall_from_memory(self, keywords: str | Sequence[str], limit: int = 5) -> RecallFromMemoryResult:
+        """Return the memories for these keywords to the agent, the best of each keyword first."""
         try:
-            most = check_limit(limit)
-            found = [self._keeper.search(keyword, most) for keyword in check_input_texts(keywords, "keywords")]
-            memories = [each.text for each in _interleaved(found)[:most]]
-            return Recalled(success=True, memories=memories, count=len(memories))
-        except Exception as error:  # noqa: BLE001 - a tool answers: the agent is told, and the log has the rest
+            limit = check_limit(limit)
+            found = [self._backend.search(keyword, limit) for keyword in check_texts(keywords, "keywords")]
+            memories = [hit.text for hit in _interleave(found)[:limit]]
+            return RecallFromMemoryResult(success=True, memories=memories, count=len(memories))
+        except Exception as error:  # noqa: BLE001 - the agent reads the failure in the result, and it is logged
             _log_failure("recall_from_memory", error)
-            return Recalled(success=False, memories=[], count=0, message=f"Memory could not be searched: {error}")
+            reason = f"Memory could not be searched: {error}"
+            return RecallFromMemoryResult(success=False, memories=[], count=0, message=reason)
 
 
-def _manager(
-    place: str | None, backend: EmbeddingBackend | None, vectors: VectorStoreConfig | None, llm: LLM | None
-) -> MemoryManager:
-    store = vector_store(vectors)
-    return MemoryManager(
-        db_url=place, embedder=as_embedder(backend), index=store.engine, faiss_index_path=store.faiss_path, llm=llm
-    )
-
-
-def _on_mem0(config: object, names: Names) -> Keeper:
-    from memoranda.persistent.mem0 import Mem0
-
-    return Mem0(config, names)
-
-
-def _private_place(owner: object, db_url: str | None) -> tuple[str, Callable[[], object]]:
-    """A database that nobody else sees, and what removes it: called at the latest when the owner goes."""
+def _make_private_database(owner: object, db_url: str | None) -> tuple[str, Callable[[], object]]:
+    """Return the URL of a temporary database and the function that deletes it, at the latest with the owner."""
     if db_url is not None:
-        raise InvalidInput("on_disk=False keeps nothing: leave db_url out, or say on_disk=True")
+        raise InvalidInput("on_disk=False keeps nothing: leave db_url out, or use on_disk=True")
     import shutil
     import tempfile
 
@@ -137,43 +153,37 @@ def _private_place(owner: object, db_url: str | None) -> tuple[str, Callable[[],
     return f"sqlite:///{folder}/memories.db", weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
 
 
-def _refuse(reason: str, others: dict[str, object]) -> None:
-    if given := [name for name, value in others.items() if value is not None]:
-        raise InvalidInput(f"{reason} brings its own store: leave {', '.join(given)} out")
+def _refuse(option: str, others: dict[str, object]) -> None:
+    if conflicting := [name for name, value in others.items() if value is not None]:
+        raise InvalidInput(f"{option} brings its own store: leave {', '.join(conflicting)} out")
 
 
-def _nothing() -> None: ...
-
-
-def _interleaved(found: Sequence[Sequence[Found]]) -> list[Found]:
-    """The best of every keyword, then the second best, each thing once: no keyword crowds out another."""
+def _interleave(found: Sequence[Sequence[BackendHit]]) -> list[BackendHit]:
+    """Return the best hit of every keyword, then the second best, without repeats: no keyword crowds out another."""
     ranked = sorted(
-        ((rank, -each.score, str(each.id), each) for of in found for rank, each in enumerate(of)),
+        ((rank, -hit.score, str(hit.id), hit) for hits in found for rank, hit in enumerate(hits)),
         key=lambda row: row[:3],
     )
-    first: dict[int | str, Found] = {}
-    for *_, each in ranked:
-        first.setdefault(each.id, each)
-    return list(first.values())
+    unique: dict[int | str, BackendHit] = {}
+    for *_, hit in ranked:
+        unique.setdefault(hit.id, hit)
+    return list(unique.values())
 
 
-def _log_failure(verb: str, error: Exception) -> None:
-    if isinstance(error, InvalidInput):  # the agent's own slip, which the answer explains
-        _log.info("%s refused: %s", verb, error)
+def _log_failure(method: str, error: Exception) -> None:
+    if isinstance(error, InvalidInput):  # the agent made a mistake, which the result explains to it
+        _log.info("%s refused: %s", method, error)
     else:
-        _log.error("%s failed", verb, exc_info=error)
+        _log.error("%s failed", method, exc_info=error)
 
 
-_KEPT = ("stored", "duplicate", "superseded")
+class ManagerBackend:
+    """A `MemoryBackend` over a `MemoryManager`. Every call stays inside the scope of the names."""
 
-
-class Stored:
-    """A `Keeper` over a `MemoryManager`; every call is inside the names."""
-
-    def __init__(self, manager: MemoryManager, names: Names, *when_closed: Callable[[], object]) -> None:
+    def __init__(self, manager: MemoryManager, names: MemoryNames, *on_close: Callable[[], object]) -> None:
         self._manager = manager
         self._names = names
-        self._when_closed = when_closed
+        self._on_close = on_close
 
     def record(self, messages: Sequence[Message]) -> Outcomes:
         names = self._names
@@ -185,7 +195,7 @@ class Stored:
             query, budget=budget, agent=names.agent, user=names.user, session=names.session, limit=limit
         )
 
-    def save(self, contents: Sequence[str], thinking: str) -> Saved:
+    def save(self, contents: Sequence[str], thinking: str) -> SaveToMemoryResult:
         names = self._names
         metadata: dict[str, JSON] = {"thinking": thinking} if thinking.strip() else {}
         outcomes = self._manager.remember(
@@ -197,30 +207,32 @@ class Stored:
             source="agent",
             metadata=metadata,
         )
-        return _answer(contents, outcomes)
+        return _to_save_result(contents, outcomes)
 
-    def search(self, query: str, limit: int) -> list[Found]:
+    def search(self, query: str, limit: int) -> list[BackendHit]:
         names = self._names
         hits = self._manager.recall(query, agent=names.agent, user=names.user, session=names.session, limit=limit)
-        return [Found(hit.id, hit.score, _line(hit)) for hit in hits]
+        return [BackendHit(hit.id, hit.score, _to_line(hit)) for hit in hits]
 
     def close(self) -> None:
-        for step in self._when_closed:
-            step()
+        for close in self._on_close:
+            close()
 
 
-def _answer(contents: Sequence[str], outcomes: Sequence[Outcome]) -> Saved:
-    lost = [f"{text!r} ({end.reason})" for text, end in zip(contents, outcomes, strict=True) if end.status not in _KEPT]
-    known = sum(end.status == "duplicate" for end in outcomes)
-    message = f"Saved {len(outcomes) - known - len(lost)}"
+def _to_save_result(contents: Sequence[str], outcomes: Sequence[Outcome]) -> SaveToMemoryResult:
+    kept = [outcome for outcome in outcomes if outcome.status in _KEPT]
+    known = sum(outcome.status == "duplicate" for outcome in kept)
+    pairs = zip(contents, outcomes, strict=True)
+    lost = [f"{text!r} ({outcome.reason})" for text, outcome in pairs if outcome.status not in _KEPT]
+    message = f"Saved {len(kept) - known}"
     message += f", known already {known}" if known else ""
     message += f", NOT saved {len(lost)}: {'; '.join(lost)}" if lost else ""
-    ids: list[int | str] = [end.memory.id for end in outcomes if end.status in _KEPT and end.memory is not None]
-    return Saved(success=not lost, message=message, memory_ids=ids)
+    ids: list[int | str] = [outcome.memory.id for outcome in kept if outcome.memory is not None]
+    return SaveToMemoryResult(success=not lost, message=message, memory_ids=ids)
 
 
-def _line(hit: Hit) -> str:
-    """A memory in words: what, who said it, and when."""
+def _to_line(hit: Hit) -> str:
+    """Write a memory as one line: what, who said it, and when."""
     day = hit.memory.valid_from.date().isoformat()
-    who = f"{sanitize_name(hit.memory.speaker)}, " if hit.memory.speaker else ""
-    return f"{sanitize_text(hit.content)} ({who}{day})"
+    speaker = f"{sanitize_name(hit.memory.speaker)}, " if hit.memory.speaker else ""
+    return f"{sanitize_text(hit.content)} ({speaker}{day})"

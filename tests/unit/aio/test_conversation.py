@@ -18,19 +18,19 @@ NOT_AWAITED = {"state_dict", "load_state_dict"}
 
 
 @pytest.mark.parametrize(
-    ("sync", "twin"),
+    ("sync", "async_class"),
     [(ConversationMemory, conversation.ConversationMemory), (SummarizingMemory, conversation.SummarizingMemory)],
 )
-def test_the_twin_has_the_same_methods_with_the_same_arguments(sync: type, twin: type) -> None:
+def test_async_class_has_same_methods_and_arguments(sync: type, async_class: type) -> None:
     methods = {name: method for name, method in inspect.getmembers(sync, inspect.isfunction) if name[0] != "_"}
     for name, method in methods.items():
-        other = getattr(twin, name)
+        other = getattr(async_class, name)
         assert inspect.signature(other) == inspect.signature(method), name
         assert inspect.iscoroutinefunction(other) == (name not in NOT_AWAITED), name
-    assert inspect.signature(twin) == inspect.signature(sync)
+    assert inspect.signature(async_class) == inspect.signature(sync)
 
 
-async def test_a_chat_as_one_would_write_it() -> None:
+async def test_typical_chat_with_dict_messages() -> None:
     memory = conversation.ConversationMemory()
     await memory.add({"role": "user", "content": "Hello!"})
     await memory.add({"role": "assistant", "content": "Hi there!"})
@@ -50,7 +50,7 @@ async def test_a_chat_as_one_would_write_it() -> None:
     assert [m["content"] for m in await new_memory.get_messages()] == ["Hello!", "Hi there!"]
 
 
-async def test_errors_come_through() -> None:
+async def test_errors_of_sync_memory_are_raised() -> None:
     memory = conversation.ConversationMemory(max_messages=5, retention_policy="single_run")
     assert (memory.max_messages, memory.retention_policy) == (5, "single_run")
     with pytest.raises(TypeError):
@@ -61,7 +61,7 @@ async def test_errors_come_through() -> None:
         await memory.get_recent(-1)
 
 
-async def test_files_windows_and_the_live_list(tmp_path: Path) -> None:
+async def test_file_window_and_message_view(tmp_path: Path) -> None:
     memory = conversation.ConversationMemory()
     await memory.add([Message("user", str(i)) for i in range(5)])
     await memory.add_message(Message("user", "5"))
@@ -76,13 +76,13 @@ async def test_files_windows_and_the_live_list(tmp_path: Path) -> None:
     assert [m.content for m in await other.get_recent(1)] == ["4"]
 
 
-async def test_many_tasks_lose_nothing() -> None:
+async def test_concurrent_tasks_lose_no_message() -> None:
     memory = conversation.ConversationMemory()
     await asyncio.gather(*(memory.add({"role": "user", "content": str(i)}) for i in range(200)))
     assert {message.content for message in await memory.get_messages()} == {str(i) for i in range(200)}
 
 
-async def test_summaries() -> None:
+async def test_full_conversation_is_summarised() -> None:
     memory = conversation.SummarizingMemory(max_messages=10)
     await memory.add([Message("user", f"I met Person{i} on day {i}.") for i in range(10)])
     assert len(memory.summaries) == 1
@@ -96,25 +96,25 @@ async def test_summaries() -> None:
 
 class SlowLLM:
     def __init__(self) -> None:
-        self.asked = threading.Event()
-        self.go_on = threading.Event()
+        self.called = threading.Event()
+        self.proceed = threading.Event()
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
-        self.asked.set()
-        self.go_on.wait(10)
+        self.called.set()
+        self.proceed.wait(10)
         return "Slowly said."
 
 
-async def test_the_loop_is_free_while_a_model_thinks_and_a_cancelled_write_is_finished() -> None:
+async def test_loop_is_free_during_model_call_and_cancelled_write_completes() -> None:
     llm = SlowLLM()
     memory = conversation.SummarizingMemory(max_messages=4, llm=llm)
     adding = asyncio.create_task(memory.add([Message("user", str(i)) for i in range(4)]))
-    await asyncio.to_thread(llm.asked.wait, 10)
+    await asyncio.to_thread(llm.called.wait, 10)
     assert len(await memory.get_messages()) == 4
     adding.cancel()
     await asyncio.sleep(0)
     assert not adding.done()
-    llm.go_on.set()
+    llm.proceed.set()
     with pytest.raises(asyncio.CancelledError):
         await adding
     assert memory.summaries == ["Slowly said."]

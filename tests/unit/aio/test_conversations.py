@@ -13,20 +13,20 @@ from memoranda.conversation.base import ListLog, MessageLog
 
 
 class SlowLog(ListLog):
-    """Stands for a disk that lets one wait: it does not answer before it is told to."""
+    """Simulates a slow disk: `append` blocks until `proceed` is set."""
 
     def __init__(self) -> None:
-        self.go_on = threading.Event()
+        self.proceed = threading.Event()
         super().__init__()
 
     def append(self, messages, *, keep, once=False):  # type: ignore[no-untyped-def]
         if messages:
-            assert self.go_on.wait(10)
+            assert self.proceed.wait(10)
         super().append(messages, keep=keep, once=once)
 
 
 def runs_inline(call: Coroutine[Any, Any, object]) -> bool:
-    """Whether the call is done at its first step, without giving the loop to anybody."""
+    """Return whether the call completes at its first step, without yielding to the event loop."""
     try:
         call.send(None)
     except StopIteration:
@@ -35,7 +35,7 @@ def runs_inline(call: Coroutine[Any, Any, object]) -> bool:
     return False
 
 
-async def test_what_is_pure_memory_runs_inline() -> None:
+async def test_calls_without_io_run_inline() -> None:
     memory = aio.ConversationMemory()
     assert runs_inline(memory.add({"role": "user", "content": "hello"}))
     assert runs_inline(memory.get_messages())
@@ -44,7 +44,7 @@ async def test_what_is_pure_memory_runs_inline() -> None:
     assert runs_inline(memory.clear())
 
 
-async def test_what_takes_long_leaves_the_loop() -> None:
+async def test_long_calls_run_off_the_loop() -> None:
     memory = aio.ConversationMemory()
     await memory.add([{"role": "user", "content": "hello"}] * 3, allow_duplicates=True)
     assert not runs_inline(memory.get_window(100))
@@ -54,20 +54,20 @@ async def test_what_takes_long_leaves_the_loop() -> None:
     await asyncio.sleep(0.05)
 
 
-async def test_a_log_that_waits_does_not_hold_the_loop() -> None:
+async def test_slow_log_does_not_block_the_loop() -> None:
     log = SlowLog()
-    memory = aio.ConversationMemory(log=Wrapped(log))
+    memory = aio.ConversationMemory(log=WrappedLog(log))
     adding = asyncio.create_task(memory.add(Message("user", "slowly")))
     for _ in range(20):
         await asyncio.sleep(0.001)
     assert not adding.done()
-    log.go_on.set()
+    log.proceed.set()
     await adding
     assert await memory.size() == 1
 
 
-class Wrapped:
-    """A log that is not the one in memory."""
+class WrappedLog:
+    """Hides that a log is in memory."""
 
     def __init__(self, log: MessageLog) -> None:
         self._log = log
@@ -79,7 +79,7 @@ class Wrapped:
         return getattr(self._log, name)
 
 
-async def test_an_agent_has_one_conversation_and_its_policies(tmp_path: Path) -> None:
+async def test_agent_has_one_conversation_with_retention_policy(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     manager = aio.MemoryManager(url)
     memory = await manager.get_memory("Analyzer")
@@ -96,17 +96,17 @@ async def test_an_agent_has_one_conversation_and_its_policies(tmp_path: Path) ->
     with pytest.raises(Closed):
         await memory.get_messages()
     async with aio.MemoryManager(url, retention_policy="persistent") as again:
-        kept = await again.get_memory("Analyzer")
-        assert [m.content for m in await kept.get_messages()] == ["hello", "hi"]
-        assert [m.content for m in await kept.get_window(100)] == ["hello", "hi"]
+        reloaded = await again.get_memory("Analyzer")
+        assert [m.content for m in await reloaded.get_messages()] == ["hello", "hi"]
+        assert [m.content for m in await reloaded.get_window(100)] == ["hello", "hi"]
         await again.clear_agent_memory("Analyzer")
-        assert await kept.size() == len(kept) == 0
-        await kept.add(Message("user", "once more"))
+        assert await reloaded.size() == len(reloaded) == 0
+        await reloaded.add(Message("user", "once more"))
         await again.clear_all()
-        assert await kept.get_last_message() is None
+        assert await reloaded.get_last_message() is None
 
 
-async def test_a_run_is_forgotten_when_it_ends() -> None:
+async def test_single_run_conversation_is_cleared_at_end_of_run() -> None:
     manager = aio.MemoryManager(retention_policy="single_run")
     async with manager.run("Analyzer") as memory:
         await memory.add(Message("user", "inside"))
@@ -119,7 +119,7 @@ async def test_a_run_is_forgotten_when_it_ends() -> None:
     await manager.close()
 
 
-async def test_many_tasks_talk_into_a_stored_conversation(tmp_path: Path) -> None:
+async def test_concurrent_tasks_add_to_stored_conversation(tmp_path: Path) -> None:
     async with aio.MemoryManager(f"sqlite:///{tmp_path}/a.db", retention_policy="persistent") as manager:
         memory = await manager.get_memory("Analyzer")
         await asyncio.gather(*(memory.add({"role": "user", "content": str(n)}) for n in range(50)))

@@ -21,21 +21,21 @@ def _public(cls: type) -> set[str]:
     return {name for name in dir(cls) if not name.startswith("_")}
 
 
-def test_the_twin_has_the_same_methods_with_the_same_arguments() -> None:
+def test_async_manager_has_same_methods_and_arguments() -> None:
     assert _public(AsyncMemoryManager) == _public(MemoryManager)
     for name in [*_public(MemoryManager) - {"run"}, "__init__"]:
-        twin, original = getattr(AsyncMemoryManager, name), getattr(MemoryManager, name)
-        assert inspect.signature(twin) == inspect.signature(original), name
-        assert inspect.iscoroutinefunction(twin) or name == "__init__", name
+        async_method, method = getattr(AsyncMemoryManager, name), getattr(MemoryManager, name)
+        assert inspect.signature(async_method) == inspect.signature(method), name
+        assert inspect.iscoroutinefunction(async_method) or name == "__init__", name
 
 
-def test_a_run_takes_the_same_arguments_and_is_entered_with_async_with() -> None:
-    twin, original = AsyncMemoryManager.run, MemoryManager.run
-    assert inspect.signature(twin).parameters == inspect.signature(original).parameters
+def test_run_takes_same_arguments_and_is_async_context_manager() -> None:
+    parameters = inspect.signature(AsyncMemoryManager.run).parameters
+    assert parameters == inspect.signature(MemoryManager.run).parameters
     assert isinstance(AsyncMemoryManager().run("Analyzer"), AbstractAsyncContextManager)
 
 
-async def test_a_memory_goes_in_and_out(tmp_path: Path) -> None:
+async def test_memory_is_added_found_and_deleted(tmp_path: Path) -> None:
     async with AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
         memory = await manager.add_memory("Ann likes tea", "semantic")
         found = await manager.search_memory("tea", "semantic", limit=5)
@@ -43,7 +43,7 @@ async def test_a_memory_goes_in_and_out(tmp_path: Path) -> None:
         assert await manager.delete(memory.id) == 1
 
 
-async def test_the_loop_is_not_held_while_many_are_added(tmp_path: Path) -> None:
+async def test_adding_memories_does_not_block_the_loop(tmp_path: Path) -> None:
     class SlowEmbedder(HashEmbedder):
         def embed(self, texts, *, kind):  # type: ignore[no-untyped-def]
             time.sleep(0.3)
@@ -59,7 +59,7 @@ async def test_the_loop_is_not_held_while_many_are_added(tmp_path: Path) -> None
         assert len(await adding) == 2
 
 
-async def test_a_cancelled_write_is_done_or_not_never_half(tmp_path: Path) -> None:
+async def test_cancelled_write_is_complete_or_absent(tmp_path: Path) -> None:
     async with AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
         adding = asyncio.create_task(manager.add_memories([f"fact {n}" for n in range(500)]))
         await asyncio.sleep(0.01)
@@ -69,29 +69,29 @@ async def test_a_cancelled_write_is_done_or_not_never_half(tmp_path: Path) -> No
         assert (await manager.get_stats()).long_term_entries in (0, 500)
 
 
-async def test_closing_waits_for_calls_under_way_and_does_not_hold_the_loop(tmp_path: Path) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+async def test_close_waits_for_running_calls_without_blocking_the_loop(tmp_path: Path) -> None:
+    started, proceed = threading.Event(), threading.Event()
 
     class SlowEmbedder(HashEmbedder):
         def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
-            begun.set()
-            go_on.wait(30)
+            started.set()
+            proceed.wait(30)
             return super().embed(texts, kind=kind)
 
     manager = AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=SlowEmbedder(64))
     adding = asyncio.create_task(manager.add_memory("tea"))
-    await asyncio.to_thread(begun.wait)
+    await asyncio.to_thread(started.wait)
     closing = asyncio.create_task(manager.close())
     for _ in range(50):
         await asyncio.sleep(0.001)
     assert not closing.done()
-    go_on.set()
+    proceed.set()
     await closing
     with pytest.raises(Closed):
         await adding
 
 
-async def test_closing_twice_is_fine_and_using_it_afterwards_is_not(tmp_path: Path) -> None:
+async def test_close_twice_is_allowed_and_later_calls_raise_closed(tmp_path: Path) -> None:
     manager = AsyncMemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64))
     await manager.add_memory("tea")
     await manager.close()

@@ -21,17 +21,17 @@ async def manager(tmp_path: Path) -> AsyncIterator[MemoryManager]:
         yield manager
 
 
-def test_the_twin_has_the_same_methods_with_the_same_arguments() -> None:
+def test_async_session_has_same_methods_and_arguments() -> None:
     methods = {name for name, _ in inspect.getmembers(SyncSessionContext, inspect.isfunction) if name[0] != "_"}
     assert {name for name in dir(SessionContext) if name[0] != "_"} == methods
     for name in methods:
-        twin, original = getattr(SessionContext, name), getattr(SyncSessionContext, name)
-        assert inspect.signature(twin) == inspect.signature(original), name
-        assert inspect.iscoroutinefunction(twin), name
+        async_method, method = getattr(SessionContext, name), getattr(SyncSessionContext, name)
+        assert inspect.signature(async_method) == inspect.signature(method), name
+        assert inspect.iscoroutinefunction(async_method), name
     assert list(inspect.signature(create_session).parameters) == list(inspect.signature(sync_create_session).parameters)
 
 
-async def test_a_session_does_what_the_blocking_one_does(manager: MemoryManager) -> None:
+async def test_session_stores_values_messages_and_executions(manager: MemoryManager) -> None:
     async with create_session("campaign", manager, metadata={"user": "ann"}) as session:
         assert await session.save_agent_memory("writer", "draft", "v1") is True
         assert await session.retrieve_agent_memory("writer", "draft") == "v1"
@@ -48,7 +48,7 @@ async def test_a_session_does_what_the_blocking_one_does(manager: MemoryManager)
         await session.get_conversation_history()
 
 
-async def test_an_exception_cleans_up(manager: MemoryManager) -> None:
+async def test_exception_cleans_up_session(manager: MemoryManager) -> None:
     async def fail() -> None:
         async with create_session("w", manager) as session:
             await session.save_agent_memory("writer", "draft", 1)
@@ -59,7 +59,7 @@ async def test_an_exception_cleans_up(manager: MemoryManager) -> None:
     assert await manager.clear_session("w") is False
 
 
-async def test_without_async_with_it_opens_at_the_first_call_once(manager: MemoryManager) -> None:
+async def test_session_opens_once_at_first_call(manager: MemoryManager) -> None:
     session = create_session("w", manager)
     await asyncio.gather(*(session.add_conversation_message("writer", "user", f"m{n}") for n in range(10)))
     assert (await manager.get_stats()).active_sessions == 1
@@ -67,7 +67,7 @@ async def test_without_async_with_it_opens_at_the_first_call_once(manager: Memor
     assert (await session.end_session()).messages == 10
 
 
-async def test_many_tasks_with_their_own_sessions(manager: MemoryManager) -> None:
+async def test_concurrent_sessions_do_not_mix(manager: MemoryManager) -> None:
     async def work(name: str) -> object:
         async with create_session(name, manager) as session:
             await session.save_agent_memory("writer", "name", name)
@@ -78,7 +78,7 @@ async def test_many_tasks_with_their_own_sessions(manager: MemoryManager) -> Non
     assert await asyncio.gather(*map(work, workflows)) == workflows
 
 
-async def test_a_wrong_name_is_refused(manager: MemoryManager) -> None:
+async def test_empty_workflow_id_is_rejected(manager: MemoryManager) -> None:
     with pytest.raises(InvalidInput):
         async with create_session("", manager):
             pass

@@ -11,7 +11,7 @@ from memoranda.cli.app import app
 
 
 class Memoranda:
-    """The command line, on one database."""
+    """Runs commands on one database."""
 
     def __init__(self, database: Path) -> None:
         self.database = database
@@ -26,6 +26,9 @@ class Memoranda:
         done = self(*arguments, "--json", stdin=stdin)
         assert done.exit_code == 0, done.stderr
         return json.loads(done.stdout)
+
+    def add_facts(self) -> None:
+        self.json("add", *(f"fact number {n}" for n in range(3)), "-u", "ann")
 
 
 @pytest.fixture

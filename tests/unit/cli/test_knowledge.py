@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from memoranda.cli.app import app
 
 
-def test_documents_go_in_are_listed_and_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_are_added_listed_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_ENABLE_VECTOR_SEARCH", "false")
     (tmp_path / "a.md").write_text("# Tea\nTea is hot.\n# Milk\nMilk is cold.", "utf-8")
     store = ["--db", str(tmp_path / "a.db"), "--json"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,18 @@ def _add(memoranda: Memoranda, *texts: str, user: str = "ann") -> list[int]:
     return [outcome["memory"]["id"] for outcome in memoranda.json("add", *texts, "-u", user)]
 
 
-def test_what_is_added_is_found_shown_and_listed(memoranda: Memoranda) -> None:
+def test_init_creates_database_and_shows_status(memoranda: Memoranda) -> None:
+    health = memoranda.json("init")
+    assert (health["status"], health["database"]) == ("ok", str(memoranda.database))
+    assert memoranda.database.exists()
+    assert "static" in memoranda("init").stdout
+
+
+def test_db_option_is_relative_to_current_folder(memoranda: Memoranda, tmp_path: Path) -> None:
+    assert memoranda.json("init", "--db", "other.db")["database"] == str(tmp_path / "other.db")
+
+
+def test_added_memories_are_found_shown_and_listed(memoranda: Memoranda) -> None:
     [tea, oslo] = _add(memoranda, "Ann likes green tea", "Bob moved to Oslo")
     assert memoranda.json("search", "tea", "-u", "ann", "-n", "1")[0]["memory"]["content"] == "Ann likes green tea"
     found = memoranda.json("recall", "Who moved?", "-u", "ann", "--explain")
@@ -33,7 +43,7 @@ def test_what_is_added_is_found_shown_and_listed(memoranda: Memoranda) -> None:
         assert "Ann likes green tea" in done.stdout, command
 
 
-def test_a_user_is_never_mixed_with_another_or_with_nobody(memoranda: Memoranda) -> None:
+def test_memories_of_one_user_are_hidden_from_other_scopes(memoranda: Memoranda) -> None:
     [tea] = _add(memoranda, "Ann likes tea")
     for other in ([], ["-u", "bob"], ["-u", "ann", "-a", "spy"], ["-u", "ann", "--tenant", "other"]):
         assert memoranda.json("list", *other) == []
@@ -41,12 +51,12 @@ def test_a_user_is_never_mixed_with_another_or_with_nobody(memoranda: Memoranda)
     assert len(memoranda.json("list", "--all-users")) == 1
 
 
-def test_lines_are_read_from_stdin(memoranda: Memoranda) -> None:
+def test_add_reads_lines_from_stdin(memoranda: Memoranda) -> None:
     outcomes = memoranda.json("add", "-", stdin="one fact\n\n another fact \n")
     assert [outcome["memory"]["content"] for outcome in outcomes] == ["one fact", "another fact"]
 
 
-def test_everything_about_a_memory_can_be_given_and_changed(memoranda: Memoranda) -> None:
+def test_add_and_edit_set_all_fields(memoranda: Memoranda) -> None:
     options = ["--type", "procedural", "--importance", "0.9", "--source", "manual", "--metadata", '{"topic": "tea"}']
     [outcome] = memoranda.json("add", "Boil water", *options, "--at", "2024-05-01T12:00:00+02:00")
     memory = outcome["memory"]
@@ -56,13 +66,13 @@ def test_everything_about_a_memory_can_be_given_and_changed(memoranda: Memoranda
     assert (changed["content"], changed["importance"], changed["type"]) == ("Boil fresh water", 0.5, "procedural")
 
 
-def test_forget_can_be_tried_dry_and_wants_a_yes(memoranda: Memoranda) -> None:
+def test_forget_has_dry_run_and_requires_confirmation(memoranda: Memoranda) -> None:
     ids = _add(memoranda, "tea with milk", "milk", "bread")
     named = [str(memory_id) for memory_id in ids[:2]]
     dry = memoranda.json("forget", *named, "-u", "ann", "--dry-run")
     assert (dry["dry_run"], dry["ids"]) == (True, ids[:2])
-    asked = memoranda("forget", *named, "-u", "ann")
-    assert (asked.exit_code, "--yes" in asked.stderr) == (2, True)
+    refused = memoranda("forget", *named, "-u", "ann")
+    assert (refused.exit_code, "--yes" in refused.stderr) == (2, True)
     assert memoranda("forget", *named, "999", "-u", "ann", "--yes").exit_code == 3
     assert memoranda("forget", "--yes").exit_code == 2
     assert len(memoranda.json("list", "-u", "ann")) == 3
@@ -71,7 +81,7 @@ def test_forget_can_be_tried_dry_and_wants_a_yes(memoranda: Memoranda) -> None:
     assert b"tea with milk" not in memoranda.database.read_bytes()
 
 
-def test_history_tells_what_holds_and_what_took_its_place(memoranda: Memoranda) -> None:
+def test_history_shows_claims_and_superseding_memory(memoranda: Memoranda) -> None:
     [old] = _add(memoranda, "I live in Berlin.")
     [new] = _add(memoranda, "I live in Paris.")
     shown = memoranda("history", str(old), "-u", "ann").stdout
@@ -82,7 +92,7 @@ def test_history_tells_what_holds_and_what_took_its_place(memoranda: Memoranda) 
     assert "supersedes" in memoranda("show", str(new), "-u", "ann").stdout
 
 
-def test_history_shows_what_a_memory_was(memoranda: Memoranda) -> None:
+def test_history_shows_earlier_versions(memoranda: Memoranda) -> None:
     [memory_id] = _add(memoranda, "Ann likes tea")
     memoranda.json("edit", str(memory_id), "--content", "Ann likes coffee", "-u", "ann")
     past = memoranda.json("history", str(memory_id), "-u", "ann")
@@ -90,18 +100,18 @@ def test_history_shows_what_a_memory_was(memoranda: Memoranda) -> None:
     assert "Ann likes coffee" in memoranda("history", str(memory_id), "-u", "ann").stdout
 
 
-def test_why_and_why_not(memoranda: Memoranda) -> None:
+def test_why_explains_hits_and_misses(memoranda: Memoranda) -> None:
     [tea, oslo] = _add(memoranda, "Ann likes green tea", "Bob moved to Oslo")
-    told = memoranda.json("why", "green tea", str(tea), "-u", "ann")
-    assert told["place"] == 1
-    assert {each["arm"] for each in told["hit"]["why"]} >= {"lexical", "dense"}
+    explained = memoranda.json("why", "green tea", str(tea), "-u", "ann")
+    assert explained["place"] == 1
+    assert {each["arm"] for each in explained["hit"]["why"]} >= {"lexical", "dense"}
     assert "lexical" in memoranda("why", "green tea", str(tea), "-u", "ann").stdout
-    missed = memoranda.json("why", "green tea", str(oslo), "-u", "ann", "-n", "1")
-    assert (missed["id"], missed["rank"]) == (oslo, 2)
+    reason = memoranda.json("why", "green tea", str(oslo), "-u", "ann", "-n", "1")
+    assert (reason["id"], reason["rank"]) == (oslo, 2)
     assert "no memory 99" in memoranda("why", "green tea", "99", "-u", "ann").stdout
 
 
-def test_stored_text_cannot_play_with_the_terminal(memoranda: Memoranda) -> None:
+def test_control_characters_in_stored_text_are_replaced(memoranda: Memoranda) -> None:
     _add(memoranda, "tea \x1b[2J\x1b]0;owned\x07 [red]not markup[/red] \u202eright to left")
     for command in (["list"], ["search", "tea"], ["show", "1"]):
         shown = memoranda(*command, "-u", "ann").stdout
@@ -134,28 +144,13 @@ def test_stored_text_cannot_play_with_the_terminal(memoranda: Memoranda) -> None
         (["no-such-command"], 2),
     ],
 )
-def test_an_error_is_one_line_and_a_code_that_means_something(
-    memoranda: Memoranda, command: list[str], code: int
-) -> None:
+def test_error_is_one_line_with_specific_exit_code(memoranda: Memoranda, command: list[str], code: int) -> None:
     done = memoranda(*command)
     assert done.exit_code == code, done.stderr
     if done.stderr.startswith("error:"):
         assert done.stderr.count("\n") == 1
 
 
-def test_a_file_that_is_no_database_is_damaged_data(memoranda: Memoranda, tmp_path: Path) -> None:
+def test_file_that_is_not_a_database_exits_with_damaged_code(memoranda: Memoranda, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"not a database at all" * 200)
     assert memoranda("list", "--db", str(tmp_path / "x.db")).exit_code == 6
-
-
-def test_a_claude_export_becomes_memories_once(memoranda: Memoranda, tmp_path: Path) -> None:
-    turns = [
-        {"uuid": "1", "sender": "human", "text": "I moved to Oslo", "created_at": "2026-01-01T10:00:00Z"},
-        {"uuid": "2", "sender": "assistant", "text": "Oslo is cold in January", "created_at": "2026-01-01T10:00:05Z"},
-    ]
-    path = tmp_path / "conversations.json"
-    path.write_text(json.dumps([{"uuid": "c1", "name": "Moving", "chat_messages": turns}]))
-    assert memoranda.json("chat", "import", str(path), "-u", "ann")["stored"] == 2
-    again = memoranda.json("chat", "import", str(path), "-u", "ann", "--from", "claude")
-    assert again == {"conversations": 1, "messages": 2, "stored": 0}
-    assert memoranda.json("list", "-u", "ann", "-s", "c1")[0]["content"] == "I moved to Oslo"

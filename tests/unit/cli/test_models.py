@@ -22,7 +22,7 @@ def _names() -> list[str]:
     return [row["name"] for row in json.loads(CliRunner().invoke(app, ["list", "--json"]).stdout)]
 
 
-def test_add_list_remove(tmp_path: Path) -> None:
+def test_model_is_added_listed_and_removed(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "tiny-bert", make_weights())
     added = CliRunner().invoke(app, ["add", str(folder), "--name", "tiny"])
     assert added.exit_code == 0
@@ -34,7 +34,7 @@ def test_add_list_remove(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["remove", "nope"], ["add", "/nowhere/at-all"]])
-def test_an_error_is_one_line_and_an_exit_code(command: list[str]) -> None:
+def test_error_is_one_line_with_exit_code(command: list[str]) -> None:
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 3
     assert "error: no " in done.stderr

@@ -23,8 +23,8 @@ def payload(text: str, **fields: Any) -> dict[str, Any]:
     return {"data": text, "hash": "0" * 32, "text_lemmatized": text, "role": "user", **times, **fields}
 
 
-def write(folder: Path, points: dict[str, dict[str, Any]], collection: str = "mem0") -> None:
-    """A folder as mem0's default store leaves it: Qdrant's own client, one dense and one sparse vector."""
+def write_store(folder: Path, points: dict[str, dict[str, Any]], collection: str = "mem0") -> None:
+    """Write a folder like mem0's default store: Qdrant's own client, one dense and one sparse vector."""
     client = QdrantClient(path=str(folder))
     client.create_collection(
         collection,
@@ -32,15 +32,17 @@ def write(folder: Path, points: dict[str, dict[str, Any]], collection: str = "me
         sparse_vectors_config={"bm25": models.SparseVectorParams()},
     )
     vector = {"": [1.0, 0, 0, 0], "bm25": models.SparseVector(indices=[1], values=[0.5])}
-    client.upsert(collection, [models.PointStruct(id=id, vector=vector, payload=kept) for id, kept in points.items()])
+    client.upsert(
+        collection, [models.PointStruct(id=id, vector=vector, payload=payload) for id, payload in points.items()]
+    )
     client.close()
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "qdrant"
-    write(
-        place,
+    path = tmp_path / "qdrant"
+    write_store(
+        path,
         {
             TEA: payload("Ann likes green tea", user_id="ann", created_at="2024-05-05T10:00:00"),
             BERLIN: payload(
@@ -54,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
             ),
         },
     )
-    return place
+    return path
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def manager(tmp_path: Path) -> Iterator[MemoryManager]:
         yield manager
 
 
-def test_the_memories_come_with_names_times_and_metadata(folder: Path, history: Path) -> None:
+def test_read_returns_names_times_and_metadata(folder: Path, history: Path) -> None:
     berlin, tea = read(folder, history=history)
     assert (berlin.content, berlin.agent, berlin.user, berlin.session) == ("I live in Berlin", "a1", "ann", "r1")
     assert (berlin.speaker, berlin.role, berlin.metadata) == ("ann", "user", {"topic": "home", "deep": {"x": [1]}})
@@ -84,19 +86,19 @@ def test_the_memories_come_with_names_times_and_metadata(folder: Path, history: 
     assert tea.created_at == datetime(2024, 5, 5, 10, tzinfo=UTC)
 
 
-def test_reading_changes_nothing(folder: Path) -> None:
+def test_read_changes_no_file(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     read(folder)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_an_import_keeps_scopes_apart_and_adds_nothing_the_second_time(
+def test_import_keeps_scopes_separate_and_second_import_adds_nothing(
     folder: Path, history: Path, manager: MemoryManager
 ) -> None:
-    seen: list[tuple[int, int]] = []
-    first = import_mem0(manager, folder, history=history, progress=lambda done, total: seen.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    first = import_mem0(manager, folder, history=history, progress=lambda done, total: calls.append((done, total)))
     assert dict(first) == {"read": 2, "stored": 2, "known": 0, "rejected": 0}
-    assert seen[-1] == (2, 2)
+    assert calls[-1] == (2, 2)
     assert dict(import_mem0(manager, folder)) == {"read": 2, "stored": 0, "known": 2, "rejected": 0}
     (found,) = manager.recall("Berlin", user="ann", agent="a1")
     assert (found.content, found.source, found.memory.type) == ("I live in Berlin", "mem0", "semantic")
@@ -105,7 +107,7 @@ def test_an_import_keeps_scopes_apart_and_adds_nothing_the_second_time(
     assert manager.recall("green tea", user="ann", limit=1)[0].metadata == {"mem0_earlier": ["Ann likes tea"]}
 
 
-def test_another_folder_is_refused(tmp_path: Path, folder: Path) -> None:
+def test_missing_folder_collection_or_history_is_rejected(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(InvalidInput, match=r"no meta\.json"):
         read(tmp_path)
     with pytest.raises(NotFound, match="has no collection 'other': it has mem0"):
@@ -114,14 +116,14 @@ def test_another_folder_is_refused(tmp_path: Path, folder: Path) -> None:
         read(folder, history=tmp_path / "none.db")
 
 
-def test_a_collection_of_something_else_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "q", {TEA: {"title": "no memory"}})
-    with pytest.raises(Incompatible, match="no collection of mem0's memories"):
+def test_collection_without_mem0_memories_is_rejected(tmp_path: Path) -> None:
+    write_store(tmp_path / "q", {TEA: {"title": "no memory"}})
+    with pytest.raises(Incompatible, match="not a collection of mem0 memories"):
         read(tmp_path / "q")
 
 
 @pytest.mark.parametrize("file", ["meta.json", "collection/mem0/storage.sqlite"])
-def test_a_damaged_folder_is_refused(folder: Path, file: str) -> None:
+def test_damaged_folder_is_rejected(folder: Path, file: str) -> None:
     (folder / file).write_bytes(b"\x00damaged" * 200)
     with pytest.raises(Incompatible):
         read(folder)
@@ -137,13 +139,13 @@ class Getter:
         return getattr, ("x", "upper")
 
 
-@pytest.mark.parametrize("evil", [Exploit(), [Exploit()], {"x": Getter()}, 5, "text", None, models.PointStruct])
-def test_no_code_in_a_point_is_ever_run(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evil: object
+@pytest.mark.parametrize("malicious", [Exploit(), [Exploit()], {"x": Getter()}, 5, "text", None, models.PointStruct])
+def test_code_in_a_point_is_never_executed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, malicious: object
 ) -> None:
     monkeypatch.chdir(tmp_path)
     connection = sqlite3.connect(folder / "collection" / "mem0" / "storage.sqlite")
-    connection.execute("UPDATE points SET point = ?", (pickle.dumps(evil),))
+    connection.execute("UPDATE points SET point = ?", (pickle.dumps(malicious),))
     connection.commit()
     connection.close()
     with pytest.raises(Incompatible, match="not plain data"):

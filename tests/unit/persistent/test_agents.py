@@ -22,7 +22,7 @@ class StrategyAgent(BaseAgent):
         self.save_to_memory("plan", {"budget": budget})
 
 
-def test_an_agent_keeps_values_of_both_kinds(manager: MemoryManager) -> None:
+def test_agent_stores_short_and_long_term_values(manager: MemoryManager) -> None:
     agent = StrategyAgent(agent_id="strategy_001", config={"model": "small"}, memory_manager=manager)
     agent.plan(50)
     assert agent.save_to_memory("rule", "short", memory_type="long_term") is True
@@ -32,7 +32,7 @@ def test_an_agent_keeps_values_of_both_kinds(manager: MemoryManager) -> None:
     assert agent.config == {"model": "small"}
 
 
-def test_agents_that_share_a_manager_do_not_share_memories(manager: MemoryManager) -> None:
+def test_agents_with_shared_manager_have_separate_memories(manager: MemoryManager) -> None:
     one, two = (BaseAgent(name, memory_manager=manager) for name in ("one", "two"))
     one.save_to_memory("k", 1)
     one.remember("the launch is on Friday")
@@ -43,7 +43,7 @@ def test_agents_that_share_a_manager_do_not_share_memories(manager: MemoryManage
     assert [hit.source for hit in two.recall("launch", shared=True)] == ["news"]
 
 
-def test_the_mixin_gives_the_same_to_any_class(manager: MemoryManager) -> None:
+def test_mixin_adds_memory_to_any_class(manager: MemoryManager) -> None:
     class Robot(MemoryMixin):
         def __init__(self) -> None:
             self.agent_id = "robot"
@@ -56,12 +56,12 @@ def test_the_mixin_gives_the_same_to_any_class(manager: MemoryManager) -> None:
     assert manager.get_execution_records("robot")[0].id == record_id
 
 
-def test_an_agent_without_a_memory_says_what_it_needs() -> None:
+def test_agent_without_manager_raises_with_advice() -> None:
     with pytest.raises(InvalidInput, match="memory_manager=MemoryManager"):
         BaseAgent("lonely").save_to_memory("k", 1)
 
 
 @pytest.mark.parametrize("name", ["", None, 5])
-def test_an_agent_needs_a_name(name: str) -> None:
+def test_invalid_agent_id_is_rejected(name: str) -> None:
     with pytest.raises(InvalidInput):
         BaseAgent(name)

@@ -1,80 +1,84 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from memoranda import InvalidInput, InvalidType, MissingExtra, PersistentMemory
 from memoranda.embedding.base import Embedder
 from memoranda.embedding.model import EmbeddingModel
-from memoranda.errors import Incompatible, InvalidType, Unavailable
-from memoranda.persistent.backends import BackendEmbedder, as_embedder
+from memoranda.errors import Incompatible, Unavailable
+from memoranda.index.qdrant_edge import QdrantEdge
+from memoranda.persistent.backends import BackendEmbedder, open_vector_store, to_embedder
 from memoranda.testing.embedder import EmbedderContract
 from memoranda.testing.fakes import HashEmbedder
 
-_HASH = HashEmbedder(48)
+_REFERENCE = HashEmbedder(48)
 
 
-def vectors(texts: list[str]) -> list[list[float]]:
-    # Three times too long: a back end need not give unit vectors.
-    return (3 * _HASH.embed(texts, kind="passage")).tolist()  # type: ignore[no-any-return]
+def embed_texts(texts: list[str]) -> list[list[float]]:
+    # Not unit vectors: a back end does not have to return those.
+    return (3 * _REFERENCE.embed(texts, kind="passage")).tolist()  # type: ignore[no-any-return]
 
 
-class Embeds:
+class EmbedBackend:
     model = "text-embedding-3-small"
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        return vectors(texts)
+        return embed_texts(texts)
 
 
-class EmbedsLater:
+class AsyncEmbedBackend:
     async def embed(self, texts: list[str]) -> list[list[float]]:
         await asyncio.sleep(0)
-        return vectors(texts)
+        return embed_texts(texts)
 
 
-class Encodes:
+class EncodeBackend:
     def encode(self, texts: list[str]) -> Any:
-        return np.array(vectors(texts))
+        return np.array(embed_texts(texts))
 
 
-class DocumentsAndQueries:
+class DocumentQueryBackend:
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return vectors(texts)
+        return embed_texts(texts)
 
     def embed_query(self, text: str) -> list[float]:
-        return vectors([text])[0]
+        return embed_texts([text])[0]
 
 
-class TestEmbeds(EmbedderContract):
+class TestBackendEmbedder(EmbedderContract):
     @pytest.fixture
     def embedder(self) -> Embedder:
-        return BackendEmbedder(Embeds())
+        return BackendEmbedder(EmbedBackend())
 
 
-@pytest.mark.parametrize("backend", [Embeds(), EmbedsLater(), Encodes(), DocumentsAndQueries()])
-def test_each_form_gives_unit_rows(backend: object) -> None:
-    embedder = as_embedder(backend)
+@pytest.mark.parametrize("backend", [EmbedBackend(), AsyncEmbedBackend(), EncodeBackend(), DocumentQueryBackend()])
+def test_every_backend_form_returns_unit_vectors(backend: object) -> None:
+    embedder = to_embedder(backend)
     assert embedder is not None
     assert embedder.identity.dimension == 48
     for kind in ("query", "passage"):
         rows = embedder.embed(["tea", "milk and honey"], kind=kind)  # type: ignore[arg-type]
-        np.testing.assert_allclose(rows, _HASH.embed(["tea", "milk and honey"], kind="query"), atol=1e-6)
+        np.testing.assert_allclose(rows, _REFERENCE.embed(["tea", "milk and honey"], kind="query"), atol=1e-6)
 
 
-async def test_an_awaited_back_end_works_inside_a_running_loop() -> None:
-    assert BackendEmbedder(EmbedsLater()).embed(["tea"], kind="query").shape == (1, 48)
+async def test_async_backend_works_inside_running_loop() -> None:
+    assert BackendEmbedder(AsyncEmbedBackend()).embed(["tea"], kind="query").shape == (1, 48)
 
 
-def test_two_models_of_one_class_are_two_identities() -> None:
-    first, second = Embeds(), Embeds()
+def test_models_of_one_class_have_different_identities() -> None:
+    first, second = EmbedBackend(), EmbedBackend()
     second.model = "text-embedding-3-large"
     assert BackendEmbedder(first).identity != BackendEmbedder(second).identity
     assert BackendEmbedder(first).identity.model == "text-embedding-3-small"
 
 
-def test_a_size_that_is_known_is_not_asked_for() -> None:
+def test_known_dimension_is_not_measured() -> None:
     class Sized:
         dimension = 7
 
@@ -84,20 +88,20 @@ def test_a_size_that_is_known_is_not_asked_for() -> None:
     assert BackendEmbedder(Sized()).identity.dimension == 7
 
 
-def test_names_and_embedders_pass_through() -> None:
+def test_names_embedders_and_none_are_accepted() -> None:
     embedder = HashEmbedder(8)
-    assert as_embedder(embedder) is embedder
-    assert as_embedder(None) is None
-    named = as_embedder("fast")
+    assert to_embedder(embedder) is embedder
+    assert to_embedder(None) is None
+    named = to_embedder("fast")
     assert isinstance(named, EmbeddingModel)
 
 
-def test_what_cannot_embed_is_refused_with_the_forms_that_can() -> None:
+def test_object_that_cannot_embed_is_rejected() -> None:
     with pytest.raises(InvalidType, match="embed_documents and embed_query, embed, or encode"):
-        as_embedder(object())
+        to_embedder(object())
 
 
-class Answers:
+class FixedBackend:
     def __init__(self, answer: Any, dimension: int | None = None) -> None:
         self.answer = answer
         self.dimension = dimension
@@ -108,19 +112,107 @@ class Answers:
         return self.answer
 
 
-def test_a_back_end_that_raises_is_unavailable() -> None:
-    with pytest.raises(Unavailable, match="Answers failed: no route"):
-        BackendEmbedder(Answers(OSError("no route"))).embed(["tea"], kind="query")
+def test_backend_error_raises_unavailable() -> None:
+    with pytest.raises(Unavailable, match="FixedBackend failed: no route"):
+        BackendEmbedder(FixedBackend(OSError("no route"))).embed(["tea"], kind="query")
 
 
 @pytest.mark.parametrize("answer", [None, [], [[]], "x", [["a"]], [[float("nan")]], [[0.0, 0.0]], [[1.0], [1.0, 2.0]]])
-def test_an_answer_that_is_no_list_of_vectors_is_refused(answer: Any) -> None:
-    with pytest.raises(Incompatible, match="Answers gave"):
-        BackendEmbedder(Answers(answer, dimension=2)).embed(["tea"], kind="query")
+def test_answer_that_is_not_vectors_is_rejected(answer: Any) -> None:
+    with pytest.raises(Incompatible, match="FixedBackend returned"):
+        BackendEmbedder(FixedBackend(answer, dimension=2)).embed(["tea"], kind="query")
 
 
-def test_too_few_or_too_long_vectors_are_refused() -> None:
+def test_wrong_number_or_size_of_vectors_is_rejected() -> None:
     with pytest.raises(Incompatible, match="shape"):
-        BackendEmbedder(Answers([[1.0, 0.0]])).embed(["tea", "milk"], kind="query")
+        BackendEmbedder(FixedBackend([[1.0, 0.0]])).embed(["tea", "milk"], kind="query")
     with pytest.raises(Incompatible, match="shape"):
-        BackendEmbedder(Answers([[1.0, 0.0]], dimension=3)).embed(["tea"], kind="query")
+        BackendEmbedder(FixedBackend([[1.0, 0.0]], dimension=3)).embed(["tea"], kind="query")
+
+
+@dataclass
+class Config:
+    """Has the attributes of mem0's configuration objects."""
+
+    provider: Any
+    config: Any = field(default_factory=dict)
+
+
+@dataclass
+class QdrantSettings:
+    path: str
+    collection_name: str = "mem0"
+    embedding_model_dims: int = 1536
+    url: str | None = None
+
+
+def test_default_is_built_in_index() -> None:
+    assert open_vector_store(None) == open_vector_store("faiss")
+    assert open_vector_store(None).engine is None
+
+
+def test_faiss_path_can_be_file_or_folder(tmp_path: Path) -> None:
+    assert open_vector_store({"provider": "faiss", "config": {"path": "a.faiss"}}).faiss_path == "a.faiss"
+    folder = open_vector_store(Config("faiss", {"path": str(tmp_path)}))
+    assert folder.faiss_path == str(tmp_path / "memories.faiss")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "qdrant",
+        {"provider": "qdrant"},
+        {"provider": "qdrant", "config": {"embedding_model_dims": 384, "on_disk": False, "path": "unused"}},
+        Config("qdrant", None),
+    ],
+)
+def test_qdrant_is_opened_from_every_form_of_config(config: Any) -> None:
+    engine = open_vector_store(config).engine
+    assert isinstance(engine, QdrantEdge)
+    engine.close()
+
+
+def test_settings_can_be_an_object(tmp_path: Path) -> None:
+    engine = open_vector_store(Config("qdrant", QdrantSettings(str(tmp_path / "q")))).engine
+    assert engine is not None
+    engine.close()
+    assert (tmp_path / "q" / "mem0").is_dir()
+
+
+def test_unknown_store_lists_known_stores() -> None:
+    with pytest.raises(InvalidInput, match="no vector_store is named 'pgvector': known are chroma, faiss, qdrant"):
+        PersistentMemory("a", vector_store_config={"provider": "pgvector", "config": {}})
+
+
+def test_unknown_setting_is_rejected() -> None:
+    with pytest.raises(InvalidInput, match="qdrant has no setting pth: known are api_key, collection_name, host"):
+        open_vector_store({"provider": "qdrant", "config": {"pth": "x"}})
+    with pytest.raises(InvalidInput, match="faiss has no setting url"):
+        open_vector_store({"provider": "faiss", "config": {"url": "x"}})
+
+
+@pytest.mark.parametrize("config", [{}, {"config": {}}, 5, Config(None)])
+def test_config_without_provider_is_rejected(config: Any) -> None:
+    with pytest.raises(InvalidType, match="chroma, faiss, qdrant"):
+        open_vector_store(config)
+
+
+def test_missing_chroma_raises_with_install_line() -> None:
+    with pytest.raises(MissingExtra, match=r'pip install "memoranda\[chroma\]"'):
+        open_vector_store("chroma")
+
+
+def test_missing_mem0_raises_with_install_line() -> None:
+    with pytest.raises(ImportError, match=r'pip install "memoranda\[mem0\]"'):
+        PersistentMemory("a", mem0_config={"version": "v1.1"})
+
+
+@pytest.mark.parametrize("provider", ["faiss", "qdrant"])
+def test_answers_are_the_same_in_every_store(tmp_path: Path, provider: str) -> None:
+    facts = ["Ann likes green tea", "Bob drives a red car", "Ann lives in Berlin", "Bob has two cats"]
+    url = f"sqlite:///{tmp_path}/{provider}.db"
+    config = {"provider": provider, "config": {"path": str(tmp_path / provider)}}
+    with PersistentMemory("a", embedding_backend=HashEmbedder(64), vector_store_config=config, db_url=url) as memory:
+        memory.save_to_memory("", facts)
+        found = memory.recall_from_memory(["where does Ann live", "red car"], limit=2)["memories"]
+    assert [text.split(" (")[0] for text in found] == ["Ann lives in Berlin", "Bob drives a red car"]

@@ -25,7 +25,7 @@ def config(tmp_path: Path) -> MemoryConfig:
     return MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", enable_vector_search=False)
 
 
-def test_what_is_said_is_in_the_history_and_found_a_moment_later(config: MemoryConfig) -> None:
+def test_message_is_added_to_history_and_found_at_once(config: MemoryConfig) -> None:
     with ConversationContext("support-1", config) as context:
         assert isinstance(context.history, ConversationMemory)
         message = Message("user", "My parcel to Lisbon is late", name="Ines")
@@ -39,7 +39,7 @@ def test_what_is_said_is_in_the_history_and_found_a_moment_later(config: MemoryC
         assert [m.role for m in context.history.get_messages()] == ["user", "assistant"]
 
 
-def test_the_same_id_goes_on_where_it_ended_and_another_does_not_see_it(config: MemoryConfig) -> None:
+def test_same_id_continues_conversation_and_other_id_does_not_see_it(config: MemoryConfig) -> None:
     for text in ("first", "second"):
         with ConversationContext("a", config) as context:
             context.add_message(Message("user", text))
@@ -49,7 +49,7 @@ def test_the_same_id_goes_on_where_it_ended_and_another_does_not_see_it(config: 
         assert other.memory.search_memory("first", MemoryTypes.SHORT_TERM, session=other.id) == []
 
 
-def test_a_message_that_comes_again_changes_nothing(config: MemoryConfig) -> None:
+def test_repeated_message_is_ignored(config: MemoryConfig) -> None:
     message = Message("user", "parcel")
     with ConversationContext("a", config) as context:
         for _ in range(2):
@@ -59,7 +59,7 @@ def test_a_message_that_comes_again_changes_nothing(config: MemoryConfig) -> Non
         assert len(context.memory.search_memory("parcel", MemoryTypes.SHORT_TERM)) == 2
 
 
-def test_a_turn_without_words_is_history_alone(config: MemoryConfig) -> None:
+def test_message_without_text_is_only_in_history(config: MemoryConfig) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "track", "arguments": "{}"}}
     with ConversationContext("a", config) as context:
         context.add_message(Message("assistant", tool_calls=[call]))
@@ -67,7 +67,7 @@ def test_a_turn_without_words_is_history_alone(config: MemoryConfig) -> None:
         assert context.memory.get_stats().long_term_entries == 0
 
 
-def test_short_term_memory_passes_and_the_history_stays(tmp_path: Path) -> None:
+def test_short_term_memory_expires_and_history_stays(tmp_path: Path) -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
     manager = MemoryManager(
         MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", short_term_ttl=60),
@@ -82,7 +82,7 @@ def test_short_term_memory_passes_and_the_history_stays(tmp_path: Path) -> None:
         assert len(context.history) == 1
 
 
-def test_a_shared_manager_stays_open_and_decides_the_policy(config: MemoryConfig) -> None:
+def test_shared_manager_stays_open_and_sets_retention_policy(config: MemoryConfig) -> None:
     with MemoryManager(config) as manager:
         with ConversationContext("a", memory=manager) as context:
             context.add_message(Message("user", "parcel"))
@@ -91,7 +91,7 @@ def test_a_shared_manager_stays_open_and_decides_the_policy(config: MemoryConfig
         assert len(context.history) == 1
 
 
-def test_closing_twice_is_fine_and_using_it_afterwards_is_not(config: MemoryConfig) -> None:
+def test_close_twice_is_allowed_and_later_calls_raise_closed(config: MemoryConfig) -> None:
     context = ConversationContext("a", config)
     context.close()
     context.close()
@@ -103,7 +103,7 @@ def test_closing_twice_is_fine_and_using_it_afterwards_is_not(config: MemoryConf
         other.add_message({"content": "who says?"})
 
 
-async def test_the_twin_awaited(config: MemoryConfig) -> None:
+async def test_async_context_adds_and_finds_messages(config: MemoryConfig) -> None:
     async with aio.ConversationContext("a", config) as context:
         assert isinstance(context.history, aio.ConversationMemory)
         assert isinstance(context.memory, aio.MemoryManager)
@@ -119,8 +119,8 @@ async def test_the_twin_awaited(config: MemoryConfig) -> None:
         assert await manager.get_memory(session="a") is again.history
 
 
-def test_the_twin_has_the_same_methods_with_the_same_arguments() -> None:
+def test_async_context_has_same_methods_and_arguments() -> None:
     for name in ("__init__", "add_message", "close"):
-        twin, original = getattr(aio.ConversationContext, name), getattr(ConversationContext, name)
-        assert inspect.signature(twin) == inspect.signature(original)
-        assert inspect.iscoroutinefunction(twin) == (name != "__init__")
+        async_method, method = getattr(aio.ConversationContext, name), getattr(ConversationContext, name)
+        assert inspect.signature(async_method) == inspect.signature(method)
+        assert inspect.iscoroutinefunction(async_method) == (name != "__init__")

@@ -1,4 +1,4 @@
-"""What `mem0_config` does with what mem0 answers. The real package has its own environment: `make engines`."""
+"""`mem0_config` with a fake mem0. The real package is tested in its own environment: `make engines`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 
 from memoranda import InvalidType, MissingExtra, PersistentMemory
-from memoranda.persistent.base import Names
-from memoranda.persistent.mem0 import Mem0
+from memoranda.persistent.base import MemoryNames
+from memoranda.persistent.mem0 import Mem0Backend
 
 
-class Shelf:
-    """A ready memory with mem0's two verbs, as `mem0.Memory` has them."""
+class FakeMem0:
+    """Has the methods of `mem0.Memory` that the back end calls."""
 
-    def __init__(self, kept: list[dict[str, Any]] | None = None) -> None:
-        self.kept = kept
+    def __init__(self, results: list[dict[str, Any]] | None = None) -> None:
+        self.results = results
         self.added: list[dict[str, Any]] = []
 
     def add(self, messages: Any, **arguments: Any) -> Any:
-        if isinstance(self.kept, Exception):
-            raise self.kept
+        if isinstance(self.results, Exception):
+            raise self.results
         self.added.append({"messages": messages, **arguments})
         rows = [{"id": f"m{n}", "memory": message["content"], "event": "ADD"} for n, message in enumerate(messages)]
-        return {"results": rows if self.kept is None else self.kept}
+        return {"results": rows if self.results is None else self.results}
 
     def search(self, query: str, *, filters: dict[str, str], top_k: int) -> Any:
         assert filters == {"agent_id": "a", "run_id": "s"}
@@ -38,37 +38,37 @@ class Shelf:
     def close(self) -> None: ...
 
 
-def test_the_verbs_run_on_mem0_under_its_names() -> None:
-    shelf = Shelf()
-    with PersistentMemory("a", session_name="s", mem0_config=shelf) as memory:
-        (end,) = memory.record([{"role": "user", "content": "I like tea"}])
-        assert (end.status, end.memory) == ("stored", None)
+def test_all_methods_use_mem0_with_its_scope_names() -> None:
+    mem0 = FakeMem0()
+    with PersistentMemory("a", session_name="s", mem0_config=mem0) as memory:
+        (outcome,) = memory.record([{"role": "user", "content": "I like tea"}])
+        assert (outcome.status, outcome.memory) == ("stored", None)
         assert memory.save_to_memory("why", ["tea is good"])["memory_ids"] == ["m0"]
-        assert [call.get("infer", True) for call in shelf.added] == [True, False]
+        assert [call.get("infer", True) for call in mem0.added] == [True, False]
         assert memory.recall_from_memory(["tea"])["memories"] == ["I like tea", "tea is good"]
         text = memory.retrieve("tea")
     assert "## 2024-05-04 (Saturday)\n- I like tea [#1, mem0]" in text
 
 
-def test_what_mem0_did_not_keep_is_no_success() -> None:
-    memory = PersistentMemory("a", session_name="s", mem0_config=Shelf(kept=[]))
-    (end,) = memory.record([{"role": "user", "content": "I like tea"}])
-    assert (end.status, end.reason) == ("rejected", "mem0 kept nothing of these messages")
+def test_save_fails_if_mem0_stores_nothing() -> None:
+    memory = PersistentMemory("a", session_name="s", mem0_config=FakeMem0(results=[]))
+    (outcome,) = memory.record([{"role": "user", "content": "I like tea"}])
+    assert (outcome.status, outcome.reason) == ("rejected", "mem0 stored no memories from these messages")
     assert memory.save_to_memory("", ["a", "b"]) == {
         "success": False,
-        "message": "Saved 0, NOT saved 2: mem0 did not keep them",
+        "message": "Saved 0, NOT saved 2: mem0 did not store them",
         "memory_ids": [],
     }
 
 
-def test_an_error_of_mem0_is_told() -> None:
-    memory = PersistentMemory("a", session_name="s", mem0_config=Shelf(kept=ValueError("no model")))  # type: ignore[arg-type]
+def test_mem0_error_is_reported_in_result() -> None:
+    memory = PersistentMemory("a", session_name="s", mem0_config=FakeMem0(results=ValueError("no model")))  # type: ignore[arg-type]
     answer = memory.save_to_memory("", ["tea"])
     assert (answer["success"], answer["message"]) == (False, "Nothing was saved: mem0 failed: no model")
 
 
-def test_without_mem0_the_install_line_is_named() -> None:
+def test_missing_mem0_raises_with_install_line() -> None:
     with pytest.raises(MissingExtra, match=r'pip install "memoranda\[mem0\]"'):
-        Mem0({}, Names("a", None, None))
+        Mem0Backend({}, MemoryNames("a", None, None))
     with pytest.raises((MissingExtra, InvalidType)):
-        Mem0(5, Names("a", None, None))
+        Mem0Backend(5, MemoryNames("a", None, None))

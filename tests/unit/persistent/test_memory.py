@@ -21,7 +21,7 @@ from memoranda import (
 )
 from memoranda.testing.fakes import HashEmbedder
 
-TALK = [
+MESSAGES = [
     {"role": "user", "content": "My name is Alice"},
     {"role": "assistant", "content": "Nice to meet you, Alice!"},
 ]
@@ -42,40 +42,42 @@ def count(manager: MemoryManager) -> int:
     return manager.get_stats().long_term_entries
 
 
-def test_a_name_is_needed() -> None:
+def test_at_least_one_name_is_required() -> None:
     with pytest.raises(ValueError, match="At least one of agent_name, user_name or session_name"):
         PersistentMemory()
     with pytest.raises(InvalidInput, match="agent_name is empty"):
         PersistentMemory(agent_name="  ")
 
 
-def test_what_was_said_is_found_again(memory: PersistentMemory) -> None:
-    assert [end.status for end in memory.record(TALK)] == ["stored", "stored"]
+def test_recorded_messages_are_retrieved(memory: PersistentMemory) -> None:
+    assert [outcome.status for outcome in memory.record(MESSAGES)] == ["stored", "stored"]
     text = memory.retrieve("What is the user's name?", limit=1)
     assert "user: My name is Alice" in text
     assert "Nice to meet you" not in text
 
 
-def test_there_is_no_text_when_nothing_is_known(memory: PersistentMemory) -> None:
+def test_empty_memory_returns_empty_text(memory: PersistentMemory) -> None:
     assert memory.retrieve("anything") == ""
     assert memory.recall_from_memory(["anything"]) == {"success": True, "memories": [], "count": 0}
 
 
-def test_a_history_recorded_after_every_turn_is_kept_once(memory: PersistentMemory, manager: MemoryManager) -> None:
+def test_recording_history_after_every_turn_stores_each_message_once(
+    memory: PersistentMemory, manager: MemoryManager
+) -> None:
     for turns in range(1, 21):
         memory.record([{"role": "user", "content": f"turn {n}"} for n in range(turns)])
     assert count(manager) == 20
 
 
-def test_the_same_words_at_another_time_are_another_turn(memory: PersistentMemory, manager: MemoryManager) -> None:
-    said = {"role": "user", "content": "I ran ten miles today"}
+def test_same_text_at_another_time_is_another_message(memory: PersistentMemory, manager: MemoryManager) -> None:
+    message = {"role": "user", "content": "I ran ten miles today"}
     days = ["2024-05-04T10:00:00Z", "2024-05-05T10:00:00Z"]
-    memory.record([{**said, "timestamp": day} for day in days])
-    memory.record([{**said, "timestamp": day} for day in days])
+    memory.record([{**message, "timestamp": day} for day in days])
+    memory.record([{**message, "timestamp": day} for day in days])
     assert count(manager) == 2
 
 
-def test_only_what_people_and_assistants_say_is_kept(memory: PersistentMemory, manager: MemoryManager) -> None:
+def test_only_user_and_assistant_messages_are_stored(memory: PersistentMemory, manager: MemoryManager) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     outcomes = memory.record(
         [
@@ -86,13 +88,13 @@ def test_only_what_people_and_assistants_say_is_kept(memory: PersistentMemory, m
             {"role": "tool", "content": "42", "tool_call_id": "c1"},
         ]
     )
-    assert [end.status for end in outcomes] == ["rejected", "stored", "rejected", "rejected"]
+    assert [outcome.status for outcome in outcomes] == ["rejected", "stored", "rejected", "rejected"]
     assert ["system" in outcomes[0].reason, "no text" in outcomes[2].reason] == [True, True]
     assert count(manager) == 1
 
 
-def test_recalled_text_that_comes_back_is_not_kept(memory: PersistentMemory, manager: MemoryManager) -> None:
-    memory.record(TALK)
+def test_recalled_text_is_not_stored_again(memory: PersistentMemory, manager: MemoryManager) -> None:
+    memory.record(MESSAGES)
     recalled = memory.retrieve("name")
     echo, mixed = memory.record(
         [{"role": "user", "content": recalled}, {"role": "user", "content": f"{recalled}\nI also like tea."}]
@@ -104,18 +106,18 @@ def test_recalled_text_that_comes_back_is_not_kept(memory: PersistentMemory, man
 
 
 @pytest.mark.parametrize("nothing", [None, [], [None]])
-def test_nothing_to_record_is_fine(memory: PersistentMemory, nothing: Any) -> None:
+def test_recording_nothing_returns_no_outcomes(memory: PersistentMemory, nothing: Any) -> None:
     assert memory.record(nothing) == []
 
 
 @pytest.mark.parametrize("wrong", ["a text", 5, [5], [{"role": "king", "content": "x"}]])
-def test_what_is_no_message_is_refused_and_nothing_kept(
+def test_invalid_message_is_rejected_and_nothing_stored(
     memory: PersistentMemory, manager: MemoryManager, wrong: Any
 ) -> None:
     with pytest.raises(InvalidInput):
         memory.record(wrong)
     with pytest.raises(InvalidInput):
-        memory.record([*TALK, {"role": "king", "content": "x"}])
+        memory.record([*MESSAGES, {"role": "king", "content": "x"}])
     assert count(manager) == 0
 
 
@@ -133,24 +135,24 @@ def test_what_is_no_message_is_refused_and_nothing_kept(
         [{"role": "system", "content": "x"}, {"role": "user", "content": [{"type": "text", "text": "favourite tea"}]}],
     ],
 )
-def test_a_question_is_a_text_a_message_or_several(memory: PersistentMemory, query: Any) -> None:
+def test_query_can_be_text_message_or_list(memory: PersistentMemory, query: Any) -> None:
     memory.save_to_memory("", ["Her favourite tea is Assam", "He drives to work"])
     assert "Assam" in memory.retrieve(query, limit=1)
 
 
 @pytest.mark.parametrize("query", ["", "  ", [], [{"role": "system", "content": "only rules"}], 5, None])
-def test_a_question_without_words_is_refused(memory: PersistentMemory, query: Any) -> None:
+def test_query_without_text_is_rejected(memory: PersistentMemory, query: Any) -> None:
     with pytest.raises(InvalidInput):
         memory.retrieve(query)
 
 
-def test_of_a_long_conversation_the_end_is_asked(memory: PersistentMemory) -> None:
+def test_long_conversation_is_queried_by_its_end(memory: PersistentMemory) -> None:
     memory.save_to_memory("", ["Her favourite tea is Assam", "filler filler filler"])
     talk = [{"role": "user", "content": "filler " * 2_000}, {"role": "user", "content": "what is her favourite tea"}]
     assert "Assam" in memory.retrieve(talk, limit=2)
 
 
-def test_the_agent_saves_and_recalls(memory: PersistentMemory, manager: MemoryManager) -> None:
+def test_agent_saves_and_recalls_facts(memory: PersistentMemory, manager: MemoryManager) -> None:
     saved = memory.save_to_memory("personal", ["User's favorite color is blue", "User works as a teacher"])
     assert saved == {"success": True, "message": "Saved 2", "memory_ids": [1, 2]}
     assert manager.get(1, agent="my_agent").metadata == {"thinking": "personal"}
@@ -162,13 +164,13 @@ def test_the_agent_saves_and_recalls(memory: PersistentMemory, manager: MemoryMa
     ]
 
 
-def test_saving_again_says_that_it_is_known(memory: PersistentMemory) -> None:
+def test_saving_known_fact_reports_it(memory: PersistentMemory) -> None:
     memory.save_to_memory("", "User likes tea")
     again = memory.save_to_memory("", ["User likes tea", "User likes milk"])
     assert again == {"success": True, "message": "Saved 1, known already 1", "memory_ids": [1, 2]}
 
 
-def test_no_keyword_crowds_out_another(memory: PersistentMemory) -> None:
+def test_every_keyword_gets_results(memory: PersistentMemory) -> None:
     memory.save_to_memory("", [f"tea number {n}" for n in range(10)] + ["the car is red"])
     found = memory.recall_from_memory(["tea number", "car red"], limit=3)["memories"]
     assert any("the car is red" in text for text in found)
@@ -176,7 +178,7 @@ def test_no_keyword_crowds_out_another(memory: PersistentMemory) -> None:
 
 
 @pytest.mark.parametrize("content", [[], [""], "  ", ["fine", "\0"], 5, None, [5], b"x"])
-def test_a_failed_save_is_told_and_keeps_nothing(
+def test_failed_save_is_reported_and_stores_nothing(
     memory: PersistentMemory, manager: MemoryManager, content: Any
 ) -> None:
     answer = memory.save_to_memory("why", content)
@@ -186,13 +188,13 @@ def test_a_failed_save_is_told_and_keeps_nothing(
 
 
 @pytest.mark.parametrize(("keywords", "limit"), [([], 5), ([""], 5), (5, 5), (["tea"], 0), (["tea"], "x"), (None, 1)])
-def test_a_failed_recall_is_told(memory: PersistentMemory, keywords: Any, limit: Any) -> None:
+def test_failed_recall_is_reported(memory: PersistentMemory, keywords: Any, limit: Any) -> None:
     answer = memory.recall_from_memory(keywords, limit)
     assert (answer["success"], answer["memories"], answer["count"]) == (False, [], 0)
     assert answer["message"]
 
 
-def test_a_broken_store_is_no_success(memory: PersistentMemory, manager: MemoryManager, caplog: Any) -> None:
+def test_closed_store_is_reported_and_logged(memory: PersistentMemory, manager: MemoryManager, caplog: Any) -> None:
     manager.close()
     with caplog.at_level(logging.ERROR):
         assert memory.save_to_memory("", ["tea"])["success"] is False
@@ -200,7 +202,7 @@ def test_a_broken_store_is_no_success(memory: PersistentMemory, manager: MemoryM
     assert len(caplog.records) == 2
 
 
-def test_a_back_end_that_fails_is_no_success(tmp_path: Path) -> None:
+def test_failing_backend_is_reported(tmp_path: Path) -> None:
     class Broken:
         dimension = 8
 
@@ -227,26 +229,26 @@ def test_names_keep_memories_apart(manager: MemoryManager) -> None:
         assert sorted(text.split(" (2")[0] for text in found) == sorted(f"secret of {other}" for other in expected)
 
 
-def test_it_is_still_there_after_a_restart(tmp_path: Path) -> None:
+def test_memory_survives_restart(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     with PersistentMemory("a", embedding_backend=HashEmbedder(64), db_url=url) as memory:
-        memory.record(TALK)
+        memory.record(MESSAGES)
     with PersistentMemory("a", embedding_backend=HashEmbedder(64), db_url=url) as memory:
         assert "Alice" in memory.retrieve("name")
 
 
-def test_the_settings_name_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_comes_from_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_DB_URL", f"sqlite:///{tmp_path}/set.db")
     with PersistentMemory("a", embedding_backend=HashEmbedder(64)) as memory:
-        memory.record(TALK)
+        memory.record(MESSAGES)
     assert (tmp_path / "set.db").exists()
 
 
-def test_without_a_disk_it_is_private_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_not_on_disk_is_private_and_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     first = PersistentMemory("a", embedding_backend=HashEmbedder(64), on_disk=False)
     second = PersistentMemory("a", embedding_backend=HashEmbedder(64), on_disk=False)
-    first.record(TALK)
+    first.record(MESSAGES)
     assert second.retrieve("name") == ""
     first.close()
     first.close()
@@ -254,14 +256,14 @@ def test_without_a_disk_it_is_private_and_leaves_nothing(tmp_path: Path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_that_is_forgotten_is_tidied_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unclosed_private_memory_is_deleted_with_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     PersistentMemory("a", embedding_backend=HashEmbedder(64), on_disk=False)
     gc.collect()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_contradicts_is_refused(manager: MemoryManager) -> None:
+def test_conflicting_arguments_are_rejected(manager: MemoryManager) -> None:
     with pytest.raises(InvalidInput, match="leave db_url out"):
         PersistentMemory("a", manager=manager, db_url="sqlite:///x.db")
     with pytest.raises(InvalidInput, match="leave on_disk=False out"):
@@ -274,7 +276,7 @@ def test_what_contradicts_is_refused(manager: MemoryManager) -> None:
         PersistentMemory("a", embedding_backend=object())
 
 
-def test_one_s_own_memory_needs_four_verbs_and_gets_the_tools() -> None:
+def test_custom_memory_implements_four_methods_and_gets_tools() -> None:
     class Notebook(PersistentMemoryBase):
         def __init__(self, agent_name: str) -> None:
             super().__init__(agent_name)
@@ -303,7 +305,7 @@ def test_one_s_own_memory_needs_four_verbs_and_gets_the_tools() -> None:
         PersistentMemoryBase("n")  # type: ignore[abstract]
 
 
-def test_the_conversation_is_a_memory_of_messages() -> None:
+def test_conversation_memory_is_a_memory_base() -> None:
     assert isinstance(ConversationMemory(), MemoryBase)
     with pytest.raises(TypeError, match="abstract"):
         MemoryBase()  # type: ignore[abstract]

@@ -1,0 +1,143 @@
+"""Options that commands share: the database, the scope and the output format."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias, TypedDict
+
+import typer
+
+from memoranda.types import ANY, DEFAULT_TENANT, AnyUser
+
+if TYPE_CHECKING:
+    from memoranda.manager.manager import MemoryManager
+    from memoranda.settings import MemoryConfig
+
+P = ParamSpec("P")
+OptionTable: TypeAlias = Mapping[str, tuple[Any, Any]]
+"""Parameter name → (annotation, default)."""
+
+
+class WriteScopeArguments(TypedDict):
+    """The scope of a call that writes, as the manager's keyword arguments."""
+
+    agent: str | None
+    user: str | None
+    session: str | None
+
+
+class ReadScopeArguments(TypedDict):
+    """The scope of a call that reads, as the manager's keyword arguments."""
+
+    agent: str | None
+    user: str | AnyUser | None
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOptions:
+    """The values of the shared options."""
+
+    db: str | None = None
+    tenant: str = DEFAULT_TENANT
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    all_users: bool = False
+    as_json: bool = False
+
+    @property
+    def config(self) -> MemoryConfig:
+        """The settings from the environment, with the database from `--db`."""
+        from memoranda.settings import get_settings
+
+        settings = get_settings().memory
+        if self.db is None:
+            return settings
+        # A path on the command line is relative to the current folder, not to the configured storage folder.
+        url = self.db if "://" in self.db else f"sqlite:///{Path(self.db).absolute()}"
+        return replace(settings, db_url=url)
+
+    def open_manager(self) -> MemoryManager:
+        """Return a manager for the chosen database and tenant, to be used with `with`."""
+        from memoranda.manager.manager import MemoryManager
+
+        return MemoryManager(self.config, tenant=self.tenant)
+
+    @property
+    def scope(self) -> WriteScopeArguments:
+        return {"agent": self.agent, "user": self.user, "session": self.session}
+
+    @property
+    def read_scope(self) -> ReadScopeArguments:
+        return {"agent": self.agent, "user": ANY if self.all_users else self.user, "session": self.session}
+
+    @property
+    def tenant_scope(self) -> ReadScopeArguments:
+        """The scope of a command that covers all users unless one is named."""
+        return {"agent": self.agent, "user": ANY if self.user is None else self.user, "session": self.session}
+
+
+def _scope_options(user_help: str, agent_help: str, session_help: str) -> OptionTable:
+    return {
+        "user": (Annotated[str | None, typer.Option("--user", "-u", help=user_help)], None),
+        "agent": (Annotated[str | None, typer.Option("--agent", "-a", help=agent_help)], None),
+        "session": (Annotated[str | None, typer.Option("--session", "-s", help=session_help)], None),
+    }
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+_DATABASE: Final = {
+    "db": (Annotated[str | None, typer.Option("--db", help="Database file or URL. Default: MEMORY_DB_URL.")], None),
+    "tenant": (Annotated[str, typer.Option("--tenant", help="Tenant that owns the data.")], DEFAULT_TENANT),
+}
+_OWNER: Final = _scope_options(
+    "User the memories belong to. Without it, they belong to no user.",
+    "Agent the memories belong to.",
+    "Session the memories belong to.",
+)
+_ONLY: Final = ("Only memories of this agent.", "Only memories of this session.")
+_FILTER: Final = _scope_options("Memories of this user. Without it, memories that belong to no user.", *_ONLY)
+_TENANT_FILTER: Final = _scope_options("Only memories of this user. Without it, of all users.", *_ONLY)
+_ALL_USERS: Final = {
+    "all_users": (Annotated[bool, typer.Option("--all-users", help="Include the memories of all users.")], False)
+}
+_AS_JSON: Final = {"as_json": (AsJson, False)}
+STORE: OptionTable = {**_DATABASE, **_AS_JSON}
+WRITE: OptionTable = {**_DATABASE, **_OWNER, **_AS_JSON}
+READ: OptionTable = {**_DATABASE, **_FILTER, **_ALL_USERS, **_AS_JSON}
+WHOLE_TENANT: OptionTable = {**_DATABASE, **_TENANT_FILTER, **_AS_JSON}
+
+
+def command(
+    app: typer.Typer, name: str, *, shared: OptionTable = STORE
+) -> Callable[[Callable[Concatenate[CommandOptions, P], None]], Callable[Concatenate[CommandOptions, P], None]]:
+    """Register a function as a command that also takes the shared options and receives them as `CommandOptions`."""
+
+    def register(
+        function: Callable[Concatenate[CommandOptions, P], None],
+    ) -> Callable[Concatenate[CommandOptions, P], None]:
+        @functools.wraps(function)
+        def run(**arguments: Any) -> None:
+            options = CommandOptions(**{option: arguments.pop(option) for option in shared})
+            function(options, **arguments)  # type: ignore[call-arg]
+
+        # Typer reads the command's options from the signature: those of the function, then the shared ones.
+        keyword_only = inspect.Parameter.KEYWORD_ONLY
+        parameters = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [parameter.replace(kind=keyword_only) for parameter in parameters]
+            + [
+                inspect.Parameter(option, keyword_only, default=default, annotation=annotation)
+                for option, (annotation, default) in shared.items()
+            ]
+        )
+        run.__annotations__ = {}
+        app.command(name)(run)
+        return function
+
+    return register
