@@ -55,7 +55,7 @@ def profile_package(name: str) -> dict[str, Walk]:
     """Profile both operations of a package that has `MemoryManager` and `testing.fakes.HashEmbedder`."""
     package = import_module(name)
     embedder = import_module(f"{name}.testing.fakes").HashEmbedder()
-    root = Path(package.__file__).parent
+    root = Path(str(package.__file__)).parent
     with tempfile.TemporaryDirectory() as folder:
 
         def walk(city: str) -> dict[str, Walk]:
