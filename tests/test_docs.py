@@ -59,6 +59,13 @@ def test_every_page_is_on_the_index() -> None:
     assert [name for name in sorted(pages) if f"({name})" not in index] == []
 
 
+def test_files_named_in_contributing_exist() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:src|tests|benchmarks|docs|examples|scripts)/[\w./-]*)`", page)
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8"))
