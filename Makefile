@@ -1,4 +1,4 @@
-# `make demo` and `make test` need only Python 3.11+ and this checkout: both make their own environment.
+# Every target needs only Python 3.11+ and this checkout: they create the environment in .venv themselves.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,42 +7,50 @@ READY := $(VENV)/.ready
 MODELS := ./packages/memoranda-models
 RERANKER := ./packages/memoranda-reranker
 
-.PHONY: demo test check format crash fuzz engines mcp-conformance clean
+# `make` alone lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format walk crash fuzz engines mcp-conformance clean
 
-demo: $(INSTALLED)  ## Remember a long conversation, restart, and ask about it.
+help:  ## List the targets.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+
+demo: $(INSTALLED)  ## Remember a long conversation, restart, and answer questions about it.
 	$(BIN)/python -m memoranda.demo
 
-test: $(READY)  ## Everything that must hold, in minutes.
+test: $(READY)  ## All tests, in minutes.
 	./scripts/system-packages
 	$(BIN)/python scripts/small-llm
 	$(BIN)/pytest -n auto
 
-check: $(READY)  ## The gate: format, lint, types, import direction, tests.
+check: $(READY)  ## The gate for a change: format, lint, types, import direction, then all tests.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(MAKE) test
 
-format: $(READY)
+format: $(READY)  ## Fix what ruff can fix, and format.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-crash: $(READY)  ## Kill a writing process 2,000 times and count what was lost.
+walk: $(READY)  ## Count the files one remember and one recall pass through.
+	$(BIN)/python scripts/walk.py
+
+crash: $(READY)  ## Kill a writing process 2,000 times and count lost writes.
 	$(BIN)/python -m tests.crash.run --kills 2000
 
-fuzz: $(READY)  ## 20,000 requests made up from the server's own OpenAPI document.
+fuzz: $(READY)  ## Send 20,000 requests generated from the server's OpenAPI document.
 	$(BIN)/python -m tests.server.fuzz --requests 20000
 
-engines: $(READY)  ## The vector stores and peers that are too large for the ordinary tests, in an environment of their own.
+engines: $(READY)  ## Test Chroma and mem0 in a separate environment, as they are large.
 	$(PYTHON) -m venv .bench/engines
 	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[cli,dev,chroma,mem0]"
 	MEMORANDA_ENGINES=1 .bench/engines/bin/pytest tests/engines
 
-mcp-conformance: $(READY)  ## Outsiders' own checks of the MCP door: conformance runner, inspector, reference server.
+mcp-conformance: $(READY)  ## Run the MCP conformance suite, inspector and reference server.
 	./scripts/mcp-peers
 
-clean:
+clean:  ## Remove the environment and what was built.
 	rm -rf $(VENV) build dist packages/*/build packages/*/dist
 
 $(INSTALLED): pyproject.toml $(wildcard packages/*/*.*)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import MemoryConfig, errors
+from memoranda import MemoryConfig, MemoryManager, errors
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
+PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 NEED_A_SERVER = {"server.md"}  # run against a live one beside the server's own tests
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -45,6 +45,25 @@ def test_every_error_is_described() -> None:
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     names = [name for name, value in vars(errors).items() if isinstance(value, type)]
     assert [name for name in names if f"`{name}`" not in page] == []
+
+
+def test_every_method_of_the_manager_is_on_the_page_of_methods() -> None:
+    page = (ROOT / "docs" / "which-method.md").read_text(encoding="utf-8")
+    methods = [name for name in dir(MemoryManager) if not name.startswith("_")]
+    assert [name for name in methods if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_every_page_is_on_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {page.name for page in ROOT.glob("docs/*.md")} - {"index.md"}
+    assert [name for name in sorted(pages) if f"({name})" not in index] == []
+
+
+def test_files_named_in_contributing_exist() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:src|tests|benchmarks|docs|examples|scripts)/[\w./-]*)`", page)
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     MemoryEntry = Memory
     MemoryTypes = MemoryType
 
+__version__ = "0.1.0"
+
 __all__ = [
     "ANY",
     "AgentCallMsg",

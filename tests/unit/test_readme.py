@@ -8,17 +8,26 @@ import pytest
 README = Path(__file__).parents[2] / "README.md"
 
 
-def test_the_python_of_the_readme_runs_as_pasted(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    for block in blocks:
+def test_readme_chatbot_runs_as_pasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the block creates its database in the current folder
+    for block in re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
         exec(compile(block, str(README), "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
-    printed = capsys.readouterr().out
-    assert "Velora" in printed.splitlines()[0]
-    assert "cashews" not in printed
-    assert printed.splitlines()[2:] == [
-        "rejected | only pleasantries: nothing is told",
-        "stored | ",
-        "stored | replaces what 1 said",
-        "['I moved to Ghent last week.']",
-        "['I live in Hamburg.']",
+    assert capsys.readouterr().out.splitlines() == [
+        "> Hi there!",
+        "Noted.",
+        "> I can't eat cashews.",
+        "Noted.",
+        "> I live in Hamburg.",
+        "Noted.",
+        "> I just moved to Ghent.",
+        "Noted.",
+        "> Where do I live?",
+        "I just moved to Ghent.",
     ]
+
+
+def test_readme_chatbot_has_at_most_fifteen_lines() -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert len([line for line in block.splitlines() if line.strip()]) <= 15

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[3] / "docs" / "extraction.md"
+PAGE = Path(__file__).parents[3] / "docs" / "remember.md"
 
 
 def test_the_blocks_of_the_page_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
