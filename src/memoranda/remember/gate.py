@@ -168,7 +168,7 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 def _says_nothing(utterance: Utterance, context: DialogueContext) -> Verdict | None:
     words = first_words(utterance.text, 3)
     if not has_content(utterance.text, context.names) and not find_mentions(utterance.text, utterance.said_at):
-        return _reject(utterance, "greeting", "only pleasantries: nothing is told")
+        return _reject(utterance, "greeting", "only pleasantries: nothing is said")
     if len(words) <= 2 and not _stands_alone(utterance.text, words, context):
         return _reject(utterance, "fragment", f"{len(words)} words that tell nothing by themselves")
     return None

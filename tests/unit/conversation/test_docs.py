@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "conversations.md"
 EXAMPLES = {
     "agent_conversations.py": "still there: assistant: Analysis complete",
-    "async_conversation.py": "0 after clearing, 2 in the memory that took over the state",
+    "async_conversation.py": "0 after clearing, 2 after loading the state",
     "conversation_context.py": "I know: the user said 'My flight to Lisbon leaves on Friday at nine.'",
-    "conversation_memory.py": "the same after a file: True",
+    "conversation_memory.py": "the loaded conversation is equal: True",
     "conversation_tracking.py": "8 turns; the context is ['Question 7?', 'Answer 7.', 'Question 8?', 'Answer 8.']",
-    "conversation_file.py": "found again: Start analysis",
+    "conversation_file.py": "loaded from the file: Start analysis",
     "summarizing_conversation.py": "On day 18 I walked 7 km with Nora.",
     "vendor_formats.py": '"tool_use_id": "c1"',
 }

@@ -27,5 +27,5 @@ def test_the_blocks_of_the_page_run_one_after_the_other(
 def test_the_example_runs() -> None:
     example = [sys.executable, str(ROOT / "examples" / "upkeep.py")]
     said = subprocess.run(example, capture_output=True, text=True, timeout=60, check=True).stdout
-    assert "Again: 0." in said
+    assert "Second run: 0." in said
     assert "Forgotten: 2 memories, complete: True" in said

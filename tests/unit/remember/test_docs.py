@@ -13,7 +13,7 @@ def test_the_blocks_of_the_page_run_one_after_the_other(capsys: pytest.CaptureFi
     exec(compile("\n".join(blocks), str(PAGE), "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
     shown = capsys.readouterr().out
     for line in (
-        "greeting - only pleasantries: nothing is told",
+        "greeting - only pleasantries: nothing is said",
         "0.802",
         "Ana city Lisbon",
         "replaces what 1 said",

@@ -65,7 +65,7 @@ class TestTheGate:
             ("stored", "", "m2"),
             ("rejected", "greeting", "m3"),
         ]
-        assert outcomes[0].reason == "only pleasantries: nothing is told"
+        assert outcomes[0].reason == "only pleasantries: nothing is said"
         assert contents(manager) == ["I keep bees in Porto."]
         assert sorted(ledger(path)) == [(turn.message_id, turn.content) for turn in turns]
 
