@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.memories.vectors import start_generation
+from memoranda.embedding.vectors import start_generation
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.operations import MemoryOperations

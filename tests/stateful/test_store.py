@@ -15,10 +15,10 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memoranda.memories.changes import Change
-from memoranda.memories.vectors import start_generation
-from memoranda.memories.write import MemoryWrite
+from memoranda.embedding.vectors import start_generation
+from memoranda.storage.changes import Change
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
+from memoranda.storage.write import MemoryWrite
 from memoranda.testing.differential import Pair
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.history import compare_answers, random_step

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sqlalchemy import BindParameter, bindparam, delete, exists, func, insert, select, update
 
 from memoranda.errors import Incompatible, MemorandaError
-from memoranda.memories.changes import StoredMessage
 from memoranda.messages.message import Message
 from memoranda.storage.base import Transaction
+from memoranda.storage.changes import StoredMessage
 from memoranda.storage.rows import names_of, to_json, to_micros
 from memoranda.storage.schema import messages
 from memoranda.types import JSON, Scope

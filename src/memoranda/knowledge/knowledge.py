@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
-from memoranda.memories.changes import Change, Edit, NewMemory, Remove
-from memoranda.memories.read import walk
-from memoranda.memories.write import MemoryWrite, retry_on_conflict
 from memoranda.results import Document, Knowledge, KnowledgeReport, KnowledgeSource
+from memoranda.storage.changes import Change, Edit, NewMemory, Remove
+from memoranda.storage.read import walk
+from memoranda.storage.write import MemoryWrite, retry_on_conflict
 from memoranda.text import clean_text, content_hash, terms
 from memoranda.types import JSON, Clock, Filter, Memory, MemoryType, Progress, Recall, Scope
 from memoranda.validation import SHARED_USER, check_name, copy_json_object
 
 if TYPE_CHECKING:
+    from memoranda.embedding.vectors import Vectors
     from memoranda.knowledge.chunks import Chunk
-    from memoranda.memories.vectors import Vectors
     from memoranda.storage.base import Store, Transaction
 
 _MARKDOWN: Final = (".md", ".markdown", ".mdx")
@@ -59,8 +59,8 @@ class SharedKnowledge:
 
     def _apply(self, tx: Transaction, known: dict[str, set[int]], changes: Sequence[Change]) -> None:
         """The changes, if the sources still hold what the plan was made from."""
-        from memoranda.memories.read import matching_ids
-        from memoranda.memories.write import apply_changes
+        from memoranda.storage.read import matching_ids
+        from memoranda.storage.write import apply_changes
 
         for source, ids in known.items():
             if set(matching_ids(tx, self.scope, Filter(sources=(source,))).tolist()) != ids:

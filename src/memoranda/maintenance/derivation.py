@@ -11,9 +11,9 @@ from memoranda.conversation.window import default_counter
 from memoranda.llm.base import LLM
 from memoranda.maintenance.consolidation import THROUGH, Work
 from memoranda.maintenance.policies import trust_rank
-from memoranda.memories.changes import NewMemory
 from memoranda.results import DerivationKind
 from memoranda.sentences import split_sentences
+from memoranda.storage.changes import NewMemory
 from memoranda.text import content_hash, lexical_keys
 from memoranda.types import JSON, Clock, Memory, MemoryType, Scope
 

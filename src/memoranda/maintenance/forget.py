@@ -11,16 +11,16 @@ from sqlalchemy import ColumnElement, Table, delete, func, or_, select, text
 
 from memoranda.conversation import stored
 from memoranda.errors import InvalidInput, Unavailable
-from memoranda.memories.add import insert_changes
-from memoranda.memories.changes import no_memory
-from memoranda.memories.claim_resolution import resolve_slots
-from memoranda.memories.claims import slots_of
-from memoranda.memories.lifecycle import read_lineage
-from memoranda.memories.read import filter_conditions
 from memoranda.results import Derivation, ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.sessions.base import Namespace
+from memoranda.storage.add import insert_changes
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
+from memoranda.storage.changes import no_memory
+from memoranda.storage.claim_resolution import resolve_slots
+from memoranda.storage.claims import slots_of
+from memoranda.storage.lifecycle import read_lineage
 from memoranda.storage.meta import set_meta
+from memoranda.storage.read import filter_conditions
 from memoranda.storage.rows import in_scope, scope_of, within
 from memoranda.storage.schema import (
     ERASURE_PENDING,
@@ -37,7 +37,7 @@ from memoranda.validation import SHARED_USER
 
 if TYPE_CHECKING:
     from memoranda.conversation.conversations import Conversations
-    from memoranda.memories.vectors import Vectors
+    from memoranda.embedding.vectors import Vectors
     from memoranda.sessions.base import ValueStore
     from memoranda.sessions.sessions import Sessions
 

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memoranda.errors import Incompatible, Unavailable
-from memoranda.memories.add import count_by_agent, count_by_type, count_executions
-from memoranda.memories.read import partition_keys
 from memoranda.results import AgentActivity, CheckReport, Health, RepairReport, Stats
 from memoranda.sessions.base import Tenant
+from memoranda.storage.add import count_by_agent, count_by_type, count_executions
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.read import partition_keys
 from memoranda.storage.rows import from_micros
 from memoranda.types import DEFAULT_TENANT, MemoryType, Progress
 
 if TYPE_CHECKING:
+    from memoranda.embedding.vectors import Vectors
     from memoranda.index.partitions import Partitions
-    from memoranda.memories.vectors import Vectors
     from memoranda.sessions.sessions import Sessions
     from memoranda.sessions.values import ShortTerm
     from memoranda.storage.base import Store

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memoranda.memories.changes import Archive, Change, Pin, no_memory
-from memoranda.memories.lifecycle import read_lineage, read_revisions, read_superseded
-from memoranda.memories.write import MemoryWrite
 from memoranda.results import History
 from memoranda.storage.base import Store
+from memoranda.storage.changes import Archive, Change, Pin, no_memory
+from memoranda.storage.lifecycle import read_lineage, read_revisions, read_superseded
+from memoranda.storage.write import MemoryWrite
 from memoranda.types import Clock, Memory, Scope
 
 

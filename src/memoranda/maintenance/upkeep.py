@@ -15,8 +15,8 @@ from memoranda.results import PolicyName, UpkeepReport
 from memoranda.types import Clock, Progress, Scope
 
 if TYPE_CHECKING:
+    from memoranda.embedding.vectors import Vectors
     from memoranda.maintenance.upkeep_run import Tending
-    from memoranda.memories.vectors import Vectors
     from memoranda.recall.accesses import AccessCounter
     from memoranda.remember.pipeline import RememberPipeline
     from memoranda.storage.base import Store

@@ -14,13 +14,13 @@ from memoranda.maintenance.base import POLICIES, Subject, UpkeepSettings
 from memoranda.maintenance.consolidation import Work
 from memoranda.maintenance.derivation import Derived, Recipe
 from memoranda.maintenance.upkeep_store import Done, Keeper, Plan, left_after, plans_for
-from memoranda.memories.new_memory import check_options
 from memoranda.remember.duplicates import Fingerprint, fingerprint, says_the_same
+from memoranda.remember.new_memory import check_options
 from memoranda.results import PolicyName, UpkeepDecision
 from memoranda.types import JSON, Clock, FloatArray, Memory, Scope, Usage
 
 if TYPE_CHECKING:
-    from memoranda.memories.vectors import Vectors
+    from memoranda.embedding.vectors import Vectors
     from memoranda.remember.pipeline import RememberPipeline
 
 _MOST_UNREAD: Final = 1000

@@ -12,14 +12,14 @@ from typing import Final, Self
 
 from memoranda.maintenance.base import Subject
 from memoranda.maintenance.derivation import Derived
-from memoranda.memories import lifecycle
-from memoranda.memories.changes import Archive, Change, Derive, Remove, Supersede
-from memoranda.memories.read import get_memories
-from memoranda.memories.write import apply_changes
 from memoranda.results import DerivationKind, UpkeepDecision
+from memoranda.storage import lifecycle
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, Transaction
+from memoranda.storage.changes import Archive, Change, Derive, Remove, Supersede
 from memoranda.storage.meta import LEASE_TIME, Lease, release_lease, renew_lease, take_lease
+from memoranda.storage.read import get_memories
 from memoranda.storage.rows import from_micros
+from memoranda.storage.write import apply_changes
 from memoranda.types import ANY, Clock, FloatArray, Memory, Scope
 from memoranda.validation import SHARED_USER
 

@@ -11,7 +11,7 @@ from memoranda.validation import make_scope
 
 if TYPE_CHECKING:
     from memoranda.manager.components import Components
-    from memoranda.memories.new_memory import WriteOptions
+    from memoranda.remember.new_memory import WriteOptions
 
 
 class Verbs:
@@ -32,7 +32,7 @@ class Verbs:
         importance: float | None,
         at: datetime | str | None,
     ) -> WriteOptions:
-        from memoranda.memories.new_memory import check_options
+        from memoranda.remember.new_memory import check_options
 
         return check_options(
             make_scope(self._tenant, agent, user, session),

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from memoranda.maintenance.forget import Forgetting
     from memoranda.maintenance.history import MemoryHistory
     from memoranda.maintenance.upkeep import Upkeep
-    from memoranda.memories.memories import Memories
     from memoranda.recall.pipeline import RecallPipeline
     from memoranda.redaction import Redactor
+    from memoranda.remember.memories import Memories
     from memoranda.remember.pipeline import RememberPipeline
     from memoranda.sessions.base import ValueStore
     from memoranda.sessions.values import ShortTerm
@@ -61,13 +61,13 @@ class StoreComponents:
         index: VectorEngine | None = None,
         llm: LLM | None = None,
     ) -> None:
+        from memoranda.embedding.vectors import Vectors
         from memoranda.executions.log import ExecutionLog
         from memoranda.index.partitions import Partitions
         from memoranda.maintenance.forget import is_erasure_pending, last_erasure
-        from memoranda.memories.memories import Memories
-        from memoranda.memories.vectors import Vectors
         from memoranda.recall.accesses import AccessCounter
         from memoranda.recall.pipeline import RecallPipeline
+        from memoranda.remember.memories import Memories
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.sessions.log import SessionLog
         from memoranda.storage import open_store

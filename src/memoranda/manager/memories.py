@@ -91,7 +91,7 @@ class MemoryVerbs(RecallVerbs):
         session: str | None = None,
     ) -> Memory:
         """The memory as it is now. What is not given stays; metadata is replaced as a whole."""
-        from memoranda.memories.memories import Patch
+        from memoranda.remember.memories import Patch
 
         patch = Patch(
             content=None if content is None else clean_text(content),

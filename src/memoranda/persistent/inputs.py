@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.fence import remove_recalled
-from memoranda.memories.new_memory import spoken_text
 from memoranda.messages.message import Message, as_message
 from memoranda.persistent.base import AnyMessage, QueryInput
+from memoranda.remember.new_memory import spoken_text
 from memoranda.text import check_unicode, clean_text
 from memoranda.types import JSON, Outcome, Outcomes
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import MemorandaError
 from memoranda.fork_safety import register_fork_handler
-from memoranda.memories.lifecycle import count_accesses
+from memoranda.storage.lifecycle import count_accesses
 from memoranda.types import Clock
 
 if TYPE_CHECKING:

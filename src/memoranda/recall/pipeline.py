@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
-from memoranda.memories.read import matching_ids
-from memoranda.memories.vectors import Vectors
 from memoranda.recall.abstain import answer_signals, answerable
 from memoranda.recall.accesses import AccessCounter
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
@@ -23,6 +22,7 @@ from memoranda.recall.query import MODES, Mode, ParsedQuery, RecallQuery, find_s
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.read import matching_ids
 from memoranda.text import clean_text
 from memoranda.types import EVERYTHING, Clock, Filter, Hit, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 from memoranda.dates.find import Mention
-from memoranda.memories.claims import Claim
 from memoranda.messages.message import Message
 from memoranda.sentences import Span
+from memoranda.storage.claims import Claim
 from memoranda.types import MemoryType, Status
 
 EntityKind: TypeAlias = Literal[

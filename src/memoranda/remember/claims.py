@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Final
 
 from memoranda.dates.find import Mention
-from memoranda.memories.claims import Claim
 from memoranda.remember.base import Utterance
 from memoranda.remember.patterns import Pattern, patterns_for
 from memoranda.sentences import Span, sentence_spans
+from memoranda.storage.claims import Claim
 from memoranda.text import lower_case
 
 MAX_TEXT: Final = 4_000

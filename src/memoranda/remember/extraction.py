@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from memoranda.dates.find import Mention, find_mentions
-from memoranda.memories.claims import CLAIMS
 from memoranda.messages.message import Message
 from memoranda.messages.parts import text_of
 from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
@@ -16,6 +15,7 @@ from memoranda.remember.entities import find_entities
 from memoranda.remember.gate import DialogueContext, dialogue_context, judge
 from memoranda.remember.importance import weigh
 from memoranda.sentences import Span
+from memoranda.storage.claims import CLAIMS
 from memoranda.types import JSON, MemoryType
 
 

@@ -17,8 +17,8 @@ from typing import Final
 
 from memoranda.dates.find import Mention
 from memoranda.lexicon import first_content_words
-from memoranda.memories.claims import Claim
 from memoranda.remember.base import Entity, Feature, Utterance
+from memoranda.storage.claims import Claim
 
 _EXPLICIT: Final = re.compile(
     r"\b(?:(?:please|you\s+should|must|to)\s+remember\b|remember\s+this\b|please\s+(?:remember|note|keep\s+in\s+mind)|don['’]t\s+forget|never\s+forget"

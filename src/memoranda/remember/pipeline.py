@@ -12,13 +12,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from memoranda.embedding.vectors import Vectors
 from memoranda.errors import ExtractionFailed, InvalidType, Unavailable
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM, MeteredLLM
-from memoranda.memories.add import to_memory
-from memoranda.memories.changes import AppendMessage, Change, MarkExtracted, NewMemory, StoredTurn
-from memoranda.memories.message_log import read_unextracted
-from memoranda.memories.new_memory import (
+from memoranda.messages.message import Message, as_message
+from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
+from memoranda.remember.duplicates import SAME, TextIndex
+from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
+from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets
+from memoranda.remember.llm_extraction import refine
+from memoranda.remember.new_memory import (
     DEFAULT_IMPORTANCE,
     EXPIRING,
     WriteOptions,
@@ -27,15 +31,11 @@ from memoranda.memories.new_memory import (
     spoken_text,
     to_stored_message,
 )
-from memoranda.memories.vectors import Vectors
-from memoranda.memories.write import Duplicates, MemoryWrite, Recheck
-from memoranda.messages.message import Message, as_message
-from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
-from memoranda.remember.duplicates import SAME, TextIndex
-from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
-from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets
-from memoranda.remember.llm_extraction import refine
+from memoranda.storage.add import to_memory
 from memoranda.storage.base import PartitionKey, Store
+from memoranda.storage.changes import AppendMessage, Change, MarkExtracted, NewMemory, StoredTurn
+from memoranda.storage.message_log import read_unextracted
+from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text import clean_text, query_terms
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope, Usage
 

@@ -15,7 +15,7 @@ from memoranda.types import JSON, Clock, MemoryType
 from memoranda.validation import copy_json, make_scope
 
 if TYPE_CHECKING:
-    from memoranda.memories.memories import Memories
+    from memoranda.remember.memories import Memories
     from memoranda.sessions.inmemory import InMemoryBackend
     from memoranda.sessions.redis import RedisBackend
 
@@ -45,7 +45,7 @@ class Values:
             return True
         name, kept = clean_text(key, "key"), copy_json(value)
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
-        from memoranda.memories.new_memory import check_options
+        from memoranda.remember.new_memory import check_options
 
         options = check_options(scope, self._clock(), self._short_term_ttl, type=kind, source="save")
         self._memories().save(options, name, kept, as_text(name, kept))

@@ -214,7 +214,7 @@ execution_heads = Table(
     Column("seal", BLOB, nullable=False),
 )
 
-# How many rows there are of what, and the newest: memories by type and by agent, executions by agent. `memories.add`
+# How many rows there are of what, and the newest: memories by type and by agent, executions by agent. `add`
 # counts new memories, triggers of the first migration count all else, in the transaction that changes the rows.
 counters = Table(
     "counters",

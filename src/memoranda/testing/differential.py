@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memoranda.errors import MemorandaError
-from memoranda.memories.changes import (
+from memoranda.results import Derivation, DerivationKind, Revision
+from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.storage.changes import (
     Archive,
     Change,
     Derive,
@@ -17,8 +19,6 @@ from memoranda.memories.changes import (
     Remove,
     Supersede,
 )
-from memoranda.results import Derivation, DerivationKind, Revision
-from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.testing.operations import MemoryOperations
 from memoranda.testing.reference import ReferenceStore
 from memoranda.types import ANY, EVERYTHING, Association, Filter, IntArray, Memory, Outcome, Related, Scope

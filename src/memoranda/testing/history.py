@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from memoranda.errors import Conflict, NotFound
-from memoranda.memories.changes import Archive, Change, Derive, Edit, Link, NewMemory, Pin, Remove, Supersede
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.changes import Archive, Change, Derive, Edit, Link, NewMemory, Pin, Remove, Supersede
 from memoranda.testing.differential import Pair
 from memoranda.testing.samples import KINDS, ODD_VALUES, Samples
 from memoranda.types import ANY, Association, Scope

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from memoranda.errors import NotFound
-from memoranda.memories.changes import KEPT_REVISIONS, Archive, Derive, Edit, Pin, Remove, Supersede
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.changes import KEPT_REVISIONS, Archive, Derive, Edit, Pin, Remove, Supersede
 from memoranda.testing.differential import Pair
 from memoranda.testing.samples import Samples
 from memoranda.types import ANY, Memory, Scope

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from memoranda.memories.changes import Change
-from memoranda.memories.lifecycle import read_lineage, read_revisions
-from memoranda.memories.read import find_memories, matching_ids, memory_by_key, related_memories
-from memoranda.memories.write import MemoryWrite
 from memoranda.results import Derivation, Revision
 from memoranda.storage.base import IndexRow, IndexSource, PartitionKey, Store
+from memoranda.storage.changes import Change
+from memoranda.storage.lifecycle import read_lineage, read_revisions
+from memoranda.storage.read import find_memories, matching_ids, memory_by_key, related_memories
+from memoranda.storage.write import MemoryWrite
 from memoranda.types import EVERYTHING, Filter, IntArray, Memory, Outcome, Related, Scope
 
 

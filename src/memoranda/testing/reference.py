@@ -6,9 +6,9 @@ import copy
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from memoranda.memories.changes import Change, NewMemory
 from memoranda.results import Derivation, Revision
 from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.storage.changes import Change, NewMemory
 from memoranda.testing.fakes import in_scope, matches
 from memoranda.testing.store_changes import State, apply_change, by_key, only_repeats, owned
 from memoranda.types import ANY, EVERYTHING, Filter, IntArray, Memory, Outcome, Related, Scope

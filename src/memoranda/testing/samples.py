@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from memoranda.memories.changes import NewMemory, StoredMessage
+from memoranda.storage.changes import NewMemory, StoredMessage
 from memoranda.text import content_hash, terms
 from memoranda.types import ANY, JSON, AnyUser, Condition, Filter, FloatArray, MemoryType, Operator, Scope
 

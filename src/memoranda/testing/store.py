@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from memoranda.errors import Conflict, NotFound
-from memoranda.memories.changes import AppendMessage, Change, Edit, Link, NewMemory, Remove
 from memoranda.storage.base import PartitionKey, Store
+from memoranda.storage.changes import AppendMessage, Change, Edit, Link, NewMemory, Remove
 from memoranda.testing.differential import Pair
 from memoranda.testing.history import compare_answers, random_step
 from memoranda.testing.lifecycle import LifecycleContract

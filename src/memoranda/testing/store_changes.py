@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memoranda.errors import Conflict, InvalidInput
-from memoranda.memories.changes import (
+from memoranda.results import Derivation, DerivationKind, Revision
+from memoranda.storage.changes import (
     KEPT_REVISIONS,
     AppendMessage,
     Archive,
@@ -24,7 +25,6 @@ from memoranda.memories.changes import (
     Supersede,
     no_memory,
 )
-from memoranda.results import Derivation, DerivationKind, Revision
 from memoranda.testing.fakes import in_scope
 from memoranda.types import ANY, Memory, Outcome, Scope
 

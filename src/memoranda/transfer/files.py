@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from memoranda.errors import InvalidInput, NotFound, Unavailable
 from memoranda.executions.executions import duration, file_name, line, text_or_none
 from memoranda.files import atomic_replace
-from memoranda.memories.changes import NewMemory
-from memoranda.memories.new_memory import check_options, from_text
-from memoranda.memories.read import walk
-from memoranda.memories.write import MemoryWrite
+from memoranda.remember.new_memory import check_options, from_text
 from memoranda.results import ExecutionRecord, FileReport
 from memoranda.sessions.values import as_text
+from memoranda.storage.changes import NewMemory
+from memoranda.storage.read import walk
+from memoranda.storage.write import MemoryWrite
 from memoranda.text import clean_text
 from memoranda.types import ANY, JSON, Filter, Memory, MemoryType, Scope
 from memoranda.validation import check_datetime, check_name, copy_json, copy_json_object, make_scope
 
 if TYPE_CHECKING:
+    from memoranda.embedding.vectors import Vectors
     from memoranda.executions.executions import Executions, Mirror
-    from memoranda.memories.vectors import Vectors
     from memoranda.storage.base import Store
 
 VALUES_FILE = "long_term_memory.json"

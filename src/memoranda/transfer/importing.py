@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
-from memoranda.memories.changes import NewMemory
-from memoranda.memories.claim_resolution import resolve_slots
-from memoranda.memories.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
 from memoranda.results import ExecutionRecord, ImportReport
 from memoranda.storage.base import chunked
+from memoranda.storage.changes import NewMemory
+from memoranda.storage.claim_resolution import resolve_slots
+from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
 from memoranda.storage.rows import from_micros
 from memoranda.storage.sqlite.errors import translated
 from memoranda.text import lexical_keys
@@ -38,8 +38,8 @@ from memoranda.types import ANY, JSON, MemoryType, Progress, Scope
 from memoranda.validation import check_id
 
 if TYPE_CHECKING:
+    from memoranda.embedding.vectors import Vectors
     from memoranda.executions.executions import Executions
-    from memoranda.memories.vectors import Vectors
     from memoranda.storage.base import Store, Transaction
 
 _BATCH = 500

@@ -12,12 +12,12 @@ from sqlalchemy import REAL, TEXT, Column, Integer, Table, bindparam, func, inse
 from sqlalchemy.schema import DefaultClause
 
 from memoranda.errors import InvalidInput
-from memoranda.memories import add
-from memoranda.memories.changes import NewMemory
-from memoranda.memories.claims import ENDED_BY, index_claims, without_enders
-from memoranda.memories.lifecycle import drop_claims
 from memoranda.messages.message import Message
+from memoranda.storage import add
 from memoranda.storage.base import Transaction
+from memoranda.storage.changes import NewMemory
+from memoranda.storage.claims import ENDED_BY, index_claims, without_enders
+from memoranda.storage.lifecycle import drop_claims
 from memoranda.storage.rows import from_micros, scope_of, to_json, to_micros
 from memoranda.storage.schema import (
     associations,

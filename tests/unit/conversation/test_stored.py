@@ -12,9 +12,9 @@ from memoranda.conversation.base import MessageLog
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.conversation.stored import StoredLog
 from memoranda.errors import Incompatible
-from memoranda.memories.changes import StoredMessage
 from memoranda.messages.message import Message
 from memoranda.storage.base import Transaction
+from memoranda.storage.changes import StoredMessage
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.log import MessageLogContract
 from memoranda.types import Scope

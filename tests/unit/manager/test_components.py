@@ -54,7 +54,7 @@ from memoranda import MemoryManager
 with MemoryManager("sqlite:///{tmp_path}/a.db") as manager:
     manager.list_memories()
 """)
-    assert "memoranda.memories.memories" in loaded
+    assert "memoranda.remember.memories" in loaded
     assert loaded.isdisjoint({"faiss", "onnxruntime", "memoranda.knowledge.knowledge", "memoranda.maintenance.upkeep"})
 
 

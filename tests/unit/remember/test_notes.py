@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import json
 
-from memoranda.memories.claims import claims_in
 from memoranda.remember.base import Candidate
 from memoranda.remember.extraction import to_notes
+from memoranda.storage.claims import claims_in
 from tests.unit.remember.utterances import one
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from memoranda.memories.claims import Claim
 from memoranda.messages.message import Message
 from memoranda.remember.base import Candidate, Utterance, Verdict
 from memoranda.remember.extraction import extract
+from memoranda.storage.claims import Claim
 
 WEDNESDAY = datetime(2023, 6, 14, 10, 30, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.engine import base, default
 
 from memoranda import Closed, MemorandaError, Unavailable
-from memoranda.memories.vectors import start_generation
+from memoranda.embedding.vectors import start_generation
 from memoranda.storage.sqlite import connections
 from memoranda.storage.sqlite.connections import Connections, FileLock
 from memoranda.storage.sqlite.store import open_sqlite

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager
+from memoranda.embedding.vectors import start_generation
 from memoranda.errors import Incompatible
-from memoranda.memories.vectors import start_generation
-from memoranda.memories.write import MemoryWrite
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
+from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.samples import Samples, VectorSpace
 

@@ -21,8 +21,6 @@ from memoranda.storage.schema import memories
 from memoranda.types import ANY, IntArray, Memory, Scope
 
 if TYPE_CHECKING:
-    from sqlalchemy import Executable, ScalarResult, Select
-
     from memoranda.storage.base import Rows
 
 _T = TypeVar("_T")
@@ -48,18 +46,14 @@ WHERE memories.tenant = :tenant AND """
 class SQLiteTransaction:
     """A `Transaction` on one connection."""
 
-    __slots__ = ("_connection", "at", "driver")
+    __slots__ = ("_connection", "at", "driver", "execute", "scalars")
 
     def __init__(self, connection: Connection, at: int = 0) -> None:
         self._connection = connection
+        self.execute = connection.execute
+        self.scalars = connection.scalars
         self.driver: Any = connection.connection.driver_connection
         self.at = at
-
-    def execute(self, statement: Executable, parameters: Any = None) -> Rows:
-        return self._connection.execute(statement, parameters)
-
-    def scalars(self, statement: Select[_T], parameters: Any = None) -> ScalarResult[_T]:
-        return self._connection.scalars(statement, parameters)
 
     def insert_rows(self, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
         self.driver.executemany(_insert_statement(table.name, columns), rows)

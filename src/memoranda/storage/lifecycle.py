@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, case, delete, func, insert, literal, or_, select, update
 
-from memoranda.memories.add import add_memories, insert_changes
-from memoranda.memories.changes import KEPT_REVISIONS, Archive, Derive, Pin, Supersede
-from memoranda.memories.read import require_memories
 from memoranda.results import Derivation, Revision
+from memoranda.storage.add import add_memories, insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
+from memoranda.storage.changes import KEPT_REVISIONS, Archive, Derive, Pin, Supersede
+from memoranda.storage.read import require_memories
 from memoranda.storage.rows import MEMORY_COLUMNS, from_micros, in_scope, memory_from_row, micros_or_none, to_micros
 from memoranda.storage.schema import associations, claims, lineage, memories, revisions
 from memoranda.types import Memory, MemoryType, Outcome, Scope

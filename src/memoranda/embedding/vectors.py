@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, delete, exists, func, insert, select, upda
 
 from memoranda.embedding.base import Embedder, EmbedderIdentity, is_instant
 from memoranda.errors import Incompatible
-from memoranda.memories.changes import NewMemory
 from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Transaction
+from memoranda.storage.changes import NewMemory
 from memoranda.storage.schema import generations, memories, vectors
 from memoranda.types import FloatArray, Progress
 

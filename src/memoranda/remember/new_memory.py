@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from memoranda.memories.changes import NewMemory, StoredMessage
 from memoranda.messages.message import Message
+from memoranda.storage.changes import NewMemory, StoredMessage
 from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, MemoryType, Scope
 from memoranda.validation import check_datetime, check_fraction, check_name, check_writable_type, copy_json_object

@@ -1,7 +1,7 @@
 """Resolve claims inside the transaction that writes or removes their memories.
 
 What holds in a slot, such as where Ana lives, follows from the claims of the memories that are there, in the order in
-which they were written (`memories.supersession`). A new claim is compared with those that hold. When a memory is
+which they were written (`supersession`). A new claim is compared with those that hold. When a memory is
 removed or gets other words, its slots are resolved again from the claims that are left: what only that memory had
 ended holds again. An archived memory still counts; of a merged one, the memory that repeats it makes the claim.
 
@@ -18,8 +18,10 @@ from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 from memoranda.lexicon import has_content
-from memoranda.memories import lifecycle
-from memoranda.memories.claims import (
+from memoranda.sentences import Span
+from memoranda.storage import lifecycle
+from memoranda.storage.base import Transaction
+from memoranda.storage.claims import (
     CLAIMS,
     ENDED_BY,
     StoredClaim,
@@ -34,9 +36,7 @@ from memoranda.memories.claims import (
     slots_of,
     write_notes,
 )
-from memoranda.memories.supersession import ClaimDecision, Ending, KnownClaim, MadeClaim, Resolution, decide, replay
-from memoranda.sentences import Span
-from memoranda.storage.base import Transaction
+from memoranda.storage.supersession import ClaimDecision, Ending, KnownClaim, MadeClaim, Resolution, decide, replay
 from memoranda.types import Memory, Outcome
 
 CONTRADICTS: Final = "contradicts"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from memoranda.memories.claims import Claim
+from memoranda.storage.claims import Claim
 
 Action: TypeAlias = Literal["add", "repeat", "supersede", "past", "conflict"]
 TRUST: Final = {"user": 3, "system": 3, "tool": 2, "assistant": 1}

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
 
-from memoranda.memories.changes import no_memory
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
+from memoranda.storage.changes import no_memory
 from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by, to_micros
 from memoranda.storage.schema import associations, changes, memories
 from memoranda.types import EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope

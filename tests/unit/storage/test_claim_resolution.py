@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from memoranda import Memory, MemoryManager, Message
-from memoranda.memories.changes import Supersede
+from memoranda.storage.changes import Supersede
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope

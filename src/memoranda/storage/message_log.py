@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import delete, select
 
-from memoranda.memories.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
+from memoranda.storage.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
 from memoranda.storage.rows import from_micros, names_of, scope_of, to_json, to_micros, within
 from memoranda.storage.schema import messages, unread
 from memoranda.types import Outcome, Scope

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput
-from memoranda.memories.changes import Change, Edit, Link, NewMemory, Remove, no_memory
-from memoranda.memories.new_memory import WriteOptions, from_text
-from memoranda.memories.read import find_memories, memory_by_key, related_memories, walk
-from memoranda.memories.vectors import Vectors
-from memoranda.memories.write import MemoryWrite, retry_on_conflict
+from memoranda.remember.new_memory import WriteOptions, from_text
 from memoranda.results import CleanedMemory, CleanupReport
 from memoranda.storage.base import Store
+from memoranda.storage.changes import Change, Edit, Link, NewMemory, Remove, no_memory
+from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
+from memoranda.storage.write import MemoryWrite, retry_on_conflict
 from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
 from memoranda.validation import check_integer

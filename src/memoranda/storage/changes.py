@@ -36,7 +36,7 @@ StoredTurn: TypeAlias = tuple[Scope, StoredMessage]
 class NewMemory:
     """Write a new memory, and its message if there is one. With a `key`, replace the memory of that key.
 
-    Everything is computed beforehand; the vector comes last (`memories.vectors`). Several memories may come from one
+    Everything is computed beforehand; the vector comes last (`vectors`). Several memories may come from one
     message. The log keeps the words a message was first said with: a memory from other words under the same
     message id is a `duplicate`.
     """

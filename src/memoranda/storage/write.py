@@ -15,9 +15,10 @@ from typing import Final, TypeAlias, TypeVar, assert_never
 from sqlalchemy import delete, exists, select, update
 
 from memoranda.errors import Conflict
-from memoranda.memories import claim_resolution, lifecycle
-from memoranda.memories.add import add_memories, edited_columns, insert_changes, insert_vectors
-from memoranda.memories.changes import (
+from memoranda.storage import claim_resolution, lifecycle
+from memoranda.storage.add import add_memories, edited_columns, insert_changes, insert_vectors
+from memoranda.storage.base import Transaction, chunked
+from memoranda.storage.changes import (
     AppendMessage,
     Archive,
     Change,
@@ -31,10 +32,9 @@ from memoranda.memories.changes import (
     Supersede,
     no_memory,
 )
-from memoranda.memories.claims import CLAIMS, claims_of, index_claims, owner_of, slots_of
-from memoranda.memories.message_log import append_messages, mark_extracted
-from memoranda.memories.read import changed_memories, get_memory, require_memories
-from memoranda.storage.base import Transaction, chunked
+from memoranda.storage.claims import CLAIMS, claims_of, index_claims, owner_of, slots_of
+from memoranda.storage.message_log import append_messages, mark_extracted
+from memoranda.storage.read import changed_memories, get_memory, require_memories
 from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, name, owned_by
 from memoranda.storage.schema import memories, messages, vectors
 from memoranda.types import Memory, Outcome, Scope

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from memoranda.memories.claims import Claim
-from memoranda.memories.supersession import Ending, KnownClaim, MadeClaim, decide, replay
+from memoranda.storage.claims import Claim
+from memoranda.storage.supersession import Ending, KnownClaim, MadeClaim, decide, replay
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
-from memoranda.memories.changes import NewMemory, StoredTurn
-from memoranda.memories.message_log import MessageLog
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
+from memoranda.storage.changes import NewMemory, StoredTurn
+from memoranda.storage.message_log import MessageLog
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
     memory_from_row,
