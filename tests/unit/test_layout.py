@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import memoranda
+
+SOURCE = Path(str(memoranda.__file__)).parent
+ROOT = SOURCE.parents[1]
+SAME_NAMES = ("aio", "client")
+"""Folders whose classes have the names of the classes that they wrap."""
+
+
+def test_no_module_has_more_than_500_lines() -> None:
+    long = {str(file): count for file in SOURCE.rglob("*.py") if (count := len(file.read_text("utf-8").splitlines())) > 500}
+    assert long == {}
+
+
+def test_each_class_name_names_one_class() -> None:
+    files: dict[str, list[str]] = defaultdict(list)
+    for file in SOURCE.rglob("*.py"):
+        path = file.relative_to(SOURCE)
+        if path.parts[0] in SAME_NAMES:
+            continue
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                files[node.name].append(str(path))
+    assert {name: where for name, where in files.items() if len(where) > 1} == {}
+
+
+def test_former_name_appears_only_in_the_changelog() -> None:
+    former = "recol" + "lect"
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = listed.stdout.split() or [str(file.relative_to(ROOT)) for file in SOURCE.rglob("*.py")]
+    found = [name for name in names if former in name.lower()]
+    for name in names:
+        file = ROOT / name
+        if file.is_file() and former in file.read_text("utf-8", errors="replace").lower():
+            found.append(name)
+    assert [name for name in found if name != "CHANGELOG.md"] == []
