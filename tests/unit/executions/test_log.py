@@ -228,10 +228,10 @@ def test_several_stores_on_one_file_make_one_sound_chain(tmp_path: Path) -> None
 
 def test_durations_are_those_of_the_records_that_say_so(store: SQLiteStore) -> None:
     log = ExecutionLog(store)
-    empty = log.durations(TENANT, ExecutionQuery())
-    assert (empty.timed, empty.total, empty.median, empty.most) == (0, 0, None, None)
+    empty = log.summarize_durations(TENANT, ExecutionQuery())
+    assert (empty.timed, empty.total, empty.median, empty.maximum) == (0, 0, None, None)
     log.append(TENANT, [row(number, took=float(number)) for number in range(1, 101)])
     log.append(TENANT, [row(200), row(201, "other", took=1000.0)])
-    took = log.durations(TENANT, ExecutionQuery(agent="writer"))
+    took = log.summarize_durations(TENANT, ExecutionQuery(agent="writer"))
     assert (took.timed, took.total, took.mean) == (100, 5050, 50.5)
-    assert (took.least, took.median, took.p95, took.most) == (1, 50, 95, 100)
+    assert (took.minimum, took.median, took.p95, took.maximum) == (1, 50, 95, 100)

@@ -123,8 +123,8 @@ def test_a_branch_that_circles_comes_to_an_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        ({}, "holds no list"),
-        ([3], "conversation 1 in .* is not one of ChatGPT's"),
+        ({}, "has no list"),
+        ([3], "conversation 1 in .* is not from ChatGPT"),
         (CLAUDE, "has no 'mapping'"),
         ([{"mapping": {"1": node("1", None, "user", "a", time="soon")}}], "not an ISO 8601"),
         ([{"mapping": {"1": node("1", None, "user", "a", time=None)}}], "no usable time"),

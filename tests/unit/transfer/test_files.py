@@ -101,8 +101,8 @@ def test_importing_the_mirror_does_not_write_into_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("long_term_memory.json", "{", "no JSON"),
-        ("long_term_memory.json", "[]", "no JSON object"),
+        ("long_term_memory.json", "{", "not JSON"),
+        ("long_term_memory.json", "[]", "must be a JSON object"),
         ("long_term_memory.json", '{"agent": 5}', "agent"),
         ("long_term_memory.json", '{"version": 9, "entries": []}', "version 9"),
         ("long_term_memory.json", '{"version": 1, "entries": [{"key": ""}]}', "key is empty"),
