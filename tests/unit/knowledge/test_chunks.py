@@ -62,9 +62,9 @@ def test_heading_without_text_becomes_a_chunk() -> None:
 
 def test_paragraphs_are_joined_while_they_fit() -> None:
     text = "\n\n".join(f"Paragraph {number}." for number in range(10))
-    pieces = [chunk.text for chunk in split_document(text, max_chars=39)]
-    assert pieces[0] == "Paragraph 0.\n\nParagraph 1."
-    assert all(len(piece) <= 39 for piece in pieces)
+    chunks = split_document(text, max_chars=39)
+    assert chunks[0].text == "Paragraph 0.\n\nParagraph 1."
+    assert all(len(chunk.text) <= 39 for chunk in chunks)
 
 
 def test_long_paragraph_is_split_between_sentences() -> None:
@@ -94,12 +94,12 @@ def test_unclosed_code_block_ends_with_the_document() -> None:
 
 @given(st.text(st.sampled_from("ab #-=`.\n!。"), max_size=200), st.integers(1, 30), st.booleans())
 def test_no_word_is_lost_and_no_chunk_is_too_long(text: str, size: int, markdown: bool) -> None:
-    pieces = split_document(text, markdown=markdown, max_chars=size)
-    assert all(chunk.text.strip() for chunk in pieces)
-    letters = [letter for chunk in pieces for letter in chunk.text + "".join(chunk.headings) if letter in "ab"]
+    chunks = split_document(text, markdown=markdown, max_chars=size)
+    assert all(chunk.text.strip() for chunk in chunks)
+    letters = [letter for chunk in chunks for letter in chunk.text + "".join(chunk.headings) if letter in "ab"]
     assert sorted(set(letters)) == sorted({letter for letter in text if letter in "ab"})
     if not markdown:
-        assert all(len(chunk.text) <= size for chunk in pieces)
+        assert all(len(chunk.text) <= size for chunk in chunks)
         assert [letter for letter in text if not letter.isspace()] == [
-            letter for chunk in pieces for letter in chunk.text if not letter.isspace()
+            letter for chunk in chunks for letter in chunk.text if not letter.isspace()
         ]

@@ -63,27 +63,27 @@ def test_filters_apply_to_shared_documents(manager: MemoryManager) -> None:
 
 def test_agents_cannot_write_shared_documents(manager: MemoryManager) -> None:
     manager.add_knowledge(GUIDE, source="brand.md")
-    piece = manager.recall("colour teal", shared=True)[0]
+    chunk = manager.recall("colour teal", shared=True)[0]
     for write in (
         lambda: manager.add_memory("Our colour is red", "shared", agent="writer"),
         lambda: manager.add_memory("Our colour is red", "shared"),
         lambda: manager.add_memories(["Our colour is red"], MemoryType.SHARED, agent="writer"),
         lambda: manager.remember("Our colour is red", agent="writer", type="shared"),
         lambda: manager.save("writer", "colour", "red", "shared"),
-        lambda: manager.update(piece.id, memory_type="shared"),
+        lambda: manager.update(chunk.id, memory_type="shared"),
     ):
         with pytest.raises(InvalidInput, match="add_knowledge"):
             write()
     for reach in (
-        lambda: manager.update(piece.id, "Our colour is red", agent="writer"),
-        lambda: manager.update(piece.id, "Our colour is red"),
-        lambda: manager.delete(piece.id, agent="writer"),
-        lambda: manager.delete(piece.id),
+        lambda: manager.update(chunk.id, "Our colour is red", agent="writer"),
+        lambda: manager.update(chunk.id, "Our colour is red"),
+        lambda: manager.delete(chunk.id, agent="writer"),
+        lambda: manager.delete(chunk.id),
     ):
         with pytest.raises(NotFound):
             reach()
     with pytest.raises(InvalidInput, match="reserved"):
-        manager.update(piece.id, "Our colour is red", user=SHARED_USER)
+        manager.update(chunk.id, "Our colour is red", user=SHARED_USER)
     with pytest.raises(InvalidInput, match="reserved"):
         manager.add_memory("Our colour is red", user=SHARED_USER)
     assert manager.cleanup_old_memories(0, 1.0).removed == 0
