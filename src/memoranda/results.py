@@ -1,4 +1,4 @@
-"""What public methods return or report. Values only: this module imports nothing but values."""
+"""The results of public methods. This module imports only `memoranda.types`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, overload
 
-from memoranda.types import JSON, Memory, MemoryType, Record, Usage
-
-if TYPE_CHECKING:
-    from memoranda.types import Hit
-
+from memoranda.types import JSON, Hit, Memory, MemoryType, Record, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
-"""How one memory came from others: it says the same, or was made from them."""
+"""How one memory came from others: `merged` says the same, the rest were made from them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revision(Record):
-    """A former version of a memory."""
+    """An earlier version of a memory."""
 
     version: int
     content: str
@@ -34,27 +30,27 @@ class Revision(Record):
 
 @dataclass(frozen=True, slots=True)
 class Derivation(Record):
-    """One line of descent: a memory, and one that it was made from."""
+    """A memory, and one that it was made from."""
 
     derived_id: int
     source_id: int
-    """This memory may be gone by now."""
+    """This memory may be deleted by now."""
     kind: DerivationKind
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationReport(Record):
-    """Whether all execution records are there, unchanged and in their order."""
+    """Whether all execution records are present, unchanged and in order."""
 
     ok: bool
     checked: int
-    """How many records are sound, from the first on."""
+    """How many records are correct, from the first on."""
     problem: str | None
-    """What is wrong with the first bad one."""
+    """What is wrong with the first bad record."""
     first_bad: int | None
-    """Its number, counted from 1."""
+    """The number of that record, from 1."""
     head: str
-    """Keep it elsewhere and pass it to a later check: then an older copy of the whole file is noticed too."""
+    """Keep it elsewhere and pass it to a later check, which then also finds an older copy of the whole file."""
 
     def __bool__(self) -> bool:
         return self.ok
@@ -62,7 +58,7 @@ class VerificationReport(Record):
 
 @dataclass(frozen=True, slots=True)
 class CleanedMemory(Record):
-    """One memory that a clean-up removes, and why."""
+    """A memory that a cleanup removes, and why."""
 
     id: int
     content: str
@@ -71,7 +67,7 @@ class CleanedMemory(Record):
 
 @dataclass(frozen=True, slots=True)
 class CleanupReport(Record):
-    """What a clean-up removed, or with `dry_run` would remove."""
+    """The memories that a cleanup removed, or with `dry_run` would remove."""
 
     examined: int
     removed: int
@@ -82,7 +78,7 @@ class CleanupReport(Record):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRecord(Record):
-    """One thing an agent did. What was in the record reads straight from it: `execution["output"]`."""
+    """A record of what an agent did. The fields of `record` can be read directly: `execution["output"]`."""
 
     id: str
     agent_id: str
@@ -92,9 +88,9 @@ class ExecutionRecord(Record):
     duration_ms: float | None
     recorded_at: datetime
     record: dict[str, JSON]
-    """The record as it was given, without its secrets."""
+    """The record that was saved, without its secrets."""
     number: int = 0
-    """Its place in the chain, counted from 1."""
+    """Its position in the chain, from 1."""
 
     def __getitem__(self, key: str) -> Any:
         if key not in self.keys() and key in self.record:
@@ -107,11 +103,11 @@ class ExecutionRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPage(Sequence[ExecutionRecord]):
-    """Some of the records, newest first, and where the next ones begin."""
+    """A page of records, newest first."""
 
     records: tuple[ExecutionRecord, ...]
     next_cursor: str | None
-    """Hand it in as `cursor`; None when these were the last."""
+    """Pass it as `cursor` to get the next page; None on the last page."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -129,13 +125,13 @@ class ExecutionPage(Sequence[ExecutionRecord]):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStats(Record):
-    """How many executions there were, how they ended, and how long they took in milliseconds."""
+    """The number of executions by status, and their durations in milliseconds."""
 
     count: int
     by_status: dict[str, int]
-    """Those that said no status are under "unknown"."""
+    """Records without a status are counted as "unknown"."""
     timed: int
-    """Those that said how long they took; the durations below are None when none did."""
+    """How many records have a duration; without any, the values below are None."""
     total_ms: float
     mean_ms: float | None
     min_ms: float | None
@@ -146,7 +142,7 @@ class ExecutionStats(Record):
 
 @dataclass(frozen=True, slots=True)
 class Document(Record):
-    """A text to be shared, and where it is from. The source names it: the same source again replaces it."""
+    """A text for the shared knowledge. A document replaces the one with the same source."""
 
     text: str
     source: str
@@ -160,26 +156,26 @@ Knowledge: TypeAlias = "str | Path | Document | Sequence[str | Path | Document]"
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeReport(Record):
-    """What became of one document."""
+    """How one document was added."""
 
     source: str
     version: str | None
     chunks: int
     added: int
     kept: int
-    """Pieces that were there already, word for word."""
+    """Chunks that were stored already, word for word."""
     removed: int
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSource(Record):
-    """One document of the shared knowledge."""
+    """A document in the shared knowledge."""
 
     source: str
     version: str | None
     chunks: int
     recorded_at: datetime
-    """When its newest piece was written."""
+    """When its newest chunk was stored."""
 
 
 PolicyName: TypeAlias = Literal[
@@ -192,53 +188,53 @@ UpkeepAction: TypeAlias = Literal["removed", "archived", "merged", "derived"]
 
 @dataclass(frozen=True, slots=True)
 class UpkeepDecision(Record):
-    """What becomes of one memory, and why."""
+    """What upkeep does with one memory, and why."""
 
     policy: PolicyName
     action: UpkeepAction
     id: int | None
-    """None for a memory that a dry run only would make."""
+    """None for a memory that a dry run would create."""
     content: str
     reason: str
     into: int | None = None
-    """The memory that takes its place, where one does."""
+    """The memory that replaces it, if one does."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReport(Record):
-    """What upkeep did, or with `dry_run` would do: one decision a memory, with its reason."""
+    """What upkeep did, or with `dry_run` would do."""
 
     examined: int
     decisions: tuple[UpkeepDecision, ...]
     dry_run: bool
     problems: tuple[str, ...] = ()
-    """What could not be done this time, one sentence each; it is tried again at the next run."""
+    """What failed, one sentence each; the next run tries it again."""
     skipped: str | None = None
-    """Why nothing was looked at; None when it was."""
+    """Why the run was skipped; None when it was not."""
     usage: Usage = field(default_factory=Usage)
-    """What a model was asked for it."""
+    """The use of a language model."""
 
     def count(self, action: UpkeepAction) -> int:
-        """How many memories were removed, archived, merged or derived."""
+        """Return how many memories were removed, archived, merged or derived."""
         return sum(decision.action == action for decision in self.decisions)
 
 
 @dataclass(frozen=True, slots=True)
 class History(Record):
-    """A memory's past and relations."""
+    """The earlier versions of a memory and its relations to others."""
 
     memory: Memory
-    """As it is now."""
+    """The current version."""
     versions: tuple[Revision, ...]
-    """What it was before, oldest first."""
+    """The earlier versions, oldest first."""
     superseded_by: Memory | None
-    """The one that took its place."""
+    """The memory that replaced it."""
     supersedes: tuple[int, ...]
-    """Those that it took the place of."""
+    """The memories that it replaced."""
     sources: tuple[Derivation, ...]
-    """What it was made from."""
+    """The memories that it was made from."""
     derived: tuple[Derivation, ...]
-    """What was made from it."""
+    """The memories that were made from it."""
 
 
 ErasureStatus: TypeAlias = Literal["erased", "pending", "not supported"]
@@ -246,7 +242,7 @@ ErasureStatus: TypeAlias = Literal["erased", "pending", "not supported"]
 
 @dataclass(frozen=True, slots=True)
 class StoreReceipt(Record):
-    """What one store held of it, and what became of that."""
+    """What was erased from one store."""
 
     store: str
     status: ErasureStatus
@@ -256,23 +252,23 @@ class StoreReceipt(Record):
 
 @dataclass(frozen=True, slots=True)
 class ForgetReceipt(Record):
-    """What was forgotten, store by store; with `dry_run`, what would be."""
+    """What was erased from each store, or with `dry_run` would be."""
 
     ids: tuple[int, ...]
-    """Every memory that went, those derived from others too."""
+    """Every erased memory, including those derived from others."""
     stores: tuple[StoreReceipt, ...]
     at: datetime
     dry_run: bool
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is pending: a byte scan of the files finds nothing."""
+        """Whether nothing is pending: no erased byte is left in the files."""
         return all(store.status != "pending" for store in self.stores)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentActivity(Record):
-    """What one agent has written."""
+    """How much one agent has written."""
 
     memories: int
     executions: int
@@ -284,44 +280,44 @@ class Stats(Record):
     """Counts of one tenant."""
 
     short_term_entries: int | None
-    """Values that have not expired, those of sessions included; None while Redis does not answer."""
+    """Values that have not expired, including those of sessions; None while Redis does not answer."""
     long_term_entries: int
     """Memories of every type."""
     by_type: dict[str, int]
     active_sessions: int | None
-    """Sessions open now, in all processes that share the store; None while Redis does not answer."""
+    """Open sessions in all processes that share the store; None while Redis does not answer."""
     executions: int
     """Records in the audit trail."""
     agents: dict[str, AgentActivity]
-    """The agents that wrote last, newest first, at most a hundred."""
+    """The hundred agents that were active last, newest first."""
     degraded: tuple[str, ...]
-    """What cannot be reached, one sentence each; empty when all is well."""
+    """What cannot be reached, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health(Record):
-    """Whether everything works, and on what it runs."""
+    """Whether everything works, and the versions and settings in use."""
 
     status: Literal["ok", "degraded"]
     problems: tuple[str, ...]
-    """What a person should know of, one sentence each."""
+    """What is wrong, one sentence each."""
     database: str
     size_bytes: int
     sqlite_version: str
     sqlite_driver: str
     wal_reset_bug: bool
-    """Whether this SQLite can lose commits when checkpoints race; the lock file guards against it."""
+    """Whether this SQLite can lose commits when checkpoints race; the lock file prevents it."""
     durability: str
     embedder: str | None
     generation: int | None
-    """Which set of vectors answers; None while there are none."""
+    """The set of vectors in use; None while there are none."""
     changes: int
     """The number of the latest change in the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport(Record):
-    """What a check found."""
+    """The problems that a check found."""
 
     problems: tuple[str, ...]
     """One sentence each; empty when everything agrees."""
@@ -335,12 +331,12 @@ class CheckReport(Record):
 
 @dataclass(frozen=True, slots=True)
 class RepairReport(Record):
-    """What a repair found, did, and could not do."""
+    """What a repair found, repaired, and could not repair."""
 
     found: tuple[str, ...]
     done: tuple[str, ...]
     remaining: tuple[str, ...]
-    """What only a backup can bring back; nothing of it was deleted."""
+    """What only a backup can restore; nothing of it was deleted."""
 
     @property
     def ok(self) -> bool:
@@ -349,19 +345,19 @@ class RepairReport(Record):
 
 @dataclass(frozen=True, slots=True)
 class Backup(Record):
-    """A backup that was made, checked or restored."""
+    """A backup that was created, checked or restored."""
 
     path: Path
     size_bytes: int
     memories: int
     sha256: str
     verified: bool = True
-    """Whether the checksum file beside it was present and matched."""
+    """Whether the checksum file next to it was present and matched."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportReport(Record):
-    """How much went out."""
+    """How much was exported."""
 
     path: Path
     memories: int
@@ -370,7 +366,7 @@ class ExportReport(Record):
 
 @dataclass(frozen=True, slots=True)
 class ImportReport(Record):
-    """How much came in. What was there already was left as it is."""
+    """How much was imported. What existed already is unchanged."""
 
     memories: int = 0
     known: int = 0
@@ -382,18 +378,18 @@ class ImportReport(Record):
 
 @dataclass(frozen=True, slots=True)
 class FileReport(Record):
-    """How much went into the files, or came out of them."""
+    """How much was written to files or read from them."""
 
     folder: Path
     values: int
     executions: int
     known: int = 0
-    """Execution records that were there already and were left as they are."""
+    """Execution records that existed already and were skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionMessage(Record):
-    """One message of a workflow's conversation."""
+    """A message of a workflow's conversation."""
 
     agent_id: str
     role: str
@@ -418,18 +414,18 @@ class SessionMessage(Record):
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary(Record):
-    """What took place in a workflow's sessions."""
+    """What happened in the sessions of a workflow."""
 
     workflow_id: str
     session_id: str
-    """The session that was asked."""
+    """The session that was asked for the summary."""
     metadata: dict[str, JSON]
-    """Of all sessions; where they differ, the one opened last counts."""
+    """The metadata of all sessions; the session opened last wins."""
     agents: tuple[str, ...]
     activity: dict[str, dict[str, int]]
-    """For each agent, how often it saved, read, spoke and recorded an execution."""
+    """For each agent, how often it saved and read values, sent messages and recorded executions."""
     interactions: int
-    """All of that together."""
+    """The sum of all activity."""
     messages: int
     executions: int
     sessions: int
@@ -442,7 +438,7 @@ class SessionSummary(Record):
 
     @property
     def duration(self) -> float:
-        """Seconds from the first opening to the end, or to now."""
+        """Seconds from the first opening to the end, or until now."""
         return self.duration_seconds
 
 

@@ -1,4 +1,4 @@
-"""Settings from the environment and `.env`. Read when a front door is built, never at import."""
+"""Settings from the environment and `.env`. They are read when an entry point is created, never at import."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ def _setting(variable: str, default: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryConfig:
-    """Everything that can be set; each field names its environment variable."""
+    """All settings. Each field names its environment variable."""
 
     db_url: str = _setting("MEMORY_DB_URL", "sqlite:///memories.db")
     faiss_index_path: str | None = _setting("FAISS_INDEX_PATH", None)
-    """Where the search index is kept; beside the database when not set."""
+    """The file of the search index; next to the database when None."""
     embedding_model: str | None = _setting("EMBEDDING_MODEL", None)
     use_gpu: bool = _setting("USE_GPU", False)
     storage_dir: str | None = _setting("MEMORY_STORAGE_DIR", None)
     """The folder that a relative database or index path starts from."""
     execution_records_dir: str | None = _setting("MEMORY_EXECUTION_RECORDS_DIR", None)
-    """Where execution records are also appended as lines of JSON, one file an agent."""
+    """The folder where execution records are also appended as JSON Lines, one file for each agent."""
     audit_key: str | None = field(default=None, repr=False, metadata={"variable": "MEMORY_AUDIT_KEY"})
-    """What execution records are signed with; a file `<database>.key`, made at the first use, when not set."""
+    """The key that signs execution records; from the file `<database>.key`, created at the first use, when None."""
     redact: bool = _setting("MEMORY_REDACT", True)
-    """Whether secrets are taken out of execution records before they are written."""
+    """Whether secrets are removed from execution records before they are written."""
     use_redis: bool = _setting("MEMORY_USE_REDIS", False)
     redis_url: str = _setting("MEMORY_REDIS_URL", "redis://localhost:6379/0")
     redis_fallback: bool = _setting("MEMORY_REDIS_FALLBACK", False)
-    """Whether values are kept in memory when Redis does not answer at the start; `health()` then says degraded."""
+    """Whether values are kept in memory when Redis does not answer at the start. `health()` is then degraded."""
     short_term_ttl: float = _setting("MEMORY_SHORT_TERM_TTL", 86_400.0)
     enable_vector_search: bool = _setting("MEMORY_ENABLE_VECTOR_SEARCH", True)
     vector_store: str | None = _setting("MEMORY_VECTOR_STORE", None)
-    """The name of the search index: its file is `<name>.faiss` beside the database."""
+    """The name of the search index: its file is `<name>.faiss` next to the database."""
     session_timeout: float = _setting("MEMORY_SESSION_TIMEOUT", 3600.0)
     auto_cleanup: bool = _setting("MEMORY_AUTO_CLEANUP", True)
     max_conversation_history: int = _setting("MEMORY_MAX_CONVERSATION_HISTORY", 100)
     cache_enabled: bool = _setting("MEMORY_CACHE_ENABLED", True)
     max_cache_size: int = _setting("MEMORY_MAX_CACHE_SIZE", 1000)
     llm: str | None = _setting("MEMORY_LLM", None)
-    """The language model that reads what is said once more, such as `openai:gpt-4o-mini`; none when not set."""
+    """The language model that also extracts facts from messages, such as `openai:gpt-4o-mini`; none when None."""
     extraction: bool = _setting("MEMORY_EXTRACTION", True)
-    """Whether only what is worth keeping of a conversation becomes a memory; off, every message does."""
+    """Whether only messages worth keeping become memories; when off, every message does."""
     durability: Literal["full", "normal"] = _setting("MEMORY_DURABILITY", "full")
-    """`full`: an acknowledged write is on disk. `normal`: a power cut may take the last ones."""
+    """`full`: an acknowledged write is on disk. `normal`: a power cut may lose the last ones."""
 
     def __post_init__(self) -> None:
         for name in ("short_term_ttl", "session_timeout", "max_conversation_history", "max_cache_size"):
@@ -63,17 +63,17 @@ class MemoryConfig:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `get_settings()` gives."""
+    """The result of `get_settings()`."""
 
     memory: MemoryConfig
 
 
 def get_settings(env_file: str | Path | None = ".env") -> Settings:
-    """Settings of this moment: the environment first, then the `.env` file, then the defaults."""
-    return Settings(MemoryConfig(**_read(_variables(env_file))))
+    """Return the current settings: from the environment, else the `.env` file, else the defaults."""
+    return Settings(MemoryConfig(**_parse_settings(_load_variables(env_file))))
 
 
-def _variables(env_file: str | Path | None) -> Mapping[str, str]:
+def _load_variables(env_file: str | Path | None) -> Mapping[str, str]:
     values: dict[str, str] = {}
     if env_file is not None and Path(env_file).is_file():
         from dotenv import dotenv_values
@@ -82,13 +82,13 @@ def _variables(env_file: str | Path | None) -> Mapping[str, str]:
     return values | os.environ
 
 
-def _read(variables: Mapping[str, str]) -> dict[str, Any]:
-    given = {}
-    for spec in fields(MemoryConfig):
-        text = variables.get(spec.metadata["variable"], "").strip()
-        if text:
-            given[spec.name] = _parse(spec.metadata["variable"], text, spec.default)
-    return given
+def _parse_settings(variables: Mapping[str, str]) -> dict[str, Any]:
+    values = {}
+    for setting in fields(MemoryConfig):
+        variable = setting.metadata["variable"]
+        if text := variables.get(variable, "").strip():
+            values[setting.name] = _parse(variable, text, setting.default)
+    return values
 
 
 def _parse(variable: str, text: str, default: object) -> object:
@@ -116,7 +116,7 @@ def _parse_number(variable: str, text: str, kind: type[int] | type[float]) -> in
 
 
 def database_url(config: MemoryConfig) -> str:
-    """Return the database's URL, a relative file resolved against the storage folder where one is set."""
+    """Return the URL of the database. A relative file is resolved against the storage folder, if one is set."""
     prefix, _, name = config.db_url.partition(":///")
     if config.storage_dir is None or prefix != "sqlite" or not name or name == ":memory:" or Path(name).is_absolute():
         return config.db_url
@@ -124,7 +124,7 @@ def database_url(config: MemoryConfig) -> str:
 
 
 def index_path(config: MemoryConfig, database: Path | None) -> Path | None:
-    """Return the path of the index file: where it is set, else beside the database."""
+    """Return the path of the index file: the one that is set, else one next to the database."""
     if config.faiss_index_path is not None:
         path = Path(config.storage_dir or "") / config.faiss_index_path
         if database is not None and path.resolve() == database.resolve():

@@ -39,7 +39,7 @@ _VARIABLES = {
 }
 
 
-def test_defaults_are_those_of_the_documents() -> None:
+def test_defaults_match_the_documentation() -> None:
     assert get_settings() == Settings(MemoryConfig())
     config = MemoryConfig()
     assert (config.db_url, config.short_term_ttl, config.session_timeout) == ("sqlite:///memories.db", 86400, 3600)
@@ -54,7 +54,7 @@ def test_each_variable_is_read(variable: str, monkeypatch: pytest.MonkeyPatch) -
     assert getattr(get_settings().memory, field) == value
 
 
-def test_the_environment_wins_over_the_env_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_overrides_env_file(monkeypatch: pytest.MonkeyPatch) -> None:
     Path(".env").write_text("MEMORY_MAX_CACHE_SIZE=5\nMEMORY_DB_URL=sqlite:///file.db\n", encoding="utf-8")
     monkeypatch.setenv("MEMORY_MAX_CACHE_SIZE", "6")
     config = get_settings().memory
@@ -71,7 +71,7 @@ def test_the_environment_wins_over_the_env_file(monkeypatch: pytest.MonkeyPatch)
         ("MEMORY_DURABILITY", "x"),
     ],
 )
-def test_a_wrong_value_names_what_is_wrong(variable: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_value_is_named_in_the_error(variable: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, text)
     with pytest.raises(InvalidInput, match=text):
         get_settings()

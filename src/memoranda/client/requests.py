@@ -16,9 +16,9 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
 
 from memoranda.client.responses import deserialize
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.manager.maintenance import UpkeepVerbs
-from memoranda.manager.memories import MemoryVerbs
-from memoranda.manager.workflows import ConversationVerbs, ValueVerbs, WorkflowVerbs
+from memoranda.manager.maintenance import UpkeepMethods
+from memoranda.manager.memories import MemoryMethods
+from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.messages.message import Message
 from memoranda.results import (
     CleanupReport,
@@ -59,7 +59,7 @@ Arguments: TypeAlias = dict[str, Any]
 _signature = functools.cache(inspect.signature)
 
 
-class Embedded(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, UpkeepVerbs):
+class Embedded(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMethods, UpkeepMethods):
     """The methods of the embedded manager, for their signatures. `MemoryManager` itself would load the engine."""
 
 
@@ -361,13 +361,13 @@ end_run = endpoint(Embedded.end_run, "POST", "/v1/conversations/end-run", _parse
 
 @derive_from(Embedded.add_knowledge)
 def add_knowledge(arguments: Arguments) -> HttpCall[list[KnowledgeReport]]:
-    from memoranda.knowledge.knowledge import documents_of  # loads the engine
+    from memoranda.knowledge.knowledge import parse_documents  # loads the engine
 
     # Files are read on the client's machine: the server never opens a file that a caller names.
     progress = arguments.pop("progress")
     documents = [
         {name: value for name, value in dict(document).items() if value is not None}
-        for document in documents_of(arguments.pop("documents"), **arguments)
+        for document in parse_documents(arguments.pop("documents"), **arguments)
     ]
     body = {"documents": documents, "progress": progress}
     return build_call("POST", "/v1/knowledge", parse_as(list[KnowledgeReport]), body, total=len(documents))

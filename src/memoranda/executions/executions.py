@@ -1,4 +1,4 @@
-"""The audit trail: what agents did, in order, so that nobody can change it unnoticed."""
+"""Execution records: an audit trail of what agents did, in which every later change can be found."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ from memoranda.validation import check_datetime, check_limit, check_name, copy_j
 if TYPE_CHECKING:
     from memoranda.executions.log import ExecutionLog, ExecutionQuery, ExecutionRow
 
+_PAGE_ROWS: Final = 1000
+_MAX_NAME_CHARS: Final = 120
+
 
 class Executions:
-    """Appends, reads and verifies the records of one tenant."""
+    """Appends, reads and verifies the execution records of one tenant."""
 
     def __init__(
         self,
@@ -32,74 +35,73 @@ class Executions:
         open_log: Callable[[], ExecutionLog],
         clock: Clock,
         redactor: Redactor | None,
-        mirror: Mirror | None,
+        mirror: ExecutionMirror | None,
     ) -> None:
+        self.mirror = mirror
         self._tenant = tenant
         self._open_log = open_log
         self._clock = clock
         self._redactor = redactor
-        self._mirror = mirror
-
-    @property
-    def log(self) -> ExecutionLog:
-        return self._open_log()
 
     def save(
         self, agent: str, record: Mapping[str, JSON], *, workflow: str | None = None, session: str | None = None
     ) -> str:
-        """The id of the record, which is on disk when this returns."""
+        """Append a record and return its id. The record is on disk by then."""
         if not isinstance(record, Mapping):
             raise InvalidType(f"record must be a dict, not {type(record).__name__}")
-        given = self.redacted(copy_json_object(dict(record), "record"))
+        fields = self.redact(copy_json_object(dict(record), "record"))
         if workflow is None:
-            workflow = text_or_none(given.get("workflow_id"))
+            workflow = text_or_none(fields.get("workflow_id"))
         execution = ExecutionRecord(
             id=uuid.uuid4().hex,
             agent_id=clean_text(agent, "agent_id"),
             workflow_id=workflow,
             session_id=session,
-            status=text_or_none(given.get("status")),
-            duration_ms=duration(given.get("duration_ms")),
+            status=text_or_none(fields.get("status")),
+            duration_ms=check_duration(fields.get("duration_ms")),
             recorded_at=self._clock(),
-            record=given,
+            record=fields,
         )
         self.append([execution])
         return execution.id
 
-    def append(self, records: Sequence[ExecutionRecord], *, mirrored: bool = True) -> list[ExecutionRecord]:
-        """Those that were new, in one commit, with their numbers."""
-        written = [_record(row) for row in self.log.append(self._tenant, [_row(record) for record in records])]
-        if mirrored and self._mirror is not None:
-            self._mirror.append(self._tenant, written)
+    def append(self, records: Sequence[ExecutionRecord], *, mirror: bool = True) -> list[ExecutionRecord]:
+        """Append records in one commit, skip those whose id is known, and return the new ones with their numbers."""
+        rows = self._open_log().append(self._tenant, [_to_row(record) for record in records])
+        written = [_to_record(row) for row in rows]
+        if mirror and self.mirror is not None:
+            self.mirror.append(self._tenant, written)
         return written
 
-    def redacted(self, record: dict[str, JSON]) -> dict[str, JSON]:
-        """The record without its secrets, unless the settings say otherwise."""
+    def redact(self, record: dict[str, JSON]) -> dict[str, JSON]:
+        """Return the record without its secrets, or as it is when redaction is off."""
         return record if self._redactor is None else self._redactor.object(record)
 
-    def find(self, which: ExecutionQuery, limit: object, cursor: object) -> ExecutionPage:
-        most = check_limit(limit)
-        rows = self.log.find(self._tenant, which, limit=most + 1, below=_place(cursor))
-        more = rows[most - 1].number if len(rows) > most else None
-        return ExecutionPage(tuple(_record(row) for row in rows[:most]), None if more is None else str(more))
+    def find(self, query: ExecutionQuery, limit: object, cursor: object) -> ExecutionPage:
+        size = check_limit(limit)
+        # One row more than the page tells whether there is a next page.
+        rows = self._open_log().find(self._tenant, query, limit=size + 1, below=_parse_cursor(cursor))
+        next_cursor = str(rows[size - 1].number) if len(rows) > size else None
+        return ExecutionPage(tuple(_to_record(row) for row in rows[:size]), next_cursor)
 
-    def stats(self, which: ExecutionQuery) -> ExecutionStats:
-        statuses = self.log.statuses(self._tenant, which)
-        named = {status or "unknown": count for status, count in statuses.items()}
-        return ExecutionStats(sum(statuses.values()), named, *self.log.durations(self._tenant, which))
+    def stats(self, query: ExecutionQuery) -> ExecutionStats:
+        log = self._open_log()
+        counts = log.count_by_status(self._tenant, query)
+        by_status = {status or "unknown": count for status, count in counts.items()}
+        return ExecutionStats(sum(counts.values()), by_status, *log.summarize_durations(self._tenant, query))
 
     def verify(self, head: object) -> VerificationReport:
-        return self.log.verify(self._tenant, check_name(head, "head"))
+        return self._open_log().verify(self._tenant, check_name(head, "head"))
 
     def pages(self) -> Iterator[list[ExecutionRecord]]:
-        """All records, oldest first."""
+        """Yield all records in pages, oldest first."""
         after = 0
-        while rows := self.log.following(self._tenant, after, limit=1000):
+        while rows := self._open_log().read_after(self._tenant, after, limit=_PAGE_ROWS):
             after = rows[-1].number
-            yield [_record(row) for row in rows]
+            yield [_to_record(row) for row in rows]
 
 
-def query(
+def make_query(
     agent: object,
     status: object = None,
     *,
@@ -108,7 +110,7 @@ def query(
     after: object = None,
     before: object = None,
 ) -> ExecutionQuery:
-    """The arguments of a query, checked."""
+    """Check the arguments of `get_execution_records` and return them as a query."""
     from memoranda.executions.log import ExecutionQuery
 
     return ExecutionQuery(
@@ -125,7 +127,7 @@ def text_or_none(value: JSON) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def duration(value: JSON) -> float | None:
+def check_duration(value: JSON) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
@@ -133,15 +135,15 @@ def duration(value: JSON) -> float | None:
     return float(value)
 
 
-def _place(cursor: object) -> int | None:
+def _parse_cursor(cursor: object) -> int | None:
     if cursor is None:
         return None
     if not isinstance(cursor, str) or not cursor.isascii() or not cursor.isdigit() or len(cursor) > 18:
-        raise InvalidInput(f"cursor is {cursor!r}: give the next_cursor of the page before")
+        raise InvalidInput(f"cursor is {cursor!r}: give the next_cursor of the previous page")
     return int(cursor)
 
 
-def _row(record: ExecutionRecord) -> ExecutionRow:
+def _to_row(record: ExecutionRecord) -> ExecutionRow:
     from memoranda.executions.log import ExecutionRow
     from memoranda.storage.rows import to_micros
 
@@ -151,7 +153,7 @@ def _row(record: ExecutionRecord) -> ExecutionRow:
     )  # fmt: skip
 
 
-def _record(row: ExecutionRow) -> ExecutionRecord:
+def _to_record(row: ExecutionRow) -> ExecutionRecord:
     from memoranda.storage.rows import from_micros
 
     return ExecutionRecord(
@@ -160,11 +162,11 @@ def _record(row: ExecutionRow) -> ExecutionRecord:
     )  # fmt: skip
 
 
-_LONGEST: Final = 120
+class ExecutionMirror:
+    """Copies committed records to JSON Lines files, one for each agent.
 
-
-class Mirror:
-    """Appends what was committed; a file that cannot be written is told in `health()`, the record stays."""
+    A file that cannot be written is reported by `health()`; the record itself is stored all the same.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -172,9 +174,10 @@ class Mirror:
         self._lock = threading.Lock()
 
     def append(self, tenant: str, records: Sequence[ExecutionRecord]) -> None:
+        folder = self.folder if tenant == DEFAULT_TENANT else self.folder / _quote_name(tenant)
         lines: dict[Path, list[str]] = {}
         for record in records:
-            lines.setdefault(tenant_folder(self.folder, tenant) / file_name(record.agent_id), []).append(line(record))
+            lines.setdefault(folder / file_name(record.agent_id), []).append(to_json_line(record))
         with self._lock:
             for path, texts in lines.items():
                 self._write(path, "".join(texts))
@@ -188,17 +191,17 @@ class Mirror:
                 file.write(text.encode("utf-8"))
         except OSError as error:
             problem = (
-                f"execution records are missing from {path} ({error.strerror or error}): export_files() makes it new"
+                f"execution records are missing from {path} ({error.strerror or error}): "
+                "export_files() writes the file again"
             )
             self.problems = [problem]
-            # Loaded here: it takes a while, and is needed only when something is wrong.
+            # Imported here because it is slow to load and needed only when something is wrong.
             import logging
 
             logging.getLogger("memoranda").warning(problem)
 
 
-def line(record: ExecutionRecord) -> str:
-    """One record as one line."""
+def to_json_line(record: ExecutionRecord) -> str:
     fields: dict[str, JSON] = {
         "id": record.id,
         "agent_id": record.agent_id,
@@ -213,17 +216,16 @@ def line(record: ExecutionRecord) -> str:
 
 
 def file_name(agent: str) -> str:
-    """`<agent>.jsonl` for ordinary names; never a path, whatever the name."""
+    """Return the name of an agent's file: `<agent>.jsonl` for ordinary names, and never a path."""
+    return f"{_quote_name(agent)}.jsonl"
+
+
+def _quote_name(name: str) -> str:
     # Letters, digits, "_", "-", "~" and inner dots stay; "/", "..", spaces and the rest are quoted.
-    name = quote(agent, safe="")
-    if name.startswith("."):
-        name = f"%2E{name[1:]}"
-    if len(name) > _LONGEST:
-        mark = hashlib.blake2b(agent.encode("utf-8"), digest_size=8).hexdigest()
-        name = f"{name[:_LONGEST].rstrip('%')}~{mark}"
-    return f"{name}.jsonl"
-
-
-def tenant_folder(folder: Path, tenant: str) -> Path:
-    """Where a tenant's files lie: those of the default one in the folder itself."""
-    return folder if tenant == DEFAULT_TENANT else folder / file_name(tenant).removesuffix(".jsonl")
+    quoted = quote(name, safe="")
+    if quoted.startswith("."):
+        quoted = f"%2E{quoted[1:]}"
+    if len(quoted) > _MAX_NAME_CHARS:
+        digest = hashlib.blake2b(name.encode("utf-8"), digest_size=8).hexdigest()
+        quoted = f"{quoted[:_MAX_NAME_CHARS].rstrip('%')}~{digest}"
+    return quoted

@@ -1,12 +1,10 @@
-"""What all verbs stand on."""
+"""The base of the classes that hold the manager's methods. The remote client imports them, so they load no engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-from memoranda.types import JSON, MemoryType
+from memoranda.types import Scope
 from memoranda.validation import make_scope
 
 if TYPE_CHECKING:
@@ -14,33 +12,17 @@ if TYPE_CHECKING:
     from memoranda.remember.new_memory import WriteOptions
 
 
-class Verbs:
-    """A tenant and the parts of its manager. The verbs of one theme are one class; `MemoryManager` has them all."""
+class ManagerMethods:
+    """A tenant and its components. Each subclass has the methods of one theme; `MemoryManager` has them all."""
 
     _tenant: str
     _components: Components
 
-    def _call(
-        self,
-        agent: str | None,
-        user: str | None,
-        session: str | None,
-        kind: MemoryType | str | None,
-        source: str | None,
-        metadata: Mapping[str, JSON] | None,
-        *,
-        importance: float | None,
-        at: datetime | str | None,
-    ) -> WriteOptions:
+    def _scope(self, agent: object, user: object, session: object = None) -> Scope:
+        return make_scope(self._tenant, agent, user, session)
+
+    def _write_options(self, scope: Scope, **options: object) -> WriteOptions:
+        """Check the options of a write: `type`, `source`, `metadata`, `importance` and `at`."""
         from memoranda.remember.new_memory import check_options
 
-        return check_options(
-            make_scope(self._tenant, agent, user, session),
-            self._components.clock(),
-            self._components.short_term_ttl,
-            type=kind,
-            source=source,
-            metadata=metadata,
-            importance=importance,
-            at=at,
-        )
+        return check_options(scope, self._components.clock(), self._components.short_term_ttl, **options)

@@ -1,4 +1,4 @@
-"""Everything a manager uses, wired in one place. Code and database are loaded when they are first needed.
+"""The components of a manager, built here. Modules and the database are loaded when they are first needed.
 
 The inner imports are deliberate: importing `MemoryManager` must not load SQLAlchemy, numpy or a model.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.errors import Closed
 from memoranda.settings import database_url, index_path
-from memoranda.types import Progress, utc_now
+from memoranda.types import utc_now
 from memoranda.validation import check_integer, check_retention_policy
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Ready components that a program passes in place of those the settings name."""
+    """Components that a program passes in place of those that the settings name."""
 
     embedder: Embedder | None = None
     index: VectorEngine | None = None
@@ -90,10 +90,6 @@ class StoreComponents:
         self.accesses = AccessCounter(self.store, clock)
         self.recall = RecallPipeline(self.store, self.vectors, self.partitions, clock, self.accesses)
 
-    def reembed(self, progress: Progress | None) -> int:
-        """Embed every memory with this manager's model; return how many were embedded."""
-        return self.vectors.reembed(progress)
-
     def compact(self) -> bool:
         """Remove erased bytes from the index file and the database file; False while a reader still holds them."""
         self.partitions.clear()
@@ -127,22 +123,22 @@ class Components:
         self._build()
 
     def _build(self) -> None:
-        """Build what works without a database, or opens it by itself when it first needs one."""
+        """Build the components that work without a database or open it when they first need it."""
         from memoranda.conversation.conversations import Conversations
-        from memoranda.executions.executions import Executions, Mirror
+        from memoranda.executions.executions import ExecutionMirror, Executions
         from memoranda.redaction import default_redactor
         from memoranda.sessions.sessions import Sessions
         from memoranda.sessions.values import Values, open_short_term
 
-        config, clock, given = self.config, self.clock, self._overrides
+        config, clock, overrides = self.config, self.clock, self._overrides
         self.short_term: ShortTerm = (
-            open_short_term(config, clock, given.short_term)
+            open_short_term(config, clock, overrides.short_term)
             if self._root is None
             else self._root.short_term.for_tenant(config, clock)
         )
-        self.mirror = Mirror(Path(config.execution_records_dir)) if config.execution_records_dir else None
-        redactor = (given.redactor or default_redactor()) if config.redact else None
-        self.executions = Executions(self._tenant, lambda: self.open().executions, clock, redactor, self.mirror)
+        mirror = ExecutionMirror(Path(config.execution_records_dir)) if config.execution_records_dir else None
+        redactor = (overrides.redactor or default_redactor()) if config.redact else None
+        self.executions = Executions(self._tenant, lambda: self.open().executions, clock, redactor, mirror)
         self.values = Values(self._tenant, self._short_term_values, lambda: self.memories, clock, self.short_term_ttl)
         self.sessions = Sessions(
             self._tenant,
@@ -155,8 +151,8 @@ class Components:
         )
         self.conversations = Conversations(
             self._tenant,
-            check_retention_policy(given.retention_policy),
-            given.max_messages,
+            check_retention_policy(overrides.retention_policy),
+            overrides.max_messages,
             open_store=lambda: self.open().store,
             is_store_open=lambda: self._opened is not None,
         )
@@ -169,10 +165,8 @@ class Components:
         self.ensure_open()
         return self.short_term.sessions
 
-    # Opened and closed
-
     def open(self) -> StoreComponents:
-        """Return the components over the database; the first call opens it and creates it if need be."""
+        """Return the components over the database. The first call opens it, and creates it if there is none."""
         self.ensure_open()
         if self._opened is None:
             with self._lock:
@@ -203,8 +197,6 @@ class Components:
             self.short_term.close()
             if self._opened is not None and self._root is None:
                 self._opened.close()
-
-    # Over the database
 
     @property
     def memories(self) -> Memories:
@@ -267,11 +259,9 @@ class Components:
             clock=self.clock,
         )
 
-    # Models
-
     @property
     def llm(self) -> LLM | None:
-        """The language model, where one is given or set; one named by text is opened when it is first needed."""
+        """The language model that was passed or is set, or None. A name is opened when it is first needed."""
         if self._root is not None:  # one model for all tenants, as with the store
             return self._root.llm
         chosen = self._llm or self.config.llm

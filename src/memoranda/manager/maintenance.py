@@ -1,4 +1,4 @@
-"""Upkeep, forgetting, and how it is doing."""
+"""Upkeep, forgetting, history, health, backups, exports and imports."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.base import Verbs
+from memoranda.manager.base import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
-from memoranda.validation import check_id, check_ids, make_filter, make_scope
+from memoranda.validation import check_id, check_ids, make_filter
 
 if TYPE_CHECKING:
     from memoranda.llm.base import LLM
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     )
 
 
-class UpkeepVerbs(Verbs):
-    """Upkeep, forgetting, and how it is doing."""
+class UpkeepMethods(ManagerMethods):
+    """Run upkeep, forget, archive and pin memories, and read their history, statistics and health."""
 
     def upkeep(
         self,
@@ -46,11 +46,18 @@ class UpkeepVerbs(Verbs):
         every: timedelta | float | None = None,
         progress: Progress | None = None,
     ) -> UpkeepReport:
-        """What was tidied, merged and put away, and why; all of this tenant unless a scope is named.
+        """Expire, merge, consolidate, archive and delete memories by policy, and report each decision with its reason.
 
-        With `every` (a timedelta or seconds), it runs now and again after each such time, until `close()`.
+        Args:
+            policies: The policies to run; the default ones when None.
+            settings: How the policies decide.
+            agent, user, session: The scope; the whole tenant by default.
+            llm: The model for policies that use one; the manager's model when None.
+            dry_run: Only report what would be done.
+            every: Also repeat it in the background at this interval, a timedelta or seconds, until `close()`.
+            progress: Called with (done, total).
         """
-        scope = make_scope(self._tenant, agent, user, session)
+        scope = self._scope(agent, user, session)
         order = self._components.upkeep.order(scope, policies, settings, llm, dry_run)
         return self._components.upkeep.run(order, every, progress)
 
@@ -66,13 +73,21 @@ class UpkeepVerbs(Verbs):
         containing: str | None = None,
         dry_run: bool = False,
     ) -> ForgetReceipt:
-        """Erases memories and all that tells of them, down to the bytes of the file; a receipt for each store.
+        """Erase memories and everything derived from them, including their bytes in the file; return a receipt.
 
-        Named by id, by filter, by a text they contain, or as a whole scope: then what was said goes as well. What
-        was made from them, and what came from the same messages, goes with them.
+        Memories that came from the same messages are erased too. Without ids, filters and text, the whole scope is
+        erased with its messages.
+
+        Args:
+            ids: One id, or a list of ids.
+            agent, user, session: The scope.
+            types: Only memories of these types.
+            where: Filters; see `MemoryManager`.
+            containing: Only memories that contain this text.
+            dry_run: Only report what would be erased.
         """
         return self._components.forgetting.forget(
-            make_scope(self._tenant, agent, user, session),
+            self._scope(agent, user, session),
             () if ids is None else tuple(check_ids(ids)),
             make_filter(where, types),
             None if containing is None else clean_text(containing, "containing"),
@@ -87,8 +102,13 @@ class UpkeepVerbs(Verbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> History:
-        """What a memory was before, what it was made from, and what took its place."""
-        return self._components.history.history(make_scope(self._tenant, agent, user, session), check_id(memory_id))
+        """Return the earlier versions of a memory, what it was made from, and what replaced it.
+
+        Args:
+            memory_id: The id of the memory.
+            agent, user, session: The scope it must be in.
+        """
+        return self._components.history.history(self._scope(agent, user, session), check_id(memory_id))
 
     def archive(
         self,
@@ -98,8 +118,13 @@ class UpkeepVerbs(Verbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> Memory:
-        """Takes a memory out of recall; `get` and `history` still have it, `restore` brings it back."""
-        return self._components.history.archive(make_scope(self._tenant, agent, user, session), check_id(memory_id))
+        """Take a memory out of recall. `get` and `history` still return it; `restore` undoes it.
+
+        Args:
+            memory_id: The id of the memory.
+            agent, user, session: The scope it must be in.
+        """
+        return self._components.history.archive(self._scope(agent, user, session), check_id(memory_id))
 
     def restore(
         self,
@@ -109,8 +134,13 @@ class UpkeepVerbs(Verbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> Memory:
-        """Brings an archived memory back into recall."""
-        return self._components.history.restore(make_scope(self._tenant, agent, user, session), check_id(memory_id))
+        """Return an archived memory to recall.
+
+        Args:
+            memory_id: The id of the memory.
+            agent, user, session: The scope it must be in.
+        """
+        return self._components.history.restore(self._scope(agent, user, session), check_id(memory_id))
 
     def pin(
         self,
@@ -120,8 +150,13 @@ class UpkeepVerbs(Verbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> Memory:
-        """The memory, from now on never tidied away by upkeep."""
-        return self._components.history.pin(make_scope(self._tenant, agent, user, session), check_id(memory_id), True)
+        """Pin a memory: upkeep never archives or deletes it.
+
+        Args:
+            memory_id: The id of the memory.
+            agent, user, session: The scope it must be in.
+        """
+        return self._components.history.pin(self._scope(agent, user, session), check_id(memory_id), True)
 
     def unpin(
         self,
@@ -131,54 +166,59 @@ class UpkeepVerbs(Verbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> Memory:
-        """The memory, from now on like any other."""
-        return self._components.history.pin(make_scope(self._tenant, agent, user, session), check_id(memory_id), False)
+        """Unpin a memory: upkeep treats it like any other.
+
+        Args:
+            memory_id: The id of the memory.
+            agent, user, session: The scope it must be in.
+        """
+        return self._components.history.pin(self._scope(agent, user, session), check_id(memory_id), False)
 
     def reembed(self, progress: Progress | None = None) -> int:
-        """Moves every memory to this manager's embedding model; how many were embedded."""
-        return self._components.open().reembed(progress)
+        """Embed every memory with this manager's model and return how many were embedded."""
+        return self._components.open().vectors.reembed(progress)
 
     def get_stats(self) -> Stats:
-        """Counts of what this tenant has."""
+        """Return counts of this tenant's memories, values, sessions and executions."""
         from memoranda.maintenance.health import stats
 
         components = self._components
         return stats(components.open().store, components.short_term, components.sessions, self._tenant)
 
     def health(self) -> Health:
-        """Whether everything works, and on what it runs."""
+        """Return whether everything works, and the versions and settings in use."""
         from memoranda.maintenance.health import health
 
         components, opened = self._components, self._components.open()
-        mirror = [] if components.mirror is None else components.mirror.problems
+        mirror = components.executions.mirror
         return health(
             opened.store,
             opened.vectors,
             components.short_term,
             components.sessions,
             components.config.durability,
-            [*mirror, *opened.partitions.problems, *components.upkeep.problems],
+            [*(mirror.problems if mirror else ()), *opened.partitions.problems, *components.upkeep.problems],
         )
 
 
-class CopyVerbs(Verbs):
-    """Backup, export, import, check, repair."""
+class BackupMethods(ManagerMethods):
+    """Back up, check, repair, export and import the database."""
 
     def backup(self, target: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
-        """A copy of the database with all that was acknowledged before the call; others may write meanwhile."""
+        """Copy the database with every write acknowledged before the call. Writes may go on during it."""
         from memoranda.transfer.export import back_up
 
         return back_up(self._components.open().store, target, force=force, progress=progress)
 
     def check(self) -> CheckReport:
-        """Whether file, rows, full text, vectors and search index agree."""
+        """Check that file, rows, full text, vectors and search index agree."""
         from memoranda.maintenance.health import check
 
         opened = self._components.open()
         return check(opened.store, opened.partitions)
 
     def repair(self, progress: Progress | None = None) -> RepairReport:
-        """Makes again what derives from the rows; no memory is ever deleted by it."""
+        """Rebuild what is derived from the rows. It never deletes a memory."""
         from memoranda.maintenance.health import repair
 
         opened = self._components.open()
@@ -193,17 +233,20 @@ class CopyVerbs(Verbs):
         session: str | None = None,
         progress: Progress | None = None,
     ) -> ExportReport:
-        """Conversations, memories and their links, ended sessions and execution records as a file of JSON lines.
+        """Write conversations, memories, their links, ended sessions and execution records to a JSON Lines file.
 
-        All of this tenant unless a scope is named. Sessions and executions are of no user: with one, they stay out.
+        Args:
+            target: The file to write.
+            agent, user, session: The scope; the whole tenant by default. Sessions and execution records belong to
+                no user: they are left out when a user is named.
+            progress: Called with (memories done, total).
         """
-        scope = make_scope(self._tenant, agent, user, session)
         from memoranda.transfer.export import export_file
 
-        return export_file(self._components.open().store, scope, target, progress)
+        return export_file(self._components.open().store, self._scope(agent, user, session), target, progress)
 
     def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
-        """Loads an export; what is there already stays, and running it again adds nothing."""
+        """Load an export. What exists is unchanged, and importing again adds nothing."""
         from memoranda.transfer.importing import import_file
 
         opened, executions = self._components.open(), self._components.executions

@@ -1,4 +1,4 @@
-"""`MemoryManager`: the front door. Its verbs stand in `verbs/`, one theme a file, one line each."""
+"""`MemoryManager`, the entry point. Its methods are grouped by theme in the other modules of this folder."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 
 from memoranda.errors import InvalidType
 from memoranda.manager.components import Components, Overrides
-from memoranda.manager.maintenance import CopyVerbs, UpkeepVerbs
-from memoranda.manager.memories import MemoryVerbs
-from memoranda.manager.workflows import ConversationVerbs, ValueVerbs, WorkflowVerbs
+from memoranda.manager.maintenance import BackupMethods, UpkeepMethods
+from memoranda.manager.memories import MemoryMethods
+from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.settings import MemoryConfig, get_settings
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock
@@ -28,11 +28,19 @@ if TYPE_CHECKING:
     from memoranda.sessions.context import SessionContext
 
 
-class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, UpkeepVerbs, CopyVerbs):
-    """Memory for agents: remembers, keeps, finds again, and says why.
+class MemoryManager(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMethods, UpkeepMethods, BackupMethods):
+    """Memory for agents: remember, recall, explain and forget.
 
-    With no arguments, everything comes from the environment and `.env`; an argument wins over both.
-    Nothing is opened before it is needed; entering it as a context manager opens the database at once.
+    Without arguments, settings come from the environment and `.env`; an argument overrides both. The database is
+    opened when it is first needed, or at once by `with`.
+
+    Many methods take the same arguments:
+
+    - `agent`, `session`: A named agent or session matches exactly; None means any.
+    - `user`: A named user matches exactly; None means memories that belong to no user, `ANY` those of every user.
+    - `types`: Only memories of these types; None means every type.
+    - `where`: Filters, a dict with some of `type`, `source`, `speaker`, `after`, `before`, `min_importance`,
+      `max_importance` and `metadata`; every one must hold.
     """
 
     def __init__(
@@ -51,6 +59,22 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
         max_messages_per_agent: int | None = 1000,
         redactor: Redactor | None = None,
     ) -> None:
+        """Create a manager.
+
+        Args:
+            config: The settings, or the path or URL of the database.
+            db_url: The path or URL of the database.
+            faiss_index_path: The file of the search index; next to the database when None.
+            embedder: The embedding model.
+            index: The vector index.
+            llm: The language model, or its name such as `openai:gpt-4o-mini`.
+            short_term: The store for short-term values and sessions.
+            clock: Returns the current time; for tests.
+            tenant: The tenant whose memory this is; tenants never see each other's data.
+            retention_policy: How long conversations are kept: `single_run`, `session` or `persistent`.
+            max_messages_per_agent: The length of a conversation; older messages are dropped. None for no limit.
+            redactor: Removes secrets from execution records.
+        """
         settings = config if isinstance(config, MemoryConfig) else get_settings().memory
         url = _path(db_url, "db_url") if isinstance(config, MemoryConfig | None) else _path(config, "config")
         settings = replace(
@@ -74,22 +98,21 @@ class MemoryManager(MemoryVerbs, ValueVerbs, ConversationVerbs, WorkflowVerbs, U
         self.close()
 
     def close(self) -> None:
-        """Saves the index and lets go of the file; may be called twice."""
+        """Save the index and close the database. Can be called twice."""
         self._components.close()
 
     def for_tenant(self, tenant: str) -> MemoryManager:
-        """A manager of another tenant over the same store and models; it ends when this one is closed."""
+        """Return a manager of another tenant with the same store and models. It closes with this one."""
         other = copy(self)
         other._tenant = clean_text(tenant, "tenant")
         other._components = self._components.for_tenant(other._tenant)
         return other
 
 
-def _path(given: object, name: str) -> str | None:
-    """A file or URL as text."""
-    if given is None or isinstance(given, str | PathLike):
-        return None if given is None else str(given)
-    raise InvalidType(f"{name} must be a path or a URL like sqlite:///memories.db, not {type(given).__name__}")
+def _path(value: object, name: str) -> str | None:
+    if value is None or isinstance(value, str | PathLike):
+        return None if value is None else str(value)
+    raise InvalidType(f"{name} must be a path or a URL like sqlite:///memories.db, not {type(value).__name__}")
 
 
 def create_session(
@@ -98,9 +121,14 @@ def create_session(
     metadata: Mapping[str, JSON] | None = None,
     auto_cleanup: bool | None = None,
 ) -> SessionContext:
-    """A session of a workflow, open at once; for `with`, or until `end_session()`.
+    """Open a session of a workflow, for `with` or until `end_session()`.
 
-    The same workflow opened twice is one workflow: both see its data, which goes when the last one ends.
-    With `auto_cleanup=False` it stays until its values expire (default: `MEMORY_AUTO_CLEANUP`).
+    Sessions of the same workflow share its data, which is deleted when the last one ends.
+
+    Args:
+        workflow_id: The workflow.
+        memory_manager: The manager that stores the data.
+        metadata: A JSON object kept with the session.
+        auto_cleanup: False keeps the data until its values expire; `MEMORY_AUTO_CLEANUP` when None.
     """
     return memory_manager._components.sessions.open(workflow_id, metadata, auto_cleanup)

@@ -1,4 +1,4 @@
-"""Single memories: added, read, changed, searched, linked."""
+"""Single memories: add, read, change, delete, search and link them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.recall import RecallVerbs
+from memoranda.manager.recall import RecallMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
 from memoranda.validation import (
@@ -21,15 +21,14 @@ from memoranda.validation import (
     check_writable_type,
     copy_json_object,
     make_filter,
-    make_scope,
 )
 
 if TYPE_CHECKING:
     from memoranda.results import CleanupReport
 
 
-class MemoryVerbs(RecallVerbs):
-    """Memories one by one and in bulk."""
+class MemoryMethods(RecallMethods):
+    """Add, read, change, delete, search and link memories."""
 
     def add_memory(
         self,
@@ -44,9 +43,26 @@ class MemoryVerbs(RecallVerbs):
         importance: float | None = None,
         at: datetime | str | None = None,
     ) -> Memory:
-        """The memory that was stored. Its importance may also stand in the metadata."""
-        call = self._call(agent, user, session, memory_type, source, metadata, importance=importance, at=at)
-        return self._components.memories.add([content], call)[0]
+        """Store a text as it is and return the memory.
+
+        Args:
+            content: The text.
+            memory_type: The type of the memory.
+            source: Where the text comes from.
+            metadata: A JSON object stored with the memory.
+            agent, user, session: The owner of the memory.
+            importance: From 0 to 1; `metadata["importance"]`, or else scored, when None.
+            at: When it became true; now when None.
+        """
+        options = self._write_options(
+            self._scope(agent, user, session),
+            type=memory_type,
+            source=source,
+            metadata=metadata,
+            importance=importance,
+            at=at,
+        )
+        return self._components.memories.add([content], options)[0]
 
     def add_memories(
         self,
@@ -62,9 +78,22 @@ class MemoryVerbs(RecallVerbs):
         at: datetime | str | None = None,
         progress: Progress | None = None,
     ) -> list[Memory]:
-        """Many memories in one commit."""
-        call = self._call(agent, user, session, memory_type, source, metadata, importance=importance, at=at)
-        return self._components.memories.add(check_texts(contents, "contents"), call, progress)
+        """Store several texts as they are in one commit and return the memories.
+
+        Args:
+            contents: The texts.
+            memory_type, source, metadata, agent, user, session, importance, at: As in `add_memory`, for each text.
+            progress: Called with (done, total) while texts are embedded.
+        """
+        options = self._write_options(
+            self._scope(agent, user, session),
+            type=memory_type,
+            source=source,
+            metadata=metadata,
+            importance=importance,
+            at=at,
+        )
+        return self._components.memories.add(check_texts(contents, "contents"), options, progress)
 
     def get(
         self,
@@ -74,8 +103,13 @@ class MemoryVerbs(RecallVerbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> Memory:
-        """The memory of this id; `NotFound` when the scope has none."""
-        return self._components.memories.get(make_scope(self._tenant, agent, user, session), check_id(memory_id))
+        """Return a memory; raise `NotFound` when the scope has none with this id.
+
+        Args:
+            memory_id: The id of the memory.
+            agent, user, session: The scope it must be in.
+        """
+        return self._components.memories.get(self._scope(agent, user, session), check_id(memory_id))
 
     def update(
         self,
@@ -90,7 +124,17 @@ class MemoryVerbs(RecallVerbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> Memory:
-        """The memory as it is now. What is not given stays; metadata is replaced as a whole."""
+        """Change a memory and return it as it is now. An argument that is None leaves its field unchanged.
+
+        Args:
+            memory_id: The id of the memory.
+            content: The new text.
+            memory_type: The new type.
+            source: The new source.
+            metadata: The new metadata; it replaces all of the old.
+            importance: The new importance, from 0 to 1.
+            agent, user, session: The scope it must be in.
+        """
         from memoranda.remember.memories import Patch
 
         patch = Patch(
@@ -100,8 +144,7 @@ class MemoryVerbs(RecallVerbs):
             metadata=None if metadata is None else copy_json_object(metadata, "metadata"),
             importance=None if importance is None else check_fraction(importance, "importance"),
         )
-        scope = make_scope(self._tenant, agent, user, session)
-        return self._components.memories.update(scope, check_id(memory_id), patch)
+        return self._components.memories.update(self._scope(agent, user, session), check_id(memory_id), patch)
 
     def delete(
         self,
@@ -111,8 +154,13 @@ class MemoryVerbs(RecallVerbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> int:
-        """How many memories went: all that were named, or none and `NotFound`."""
-        return self._components.memories.delete(make_scope(self._tenant, agent, user, session), check_ids(memory_id))
+        """Delete memories and return how many; when one of them is not found, raise `NotFound` and delete none.
+
+        Args:
+            memory_id: One id, or a list of ids.
+            agent, user, session: The scope they must be in.
+        """
+        return self._components.memories.delete(self._scope(agent, user, session), check_ids(memory_id))
 
     def list_memories(
         self,
@@ -125,8 +173,16 @@ class MemoryVerbs(RecallVerbs):
         types: Sequence[MemoryType | str] | None = None,
         where: Mapping[str, Any] | None = None,
     ) -> list[Memory]:
-        """Memories in the order of their ids; to go on, give the last id as `after`."""
-        scope, start = make_scope(self._tenant, agent, user, session), check_cursor(after, "after")
+        """Return a page of memories in the order of their ids.
+
+        Args:
+            limit: The maximum number of memories.
+            after: Only ids above this one: the last id of the previous page.
+            agent, user, session: The scope.
+            types: Only memories of these types.
+            where: Filters; see `MemoryManager`.
+        """
+        scope, start = self._scope(agent, user, session), check_cursor(after, "after")
         return self._components.memories.page(scope, make_filter(where, types), check_limit(limit), start)
 
     def search_memories(
@@ -140,11 +196,18 @@ class MemoryVerbs(RecallVerbs):
         session: str | None = None,
         where: Mapping[str, Any] | None = None,
     ) -> list[Hit]:
-        """The hits alone, best first."""
-        found = self.recall(
-            query, agent=agent, user=user, session=session, types=memory_types, where=where, limit=limit
+        """Return the hits of `recall` as a list.
+
+        Args:
+            query: The question.
+            memory_types: Only memories of these types.
+            limit: The maximum number of hits.
+            agent, user, session: The scope to search.
+            where: Filters; see `MemoryManager`.
+        """
+        return list(
+            self.recall(query, agent=agent, user=user, session=session, types=memory_types, where=where, limit=limit)
         )
-        return list(found)
 
     def search_memory(
         self,
@@ -156,7 +219,14 @@ class MemoryVerbs(RecallVerbs):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> list[Hit]:
-        """The hits of one memory type, best first."""
+        """Return the hits of `recall` for one memory type as a list.
+
+        Args:
+            query: The question.
+            memory_type: Only memories of this type; None for every type.
+            limit: The maximum number of hits.
+            agent, user, session: The scope to search.
+        """
         types = None if memory_type is None else [memory_type]
         return self.search_memories(query, types, limit, agent=agent, user=user, session=session)
 
@@ -170,14 +240,22 @@ class MemoryVerbs(RecallVerbs):
         agent: str | None = None,
         user: str | AnyUser | None = None,
     ) -> Association:
-        """A directed link between two memories of one scope; a repeated one takes the new strength."""
+        """Link two memories of one scope. Linking them again replaces the strength.
+
+        Args:
+            memory_id: The memory that the link starts from.
+            related_memory_id: The memory that the link points to.
+            relationship_type: What the link means.
+            strength: From 0 to 1.
+            agent, user: The scope of both memories.
+        """
         link = Association(
             check_id(memory_id, "memory_id"),
             check_id(related_memory_id, "related_memory_id"),
             clean_text(relationship_type, "relationship_type"),
             check_fraction(strength, "strength"),
         )
-        return self._components.memories.associate(make_scope(self._tenant, agent, user), link)
+        return self._components.memories.associate(self._scope(agent, user), link)
 
     def get_related_memories(
         self,
@@ -188,10 +266,18 @@ class MemoryVerbs(RecallVerbs):
         agent: str | None = None,
         user: str | AnyUser | None = None,
     ) -> list[Related]:
-        """Memories up to `depth` links away in either direction, nearest and strongest first."""
-        scope = make_scope(self._tenant, agent, user)
+        """Return linked memories, the nearest and then the strongest first. Links count in both directions.
+
+        Args:
+            memory_id: The memory to start from.
+            relationship_type: Only links of this type; None for every type.
+            depth: The maximum number of links between the two.
+            agent, user: The scope.
+        """
         kind = check_name(relationship_type, "relationship_type")
-        return self._components.memories.related(scope, check_id(memory_id, "memory_id"), kind, depth)
+        return self._components.memories.related(
+            self._scope(agent, user), check_id(memory_id, "memory_id"), kind, depth
+        )
 
     def cleanup_old_memories(
         self,
@@ -202,7 +288,14 @@ class MemoryVerbs(RecallVerbs):
         agent: str | None = None,
         user: str | AnyUser | None = None,
     ) -> CleanupReport:
-        """Removes memories recorded more than `max_age_days` ago whose importance is below the minimum."""
+        """Delete memories that are both old and unimportant, and report each with its reason.
+
+        Args:
+            max_age_days: Memories recorded longer ago than this are old.
+            min_importance: Memories below this importance are unimportant.
+            dry_run: Only report what would be deleted.
+            agent, user: The scope.
+        """
         age = check_days(max_age_days, "max_age_days")
-        scope = make_scope(self._tenant, agent, user)
-        return self._components.memories.cleanup(scope, age, check_fraction(min_importance, "min_importance"), dry_run)
+        least = check_fraction(min_importance, "min_importance")
+        return self._components.memories.cleanup(self._scope(agent, user), age, least, dry_run)

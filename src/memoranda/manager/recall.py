@@ -1,4 +1,4 @@
-"""Remembering and recalling: our own verbs."""
+"""Remember and recall."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.base import Verbs
+from memoranda.manager.base import ManagerMethods
 from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, WhyNot
-from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter, make_scope
+from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter
 
 if TYPE_CHECKING:
     from memoranda.remember.pipeline import Content
     from memoranda.results import Context
 
 
-class RecallVerbs(Verbs):
-    """Remember, recall, explain, and write it down for a prompt."""
+class RecallMethods(ManagerMethods):
+    """Remember, recall, explain a recall, and write recalled memories as text for a prompt."""
 
     def remember(
         self,
@@ -36,13 +36,33 @@ class RecallVerbs(Verbs):
         keep_all: bool = False,
         progress: Progress | None = None,
     ) -> Outcomes:
-        """What became of each text and message, all in one commit; what is known already is not stored again.
+        """Store texts and messages in one commit and return an outcome for each memory.
 
-        A text is kept as it is. A message is read: greetings, secrets, repetitions and the like are refused with
-        their reason, and stay in the ledger of what was said; with `keep_all`, every message becomes a memory.
+        A text is stored as it is, a message only if it is worth it: greetings, secrets, repetitions and the like are
+        rejected with a reason, but every message stays in the message log. What is known already is not stored again.
+
+        Args:
+            content: A text, a `Message`, a message as a dict, or a list of them.
+            agent, user, session: The owner of the memories.
+            type: The type of the memories; chosen by the content when None.
+            source: Where the content comes from.
+            importance: From 0 to 1; scored when None.
+            metadata: A JSON object stored with each memory.
+            at: When it was said; the time of the message, or now, when None.
+            idempotency_key: A repeated call with the same key stores nothing again.
+            keep_all: Store every message.
+            progress: Called with (done, total) while texts are embedded.
         """
-        call = self._call(agent, user, session, type, source, metadata, importance=importance, at=at)
-        return self._components.remember.remember(content, replace(call, keep_all=keep_all), idempotency_key, progress)
+        options = self._write_options(
+            self._scope(agent, user, session),
+            type=type,
+            source=source,
+            metadata=metadata,
+            importance=importance,
+            at=at,
+        )
+        options = replace(options, keep_all=keep_all)
+        return self._components.remember.remember(content, options, idempotency_key, progress)
 
     def recall(
         self,
@@ -60,21 +80,37 @@ class RecallVerbs(Verbs):
         explain: bool = False,
         shared: bool = False,
     ) -> Recall:
-        """The memories that fit a question, best first, and why each was found.
+        """Return the memories that answer a question, best first, each with the reasons why it was found.
 
-        With `shared`, what the shared knowledge says comes among them, its source named in each hit. `now` is the
-        asker's clock for words like "last week"; with `as_of`, what was known and true at that time answers. Mode
-        `fast` runs no neural model, `best` reads the best hits once more with a reranker.
+        Args:
+            query: The question.
+            agent, user, session: The scope to search.
+            types: Only memories of these types.
+            where: Filters; see `MemoryManager`.
+            limit: The maximum number of hits.
+            now: The asker's time, for words like "last week"; the manager's clock when None.
+            as_of: Answer from what was known and true at this time.
+            mode: `fast` runs no neural model; `best` also reranks the best hits.
+            explain: Add an explanation to the result.
+            shared: Also search the shared knowledge; such hits name their source.
         """
-        scope, kept = make_scope(self._tenant, agent, user, session), make_filter(where, types)
-        recall = self._components.recall.recall
-        ask = partial(recall, query, limit=check_limit(limit), now=now, as_of=as_of, mode=mode, explain=explain)
-        wanted = shared or MemoryType.SHARED in kept.types
-        return self._components.knowledge.recall(ask, scope, kept, limit) if wanted else ask(scope, kept)
+        scope, filters = self._scope(agent, user, session), make_filter(where, types)
+        ask = partial(
+            self._components.recall.recall,
+            query,
+            limit=check_limit(limit),
+            now=now,
+            as_of=as_of,
+            mode=mode,
+            explain=explain,
+        )
+        if shared or MemoryType.SHARED in filters.types:
+            return self._components.knowledge.recall(ask, scope, filters, limit)
+        return ask(scope, filters)
 
     def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-        """What each arm and boost said of one hit of a recall."""
-        from memoranda.recall.explain import why  # numpy comes with it
+        """Return what each search arm and boost contributed to one hit of a recall."""
+        from memoranda.recall.explain import why  # loads numpy
 
         return why(recall, check_id(memory_id))
 
@@ -91,10 +127,15 @@ class RecallVerbs(Verbs):
         limit: int = 10,
         now: datetime | str | None = None,
     ) -> WhyNot:
-        """Which step left out a memory that one expected, or where it stands."""
-        scope, kept = make_scope(self._tenant, agent, user, session), make_filter(where, types)
-        expected = check_id(memory_id)
-        return self._components.recall.why_not(query, expected, scope, kept, check_limit(limit), now=now)
+        """Return which step of `recall` left out an expected memory, or its rank if none did.
+
+        Args:
+            query: The question.
+            memory_id: The expected memory.
+            agent, user, session, types, where, limit, now: As in `recall`.
+        """
+        scope, filters = self._scope(agent, user, session), make_filter(where, types)
+        return self._components.recall.why_not(query, check_id(memory_id), scope, filters, check_limit(limit), now=now)
 
     def context(
         self,
@@ -110,14 +151,18 @@ class RecallVerbs(Verbs):
         now: datetime | str | None = None,
         mode: str | None = None,
     ) -> Context:
-        """What is remembered on a question as text for a prompt, at most `budget` tokens; "" when nothing was found."""
-        room, moment = (
-            check_integer(budget, "budget"),
-            self._components.clock() if now is None else check_datetime(now, "now"),
-        )
+        """Return the memories that answer a question as text for a prompt; "" when nothing was found.
+
+        Args:
+            query: The question.
+            budget: The maximum number of tokens.
+            agent, user, session, types, where, limit, now, mode: As in `recall`.
+        """
+        max_tokens = check_integer(budget, "budget")
+        moment = self._components.clock() if now is None else check_datetime(now, "now")
         found = self.recall(
             query, agent=agent, user=user, session=session, types=types, where=where, limit=limit, now=moment, mode=mode
         )
         from memoranda.recall.render import render_context
 
-        return render_context(found, room, moment)
+        return render_context(found, max_tokens, moment)

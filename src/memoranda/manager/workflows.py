@@ -1,4 +1,4 @@
-"""Values under a key."""
+"""Values under a key, conversations, sessions, executions and shared knowledge."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.base import Verbs
-from memoranda.manager.recall import RecallVerbs
+from memoranda.manager.base import ManagerMethods
+from memoranda.manager.recall import RecallMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
-from memoranda.validation import check_type, check_writable_type, make_scope
+from memoranda.validation import check_type, check_writable_type
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     )
 
 
-class ValueVerbs(RecallVerbs):
-    """What an agent keeps under a key, for a while or for good."""
+class ValueMethods(RecallMethods):
+    """Store JSON values under a key of an agent, for a limited time or permanently."""
 
     def save(
         self,
@@ -41,11 +41,19 @@ class ValueVerbs(RecallVerbs):
         memory_type: MemoryType | str = MemoryType.SHORT_TERM,
         ttl: float | None = None,
     ) -> bool:
-        """True once the value is stored; anything else raises."""
+        """Store a value and return True; a failure raises.
+
+        Args:
+            agent_id: The agent that the value belongs to.
+            key: The key; saving again under the same key replaces the value.
+            value: Any JSON value.
+            memory_type: `short_term` expires; `long_term` is permanent and can be searched.
+            ttl: Seconds until a short-term value expires; `MEMORY_SHORT_TERM_TTL` when None.
+        """
         return self._components.values.save(agent_id, key, value, check_writable_type(memory_type), ttl)
 
     def retrieve(self, agent_id: str, key: str, memory_type: MemoryType | str = MemoryType.SHORT_TERM) -> JSON:
-        """The value; None when there is none."""
+        """Return a saved value, or None when there is none."""
         return self._components.values.retrieve(agent_id, key, check_type(memory_type))
 
     def search_similar(
@@ -57,29 +65,37 @@ class ValueVerbs(RecallVerbs):
         *,
         shared: bool = False,
     ) -> list[Hit]:
-        """An agent's memories that fit a question, best first; with `shared`, the shared knowledge as well."""
+        """Return an agent's memories that answer a question, best first.
+
+        Args:
+            agent_id: The agent.
+            query: The question.
+            top_k: The maximum number of hits.
+            filter_metadata: Conditions on the metadata, such as `{"topic": "drinks"}`.
+            shared: Also search the shared knowledge.
+        """
         where = None if filter_metadata is None else {"metadata": filter_metadata}
         agent = clean_text(agent_id, "agent_id")
         return list(self.recall(query, agent=agent, where=where, limit=top_k, shared=shared))
 
 
-class WorkflowVerbs(Verbs):
-    """Sessions, executions and shared knowledge."""
+class WorkflowMethods(ManagerMethods):
+    """Read the sessions of workflows, keep execution records, and manage the shared knowledge."""
 
     def get_conversation_history(self, workflow_id: str, limit: int | None = None) -> list[SessionMessage]:
-        """The latest messages of a workflow's open sessions, in the order they were said."""
+        """Return the latest messages of a workflow's open sessions, oldest first."""
         return self._components.sessions.history(workflow_id, limit)
 
     def clear_session(self, workflow_id: str) -> bool:
-        """Removes a workflow's session data and ends its sessions; False when there was none."""
+        """End a workflow's sessions and delete their data; return False when there was none."""
         return self._components.sessions.clear(workflow_id)
 
     def get_sessions(self, workflow_id: str | None = None, limit: int = 50) -> list[SessionSummary]:
-        """What took place in sessions that have ended, the latest first."""
+        """Return summaries of ended sessions, the latest first."""
         return self._components.sessions.ended(workflow_id, limit)
 
     def save_execution_record(self, agent_id: str, record: Mapping[str, JSON]) -> str:
-        """The id of the record, which is on disk, without its secrets, when this returns."""
+        """Append a record of what an agent did, without its secrets, and return its id. It is on disk by then."""
         return self._components.executions.save(agent_id, record)
 
     def get_execution_records(
@@ -94,11 +110,22 @@ class WorkflowVerbs(Verbs):
         before: datetime | str | None = None,
         cursor: str | None = None,
     ) -> ExecutionPage:
-        """Records that fit, newest first, and the cursor of the next page."""
-        from memoranda.executions.executions import query
+        """Return a page of execution records, newest first.
 
-        which = query(agent_id, status_filter, workflow=workflow, session=session, after=after, before=before)
-        return self._components.executions.find(which, limit, cursor)
+        Args:
+            agent_id: Only records of this agent.
+            limit: The maximum number of records.
+            status_filter: Only records with this status.
+            workflow: Only records of this workflow.
+            session: Only records of this session.
+            after: Only records written at or after this time.
+            before: Only records written before this time.
+            cursor: The `next_cursor` of the previous page.
+        """
+        from memoranda.executions.executions import make_query
+
+        query = make_query(agent_id, status_filter, workflow=workflow, session=session, after=after, before=before)
+        return self._components.executions.find(query, limit, cursor)
 
     def get_execution_stats(
         self,
@@ -109,29 +136,36 @@ class WorkflowVerbs(Verbs):
         after: datetime | str | None = None,
         before: datetime | str | None = None,
     ) -> ExecutionStats:
-        """How many executions there were, how they ended, and how long they took."""
-        from memoranda.executions.executions import query
+        """Count executions by status and summarize their durations.
 
-        which = query(agent_id, workflow=workflow, session=session, after=after, before=before)
-        return self._components.executions.stats(which)
+        Args:
+            agent_id, workflow, session, after, before: As in `get_execution_records`.
+        """
+        from memoranda.executions.executions import make_query
+
+        query = make_query(agent_id, workflow=workflow, session=session, after=after, before=before)
+        return self._components.executions.stats(query)
 
     def verify_executions(self, head: str | None = None) -> VerificationReport:
-        """Whether every record is there, unchanged and in its place; `head` is one that an earlier report gave."""
+        """Check that no record was changed, moved, removed or inserted.
+
+        With the `head` of an earlier report, an older copy of the whole database is found too.
+        """
         return self._components.executions.verify(head)
 
     def export_files(self, folder: str | PathLike[str]) -> FileReport:
-        """Writes saved long-term values and execution records as plain files."""
+        """Write long-term values and execution records to a folder as JSON files."""
         from memoranda.transfer.files import export_files
 
         return export_files(self._components.open().store, self._components.executions, self._tenant, folder)
 
     def import_files(self, folder: str | PathLike[str]) -> FileReport:
-        """Takes such files in; what is there already is replaced (values) or left (records)."""
-        from memoranda.transfer.files import Defaults, import_files
+        """Load the files of `export_files`. Values replace existing ones; records that exist are skipped."""
+        from memoranda.transfer.files import ImportDefaults, import_files
 
         components, opened = self._components, self._components.open()
-        defaults = Defaults(self._tenant, components.clock(), components.short_term_ttl)
-        return import_files(opened.store, opened.vectors, components.executions, components.mirror, defaults, folder)
+        defaults = ImportDefaults(self._tenant, components.clock(), components.short_term_ttl)
+        return import_files(opened.store, opened.vectors, components.executions, defaults, folder)
 
     def add_knowledge(
         self,
@@ -142,46 +176,54 @@ class WorkflowVerbs(Verbs):
         metadata: Mapping[str, JSON] | None = None,
         progress: Progress | None = None,
     ) -> list[KnowledgeReport]:
-        """Shares a text, a file or folder (as a `Path`) or documents; a source given again is replaced."""
-        from memoranda.knowledge.knowledge import documents_of
+        """Add documents to the shared knowledge. A document replaces the one with the same source.
 
-        return self._components.knowledge.add(documents_of(documents, source, version, metadata), progress)
+        Args:
+            documents: A text, the `Path` of a file or folder, a `Document`, or a list of them.
+            source: The name of the document. A text needs one; a file has its path in the folder when None.
+            version: The version of the documents that name none.
+            metadata: A JSON object stored with each document.
+            progress: Called with (done, total) while texts are embedded.
+        """
+        from memoranda.knowledge.knowledge import parse_documents
+
+        return self._components.knowledge.add(parse_documents(documents, source, version, metadata), progress)
 
     def remove_knowledge(self, source: str) -> int:
-        """Takes a document out of the shared knowledge; how many pieces it had."""
+        """Remove a document from the shared knowledge and return how many chunks it had."""
         return self._components.knowledge.remove(source)
 
     def get_knowledge_sources(self) -> list[KnowledgeSource]:
-        """The documents that are shared, by name."""
+        """Return the documents of the shared knowledge, sorted by source."""
         return self._components.knowledge.sources()
 
 
-class ConversationVerbs(Verbs):
-    """Conversations by agent."""
+class ConversationMethods(ManagerMethods):
+    """Open, clear and retain the conversations of agents."""
 
     def get_memory(
         self, agent_name: str | None = None, *, user: str | None = None, session: str | None = None
     ) -> ConversationMemory:
-        """The conversation of an agent, with a user or in a session where named: the same object at each call."""
-        return self._components.conversations.get(make_scope(self._tenant, agent_name, user, session))
+        """Return the conversation of an agent, optionally with a user or in a session: the same object at each call."""
+        return self._components.conversations.get(self._scope(agent_name, user, session))
 
     def clear_agent_memory(self, agent_name: str) -> None:
-        """Empties an agent's conversations, the stored ones too once this manager uses the store."""
+        """Clear an agent's conversations, and the stored ones too once this manager has opened the store."""
         self._components.conversations.clear(clean_text(agent_name, "agent_name"))
 
     def clear_all(self) -> None:
-        """Empties every conversation of this tenant, the stored ones too once this manager uses the store."""
+        """Clear every conversation of this tenant, and the stored ones too once this manager has opened the store."""
         self._components.conversations.clear()
 
     def set_retention_policy(self, agent_name: str, policy: str) -> None:
-        """How long an agent's conversations are kept: single_run, session or persistent. Open ones move."""
+        """Set how long an agent's conversations are kept: `single_run`, `session` or `persistent`."""
         self._components.conversations.set_policy(clean_text(agent_name, "agent_name"), policy)
 
     def run(self, agent_name: str) -> AbstractContextManager[ConversationMemory]:
-        """One run of an agent, for `with`; when it ends, a `single_run` conversation is emptied."""
+        """Run an agent, for `with`. At the end, a `single_run` conversation is cleared."""
         name = clean_text(agent_name, "agent_name")
-        return self._components.conversations.run(name, make_scope(self._tenant, name))
+        return self._components.conversations.run(name, self._scope(name, None))
 
     def end_run(self, agent_name: str) -> None:
-        """Ends a run that no `with` marks: a `single_run` conversation is emptied."""
+        """End a run that was not started by `with run(...)`: a `single_run` conversation is cleared."""
         self._components.conversations.end_run(clean_text(agent_name, "agent_name"))

@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import insert, or_, select, update
 
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.executions.log import KeyRing
+from memoranda.executions.log import DatabaseKey
 from memoranda.settings import MemoryConfig, database_url, get_settings
 from memoranda.storage import open_store
 from memoranda.storage.base import Store, Transaction
@@ -82,7 +82,7 @@ class Keys:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._ring = KeyRing(store.path, _read_pepper())
+        self._key = DatabaseKey(store.path, _read_pepper())
 
     def create(
         self,
@@ -164,7 +164,7 @@ class Keys:
     def digest(self, key_id: str, secret: str) -> bytes:
         """Return what is stored instead of the secret."""
         # The id is part of what is hashed: a digest copied into another row is useless.
-        pepper = hmac.digest(self._ring.key(), b"memoranda api keys", hashlib.sha256)
+        pepper = hmac.digest(self._key.read(), b"memoranda api keys", hashlib.sha256)
         return hmac.digest(pepper, f"{key_id}.{secret}".encode(), hashlib.sha256)
 
 

@@ -104,7 +104,7 @@ class Sessions:
         from memoranda.sessions.log import SessionRow
         from memoranda.storage.rows import to_micros
 
-        metadata = self._executions.redacted(presence.metadata)
+        metadata = self._executions.redact(presence.metadata)
         opened_at, ended_at = to_micros(presence.opened_at), to_micros(now)
         row = SessionRow(presence.session_id, workflow, metadata, presence.agents, opened_at, ended_at)
         self._log().add(self._tenant, row)

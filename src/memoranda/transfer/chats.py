@@ -1,4 +1,4 @@
-"""Conversations out of the data exports of ChatGPT and Claude."""
+"""Read the data exports of ChatGPT and Claude, and write and read conversations as files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from memoranda.conversation.memory import checked, packed, read_json, unpacked, write_atomically
 from memoranda.errors import Incompatible, InvalidInput, MemorandaError
@@ -18,12 +18,14 @@ from memoranda.messages.parts import text_of
 from memoranda.types import JSON, Progress, Record
 
 _FILE: Final = "conversations.json"
-_MAX_UNPACKED: Final = 2_000_000_000
+_MAX_UNPACKED_BYTES: Final = 2_000_000_000
+_Mapping: TypeAlias = Mapping[str, JSON]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedConversation(Record):
-    """One conversation of an export."""
+    """A conversation from the export of another product."""
 
     id: str
     title: str
@@ -31,63 +33,61 @@ class ImportedConversation(Record):
 
 
 def read_chatgpt_export(path: str | PathLike[str], *, progress: Progress | None = None) -> list[ImportedConversation]:
-    """The conversations of a ChatGPT data export: the zip as it came, or the `conversations.json` inside it.
+    """Return the conversations of a ChatGPT data export: the zip file, or the `conversations.json` inside it.
 
-    Of a conversation that was edited, the branch last shown is taken. What tools said becomes the assistant's words,
-    marked in the metadata.
+    Of an edited conversation, only the branch that was shown last is read. The output of a tool becomes a message of
+    the assistant with `{"role": "tool"}` in its metadata.
     """
-    return _read(Path(path), "ChatGPT", "mapping", _chatgpt_messages, progress)
+    return _read_export(Path(path), "ChatGPT", "mapping", _parse_chatgpt_messages, progress)
 
 
 def read_claude_export(path: str | PathLike[str], *, progress: Progress | None = None) -> list[ImportedConversation]:
-    """The conversations of a Claude data export: the zip as it came, or the `conversations.json` inside it.
+    """Return the conversations of a Claude data export: the zip file, or the `conversations.json` inside it.
 
-    The texts of attached files are kept in the metadata.
+    The texts of attached files are in the metadata of their message.
     """
-    return _read(Path(path), "Claude", "chat_messages", _claude_messages, progress)
+    return _read_export(Path(path), "Claude", "chat_messages", _parse_claude_messages, progress)
 
 
-_Mapping = Mapping[str, JSON]
-
-
-def _read(
+def _read_export(
     path: Path,
     vendor: str,
     marker: str,
-    messages_of: Callable[[_Mapping], Iterator[Message]],
+    parse_messages: Callable[[_Mapping], Iterator[Message]],
     progress: Progress | None,
 ) -> list[ImportedConversation]:
-    data = _load(path)
+    data = _load_export(path)
     if not isinstance(data, list):
-        raise Incompatible(f"{path} is not a {vendor} export: it holds no list of conversations")
-    found = []
+        raise Incompatible(f"{path} is not a {vendor} export: it has no list of conversations")
+    conversations = []
     for number, item in enumerate(data, start=1):
-        found.append(_conversation(item, f"conversation {number} in {path}", vendor, marker, messages_of))
+        where = f"conversation {number} in {path}"
+        if not isinstance(item, dict) or marker not in item:
+            raise Incompatible(f"{where} is not from {vendor}: it has no {marker!r}")
+        conversations.append(_parse_conversation(item, where, parse_messages))
         if progress:
             progress(number, len(data))
-    return found
+    return conversations
 
 
-def _conversation(
-    item: JSON, where: str, vendor: str, marker: str, messages_of: Callable[[_Mapping], Iterator[Message]]
+def _parse_conversation(
+    item: _Mapping, where: str, parse_messages: Callable[[_Mapping], Iterator[Message]]
 ) -> ImportedConversation:
-    if not isinstance(item, dict) or marker not in item:
-        raise Incompatible(f"{where} is not one of {vendor}'s: it has no {marker!r}")
     try:
-        messages = tuple(messages_of(item))
+        messages = tuple(parse_messages(item))
     except InvalidInput as error:
         raise Incompatible(f"{where} cannot be read: {error}") from error
-    identity = item.get("conversation_id") or item.get("id") or item.get("uuid") or ""
-    return ImportedConversation(str(identity), str(item.get("title") or item.get("name") or ""), messages)
+    conversation_id = item.get("conversation_id") or item.get("id") or item.get("uuid") or ""
+    return ImportedConversation(str(conversation_id), str(item.get("title") or item.get("name") or ""), messages)
 
 
-def _load(path: Path) -> JSON:
+def _load_export(path: Path) -> JSON:
     if not zipfile.is_zipfile(path):
         return read_json(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            name = next((n for n in archive.namelist() if n.rpartition("/")[2] == _FILE), None)
-            if name is None or archive.getinfo(name).file_size > _MAX_UNPACKED:
+            name = next((name for name in archive.namelist() if name.rpartition("/")[2] == _FILE), None)
+            if name is None or archive.getinfo(name).file_size > _MAX_UNPACKED_BYTES:
                 raise Incompatible(f"{path} has no {_FILE} that can be read")
             data: JSON = json.loads(archive.read(name))
     except (ValueError, RecursionError, zipfile.BadZipFile) as error:
@@ -95,39 +95,37 @@ def _load(path: Path) -> JSON:
     return data
 
 
-def _chatgpt_messages(conversation: _Mapping) -> Iterator[Message]:
-    for node in _shown_branch(conversation):
+def _parse_chatgpt_messages(conversation: _Mapping) -> Iterator[Message]:
+    for node in _find_shown_branch(conversation):
         message = node.get("message")
         if not isinstance(message, dict):
             continue
         author = _mapping(message.get("author"))
         role = str(author.get("role"))
         text = _chatgpt_text(_mapping(message.get("content")))
-        if not text or role == "system" or _is_hidden(message):
+        hidden = _mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
+        if not text or role == "system" or hidden:
             continue
         yield Message(
             "assistant" if role == "tool" else role,
             text,
             message_id=str(message.get("id") or node.get("id")),
             name=_text_or_none(author.get("name")),
-            timestamp=_moment(message.get("create_time") or conversation.get("create_time")),
+            timestamp=_parse_time(message.get("create_time") or conversation.get("create_time")),
             metadata={"role": "tool"} if role == "tool" else None,
         )
 
 
-def _shown_branch(conversation: _Mapping) -> list[_Mapping]:
+def _find_shown_branch(conversation: _Mapping) -> list[_Mapping]:
     nodes = _mapping(conversation.get("mapping"))
     branch: list[_Mapping] = []
-    at = conversation.get("current_node") or next(reversed(list(nodes)), None)
-    while isinstance(at, str) and at in nodes and len(branch) < len(nodes):
-        node = _mapping(nodes[at])
+    node_id = conversation.get("current_node") or next(reversed(list(nodes)), None)
+    # The number of nodes limits the walk, in case the parents form a circle.
+    while isinstance(node_id, str) and node_id in nodes and len(branch) < len(nodes):
+        node = _mapping(nodes[node_id])
         branch.append(node)
-        at = node.get("parent")
+        node_id = node.get("parent")
     return branch[::-1]
-
-
-def _is_hidden(message: _Mapping) -> bool:
-    return bool(_mapping(message.get("metadata")).get("is_visually_hidden_from_conversation"))
 
 
 def _chatgpt_text(content: _Mapping) -> str:
@@ -138,35 +136,34 @@ def _chatgpt_text(content: _Mapping) -> str:
     return str(content.get("text") or content.get("result") or "").strip()
 
 
-def _claude_messages(conversation: _Mapping) -> Iterator[Message]:
-    turns = conversation.get("chat_messages")
-    for turn in turns if isinstance(turns, list) else ():
-        given = _mapping(turn)
-        attached = [_mapping(item) for item in _list(given.get("attachments"))]
-        text = _claude_text(given)
-        if not text and not attached:
+def _parse_claude_messages(conversation: _Mapping) -> Iterator[Message]:
+    for item in _list(conversation.get("chat_messages")):
+        message = _mapping(item)
+        attachments = [_mapping(attachment) for attachment in _list(message.get("attachments"))]
+        text = _claude_text(message)
+        if not text and not attachments:
             continue
-        files = [{"name": item.get("file_name"), "text": item.get("extracted_content")} for item in attached]
+        files = [{"name": file.get("file_name"), "text": file.get("extracted_content")} for file in attachments]
         yield Message(
-            "user" if given.get("sender") == "human" else str(given.get("sender")),
+            "user" if message.get("sender") == "human" else str(message.get("sender")),
             text,
-            message_id=_text_or_none(given.get("uuid")),
-            timestamp=_moment(given.get("created_at") or conversation.get("created_at")),
+            message_id=_text_or_none(message.get("uuid")),
+            timestamp=_parse_time(message.get("created_at") or conversation.get("created_at")),
             metadata={"attachments": files} if files else None,
         )
 
 
-def _claude_text(turn: _Mapping) -> str:
-    blocks = [_mapping(block) for block in _list(turn.get("content"))]
+def _claude_text(message: _Mapping) -> str:
+    blocks = [_mapping(block) for block in _list(message.get("content"))]
     texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
-    return "\n".join(text for text in texts if text).strip() or str(turn.get("text") or "").strip()
+    return "\n".join(text for text in texts if text).strip() or str(message.get("text") or "").strip()
 
 
-def _moment(value: JSON) -> datetime | str:
+def _parse_time(value: JSON) -> datetime | str:
     if isinstance(value, str):
         return value
     try:
-        return datetime.fromtimestamp(value, UTC)  # type: ignore[arg-type]  # what is not a number is refused below
+        return datetime.fromtimestamp(value, UTC)  # type: ignore[arg-type]  # another type raises TypeError
     except (OverflowError, OSError, TypeError, ValueError) as error:
         raise InvalidInput(f"a message has no usable time: {value!r}") from error
 
@@ -183,37 +180,28 @@ def _text_or_none(value: JSON) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-_T = TypeVar("_T")
-
-
 def export_conversation(
     messages: Iterable[Message | Mapping[str, object]], path: str | PathLike[str], *, title: str = "Conversation"
 ) -> None:
-    """Writes messages as the file's ending says: `.json`, `.jsonl` or `.md`. The file is never half written."""
+    """Write messages to a `.json`, `.jsonl` or `.md` file. The file is complete or unchanged."""
     target = Path(path)
-    writer = _chosen(_WRITERS, target, "export")
-    write_atomically(target, writer([as_message(message) for message in messages], title))
+    write = _choose_by_suffix(_WRITERS, target, "export")
+    write_atomically(target, write([as_message(message) for message in messages], title))
 
 
 def import_conversation(path: str | PathLike[str], *, progress: Progress | None = None) -> list[Message]:
-    """The messages of a `.json` or `.jsonl` file; an error names the line or the message that is wrong."""
+    """Return the messages of a `.json` or `.jsonl` file; an error names the line or message that is wrong."""
     source = Path(path)
-    return _chosen(_READERS, source, "import")(source, progress)
-
-
-def to_jsonl(messages: Iterable[Message]) -> str:
-    """One message a line, lossless."""
-    return "".join(json.dumps(message.to_dict(), ensure_ascii=False) + "\n" for message in messages)
+    return _choose_by_suffix(_READERS, source, "import")(source, progress)
 
 
 def to_markdown(messages: Iterable[Message], title: str = "Conversation") -> str:
-    """A page to read: who said what and when, with tool calls and pictures named."""
-    return f"# {title}\n\n" + "\n".join(_section(message) for message in messages)
+    """Return a page to read: who said what and when, with tool calls and pictures."""
+    return f"# {title}\n\n" + "\n".join(_format_message(message) for message in messages)
 
 
-def _section(message: Message) -> str:
-    who = message.name or message.role
-    lines = [f"**{who}** · {message.timestamp:%Y-%m-%d %H:%M} UTC", ""]
+def _format_message(message: Message) -> str:
+    lines = [f"**{message.name or message.role}** · {message.timestamp:%Y-%m-%d %H:%M} UTC", ""]
     if text := text_of(message):
         lines += [text, ""]
     for call in message.tool_calls or ():
@@ -228,7 +216,7 @@ def _write_json(messages: Sequence[Message], title: str) -> str:
 
 
 def _write_jsonl(messages: Sequence[Message], _: str) -> str:
-    return to_jsonl(messages)
+    return "".join(json.dumps(message.to_dict(), ensure_ascii=False) + "\n" for message in messages)
 
 
 def _read_json(path: Path, progress: Progress | None) -> list[Message]:
@@ -248,13 +236,13 @@ def _read_jsonl(path: Path, progress: Progress | None) -> list[Message]:
     messages = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            messages.append(_parsed_line(line, f"{path}, line {number}"))
+            messages.append(_parse_line(line, f"{path}, line {number}"))
         if progress:
             progress(number, len(lines))
     return messages
 
 
-def _parsed_line(line: str, where: str) -> Message:
+def _parse_line(line: str, where: str) -> Message:
     try:
         return as_message(json.loads(line))
     except MemorandaError as error:
@@ -263,13 +251,13 @@ def _parsed_line(line: str, where: str) -> Message:
         raise Incompatible(f"{where} is damaged or not JSON: {error}") from error
 
 
-_Writer = Callable[[Sequence[Message], str], str]
-_Reader = Callable[[Path, Progress | None], list[Message]]
+_Writer: TypeAlias = Callable[[Sequence[Message], str], str]
+_Reader: TypeAlias = Callable[[Path, Progress | None], list[Message]]
 _WRITERS: Final[dict[str, _Writer]] = {".json": _write_json, ".jsonl": _write_jsonl, ".md": to_markdown}
 _READERS: Final[dict[str, _Reader]] = {".json": _read_json, ".jsonl": _read_jsonl}
 
 
-def _chosen(table: Mapping[str, _T], path: Path, verb: str) -> _T:
+def _choose_by_suffix(table: Mapping[str, _T], path: Path, action: str) -> _T:
     if path.suffix.lower() not in table:
-        raise InvalidInput(f"cannot {verb} {path.name!r}: its name must end in {', '.join(table)}")
+        raise InvalidInput(f"cannot {action} {path.name!r}: its name must end in {', '.join(table)}")
     return table[path.suffix.lower()]

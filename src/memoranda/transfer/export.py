@@ -1,4 +1,4 @@
-"""Memories out of a store: backups, and exports as lines of JSON."""
+"""Backups, and exports as JSON Lines."""
 
 from __future__ import annotations
 
@@ -21,56 +21,52 @@ from memoranda.storage.sqlite.errors import translated
 from memoranda.transfer.rows import LINKS, LOGS, TABLES, to_record
 from memoranda.types import ANY, JSON, Progress, Scope
 
-_BATCH = 500
+FORMAT: Final = "memoranda"
+VERSION: Final = 1
+_BATCH: Final = 500
 
 
 def restore(source: str | PathLike[str], config: MemoryConfig, *, force: bool = False) -> Backup:
-    """Put a backup in the place of the configured database, which nothing may have open."""
+    """Replace the configured database, which no process may have open, by a backup."""
     from memoranda.storage.sqlite.store import path_of
 
     database = path_of(database_url(config))
     if database is None:
-        raise InvalidInput("a database in memory cannot be restored to: name a file")
-    done = backup.restore(Path(source), database, force=force)
+        raise InvalidInput("a database in memory cannot be restored: name a file")
+    restored = backup.restore(Path(source), database, force=force)
     index = index_path(config, database)
     assert index is not None
-    index.unlink(missing_ok=True)  # derived, and of the database that was there before
-    return done
+    index.unlink(missing_ok=True)  # it was derived from the database that was replaced
+    return restored
 
 
 def back_up(store: Store, target: str | PathLike[str], *, force: bool, progress: Progress | None = None) -> Backup:
-    """Everything acknowledged before the call, in one file; writers go on meanwhile."""
+    """Copy every write acknowledged before the call to one file. Writes may go on during it."""
     if not isinstance(store, BackupStore):
-        raise InvalidInput("this store is not one file: back it up with the tools of its database")
+        raise InvalidInput("this store is not a single file: back it up with the tools of its database")
     return store.backup(Path(target), force=force, progress=progress)
 
 
 def export_file(
     store: Store, scope: Scope, target: str | PathLike[str], progress: Progress | None = None
 ) -> ExportReport:
-    """The export in a file, which is there whole or not at all."""
-    path, lines = Path(target), 0
-    total = store.read(lambda tx: count_memories(tx, scope))
-    memories = 0
+    """Write the export to a file, which is complete or does not exist."""
+    path, lines, exported = Path(target), 0, 0
+    total = store.read(lambda tx: _count_memories(tx, scope))
     with translated(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_replace(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        with atomic_replace(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             for line in store.stream(lambda tx: export_lines(tx, scope, store.id)):
                 file.write(f"{line}\n")
                 lines += 1
-                memories += line.startswith('{"kind":"memory"')
+                exported += line.startswith('{"kind":"memory"')
                 if progress is not None and lines % _BATCH == 0:
-                    progress(memories, total)
-    return ExportReport(path, memories, lines)
-
-
-FORMAT: Final = "memoranda"
-VERSION: Final = 1
-_ROWS_AT_ONCE: Final = 500
+                    progress(exported, total)
+    return ExportReport(path, exported, lines)
 
 
 def export_lines(tx: ReadTransaction, scope: Scope, store_id: str) -> Iterator[str]:
-    """Lines without their line ends, all as of one commit."""
+    """Yield the lines of an export, without line ends. All of them are from one snapshot."""
     counts = dict.fromkeys([*TABLES, *LINKS, *LOGS], 0)
     yield to_json({"kind": "header", "format": FORMAT, "version": VERSION, "store": store_id})
     for record in _records(tx, scope):
@@ -79,39 +75,42 @@ def export_lines(tx: ReadTransaction, scope: Scope, store_id: str) -> Iterator[s
     yield to_json({"kind": "end", **counts})
 
 
-def count_memories(tx: ReadTransaction, scope: Scope) -> int:
+def _count_memories(tx: ReadTransaction, scope: Scope) -> int:
     return int(tx.execute(select(func.count()).select_from(memories).where(*within(memories, scope))).scalar_one())
 
 
 def _records(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]:
     for kind, table in TABLES.items():
         key = next(iter(table.primary_key.columns))
-        for row in _stream(tx, table, [*within(table, scope)], [key]):
+        for row in _stream(tx, table, within(table, scope), [key]):
             yield to_record(kind, row)
-    mine = select(memories.c.id).where(*within(memories, scope))
-    for kind, (table, ends) in LINKS.items():
-        held = [table.c[end].in_(mine) for end in ends]
-        for row in _stream(tx, table, held, list(table.primary_key.columns)):
+    ids = select(memories.c.id).where(*within(memories, scope))
+    for kind, (table, id_columns) in LINKS.items():
+        conditions = [table.c[column].in_(ids) for column in id_columns]
+        for row in _stream(tx, table, conditions, list(table.primary_key.columns)):
             yield to_record(kind, row)
-    yield from _logs(tx, scope)
+    yield from _log_records(tx, scope)
 
 
-def _logs(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]:
-    """Only of a whole tenant, or of one agent or session of it: no user can be told apart in them."""
+def _log_records(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]:
+    """Yield sessions and executions, but none when a user is named: they belong to no user."""
     if scope.user is not ANY:
         return
     for kind, table in LOGS.items():
-        named = {"agent": scope.agent, "id" if kind == "session" else "session": scope.session}
-        given = {name: value for name, value in named.items() if value is not None}
-        if all(name in table.columns for name in given):
-            held = [table.c.tenant == scope.tenant, *(table.c[name] == value for name, value in given.items())]
+        names = {"agent": scope.agent, "id" if kind == "session" else "session": scope.session}
+        named = {column: value for column, value in names.items() if value is not None}
+        if all(column in table.columns for column in named):
+            conditions = [
+                table.c.tenant == scope.tenant,
+                *(table.c[column] == value for column, value in named.items()),
+            ]
             order = [table.c.ended_at, table.c.id] if kind == "session" else [table.c.number]
-            for row in _stream(tx, table, held, order):
+            for row in _stream(tx, table, conditions, order):
                 yield to_record(kind, row)
 
 
 def _stream(
-    tx: ReadTransaction, table: Table, where: Sequence[ColumnElement[bool]], order: Sequence[ColumnElement[Any]]
+    tx: ReadTransaction, table: Table, conditions: Sequence[ColumnElement[bool]], order: Sequence[ColumnElement[Any]]
 ) -> Iterator[dict[str, Any]]:
-    wanted = select(table).where(*where).order_by(*order).execution_options(yield_per=_ROWS_AT_ONCE)
-    yield from (dict(row) for row in tx.execute(wanted).mappings())
+    statement = select(table).where(*conditions).order_by(*order).execution_options(yield_per=_BATCH)
+    yield from (dict(row) for row in tx.execute(statement).mappings())

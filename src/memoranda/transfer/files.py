@@ -1,18 +1,18 @@
-"""Saved values and execution records as plain files, and back: `long_term_memory.json`, `execution_records/`."""
+"""Saved values and execution records as files: `long_term_memory.json` and `execution_records/<agent>.jsonl`."""
 
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from memoranda.errors import InvalidInput, NotFound, Unavailable
-from memoranda.executions.executions import duration, file_name, line, text_or_none
+from memoranda.executions.executions import check_duration, file_name, text_or_none, to_json_line
 from memoranda.files import atomic_replace
 from memoranda.remember.new_memory import check_options, from_text
 from memoranda.results import ExecutionRecord, FileReport
@@ -26,70 +26,82 @@ from memoranda.validation import check_datetime, check_name, copy_json, copy_jso
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
-    from memoranda.executions.executions import Executions, Mirror
+    from memoranda.executions.executions import Executions
     from memoranda.storage.base import Store
 
-VALUES_FILE = "long_term_memory.json"
-RECORDS_FOLDER = "execution_records"
-_VERSION = 1
-_Place: TypeAlias = str | os.PathLike[str]
+_VALUES_FILE: Final = "long_term_memory.json"
+_RECORDS_FOLDER: Final = "execution_records"
+_VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Defaults:
-    """What an import fills in where a file does not say."""
+class ImportDefaults:
+    """What an import uses where a file does not say."""
 
     tenant: str
     now: datetime
     short_term_ttl: timedelta
 
 
-def export_files(store: Store, executions: Executions, tenant: str, folder: _Place) -> FileReport:
-    """Every saved long-term value and every execution record of a tenant, as files."""
-    place = Path(folder)
-    entries = [_entry(memory) for memory in _saved(store, tenant)]
+def export_files(store: Store, executions: Executions, tenant: str, folder: str | PathLike[str]) -> FileReport:
+    """Write every saved long-term value and every execution record of a tenant to a folder.
+
+    Args:
+        store: The store with the values.
+        executions: The execution records.
+        tenant: The tenant of both.
+        folder: The folder; missing folders are created.
+    """
+    target = Path(folder)
+    entries = [_to_entry(memory) for memory in _saved_values(store, tenant)]
     lines: dict[str, list[str]] = {}
     for page in executions.pages():
         for record in page:
-            lines.setdefault(file_name(record.agent_id), []).append(line(record))
+            lines.setdefault(file_name(record.agent_id), []).append(to_json_line(record))
     try:
-        (place / RECORDS_FOLDER).mkdir(parents=True, exist_ok=True)
+        (target / _RECORDS_FOLDER).mkdir(parents=True, exist_ok=True)
         values = json.dumps({"version": _VERSION, "entries": entries}, ensure_ascii=False, indent=1)
-        files = {place / RECORDS_FOLDER / name: "".join(texts) for name, texts in lines.items()}
-        for path, text in {place / VALUES_FILE: values, **files}.items():
-            with atomic_replace(path) as draft:
-                draft.write_text(text, encoding="utf-8")
+        files = {target / _RECORDS_FOLDER / name: "".join(texts) for name, texts in lines.items()}
+        for path, text in {target / _VALUES_FILE: values, **files}.items():
+            with atomic_replace(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Unavailable(f"{place} cannot be written ({error}): choose another folder") from error
-    return FileReport(place, len(entries), sum(map(len, lines.values())))
+        raise Unavailable(f"{target} cannot be written ({error}): choose another folder") from error
+    return FileReport(target, len(entries), sum(map(len, lines.values())))
 
 
 def import_files(
-    store: Store,
-    vectors: Vectors,
-    executions: Executions,
-    mirror: Mirror | None,
-    defaults: Defaults,
-    folder: _Place,
+    store: Store, vectors: Vectors, executions: Executions, defaults: ImportDefaults, folder: str | PathLike[str]
 ) -> FileReport:
-    """Takes such a folder in. All of it is read and checked before anything is written."""
-    place = Path(folder)
-    if not place.is_dir():
-        raise NotFound(f"there is no folder {place}")
-    drafts = [_draft(defaults, entry) for entry in _entries(place / VALUES_FILE)]
-    records = sorted(_records(executions, defaults.now, place / RECORDS_FOLDER), key=lambda record: record.recorded_at)
-    store.write(MemoryWrite(vectors.attach(drafts)))
-    own_mirror = mirror is not None and mirror.folder.resolve() == (place / RECORDS_FOLDER).resolve()
-    written = executions.append(records, mirrored=not own_mirror)
-    return FileReport(place, len(drafts), len(written), len(records) - len(written))
+    """Load a folder that `export_files` wrote. Everything is read and checked before anything is written.
+
+    Args:
+        store: The store for the values.
+        vectors: Embeds the values.
+        executions: The execution records to append to.
+        defaults: What to use where a file does not say.
+        folder: The folder.
+    """
+    source = Path(folder)
+    if not source.is_dir():
+        raise NotFound(f"there is no folder {source}")
+    records_folder = source / _RECORDS_FOLDER
+    values = [_to_memory(defaults, entry) for entry in _read_entries(source / _VALUES_FILE)]
+    records = sorted(_read_records(executions, defaults.now, records_folder), key=lambda record: record.recorded_at)
+    store.write(MemoryWrite(vectors.attach(values)))
+    # Records that come from the mirror's own files must not be appended to them again.
+    mirror = executions.mirror
+    from_mirror = mirror is not None and mirror.folder.resolve() == records_folder.resolve()
+    written = executions.append(records, mirror=not from_mirror)
+    return FileReport(source, len(values), len(written), len(records) - len(written))
 
 
-def _saved(store: Store, tenant: str) -> Iterator[Memory]:
-    everything = walk(store, Scope(tenant, user=ANY), Filter(types=(MemoryType.LONG_TERM,)))
-    return (memory for memory in everything if memory.key is not None)
+def _saved_values(store: Store, tenant: str) -> Iterator[Memory]:
+    long_term = walk(store, Scope(tenant, user=ANY), Filter(types=(MemoryType.LONG_TERM,)))
+    return (memory for memory in long_term if memory.key is not None)
 
 
-def _entry(memory: Memory) -> dict[str, JSON]:
+def _to_entry(memory: Memory) -> dict[str, JSON]:
     return {
         "agent_id": memory.agent,
         "key": memory.key,
@@ -104,30 +116,30 @@ def _entry(memory: Memory) -> dict[str, JSON]:
     }
 
 
-def _entries(path: Path) -> list[Mapping[str, Any]]:
-    """The values in the file: in our form, or as agents with their keys and values."""
+def _read_entries(path: Path) -> list[Mapping[str, Any]]:
+    """Return the entries of a values file: in the exported form, or as `{agent: {key: value}}`."""
     if not path.exists():
         return []
-    content = _parsed(_read(path), str(path))
+    content = _parse_object(_read_text(path), str(path))
     if "entries" in content and "version" in content:
         if content["version"] != _VERSION:
             raise InvalidInput(
-                f"{path} has version {content['version']!r}, this Memoranda knows {_VERSION}: upgrade it"
+                f"{path} has version {content['version']!r}, this Memoranda reads {_VERSION}: upgrade it"
             )
-        return [_object(entry, f"{path}: an entry") for entry in content["entries"]]
+        return [_check_object(entry, f"{path}: an entry") for entry in content["entries"]]
     return [
         {"agent_id": agent, "key": key, "value": value}
         for agent, values in content.items()
-        for key, value in _object(values, f"{path}: the values of {agent!r}").items()
+        for key, value in _check_object(values, f"{path}: the values of {agent!r}").items()
     ]
 
 
-def _draft(defaults: Defaults, entry: Mapping[str, Any]) -> NewMemory:
+def _to_memory(defaults: ImportDefaults, entry: Mapping[str, Any]) -> NewMemory:
     key, value = clean_text(entry.get("key"), "key"), copy_json(entry.get("value"))
     scope = make_scope(defaults.tenant, entry.get("agent_id"), entry.get("user"), entry.get("workflow_id"))
     options = check_options(
         scope,
-        _moment(entry.get("recorded_at"), defaults.now),
+        _time_or(defaults.now, entry.get("recorded_at")),
         defaults.short_term_ttl,
         type=MemoryType.LONG_TERM,
         source=entry.get("source") or "save",
@@ -138,51 +150,50 @@ def _draft(defaults: Defaults, entry: Mapping[str, Any]) -> NewMemory:
     return from_text(as_text(key, value), options, key=key, value=value)
 
 
-def _records(executions: Executions, now: datetime, folder: Path) -> Iterator[ExecutionRecord]:
+def _read_records(executions: Executions, now: datetime, folder: Path) -> Iterator[ExecutionRecord]:
     if not folder.is_dir():
         return
     for path in sorted(folder.glob("*.jsonl")):
-        for number, text in enumerate(_read(path).splitlines(), 1):
+        for number, text in enumerate(_read_text(path).splitlines(), 1):
             if text.strip():
-                yield _record(executions, now, _parsed(text, f"{path}, line {number}"), path)
+                yield _to_record(executions, now, _parse_object(text, f"{path}, line {number}"), path)
 
 
-def _record(executions: Executions, now: datetime, fields: dict[str, Any], path: Path) -> ExecutionRecord:
-    # A line of another program has no "record" of its own: the whole line is the record.
-    ours = isinstance(fields.get("record"), dict)
-    record = executions.redacted(copy_json_object(fields["record"] if ours else fields, "record"))
-    said = fields.get("recorded_at") or fields.get("timestamp")
+def _to_record(executions: Executions, now: datetime, fields: dict[str, Any], path: Path) -> ExecutionRecord:
+    # A line that another program wrote has no field "record": the whole line is the record.
+    exported = isinstance(fields.get("record"), dict)
+    record = executions.redact(copy_json_object(fields["record"] if exported else fields, "record"))
     return ExecutionRecord(
         id=text_or_none(fields.get("id") or fields.get("record_id")) or uuid.uuid4().hex,
         agent_id=check_name(fields.get("agent_id"), "agent_id") or path.stem,
         workflow_id=check_name(fields.get("workflow_id"), "workflow_id"),
         session_id=check_name(fields.get("session_id"), "session_id"),
         status=text_or_none(fields.get("status")),
-        duration_ms=duration(fields.get("duration_ms")),
-        recorded_at=_moment(said, now),
+        duration_ms=check_duration(fields.get("duration_ms")),
+        recorded_at=_time_or(now, fields.get("recorded_at") or fields.get("timestamp")),
         record=record,
     )
 
 
-def _moment(value: object, otherwise: datetime) -> datetime:
-    return otherwise if value is None else check_datetime(value, "recorded_at")
+def _time_or(default: datetime, value: object) -> datetime:
+    return default if value is None else check_datetime(value, "recorded_at")
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} cannot be read ({error}): nothing was imported") from error
 
 
-def _parsed(text: str, where: str) -> dict[str, Any]:
+def _parse_object(text: str, where: str) -> dict[str, Any]:
     try:
-        return _object(json.loads(text), where)
+        return _check_object(json.loads(text), where)
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"{where} is no JSON ({error}): nothing was imported") from error
+        raise InvalidInput(f"{where} is not JSON ({error}): nothing was imported") from error
 
 
-def _object(value: object, where: str) -> dict[str, Any]:
+def _check_object(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidInput(f"{where} is no JSON object but a {type(value).__name__}: nothing was imported")
+        raise InvalidInput(f"{where} must be a JSON object, not a {type(value).__name__}: nothing was imported")
     return value

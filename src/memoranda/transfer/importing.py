@@ -1,15 +1,15 @@
-"""An export, read back: checked to its last line first, then loaded in batches, each one commit."""
+"""Load an export: check every line of the file first, then write it in batches, each one commit."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby, islice
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.results import ExecutionRecord, ImportReport
@@ -29,9 +29,9 @@ from memoranda.transfer.rows import (
     load_memories,
     load_messages,
     load_sessions,
-    supersede,
-    to_entry,
-    to_link,
+    mark_superseded,
+    to_link_row,
+    to_log_row,
     to_row,
 )
 from memoranda.types import ANY, JSON, MemoryType, Progress, Scope
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memoranda.executions.executions import Executions
     from memoranda.storage.base import Store, Transaction
 
-_BATCH = 500
+_BATCH: Final = 500
 _Record: TypeAlias = dict[str, JSON]
 
 
@@ -54,108 +54,121 @@ def import_file(
     source: str | PathLike[str],
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Loads an export into a tenant. Run again, it goes on where it stopped and adds nothing twice."""
+    """Load an export into a tenant. A repeated import continues where the last one stopped and adds nothing twice.
+
+    Args:
+        store: The store to write to.
+        vectors: Embeds the memories.
+        executions: The execution records to append to.
+        tenant: The tenant that gets everything in the file.
+        source: The file.
+        progress: Called with (memories done, total).
+    """
     path = Path(source)
     if not path.is_file():
-        raise NotFound(f"no file {path}")
+        raise NotFound(f"there is no file {path}")
     with translated(str(path)), path.open("rb") as file:
-        checked = _check(file, path, tenant)
+        checked = _check_file(file, path, tenant)
         file.seek(0)
-        loader = _Import(store, vectors, executions, tenant, checked.store)
-        return loader.run(_records(file, path), checked.counts["memory"], progress)
+        importer = _Importer(store, vectors, executions, tenant, checked.store_id)
+        return importer.run(_read_records(file, path), checked.counts["memory"], progress)
 
 
-class _Import:
-    """One import: the numbers of the export on their way to the numbers of this store."""
+class _Importer:
+    """One import. It maps the ids in the export to the ids in this store."""
 
-    def __init__(self, store: Store, vectors: Vectors, executions: Executions, tenant: str, origin: str) -> None:
+    def __init__(self, store: Store, vectors: Vectors, executions: Executions, tenant: str, source_id: str) -> None:
         self._store = store
         self._vectors = vectors
         self._executions = executions
         self._tenant = tenant
-        self._origin = origin
-        self._spoken: dict[int, int] = {}
-        self._numbers: dict[int, int] = {}
-        self._others: set[int] = set()
+        self._source_id = source_id
+        self._message_ids: dict[int, int] = {}
+        self._memory_ids: dict[int, int] = {}
+        self._existing_values: set[int] = set()
         self._superseded: dict[int, int] = {}
-        self._ended: dict[int, Ends] = {}
-        self._done = ImportReport()
+        self._ends: dict[int, Ends] = {}
+        self._report = ImportReport()
 
     def run(self, records: Iterable[_Record], total: int, progress: Progress | None) -> ImportReport:
         steps = {
-            "message": self._messages,
-            "memory": self._memories,
-            "session": self._sessions,
-            "execution": self._execution_records,
+            "message": self._load_messages,
+            "memory": self._load_memories,
+            "session": self._load_sessions,
+            "execution": self._load_executions,
         }
         for kind, batch in _batches(records):
             if kind in steps:
                 steps[kind](batch)
             elif kind in LINKS:
-                self._links(kind, batch)
+                self._load_links(kind, batch)
             if progress is not None:
-                progress(self._done.memories + self._done.known, total)
-        self._join()
-        return self._done
+                progress(self._report.memories + self._report.known, total)
+        self._connect_memories()
+        return self._report
 
-    def _join(self) -> None:
-        """Who ended what, and what took the place of what, once all are here; then what holds, by all that is here."""
-        numbers, store = self._numbers, self._store
-        mine = {old: numbers[old] for old in {*self._ended, *self._superseded} if old not in self._others}
-        named = {
-            mine[old]: {place: (numbers[by], at) for place, (by, at) in ends.items() if by in numbers}
-            for old, ends in self._ended.items()
-            if old in mine
+    def _connect_memories(self) -> None:
+        """Once all memories are loaded, record which ended or replaced which, and resolve their claims again."""
+        ids, store = self._memory_ids, self._store
+        loaded = {old: ids[old] for old in {*self._ends, *self._superseded} if old not in self._existing_values}
+        ends = {
+            loaded[old]: {position: (ids[by], at) for position, (by, at) in ended.items() if by in ids}
+            for old, ended in self._ends.items()
+            if old in loaded
         }
-        pairs = {mine[old]: numbers[new] for old, new in self._superseded.items() if old in mine and new in numbers}
-        if named or pairs:
-            store.write(lambda tx: _name(tx, named, pairs))
-        everybody = Scope(self._tenant, user=ANY)
-        questions = store.read(lambda tx: slots_of(tx, everybody, list(numbers.values())))
-        for part in chunked(sorted(questions)):
-            store.write(partial(_revise, part))
+        superseded = {loaded[old]: ids[new] for old, new in self._superseded.items() if old in loaded and new in ids}
 
-    def _messages(self, batch: list[_Record]) -> None:
+        def connect(tx: Transaction) -> None:
+            name_enders(tx, ends)
+            mark_superseded(tx, superseded)
+
+        if ends or superseded:
+            store.write(connect)
+        tenant = Scope(self._tenant, user=ANY)
+        slots = store.read(lambda tx: slots_of(tx, tenant, list(ids.values())))
+        for part in chunked(sorted(slots)):
+            store.write(partial(resolve_slots, slots=part))
+
+    def _load_messages(self, batch: list[_Record]) -> None:
         rows = [to_row("message", record, self._tenant) for record in batch]
         loaded = self._store.write(lambda tx: load_messages(tx, rows))
-        self._spoken |= loaded.numbers
-        self._done = replace(self._done, messages=self._done.messages + loaded.fresh)
+        self._message_ids |= loaded.ids
+        self._report = replace(self._report, messages=self._report.messages + loaded.added)
 
-    def _memories(self, batch: list[_Record]) -> None:
+    def _load_memories(self, batch: list[_Record]) -> None:
         rows = [to_row("memory", record, self._tenant) for record in batch]
         for row in rows:
             # With this key a second run of the same import recognises what the first one wrote.
-            row.setdefault("idempotency_key", f"import:{self._origin}:{row['id']}")
-        pairs = list(zip(rows, self._vectors.attach([_draft(row) for row in rows]), strict=True))
-        loaded = self._store.write(lambda tx: load_memories(tx, pairs, self._spoken))
-        self._numbers |= loaded.numbers
-        self._others |= loaded.others
+            row.setdefault("idempotency_key", f"import:{self._source_id}:{row['id']}")
+        pairs = list(zip(rows, self._vectors.attach([_to_memory(row) for row in rows]), strict=True))
+        loaded = self._store.write(lambda tx: load_memories(tx, pairs, self._message_ids))
+        self._memory_ids |= loaded.ids
+        self._existing_values |= loaded.existing_values
         self._superseded |= {row["id"]: row["superseded_by"] for row in rows if row.get("superseded_by")}
-        self._ended |= {
-            row["id"]: ends_in(json.loads(row["notes"])) for row in rows if ENDED_BY in row.get("notes", "")
-        }
-        known = self._done.known + len(rows) - loaded.fresh
-        self._done = replace(self._done, memories=self._done.memories + loaded.fresh, known=known)
+        self._ends |= {row["id"]: ends_in(json.loads(row["notes"])) for row in rows if ENDED_BY in row.get("notes", "")}
+        known = self._report.known + len(rows) - loaded.added
+        self._report = replace(self._report, memories=self._report.memories + loaded.added, known=known)
 
-    def _links(self, kind: str, batch: list[_Record]) -> None:
-        first = LINKS[kind][1][0]
-        mine = [record for record in batch if kind == "association" or record.get(first) not in self._others]
-        rows = [row for record in mine if (row := to_link(kind, record, self._numbers)) is not None]
-        fresh = self._store.write(lambda tx: load_links(tx, kind, rows))
+    def _load_links(self, kind: str, batch: list[_Record]) -> None:
+        # A value that exists here keeps its own history: revisions and lineage of the imported one are skipped.
+        owner = LINKS[kind][1][0]
+        kept = [record for record in batch if kind == "association" or record.get(owner) not in self._existing_values]
+        rows = [row for record in kept if (row := to_link_row(kind, record, self._memory_ids)) is not None]
+        added = self._store.write(lambda tx: load_links(tx, kind, rows))
         if kind == "association":
-            self._done = replace(self._done, associations=self._done.associations + fresh)
+            self._report = replace(self._report, associations=self._report.associations + added)
 
-    def _sessions(self, batch: list[_Record]) -> None:
-        rows = [to_entry("session", record) for record in batch]
-        fresh = self._store.write(lambda tx: load_sessions(tx, self._tenant, rows))
-        self._done = replace(self._done, sessions=self._done.sessions + fresh)
+    def _load_sessions(self, batch: list[_Record]) -> None:
+        rows = [to_log_row("session", record) for record in batch]
+        added = self._store.write(lambda tx: load_sessions(tx, self._tenant, rows))
+        self._report = replace(self._report, sessions=self._report.sessions + added)
 
-    def _execution_records(self, batch: list[_Record]) -> None:
-        # They are appended to this store's own chain: the digests of another one mean nothing under its key.
-        fresh = self._executions.append([self._execution(to_entry("execution", record)) for record in batch])
-        self._done = replace(self._done, executions=self._done.executions + len(fresh))
+    def _load_executions(self, batch: list[_Record]) -> None:
+        # They are appended to this store's own chain: digests of another store are not valid under its key.
+        added = self._executions.append([self._to_execution(to_log_row("execution", record)) for record in batch])
+        self._report = replace(self._report, executions=self._report.executions + len(added))
 
-    def _execution(self, row: Mapping[str, Any]) -> ExecutionRecord:
+    def _to_execution(self, row: Mapping[str, Any]) -> ExecutionRecord:
         return ExecutionRecord(
             id=row["id"],
             agent_id=row["agent"],
@@ -164,27 +177,27 @@ class _Import:
             status=row.get("status"),
             duration_ms=row.get("duration_ms"),
             recorded_at=from_micros(row["recorded_at"]),
-            record=self._executions.redacted(json.loads(row["record"])),
+            record=self._executions.redact(json.loads(row["record"])),
         )
 
 
 @dataclass(slots=True)
-class _Checked:
-    """What was seen of an export so far."""
+class _ExportCheck:
+    """What was read of an export so far."""
 
-    store: str = ""
+    store_id: str
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys([*TABLES, *LINKS, *LOGS], 0))
     ids: dict[int, int] = field(default_factory=dict)
     end: _Record | None = None
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         return self.end is not None and all(self.end.get(kind, 0) == count for kind, count in self.counts.items())
 
-    def take(self, record: _Record, tenant: str) -> None:
+    def check(self, record: _Record, tenant: str) -> None:
         kind = str(record["kind"])
         if self.end is not None:
-            raise InvalidInput("there is more after the last line")
+            raise InvalidInput("there is a line after the end of the export")
         if kind in self.counts:
             self.counts[kind] += 1
         if kind in TABLES:
@@ -194,57 +207,50 @@ class _Checked:
                 self.ids[number] = number
                 _check_claims(json.loads(row.get("notes", "{}")))
         elif kind in LINKS:
-            to_link(kind, record, self.ids)
+            to_link_row(kind, record, self.ids)
         elif kind in LOGS:
-            to_entry(kind, record)
+            to_log_row(kind, record)
         elif kind == "end":
             self.end = record
 
 
-def _name(tx: Transaction, enders: Mapping[int, Ends], pairs: Mapping[int, int]) -> None:
-    name_enders(tx, enders)
-    supersede(tx, pairs)
-
-
-def _revise(questions: Sequence[bytes], tx: Transaction) -> None:
-    resolve_slots(tx, questions)
-
-
 def _check_claims(notes: Mapping[str, Any]) -> None:
-    """`InvalidInput` unless every claim in the notes of a memory can be compared with others."""
+    """Raise `InvalidInput` unless every claim in the notes of a memory can be compared with others."""
     try:
-        moments = [moment for claim in claims_in(notes) for moment in (claim.said_at, claim.valid_from, claim.valid_to)]
-        whole = len(claims_in(notes)) == len(notes.get(CLAIMS) or [])
+        claims = claims_in(notes)
+        times = [time for claim in claims for time in (claim.said_at, claim.valid_from, claim.valid_to)]
+        complete = len(claims) == len(notes.get(CLAIMS) or [])
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"a claim in its notes cannot be read ({error!r})") from error
-    if not whole or any(moment is not None and moment.tzinfo is None for moment in moments):
-        raise InvalidInput("a claim in its notes is not whole, or its times name no time zone")
+    if not complete or any(time is not None and time.tzinfo is None for time in times):
+        raise InvalidInput("a claim in its notes is incomplete, or has a time without a time zone")
 
 
-def _check(file: IO[bytes], path: Path, tenant: str) -> _Checked:
-    """What the file holds; `Incompatible` unless every line of it can be loaded."""
-    records = _records(file, path)
-    checked = _Checked(_store_named_in(next(records, {}), path))
+def _check_file(file: IO[bytes], path: Path, tenant: str) -> _ExportCheck:
+    """Return what the file holds; raise `Incompatible` unless every line can be loaded."""
+    records = _read_records(file, path)
+    checked = _ExportCheck(_check_header(next(records, {}), path))
     for number, record in enumerate(records, start=2):
         try:
-            checked.take(record, tenant)
+            checked.check(record, tenant)
         except InvalidInput as error:
             raise Incompatible(f"{path}, line {number}: {error}; nothing was imported") from error
-    if not checked.whole:
-        raise Incompatible(f"{path} is not whole (its last line is missing or counts otherwise): export again")
+    if not checked.is_complete:
+        raise Incompatible(f"{path} is incomplete (its last line is missing or has other counts): export again")
     return checked
 
 
-def _store_named_in(header: _Record, path: Path) -> str:
+def _check_header(header: _Record, path: Path) -> str:
+    """Check the first line of an export and return the id of the store that it came from."""
     if header.get("kind") != "header" or header.get("format") != FORMAT:
-        raise Incompatible(f"{path} is no export of Memoranda: its first line does not say so")
+        raise Incompatible(f"{path} is not an export of Memoranda: it has no header line")
     version = header.get("version")
     if not isinstance(version, int) or version > VERSION:
-        raise Incompatible(f"{path} is of version {version}, this program reads up to {VERSION}: update Memoranda")
+        raise Incompatible(f"{path} has version {version}, this program reads up to {VERSION}: upgrade Memoranda")
     return str(header.get("store"))
 
 
-def _records(file: IO[bytes], path: Path) -> Iterator[_Record]:
+def _read_records(file: IO[bytes], path: Path) -> Iterator[_Record]:
     for number, line in enumerate(file, start=1):
         try:
             record = json.loads(line)
@@ -256,13 +262,13 @@ def _records(file: IO[bytes], path: Path) -> Iterator[_Record]:
 
 
 def _batches(records: Iterable[_Record]) -> Iterator[tuple[str, list[_Record]]]:
-    for kind, run in groupby(records, key=lambda record: str(record["kind"])):
-        while batch := list(islice(run, _BATCH)):
+    for kind, group in groupby(records, key=lambda record: str(record["kind"])):
+        while batch := list(islice(group, _BATCH)):
             yield kind, batch
 
 
-def _draft(row: Mapping[str, Any]) -> NewMemory:
-    """What the embedder and the full text need of a row."""
+def _to_memory(row: Mapping[str, Any]) -> NewMemory:
+    """Return what the embedder and the full text need of a row."""
     return NewMemory(
         content=row["content"],
         type=MemoryType(row["type"]),

@@ -22,8 +22,9 @@ from memoranda.errors import Closed, Conflict, Denied, Incompatible, InvalidInpu
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.manager.manager import MemoryManager as Embedded
 from memoranda.testing.log import MessageLogContract
+from tests.fake_clock import FakeClock
 from tests.server.in_process import InProcessServer, open_server
-from tests.unit.manager.test_manager import TestMemories, TestRemember, TestScopes, TestValues, Wind
+from tests.unit.manager.test_manager import NOON, TestMemories, TestRemember, TestScopes, TestValues
 
 __all__ = ["TestMemories", "TestRemember", "TestScopes", "TestValues"]
 
@@ -32,12 +33,12 @@ SERVER_ONLY = {"backup", "check", "repair", "reembed", "export_files", "import_f
 
 
 @pytest.fixture
-def clock() -> Wind:
-    return Wind()
+def clock() -> FakeClock:
+    return FakeClock(NOON)
 
 
 @pytest.fixture
-def server(tmp_path: Path, clock: Wind) -> Iterator[InProcessServer]:
+def server(tmp_path: Path, clock: FakeClock) -> Iterator[InProcessServer]:
     with open_server(tmp_path / "server", clock=clock) as server:
         yield server
 

@@ -19,14 +19,14 @@ def open_manager(folder: Path, **settings: object) -> MemoryManager:
     return MemoryManager(config, embedder=HashEmbedder(64))
 
 
-def test_a_record_comes_back_as_it_was_given(manager: MemoryManager) -> None:
-    given = {"status": "success", "input": {"q": "été"}, "output": [1, None], "duration_ms": 12, "workflow_id": "w"}
-    record_id = manager.save_execution_record("analytics_agent", given)
+def test_record_is_returned_as_saved(manager: MemoryManager) -> None:
+    saved = {"status": "success", "input": {"q": "été"}, "output": [1, None], "duration_ms": 12, "workflow_id": "w"}
+    record_id = manager.save_execution_record("analytics_agent", saved)
     (record,) = manager.get_execution_records("analytics_agent")
     assert (record.id, record.agent_id, record.status, record.duration_ms) == (
         record_id, "analytics_agent", "success", 12,
     )  # fmt: skip
-    assert record.record == given
+    assert record.record == saved
     assert (record["output"], record["status"], record.workflow_id, record.session_id) == (
         [1, None],
         "success",
@@ -35,11 +35,11 @@ def test_a_record_comes_back_as_it_was_given(manager: MemoryManager) -> None:
     )
     assert "output" in record
     assert record.get("nothing") is None
-    given["output"] = "changed"
+    saved["output"] = "changed"
     assert manager.get_execution_records()[0]["output"] == [1, None]
 
 
-def test_records_are_filtered_and_newest_first(manager: MemoryManager) -> None:
+def test_records_are_filtered_and_returned_newest_first(manager: MemoryManager) -> None:
     moments: list[datetime] = []
     for number in range(6):
         agent, status = f"agent {number % 2}", "success" if number % 3 else "failed"
@@ -58,7 +58,7 @@ def test_records_are_filtered_and_newest_first(manager: MemoryManager) -> None:
     assert numbers("nobody") == []
 
 
-def test_pages_show_every_record_once(manager: MemoryManager) -> None:
+def test_pages_contain_every_record_once(manager: MemoryManager) -> None:
     for number in range(23):
         manager.save_execution_record("writer", {"n": number})
     seen: list[int] = []
@@ -66,7 +66,7 @@ def test_pages_show_every_record_once(manager: MemoryManager) -> None:
     while True:
         page = manager.get_execution_records(limit=5, cursor=cursor)
         seen += [record["n"] for record in page]
-        # What comes in meanwhile does not move the pages.
+        # New records do not move the pages.
         manager.save_execution_record("writer", {"n": -1})
         if page.next_cursor is None:
             break
@@ -74,7 +74,7 @@ def test_pages_show_every_record_once(manager: MemoryManager) -> None:
     assert seen == list(reversed(range(23)))
 
 
-def test_records_of_a_session_are_found_by_workflow_and_session(manager: MemoryManager) -> None:
+def test_session_records_are_found_by_workflow_and_session(manager: MemoryManager) -> None:
     for workflow in ("one", "two"):
         with create_session(workflow, manager) as session:
             session.save_execution_record("writer", {"workflow_id": "claimed"})
@@ -83,7 +83,7 @@ def test_records_of_a_session_are_found_by_workflow_and_session(manager: MemoryM
     assert len(manager.get_execution_records(workflow="claimed")) == 0
 
 
-def test_statistics(manager: MemoryManager) -> None:
+def test_stats_count_statuses_and_summarize_durations(manager: MemoryManager) -> None:
     for number, status in enumerate(["success", "success", "failed", None]):
         manager.save_execution_record("writer", {"status": status, "duration_ms": 10 * (number + 1)})
     manager.save_execution_record("writer", {})
@@ -94,7 +94,7 @@ def test_statistics(manager: MemoryManager) -> None:
     assert manager.get_execution_stats("nobody").mean_ms is None
 
 
-def test_secrets_never_reach_the_disk(tmp_path: Path) -> None:
+def test_secrets_are_never_written_to_disk(tmp_path: Path) -> None:
     secret = "sk-" + "a1B2c3D4" * 4
     with open_manager(tmp_path, execution_records_dir=str(tmp_path / "records")) as manager:
         manager.save_execution_record("writer", {"input": f"key {secret}", "password": "hunter2", "n": [secret]})
@@ -104,7 +104,7 @@ def test_secrets_never_reach_the_disk(tmp_path: Path) -> None:
         assert path.is_dir() or (secret.encode() not in path.read_bytes() and b"hunter2" not in path.read_bytes())
 
 
-def test_the_redactor_can_be_ones_own_or_off(tmp_path: Path) -> None:
+def test_redactor_can_be_replaced_or_turned_off(tmp_path: Path) -> None:
     config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/b.db")
     with MemoryManager(config, embedder=HashEmbedder(64), redactor=Redactor([r"\d{4}"], [])) as manager:
         manager.save_execution_record("writer", {"password": "p", "pin": "1234"})
@@ -114,7 +114,7 @@ def test_the_redactor_can_be_ones_own_or_off(tmp_path: Path) -> None:
         assert manager.get_execution_records()[0].record == {"password": "p"}
 
 
-def test_the_trail_is_verified_across_restarts_and_an_edit_is_found(tmp_path: Path) -> None:
+def test_verify_spans_restarts_and_finds_an_edit(tmp_path: Path) -> None:
     for number in range(3):
         with open_manager(tmp_path) as manager:
             manager.save_execution_record("writer", {"n": number})
@@ -129,7 +129,7 @@ def test_the_trail_is_verified_across_restarts_and_an_edit_is_found(tmp_path: Pa
         assert (report.first_bad, report.checked) == (2, 1)
 
 
-def test_the_audit_key_may_come_from_the_settings(tmp_path: Path) -> None:
+def test_audit_key_from_settings_replaces_the_key_file(tmp_path: Path) -> None:
     with open_manager(tmp_path, audit_key="correct horse battery") as manager:
         manager.save_execution_record("writer", {})
         assert manager.verify_executions()
@@ -154,7 +154,7 @@ def test_the_audit_key_may_come_from_the_settings(tmp_path: Path) -> None:
     ],
     ids=range(9),
 )
-def test_a_wrong_record_is_refused_and_leaves_nothing(
+def test_invalid_record_is_rejected_and_not_stored(
     manager: MemoryManager, record: object, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -165,13 +165,13 @@ def test_a_wrong_record_is_refused_and_leaves_nothing(
 @pytest.mark.parametrize(
     "arguments", [{"limit": 0}, {"cursor": "x"}, {"cursor": 3}, {"after": "2026-01-01"}, {"after": 5}]
 )
-def test_wrong_arguments_are_refused(manager: MemoryManager, arguments: dict[str, object]) -> None:
+def test_invalid_arguments_are_rejected(manager: MemoryManager, arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         manager.get_execution_records(**arguments)  # type: ignore[arg-type]
 
 
-class TestMirror:
-    def test_ordinary_agents_have_ordinary_files(self, tmp_path: Path) -> None:
+class TestExecutionMirror:
+    def test_ordinary_agent_name_is_the_file_name(self, tmp_path: Path) -> None:
         folder = tmp_path / "records"
         with open_manager(tmp_path, execution_records_dir=str(folder)) as manager:
             ids = [manager.save_execution_record("strategy_agent", {"n": number}) for number in range(3)]
@@ -183,7 +183,7 @@ class TestMirror:
     @pytest.mark.parametrize(
         "agent", ["../../escape", "/etc/passwd", "..", ".", ".hidden", "a/b", "a\\b", "é" * 400, "a\nb"]
     )
-    def test_no_name_becomes_a_path(self, tmp_path: Path, agent: str) -> None:
+    def test_agent_name_never_becomes_a_path(self, tmp_path: Path, agent: str) -> None:
         folder = tmp_path / "deep" / "records"
         with open_manager(tmp_path, execution_records_dir=str(folder)) as manager:
             manager.save_execution_record(agent, {"n": 1})
@@ -193,13 +193,13 @@ class TestMirror:
         assert len(files) == 2
         assert {json.loads(path.read_text("utf-8"))["agent_id"] for path in files} == {agent, f"{agent}x"}
 
-    def test_tenants_have_their_own_folders(self, tmp_path: Path) -> None:
+    def test_each_tenant_has_its_own_folder(self, tmp_path: Path) -> None:
         folder = tmp_path / "records"
         with open_manager(tmp_path, execution_records_dir=str(folder)) as manager:
             manager.for_tenant("acme").save_execution_record("writer", {"n": 1})
         assert [path.relative_to(folder).as_posix() for path in folder.rglob("*.jsonl")] == ["acme/writer.jsonl"]
 
-    def test_a_folder_that_cannot_be_written_is_told_and_the_record_stays(self, tmp_path: Path) -> None:
+    def test_unwritable_folder_is_reported_and_the_record_is_stored(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("not a folder")
         with open_manager(tmp_path, execution_records_dir=str(tmp_path / "file" / "records")) as manager:
             assert manager.health().status == "ok"
@@ -209,7 +209,7 @@ class TestMirror:
             assert health.status == "degraded"
             assert "export_files" in health.problems[0]
 
-    def test_files_are_their_owners_alone(self, tmp_path: Path) -> None:
+    def test_files_are_readable_by_their_owner_only(self, tmp_path: Path) -> None:
         with open_manager(tmp_path, execution_records_dir=str(tmp_path / "records")) as manager:
             manager.save_execution_record("writer", {})
         assert os.stat(tmp_path / "records" / "writer.jsonl").st_mode & 0o077 == 0  # noqa: PTH116

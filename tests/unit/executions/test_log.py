@@ -43,13 +43,13 @@ def run(store: SQLiteStore, *statements: str) -> None:
     store.write(work)
 
 
-def test_untouched_records_are_sound(log: ExecutionLog) -> None:
-    found = log.verify(TENANT)
-    assert (found.ok, found.checked, found.problem) == (True, 6, None)
-    assert ExecutionLog(log._store).verify(TENANT) == found
+def test_verify_accepts_unchanged_records(log: ExecutionLog) -> None:
+    report = log.verify(TENANT)
+    assert (report.ok, report.checked, report.problem) == (True, 6, None)
+    assert ExecutionLog(log._store).verify(TENANT) == report
 
 
-def test_a_log_with_nothing_in_it_is_sound(store: SQLiteStore) -> None:
+def test_verify_accepts_an_empty_log(store: SQLiteStore) -> None:
     assert ExecutionLog(store).verify(TENANT).ok
 
 
@@ -64,7 +64,7 @@ ATTACKS = {
     "digest edited": (["UPDATE executions SET digest = x'00' WHERE number = 2"], 2),
     "removed": (["DELETE FROM executions WHERE number = 3"], 3),
     "first removed": (["DELETE FROM executions WHERE number = 1"], 1),
-    "removed and closed up": (
+    "removed and renumbered": (
         ["DELETE FROM executions WHERE number = 3", "UPDATE executions SET number = number - 1 WHERE number > 3"],
         3,
     ),
@@ -74,7 +74,7 @@ ATTACKS = {
         ["DELETE FROM executions WHERE number > 0", "UPDATE execution_heads SET records = 0"],
         1,
     ),
-    "tail cut and head set back": (
+    "tail cut and head count reset": (
         ["DELETE FROM executions WHERE number > 4", "UPDATE execution_heads SET records = 4"],
         5,
     ),
@@ -115,7 +115,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_every_attack_is_found_and_the_first_bad_record_named(
+def test_verify_finds_every_attack_and_names_the_first_bad_record(
     store: SQLiteStore, log: ExecutionLog, attack: str
 ) -> None:
     statements, first_bad = ATTACKS[attack]
@@ -126,11 +126,11 @@ def test_every_attack_is_found_and_the_first_bad_record_named(
     assert found.problem
 
 
-def test_an_older_copy_of_everything_is_found_by_a_head_noted_elsewhere(tmp_path: Path) -> None:
+def test_verify_with_a_known_head_finds_an_older_copy(tmp_path: Path) -> None:
     path, copy = tmp_path / "a.db", tmp_path / "copy.db"
-    with_four = open_sqlite(path)
-    ExecutionLog(with_four, "0123456789abcdef").append(TENANT, [row(number) for number in range(1, 5)])
-    with_four.close()
+    store = open_sqlite(path)
+    ExecutionLog(store, "0123456789abcdef").append(TENANT, [row(number) for number in range(1, 5)])
+    store.close()
     copy.write_bytes(path.read_bytes())
     later = open_sqlite(path)
     log = ExecutionLog(later, "0123456789abcdef")
@@ -147,7 +147,7 @@ def test_an_older_copy_of_everything_is_found_by_a_head_noted_elsewhere(tmp_path
     old.close()
 
 
-def test_tenants_have_their_own_chains(store: SQLiteStore, log: ExecutionLog) -> None:
+def test_each_tenant_has_its_own_chain(store: SQLiteStore, log: ExecutionLog) -> None:
     log.append("other", [row(1), row(2)])
     assert [found.number for found in log.find("other", ExecutionQuery(), limit=9)] == [2, 1]
     run(store, "DELETE FROM executions WHERE tenant = 'other' AND number = 2")
@@ -155,7 +155,9 @@ def test_tenants_have_their_own_chains(store: SQLiteStore, log: ExecutionLog) ->
     assert not log.verify("other").ok
 
 
-def test_the_key_is_made_once_and_is_its_owners_alone(tmp_path: Path, store: SQLiteStore, log: ExecutionLog) -> None:
+def test_key_file_is_created_once_and_readable_by_its_owner_only(
+    tmp_path: Path, store: SQLiteStore, log: ExecutionLog
+) -> None:
     key = tmp_path / "a.db.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     before = key.read_bytes()
@@ -165,16 +167,16 @@ def test_the_key_is_made_once_and_is_its_owners_alone(tmp_path: Path, store: SQL
     assert sorted(path.name for path in tmp_path.glob("*.key*")) == ["a.db.key"]
 
 
-def test_with_another_key_nothing_is_appended_and_the_way_out_is_said(store: SQLiteStore, log: ExecutionLog) -> None:
-    stranger = ExecutionLog(store, "another key, long enough")
+def test_append_with_another_key_is_rejected_with_advice(store: SQLiteStore, log: ExecutionLog) -> None:
+    other = ExecutionLog(store, "another key, long enough")
     with pytest.raises(Incompatible, match="MEMORY_AUDIT_KEY"):
-        stranger.append(TENANT, [row(7)])
-    assert not stranger.verify(TENANT).ok
+        other.append(TENANT, [row(7)])
+    assert not other.verify(TENANT).ok
     assert log.verify(TENANT).checked == 6
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 64, b"zz" * 32])
-def test_a_damaged_key_file_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_damaged_key_file_is_rejected(tmp_path: Path, content: bytes) -> None:
     store = open_sqlite(tmp_path / "b.db")
     (tmp_path / "b.db.key").write_bytes(content)
     with pytest.raises(Incompatible, match="audit key"):
@@ -182,17 +184,17 @@ def test_a_damaged_key_file_is_refused(tmp_path: Path, content: bytes) -> None:
     store.close()
 
 
-def test_a_weak_key_is_refused(store: SQLiteStore) -> None:
+def test_short_key_is_rejected(store: SQLiteStore) -> None:
     with pytest.raises(InvalidInput, match="audit key"):
         ExecutionLog(store, "secret")
 
 
-def test_an_id_is_written_once(log: ExecutionLog) -> None:
+def test_append_skips_a_known_id(log: ExecutionLog) -> None:
     assert [found.id for found in log.append(TENANT, [row(3), row(8), row(8)])] == ["id 8"]
     assert log.verify(TENANT).checked == 7
 
 
-def test_many_threads_make_one_sound_chain(store: SQLiteStore) -> None:
+def test_many_threads_append_to_one_valid_chain(store: SQLiteStore) -> None:
     log = ExecutionLog(store)
     names = [f"agent {number}" for number in range(8)]
 
@@ -211,7 +213,7 @@ def test_many_threads_make_one_sound_chain(store: SQLiteStore) -> None:
         assert records == [f'{{"n":{number}}}' for number in reversed(range(10))]
 
 
-def test_several_stores_on_one_file_make_one_sound_chain(tmp_path: Path) -> None:
+def test_several_stores_on_one_file_append_to_one_valid_chain(tmp_path: Path) -> None:
     stores = [open_sqlite(tmp_path / "b.db") for _ in range(3)]
 
     def work(number: int) -> None:
@@ -226,12 +228,12 @@ def test_several_stores_on_one_file_make_one_sound_chain(tmp_path: Path) -> None
         store.close()
 
 
-def test_durations_are_those_of_the_records_that_say_so(store: SQLiteStore) -> None:
+def test_durations_are_summarized_over_records_that_have_one(store: SQLiteStore) -> None:
     log = ExecutionLog(store)
-    empty = log.durations(TENANT, ExecutionQuery())
-    assert (empty.timed, empty.total, empty.median, empty.most) == (0, 0, None, None)
+    empty = log.summarize_durations(TENANT, ExecutionQuery())
+    assert (empty.timed, empty.total, empty.median, empty.maximum) == (0, 0, None, None)
     log.append(TENANT, [row(number, took=float(number)) for number in range(1, 101)])
     log.append(TENANT, [row(200), row(201, "other", took=1000.0)])
-    took = log.durations(TENANT, ExecutionQuery(agent="writer"))
+    took = log.summarize_durations(TENANT, ExecutionQuery(agent="writer"))
     assert (took.timed, took.total, took.mean) == (100, 5050, 50.5)
-    assert (took.least, took.median, took.p95, took.most) == (1, 50, 95, 100)
+    assert (took.minimum, took.median, took.p95, took.maximum) == (1, 50, 95, 100)

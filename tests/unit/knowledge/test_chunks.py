@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.knowledge.chunks import split
+from memoranda.knowledge.chunks import split_document
 
 GUIDE = """Intro before any heading.
 
@@ -37,8 +37,8 @@ End.
 """
 
 
-def test_headings_cut_and_are_kept_as_a_path() -> None:
-    found = [(chunk.headings, chunk.text.splitlines()[0]) for chunk in split(GUIDE)]
+def test_headings_split_the_text_and_are_kept_as_a_path() -> None:
+    found = [(chunk.headings, chunk.text.splitlines()[0]) for chunk in split_document(GUIDE)]
     assert found == [
         ((), "Intro before any heading."),
         (("Guide",), "Welcome."),
@@ -47,55 +47,59 @@ def test_headings_cut_and_are_kept_as_a_path() -> None:
         (("Other title",), "| a | b |"),
         (("Other title", "Under"), "End."),
     ]
-    setup = split(GUIDE)[2]
+    setup = split_document(GUIDE)[2]
     assert "# not a heading\nmake test\n\nmake demo\n```" in setup.text
     assert setup.content.startswith("Guide > Setup\nFirst install")
 
 
-def test_a_heading_with_nothing_under_it_is_not_lost() -> None:
-    assert [chunk.content for chunk in split("# One\n# Two\ntext\n## Three\n")] == ["One", "Two\ntext", "Two\nThree"]
+def test_heading_without_text_becomes_a_chunk() -> None:
+    assert [chunk.content for chunk in split_document("# One\n# Two\ntext\n## Three\n")] == [
+        "One",
+        "Two\ntext",
+        "Two\nThree",
+    ]
 
 
-def test_paragraphs_are_put_together_while_they_fit() -> None:
+def test_paragraphs_are_joined_while_they_fit() -> None:
     text = "\n\n".join(f"Paragraph {number}." for number in range(10))
-    pieces = [chunk.text for chunk in split(text, max_chars=39)]
-    assert pieces[0] == "Paragraph 0.\n\nParagraph 1."
-    assert all(len(piece) <= 39 for piece in pieces)
+    chunks = split_document(text, max_chars=39)
+    assert chunks[0].text == "Paragraph 0.\n\nParagraph 1."
+    assert all(len(chunk.text) <= 39 for chunk in chunks)
 
 
-def test_a_long_paragraph_is_cut_between_sentences() -> None:
+def test_long_paragraph_is_split_between_sentences() -> None:
     text = "The first one is here. Is this the second? Yes! It goes on (as one does.) And ends."
-    assert [chunk.text for chunk in split(text, max_chars=45)] == [
+    assert [chunk.text for chunk in split_document(text, max_chars=45)] == [
         "The first one is here. Is this the second?",
         "Yes! It goes on (as one does.) And ends.",
     ]
-    assert [chunk.text for chunk in split("今日は晴れです。明日は雨です。", max_chars=9)] == [
+    assert [chunk.text for chunk in split_document("今日は晴れです。明日は雨です。", max_chars=9)] == [
         "今日は晴れです。",
         "明日は雨です。",
     ]
 
 
-def test_a_long_sentence_is_cut_between_words_and_a_long_word_anywhere() -> None:
-    assert [chunk.text for chunk in split("one two three four", max_chars=9)] == ["one two", "three", "four"]
-    assert [chunk.text for chunk in split("x" * 25, max_chars=10)] == ["x" * 10, "x" * 10, "x" * 5]
+def test_long_sentence_is_split_between_words_and_long_word_anywhere() -> None:
+    assert [chunk.text for chunk in split_document("one two three four", max_chars=9)] == ["one two", "three", "four"]
+    assert [chunk.text for chunk in split_document("x" * 25, max_chars=10)] == ["x" * 10, "x" * 10, "x" * 5]
 
 
 def test_plain_text_has_no_headings() -> None:
-    assert [chunk.headings for chunk in split("# Not a heading\n\ntext", markdown=False)] == [()]
+    assert [chunk.headings for chunk in split_document("# Not a heading\n\ntext", markdown=False)] == [()]
 
 
-def test_an_unclosed_code_block_ends_with_the_document() -> None:
-    assert len(split("# A\n```\n# b\n\n# c\n")) == 1
+def test_unclosed_code_block_ends_with_the_document() -> None:
+    assert len(split_document("# A\n```\n# b\n\n# c\n")) == 1
 
 
 @given(st.text(st.sampled_from("ab #-=`.\n!。"), max_size=200), st.integers(1, 30), st.booleans())
-def test_no_word_is_lost_and_no_piece_too_long(text: str, size: int, markdown: bool) -> None:
-    pieces = split(text, markdown=markdown, max_chars=size)
-    assert all(chunk.text.strip() for chunk in pieces)
-    letters = [letter for chunk in pieces for letter in chunk.text + "".join(chunk.headings) if letter in "ab"]
+def test_no_word_is_lost_and_no_chunk_is_too_long(text: str, size: int, markdown: bool) -> None:
+    chunks = split_document(text, markdown=markdown, max_chars=size)
+    assert all(chunk.text.strip() for chunk in chunks)
+    letters = [letter for chunk in chunks for letter in chunk.text + "".join(chunk.headings) if letter in "ab"]
     assert sorted(set(letters)) == sorted({letter for letter in text if letter in "ab"})
     if not markdown:
-        assert all(len(chunk.text) <= size for chunk in pieces)
+        assert all(len(chunk.text) <= size for chunk in chunks)
         assert [letter for letter in text if not letter.isspace()] == [
-            letter for chunk in pieces for letter in chunk.text if not letter.isspace()
+            letter for chunk in chunks for letter in chunk.text if not letter.isspace()
         ]

@@ -21,7 +21,7 @@ def contents(hits: object) -> list[str]:
     return [hit.content for hit in hits]  # type: ignore[attr-defined]
 
 
-def test_every_agent_finds_it_when_asked_and_each_hit_says_where_it_is_from(manager: MemoryManager) -> None:
+def test_every_agent_finds_shared_documents_and_hits_name_their_source(manager: MemoryManager) -> None:
     manager.add_knowledge(GUIDE, source="brand.md", version="2", metadata={"team": "marketing"})
     manager.remember("The colour of my draft is teal too", agent="writer")
     for agent in ("writer", "editor", None):
@@ -39,21 +39,21 @@ def test_every_agent_finds_it_when_asked_and_each_hit_says_where_it_is_from(mana
     assert manager.search_similar("editor", "colour teal", shared=True)[0].source == "brand.md"
 
 
-def test_nobody_finds_it_without_asking(manager: MemoryManager) -> None:
+def test_recall_without_shared_does_not_find_shared_documents(manager: MemoryManager) -> None:
     manager.add_knowledge(GUIDE, source="brand.md")
     assert contents(manager.recall("colour teal")) == []
     assert contents(manager.recall("colour teal", agent="writer", user="ann")) == []
     assert manager.search_similar("writer", "colour teal") == []
 
 
-def test_asking_for_the_type_is_asking(manager: MemoryManager) -> None:
+def test_type_filter_shared_searches_shared_documents(manager: MemoryManager) -> None:
     manager.add_knowledge(GUIDE, source="brand.md")
     manager.remember("colour teal", agent="writer")
     assert {hit.type for hit in manager.recall("colour teal", agent="writer", types=["shared"])} == {MemoryType.SHARED}
     assert len(manager.search_memories("colour teal", ["shared", "semantic"], agent="writer")) >= 2
 
 
-def test_an_agents_filters_hold_for_it_too(manager: MemoryManager) -> None:
+def test_filters_apply_to_shared_documents(manager: MemoryManager) -> None:
     manager.add_knowledge("The colour is teal.", source="a", version="1")
     manager.add_knowledge("The colour was red.", source="b", version="2")
     found = manager.recall("colour", shared=True, types=["semantic"], where={"source": "b"})
@@ -61,29 +61,29 @@ def test_an_agents_filters_hold_for_it_too(manager: MemoryManager) -> None:
     assert [hit.source for hit in manager.recall("colour", shared=True, where={"metadata": {"version": "1"}})] == ["a"]
 
 
-def test_no_agent_can_write_it(manager: MemoryManager) -> None:
+def test_agents_cannot_write_shared_documents(manager: MemoryManager) -> None:
     manager.add_knowledge(GUIDE, source="brand.md")
-    piece = manager.recall("colour teal", shared=True)[0]
+    chunk = manager.recall("colour teal", shared=True)[0]
     for write in (
         lambda: manager.add_memory("Our colour is red", "shared", agent="writer"),
         lambda: manager.add_memory("Our colour is red", "shared"),
         lambda: manager.add_memories(["Our colour is red"], MemoryType.SHARED, agent="writer"),
         lambda: manager.remember("Our colour is red", agent="writer", type="shared"),
         lambda: manager.save("writer", "colour", "red", "shared"),
-        lambda: manager.update(piece.id, memory_type="shared"),
+        lambda: manager.update(chunk.id, memory_type="shared"),
     ):
         with pytest.raises(InvalidInput, match="add_knowledge"):
             write()
     for reach in (
-        lambda: manager.update(piece.id, "Our colour is red", agent="writer"),
-        lambda: manager.update(piece.id, "Our colour is red"),
-        lambda: manager.delete(piece.id, agent="writer"),
-        lambda: manager.delete(piece.id),
+        lambda: manager.update(chunk.id, "Our colour is red", agent="writer"),
+        lambda: manager.update(chunk.id, "Our colour is red"),
+        lambda: manager.delete(chunk.id, agent="writer"),
+        lambda: manager.delete(chunk.id),
     ):
         with pytest.raises(NotFound):
             reach()
     with pytest.raises(InvalidInput, match="reserved"):
-        manager.update(piece.id, "Our colour is red", user=SHARED_USER)
+        manager.update(chunk.id, "Our colour is red", user=SHARED_USER)
     with pytest.raises(InvalidInput, match="reserved"):
         manager.add_memory("Our colour is red", user=SHARED_USER)
     assert manager.cleanup_old_memories(0, 1.0).removed == 0
@@ -101,7 +101,7 @@ class CountingEmbedder(HashEmbedder):
         return super().embed(texts, kind=kind)
 
 
-def test_a_source_given_again_is_replaced_and_only_what_is_new_is_embedded(tmp_path: Path) -> None:
+def test_same_source_is_replaced_and_only_new_chunks_are_embedded(tmp_path: Path) -> None:
     embedder = CountingEmbedder()
     with MemoryManager(f"sqlite:///{tmp_path}/b.db", embedder=embedder) as manager:
         (first,) = manager.add_knowledge(GUIDE, source="brand.md", version="1")
@@ -119,7 +119,7 @@ def test_a_source_given_again_is_replaced_and_only_what_is_new_is_embedded(tmp_p
         assert manager._components.open().store.check() == []
 
 
-def test_two_who_replace_one_source_at_once_never_mix_it(tmp_path: Path) -> None:
+def test_concurrent_replacements_of_one_source_never_mix(tmp_path: Path) -> None:
     texts = ["\n".join(f"# {letter}{number}\ntext {letter}" for number in range(6)) for letter in "ab"]
 
     def work(text: str) -> None:
@@ -135,7 +135,7 @@ def test_two_who_replace_one_source_at_once_never_mix_it(tmp_path: Path) -> None
         assert sorted(found) in [[f"{letter}{number}\ntext {letter}" for number in range(6)] for letter in "ab"]
 
 
-def test_sources_do_not_touch_each_other(manager: MemoryManager) -> None:
+def test_sources_are_independent(manager: MemoryManager) -> None:
     manager.add_knowledge("Shared words.", source="a", version="1")
     manager.add_knowledge("Shared words.", source="b")
     manager.add_knowledge("Other words.", source="a", version="2")
@@ -148,14 +148,14 @@ def test_sources_do_not_touch_each_other(manager: MemoryManager) -> None:
     assert manager.get_stats().by_type["shared"] == 1
 
 
-def test_the_same_paragraph_twice_is_kept_twice(manager: MemoryManager) -> None:
+def test_repeated_paragraph_is_stored_twice(manager: MemoryManager) -> None:
     text = "# A\nSame.\n# A\nSame.\n"
     assert manager.add_knowledge(text, source="a")[0].added == 2
     report = manager.add_knowledge("# A\nSame.\n", source="a")[0]
     assert (report.kept, report.removed) == (1, 1)
 
 
-def test_files_folders_and_documents(manager: MemoryManager, tmp_path: Path) -> None:
+def test_files_folders_and_documents_can_be_added(manager: MemoryManager, tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.md").write_text("# Title\nMarkdown text.", "utf-8")
@@ -172,14 +172,14 @@ def test_files_folders_and_documents(manager: MemoryManager, tmp_path: Path) -> 
     ]
 
 
-def test_all_or_nothing(manager: MemoryManager, tmp_path: Path) -> None:
+def test_one_bad_document_leaves_nothing_added(manager: MemoryManager, tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(InvalidInput, match="UTF-8"):
         manager.add_knowledge([Document("Fine.", "fine"), tmp_path / "bad.txt"])
     assert manager.get_knowledge_sources() == []
 
 
-def test_wrong_calls_say_what_to_do(manager: MemoryManager, tmp_path: Path) -> None:
+def test_invalid_calls_raise_with_advice(manager: MemoryManager, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="source="):
         manager.add_knowledge("text")
     with pytest.raises(InvalidInput, match="empty"):
@@ -197,7 +197,7 @@ def test_wrong_calls_say_what_to_do(manager: MemoryManager, tmp_path: Path) -> N
         manager.add_knowledge(tmp_path / "empty")
 
 
-def test_tenants_do_not_share(manager: MemoryManager) -> None:
+def test_tenants_do_not_share_documents(manager: MemoryManager) -> None:
     manager.for_tenant("acme").add_knowledge(GUIDE, source="brand.md")
     assert contents(manager.recall("colour teal", shared=True)) == []
     assert len(manager.for_tenant("acme").recall("colour teal", shared=True)) > 0

@@ -11,7 +11,7 @@ import pytest
 
 from memoranda import Closed, InvalidInput, MemoryManager
 
-_TOO_HEAVY = (
+_HEAVY_MODULES = (
     "alembic",
     "asyncio",
     "concurrent.futures",
@@ -32,16 +32,16 @@ _TOO_HEAVY = (
 )
 
 
-def loaded_by(program: str) -> set[str]:
-    """The modules of a fresh interpreter that has run this."""
+def modules_loaded_by(program: str) -> set[str]:
+    """Return the modules that a fresh interpreter has loaded after running the program."""
     code = f"{program}\nimport sys\nnames = list(sys.modules)\nimport json\nprint(json.dumps(names))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
 
 
 def test_importing_the_manager_loads_no_heavy_module() -> None:
-    loaded = loaded_by("from memoranda import MemoryManager")
-    assert loaded.isdisjoint(_TOO_HEAVY)
+    loaded = modules_loaded_by("from memoranda import MemoryManager")
+    assert loaded.isdisjoint(_HEAVY_MODULES)
     own = {name.removeprefix("memoranda.") for name in loaded if name.startswith("memoranda.")}
     assert own <= {"errors", "settings", "text", "types", "validation"} | {
         name for name in own if name.split(".")[0] == "manager"
@@ -49,7 +49,7 @@ def test_importing_the_manager_loads_no_heavy_module() -> None:
 
 
 def test_reading_memories_loads_no_index_engine_and_no_model(tmp_path: Path) -> None:
-    loaded = loaded_by(f"""
+    loaded = modules_loaded_by(f"""
 from memoranda import MemoryManager
 with MemoryManager("sqlite:///{tmp_path}/a.db") as manager:
     manager.list_memories()
@@ -69,7 +69,7 @@ def test_conversation_is_the_same_object_for_all_threads(tmp_path: Path) -> None
         assert len({id(conversation) for conversation in pool.map(ask, range(8))}) == 1
 
 
-def test_conversation_asked_for_after_close_raises_closed(tmp_path: Path) -> None:
+def test_get_memory_after_close_raises_closed(tmp_path: Path) -> None:
     manager = MemoryManager(f"sqlite:///{tmp_path}/a.db")
     manager.close()
     with pytest.raises(Closed):
@@ -77,6 +77,6 @@ def test_conversation_asked_for_after_close_raises_closed(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("wrong", [{"retention_policy": "weekly"}, {"max_messages_per_agent": 0}])
-def test_wrong_arguments_are_refused_at_construction(wrong: dict[str, object]) -> None:
+def test_invalid_arguments_are_rejected_at_construction(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         MemoryManager(**wrong)  # type: ignore[arg-type]

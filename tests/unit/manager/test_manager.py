@@ -27,27 +27,18 @@ from memoranda import (
     NotFound,
 )
 from memoranda.testing.fakes import HashEmbedder
+from tests.fake_clock import FakeClock
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-class Wind:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(NOON)
 
 
 @pytest.fixture
-def clock() -> Wind:
-    return Wind()
-
-
-@pytest.fixture
-def manager(tmp_path: Path, clock: Wind) -> Iterator[MemoryManager]:
+def manager(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
     with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64), clock=clock) as manager:
         yield manager
 
@@ -56,15 +47,15 @@ def contents(hits: object) -> list[str]:
     return [hit.content for hit in hits]  # type: ignore[attr-defined]
 
 
-def in_threads(calls: Sequence[Callable[[], object]]) -> None:
-    """All at once; the first error of any of them is raised."""
+def run_in_threads(calls: Sequence[Callable[[], object]]) -> None:
+    """Run all calls at once; raise the first error of any of them."""
     with ThreadPoolExecutor(len(calls)) as pool:
-        for done in [pool.submit(call) for call in calls]:
-            done.result()
+        for future in [pool.submit(call) for call in calls]:
+            future.result()
 
 
 class TestMemories:
-    def test_what_is_added_can_be_read_changed_and_deleted(self, manager: MemoryManager) -> None:
+    def test_added_memory_can_be_read_changed_and_deleted(self, manager: MemoryManager) -> None:
         memory = manager.add_memory("Ann likes tea", "semantic", "user_input", {"importance": 0.8, "topic": "drinks"})
         assert (memory.id, memory.importance, memory.source, memory.type) == (1, 0.8, "user_input", MemoryType.SEMANTIC)
         assert manager.get(1) == memory
@@ -77,14 +68,14 @@ class TestMemories:
         with pytest.raises(NotFound, match="no memory 1"):
             manager.get(1)
 
-    def test_what_is_returned_belongs_to_the_caller(self, manager: MemoryManager) -> None:
-        given = {"tags": ["a"]}
-        memory = manager.add_memory("Ann likes tea", metadata=given)
-        given["tags"].append("b")
+    def test_changing_a_returned_memory_does_not_change_the_stored_one(self, manager: MemoryManager) -> None:
+        metadata = {"tags": ["a"]}
+        memory = manager.add_memory("Ann likes tea", metadata=metadata)
+        metadata["tags"].append("b")
         memory.metadata["tags"].append("c")
         assert manager.get(memory.id).metadata == {"tags": ["a"]}
 
-    def test_many_are_one_commit_with_progress(self, manager: MemoryManager) -> None:
+    def test_add_memories_reports_progress(self, manager: MemoryManager) -> None:
         seen: list[tuple[int, int]] = []
         added = manager.add_memories(
             [f"fact {n}" for n in range(600)], progress=lambda done, total: seen.append((done, total))
@@ -93,24 +84,24 @@ class TestMemories:
         assert seen[-1] == (600, 600)
         assert len(seen) > 1
 
-    def test_one_bad_text_among_many_leaves_nothing(self, manager: MemoryManager) -> None:
+    def test_one_invalid_text_leaves_nothing_stored(self, manager: MemoryManager) -> None:
         with pytest.raises(InvalidInput):
             manager.add_memories(["good", " "])
         assert manager.get_stats().long_term_entries == 0
 
-    def test_deleting_several_is_all_or_nothing(self, manager: MemoryManager) -> None:
+    def test_delete_with_an_unknown_id_deletes_nothing(self, manager: MemoryManager) -> None:
         manager.add_memories(["one", "two"])
         with pytest.raises(NotFound, match="no memory 7"):
             manager.delete([1, 7])
         assert manager.get(1).content == "one"
         assert manager.delete([1, 2]) == 2
 
-    def test_ids_are_never_used_again(self, manager: MemoryManager) -> None:
+    def test_ids_are_never_reused(self, manager: MemoryManager) -> None:
         manager.add_memories(["one", "two"])
         manager.delete([1, 2])
         assert manager.add_memory("three").id == 3
 
-    def test_types_sources_and_times_narrow_a_search(self, manager: MemoryManager) -> None:
+    def test_search_is_filtered_by_type_source_time_and_metadata(self, manager: MemoryManager) -> None:
         manager.add_memory("tea in spring", "episodic", "a", at=NOON - timedelta(days=300))
         manager.add_memory("tea in winter", "semantic", "b", {"n": 2})
         assert contents(manager.search_memories("tea", memory_types=["episodic"])) == ["tea in spring"]
@@ -119,13 +110,13 @@ class TestMemories:
         assert contents(manager.recall("tea", where={"after": NOON - timedelta(days=1)})) == ["tea in winter"]
         assert contents(manager.recall("tea", where={"metadata": {"n": {"gte": 2}}})) == ["tea in winter"]
 
-    def test_an_unknown_filter_is_an_error(self, manager: MemoryManager) -> None:
+    def test_unknown_filter_is_rejected(self, manager: MemoryManager) -> None:
         with pytest.raises(InvalidInput, match="unknown filter 'sauce'"):
             manager.recall("tea", where={"sauce": "a"})
         with pytest.raises(InvalidInput, match="unknown operator"):
             manager.recall("tea", where={"metadata": {"n": {"like": 2}}})
 
-    def test_links_are_walked_by_depth_in_both_directions(self, manager: MemoryManager) -> None:
+    def test_related_memories_are_found_by_depth_in_both_directions(self, manager: MemoryManager) -> None:
         manager.add_memories(["a", "b", "c", "d"])
         manager.add_memory_association(1, 2, "related_to", 0.5)
         manager.add_memory_association(2, 3, "related_to", 0.5)
@@ -141,7 +132,7 @@ class TestMemories:
         with pytest.raises(InvalidInput, match="itself"):
             manager.add_memory_association(1, 1)
 
-    def test_a_clean_up_takes_what_is_old_and_unimportant(self, manager: MemoryManager, clock: Wind) -> None:
+    def test_cleanup_deletes_old_unimportant_memories(self, manager: MemoryManager, clock: FakeClock) -> None:
         manager.add_memory("old and dull", importance=0.1)
         manager.add_memory("old and dear", importance=0.9)
         clock.now += timedelta(days=40)
@@ -155,7 +146,7 @@ class TestMemories:
         assert (done["removed"], done["dry_run"]) == (1, False)
         assert manager.get_stats().long_term_entries == 2
 
-    def test_short_term_memories_expire(self, manager: MemoryManager, clock: Wind) -> None:
+    def test_short_term_memories_expire(self, manager: MemoryManager, clock: FakeClock) -> None:
         memory = manager.add_memory("the kettle is on", MemoryType.SHORT_TERM)
         assert contents(manager.search_memories("kettle")) == ["the kettle is on"]
         clock.now += timedelta(days=1, seconds=1)
@@ -165,15 +156,15 @@ class TestMemories:
 
 
 class TestRemember:
-    def test_messages_keep_speaker_time_and_identity(self, manager: MemoryManager) -> None:
-        said = Message("user", "I moved to Lisbon", message_id="m1", name="Ann", timestamp=NOON - timedelta(days=3))
-        (outcome,) = manager.remember(said, user="ann", session="s1")
+    def test_message_keeps_speaker_time_and_id(self, manager: MemoryManager) -> None:
+        message = Message("user", "I moved to Lisbon", message_id="m1", name="Ann", timestamp=NOON - timedelta(days=3))
+        (outcome,) = manager.remember(message, user="ann", session="s1")
         assert outcome.status == "stored"
         (hit,) = manager.recall("Lisbon", user="ann")
         assert (hit.message_id, hit.session, hit.memory.speaker) == ("m1", "s1", "Ann")
         assert (hit.memory.valid_from, hit.memory.recorded_at) == (NOON - timedelta(days=3), NOON)
 
-    def test_a_newer_fact_ends_an_older_one_which_answers_as_of_its_time(self, manager: MemoryManager) -> None:
+    def test_newer_fact_ends_older_one_which_still_answers_as_of_its_time(self, manager: MemoryManager) -> None:
         turns = [
             Message("user", "Hello!", "m1", name="Ann", timestamp=NOON - timedelta(days=91)),
             Message("user", "I live in Hamburg.", "m2", name="Ann", timestamp=NOON - timedelta(days=90)),
@@ -190,7 +181,7 @@ class TestRemember:
         then = manager.recall("Where do I live?", user="ann", as_of=NOON - timedelta(days=30))
         assert [hit.id for hit in then] == [old.memory.id]
 
-    def test_the_same_message_twice_is_a_duplicate(self, manager: MemoryManager) -> None:
+    def test_repeated_message_is_a_duplicate(self, manager: MemoryManager) -> None:
         turns = [Message("user", "I grow tomatoes", message_id="1"), Message("user", "We keep bees", message_id="2")]
         assert [each.status for each in manager.remember(turns, session="s")] == ["stored", "stored"]
         again = manager.remember([*turns, {"role": "user", "content": "The goats are gone"}], session="s")
@@ -198,7 +189,7 @@ class TestRemember:
         assert again[0].memory is not None
         assert again[0].memory.id == 1
 
-    def test_the_same_text_twice_is_a_duplicate_inside_its_scope(self, manager: MemoryManager) -> None:
+    def test_repeated_text_is_a_duplicate_within_its_scope(self, manager: MemoryManager) -> None:
         first, second = manager.remember(["tea", "tea"], user="ann")
         assert (first.status, second.status, second.reason) == (
             "stored",
@@ -207,26 +198,26 @@ class TestRemember:
         )
         assert manager.remember("tea", user="bob")[0].status == "stored"
 
-    def test_a_text_that_has_expired_is_news_when_it_is_said_again(self, manager: MemoryManager, clock: Wind) -> None:
+    def test_expired_text_is_stored_again(self, manager: MemoryManager, clock: FakeClock) -> None:
         manager.remember("the kettle is on", type="short_term")
         assert manager.remember("the kettle is on", type="short_term")[0].status == "duplicate"
         clock.now += timedelta(days=2)
         assert manager.remember("the kettle is on", type="short_term")[0].status == "stored"
 
-    def test_an_idempotency_key_makes_a_retry_safe(self, manager: MemoryManager) -> None:
+    def test_repeated_idempotency_key_stores_nothing_again(self, manager: MemoryManager) -> None:
         first = manager.remember(["a", "b"], idempotency_key="k")
         again = manager.remember(["a changed", "b"], idempotency_key="k")
         assert [each.status for each in again] == ["duplicate", "duplicate"]
         assert [each.memory for each in first] == [each.memory for each in again]
 
-    def test_a_message_without_words_is_rejected_and_the_rest_is_kept(self, manager: MemoryManager) -> None:
+    def test_message_without_text_is_rejected_and_the_rest_is_stored(self, manager: MemoryManager) -> None:
         outcomes = manager.remember([Message("assistant", None, message_id="m"), Message("user", "We keep bees")])
         assert [(each.status, each.reason) for each in outcomes] == [
             ("rejected", "the assistant message has no text"),
             ("stored", ""),
         ]
 
-    def test_nothing_is_embedded_twice(self, tmp_path: Path) -> None:
+    def test_equal_texts_are_embedded_once(self, tmp_path: Path) -> None:
         embedder = HashEmbedder(64)
         seen: list[str] = []
         plain = embedder.embed
@@ -243,7 +234,7 @@ class TestRemember:
 
 
 class TestScopes:
-    def test_a_user_sees_own_memories_only(self, manager: MemoryManager) -> None:
+    def test_user_sees_only_their_own_memories(self, manager: MemoryManager) -> None:
         manager.add_memory("tea of ann", user="ann")
         manager.add_memory("tea of bob", user="bob")
         manager.add_memory("tea of nobody")
@@ -255,9 +246,7 @@ class TestScopes:
         with pytest.raises(NotFound):
             manager.delete(1)
 
-    def test_a_named_agent_or_session_matches_exactly_and_an_unnamed_one_means_any(
-        self, manager: MemoryManager
-    ) -> None:
+    def test_agent_and_session_match_exactly_and_none_means_any(self, manager: MemoryManager) -> None:
         manager.add_memory("tea one", agent="a", session="s")
         manager.add_memory("tea two", agent="a", session="t")
         manager.add_memory("tea three", agent="ab")
@@ -265,7 +254,7 @@ class TestScopes:
         assert sorted(contents(manager.recall("tea", agent="a"))) == ["tea one", "tea two"]
         assert len(manager.recall("tea")) == 3
 
-    def test_tenants_never_meet(self, tmp_path: Path) -> None:
+    def test_tenants_do_not_see_each_other(self, tmp_path: Path) -> None:
         url = f"sqlite:///{tmp_path}/a.db"
         with (
             MemoryManager(url, embedder=HashEmbedder(64), tenant="x") as x,
@@ -277,7 +266,7 @@ class TestScopes:
 
 
 class TestValues:
-    def test_values_are_kept_by_agent_and_key(self, manager: MemoryManager, clock: Wind) -> None:
+    def test_values_are_stored_by_agent_and_key(self, manager: MemoryManager, clock: FakeClock) -> None:
         assert manager.save("a", "k", {"n": 1}) is True
         assert manager.save("a", "k", [1, None], "long_term") is True
         assert manager.retrieve("a", "k") == {"n": 1}
@@ -288,7 +277,7 @@ class TestValues:
         assert manager.retrieve("a", "k") is None
         assert manager.retrieve("a", "k", "long_term") == [1, None]
 
-    def test_a_long_term_value_is_replaced_and_found_by_what_it_says(self, manager: MemoryManager) -> None:
+    def test_long_term_value_is_replaced_and_found_by_its_content(self, manager: MemoryManager) -> None:
         manager.save("a", "best_practices", ["Personalize emails"], "long_term")
         manager.save("a", "best_practices", ["Test headlines"], "long_term")
         assert manager.retrieve("a", "best_practices", "long_term") == ["Test headlines"]
@@ -297,18 +286,18 @@ class TestValues:
         assert manager.search_similar("b", "which headlines") == []
 
     @pytest.mark.parametrize("kind", ["semantic", "nonsense"])
-    def test_other_kinds_of_value_are_refused(self, manager: MemoryManager, kind: str) -> None:
+    def test_other_memory_types_are_rejected_for_values(self, manager: MemoryManager, kind: str) -> None:
         with pytest.raises(InvalidInput):
             manager.save("a", "k", 1, kind)
         with pytest.raises(InvalidInput):
             manager.retrieve("a", "k", kind)
 
-    def test_a_long_term_value_takes_no_ttl(self, manager: MemoryManager) -> None:
+    def test_long_term_value_rejects_a_ttl(self, manager: MemoryManager) -> None:
         with pytest.raises(InvalidInput, match="ttl"):
             manager.save("a", "k", 1, "long_term", ttl=5)
 
 
-class TestLife:
+class TestLifecycle:
     def test_memories_outlive_the_manager(self, tmp_path: Path) -> None:
         url = f"sqlite:///{tmp_path}/a.db"
         with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
@@ -316,7 +305,7 @@ class TestLife:
         with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
             assert contents(manager.recall("tea")) == ["tea"]
 
-    def test_another_managers_writes_are_seen_by_the_next_search(self, tmp_path: Path) -> None:
+    def test_writes_of_another_manager_are_seen_by_the_next_search(self, tmp_path: Path) -> None:
         url = f"sqlite:///{tmp_path}/a.db"
         with (
             MemoryManager(url, embedder=HashEmbedder(64)) as one,
@@ -330,34 +319,34 @@ class TestLife:
             one.delete(1)
             assert two.recall("milk").hits == ()
 
-    def test_of_several_who_delete_the_same_memory_one_is_told_that_it_went(self, tmp_path: Path) -> None:
+    def test_concurrent_deletes_of_one_memory_succeed_once(self, tmp_path: Path) -> None:
         with (
             MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64)) as one,
             MemoryManager(tmp_path / "a.db") as two,
         ):
             ids = [memory.id for memory in one.add_memories([f"note {n}" for n in range(60)])]
-            gone: list[int] = []
+            deleted: list[int] = []
 
             def delete(manager: MemoryManager) -> None:
-                for each in ids:
+                for memory_id in ids:
                     with suppress(NotFound):
-                        gone.extend([each] * manager.delete(each))
+                        deleted.extend([memory_id] * manager.delete(memory_id))
 
-            in_threads([partial(delete, manager) for manager in (one, two) * 2])
-            assert sorted(gone) == ids
+            run_in_threads([partial(delete, manager) for manager in (one, two) * 2])
+            assert sorted(deleted) == ids
 
-    def test_an_update_wins_in_the_end_however_many_try(self, manager: MemoryManager) -> None:
+    def test_concurrent_updates_all_succeed(self, manager: MemoryManager) -> None:
         manager.add_memory("tea")
-        in_threads([lambda: [manager.update(1, f"tea {n}") for n in range(4)] for _ in range(12)])
+        run_in_threads([lambda: [manager.update(1, f"tea {n}") for n in range(4)] for _ in range(12)])
         assert manager.get(1).version == 1 + 4 * 12
 
-    def test_the_database_may_be_a_path(self, tmp_path: Path) -> None:
+    def test_database_can_be_a_path(self, tmp_path: Path) -> None:
         for number, manager in enumerate((MemoryManager(tmp_path / "0.db"), MemoryManager(db_url=tmp_path / "1.db"))):
             with manager:
                 assert manager.health().database == str(tmp_path / f"{number}.db")
 
     @pytest.mark.parametrize("wrong", [b"memories.db", 5, ["memories.db"]])
-    def test_what_names_no_database_is_not_taken_for_the_default_one(self, wrong: Any) -> None:
+    def test_database_argument_of_a_wrong_type_is_rejected(self, wrong: Any) -> None:
         for make in (lambda: MemoryManager(wrong), lambda: MemoryManager(db_url=wrong)):
             with pytest.raises(InvalidType, match="must be a path or a URL"):
                 make()
@@ -372,11 +361,11 @@ class TestLife:
             ("sqlite:///a\ud800b.db", "lone surrogate"),
         ],
     )
-    def test_a_url_that_says_something_else_is_refused(self, url: str, advice: str) -> None:
+    def test_invalid_database_url_is_rejected(self, url: str, advice: str) -> None:
         with pytest.raises(InvalidInput, match=advice):
             MemoryManager(url).get_stats()
 
-    def test_erasing_never_deletes_the_database_for_its_index(self, tmp_path: Path) -> None:
+    def test_forget_never_deletes_a_database_named_like_an_index(self, tmp_path: Path) -> None:
         url = f"sqlite:///{tmp_path}/memories.faiss"
         with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
             manager.add_memories(["tea", "milk"])
@@ -386,7 +375,7 @@ class TestLife:
         with pytest.raises(InvalidInput, match="another name"):
             MemoryManager(url, faiss_index_path=tmp_path / "memories.faiss").get_stats()
 
-    def test_closing_twice_is_fine_and_using_it_afterwards_is_not(self, tmp_path: Path) -> None:
+    def test_close_can_be_repeated_and_later_use_raises_closed(self, tmp_path: Path) -> None:
         manager = MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64))
         manager.add_memory("tea")
         manager.close()
@@ -394,7 +383,7 @@ class TestLife:
         with pytest.raises(Closed):
             manager.add_memory("tea")
 
-    def test_a_forked_child_has_a_store_of_its_own(self, manager: MemoryManager) -> None:
+    def test_forked_child_opens_its_own_store(self, manager: MemoryManager) -> None:
         manager.add_memory("tea")
         child = os.fork()
         if child == 0:  # pragma: no cover
@@ -407,7 +396,7 @@ class TestLife:
         assert contents(manager.recall("milk"))[0] == "milk"
         assert manager.add_memory("juice").id == 3
 
-    def test_nothing_is_opened_before_it_is_needed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_file_is_created_before_it_is_needed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         manager = MemoryManager()
         manager.save("a", "k", 1)
@@ -428,7 +417,7 @@ print(json.dumps([early, late]))
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert json.loads(done.stdout) == [[], []]
 
-    def test_another_model_is_refused_and_reembed_is_the_way_out(self, tmp_path: Path) -> None:
+    def test_another_model_is_rejected_until_reembed(self, tmp_path: Path) -> None:
         url = f"sqlite:///{tmp_path}/a.db"
         with MemoryManager(url, embedder=HashEmbedder(64)) as manager:
             manager.add_memories(["tea", "milk"])
@@ -444,7 +433,7 @@ print(json.dumps([early, late]))
         with MemoryManager(url, embedder=HashEmbedder(64)) as manager, pytest.raises(Incompatible):
             manager.recall("tea")
 
-    def test_a_move_to_another_model_stops_those_who_still_have_the_old_one(self, tmp_path: Path) -> None:
+    def test_reembed_stops_managers_with_the_old_model(self, tmp_path: Path) -> None:
         url = f"sqlite:///{tmp_path}/a.db"
         with (
             MemoryManager(url, embedder=HashEmbedder(64)) as old,
@@ -458,7 +447,7 @@ print(json.dumps([early, late]))
                 old.recall("tea")
             assert new.get_stats().long_term_entries == 1
 
-    def test_health_says_on_what_it_runs(self, manager: MemoryManager, tmp_path: Path) -> None:
+    def test_health_reports_database_and_status(self, manager: MemoryManager, tmp_path: Path) -> None:
         manager.add_memory("tea")
         health = manager.health()
         assert (health.status, health.problems, health["changes"]) == ("ok", (), 1)
@@ -466,7 +455,7 @@ print(json.dumps([early, late]))
         assert health.wal_reset_bug is False
         assert health.size_bytes > 0
 
-    def test_without_vector_search_words_alone_answer(self, tmp_path: Path) -> None:
+    def test_recall_without_vector_search_is_lexical(self, tmp_path: Path) -> None:
         config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", enable_vector_search=False)
         with MemoryManager(config) as manager:
             manager.add_memory("tea")

@@ -32,7 +32,7 @@ def _contents(path: Path) -> set[str]:
         return {memory.content for memory in opened.list_memories(1000)}
 
 
-def test_a_backup_under_load_has_every_write_acknowledged_before_it(manager: MemoryManager, tmp_path: Path) -> None:
+def test_backup_under_load_has_every_write_acknowledged_before_it(manager: MemoryManager, tmp_path: Path) -> None:
     acknowledged: list[str] = []
     stop = threading.Event()
 
@@ -64,7 +64,7 @@ def test_a_backup_under_load_has_every_write_acknowledged_before_it(manager: Mem
             each.join()
 
 
-def test_any_flipped_byte_in_a_backup_is_found(manager: MemoryManager, tmp_path: Path) -> None:
+def test_restore_finds_any_flipped_byte_in_a_backup(manager: MemoryManager, tmp_path: Path) -> None:
     manager.add_memories([f"fact number {n}" for n in range(50)])
     made = manager.backup(tmp_path / "b.db")
     whole = made.path.read_bytes()
@@ -79,7 +79,7 @@ def test_any_flipped_byte_in_a_backup_is_found(manager: MemoryManager, tmp_path:
     assert inspect(made.path) == made
 
 
-def test_a_backup_is_one_private_file_in_the_form_sha256sum_reads(manager: MemoryManager, tmp_path: Path) -> None:
+def test_backup_is_one_private_file_with_a_sha256sum_file(manager: MemoryManager, tmp_path: Path) -> None:
     manager.add_memory("tea")
     made = manager.backup(tmp_path / "b.db")
     assert made.path.stat().st_mode & 0o777 == 0o600
@@ -88,7 +88,7 @@ def test_a_backup_is_one_private_file_in_the_form_sha256sum_reads(manager: Memor
     assert not list(tmp_path.glob("*.partial*"))
 
 
-def test_the_audit_key_goes_with_it(manager: MemoryManager, tmp_path: Path) -> None:
+def test_backup_includes_the_audit_key(manager: MemoryManager, tmp_path: Path) -> None:
     manager.save_execution_record("writer", {"status": "done"})
     manager.backup(tmp_path / "b.db")
     restore(tmp_path / "b.db", _config(tmp_path / "r.db"))
@@ -96,7 +96,7 @@ def test_the_audit_key_goes_with_it(manager: MemoryManager, tmp_path: Path) -> N
         assert restored.verify_executions().ok
 
 
-def test_nothing_is_overwritten_unless_told(manager: MemoryManager, tmp_path: Path) -> None:
+def test_nothing_is_overwritten_without_force(manager: MemoryManager, tmp_path: Path) -> None:
     manager.add_memory("tea")
     made = manager.backup(tmp_path / "b.db")
     with pytest.raises(Conflict, match="exists"):
@@ -114,7 +114,7 @@ def test_nothing_is_overwritten_unless_told(manager: MemoryManager, tmp_path: Pa
     assert _contents(tmp_path / "other.db.before-restore") == {"old"}
 
 
-def test_a_database_in_use_is_not_replaced(manager: MemoryManager, tmp_path: Path) -> None:
+def test_restore_refuses_a_database_in_use(manager: MemoryManager, tmp_path: Path) -> None:
     manager.add_memory("tea")
     made = manager.backup(tmp_path / "b.db")
     with pytest.raises(Unavailable, match="in use"):
@@ -123,7 +123,7 @@ def test_a_database_in_use_is_not_replaced(manager: MemoryManager, tmp_path: Pat
     assert manager.get_stats().long_term_entries == 2
 
 
-def test_a_damaged_database_is_replaced_and_kept_aside(tmp_path: Path) -> None:
+def test_restore_replaces_a_damaged_database_and_keeps_a_copy(tmp_path: Path) -> None:
     with MemoryManager(_config(tmp_path / "m.db"), embedder=HashEmbedder(32)) as manager:
         manager.add_memory("tea")
         manager.backup(tmp_path / "b.db")
@@ -133,7 +133,7 @@ def test_a_damaged_database_is_replaced_and_kept_aside(tmp_path: Path) -> None:
     assert (tmp_path / "m.db.before-restore").read_bytes().startswith(b"no database")
 
 
-def test_without_its_checksum_a_backup_is_restored_and_says_so(manager: MemoryManager, tmp_path: Path) -> None:
+def test_backup_without_checksum_is_restored_as_unverified(manager: MemoryManager, tmp_path: Path) -> None:
     manager.add_memory("tea")
     manager.backup(tmp_path / "b.db")
     (tmp_path / "b.db.sha256").unlink()
@@ -141,7 +141,7 @@ def test_without_its_checksum_a_backup_is_restored_and_says_so(manager: MemoryMa
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "foreign"])
-def test_what_is_no_backup_is_refused(what: str, tmp_path: Path) -> None:
+def test_restore_rejects_a_file_that_is_not_a_backup(what: str, tmp_path: Path) -> None:
     path = tmp_path / "b.db"
     if what == "empty":
         path.touch()
@@ -154,14 +154,14 @@ def test_what_is_no_backup_is_refused(what: str, tmp_path: Path) -> None:
     assert not (tmp_path / "r.db").exists()
 
 
-def test_progress_is_told(manager: MemoryManager, tmp_path: Path) -> None:
+def test_backup_reports_progress(manager: MemoryManager, tmp_path: Path) -> None:
     manager.add_memories([f"fact {n}" for n in range(300)])
     seen: list[tuple[int, int]] = []
     manager.backup(tmp_path / "b.db", progress=lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1] > 0
 
 
-def test_a_killed_backup_leaves_no_file_under_its_name(tmp_path: Path) -> None:
+def test_killed_backup_leaves_no_file(tmp_path: Path) -> None:
     with MemoryManager(_config(tmp_path / "m.db"), embedder=HashEmbedder(32)) as manager:
         manager.add_memories([f"fact {n}" for n in range(2000)])
     program = (

@@ -8,19 +8,28 @@ from typing import Any
 
 import pytest
 
-from memoranda.errors import Incompatible
-from memoranda.transfer.chats import read_chatgpt_export, read_claude_export
+from memoranda.conversation.memory import ConversationMemory
+from memoranda.errors import Incompatible, InvalidInput
+from memoranda.messages.calls import ToolCallMsg
+from memoranda.messages.message import Message
+from memoranda.transfer.chats import (
+    export_conversation,
+    import_conversation,
+    read_chatgpt_export,
+    read_claude_export,
+    to_markdown,
+)
 
 
-def node(identity: str, parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
+def node(node_id: str, parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
     message = {
-        "id": f"m-{identity}",
+        "id": f"m-{node_id}",
         "author": {"role": role, "name": more.pop("name", None)},
         "create_time": more.pop("time", 1_700_000_000.5),
         "content": more.pop("content", {"content_type": "text", "parts": [text]}),
         "metadata": more,
     }
-    return {"id": identity, "message": message, "parent": parent, "children": []}
+    return {"id": node_id, "message": message, "parent": parent, "children": []}
 
 
 CHATGPT = [
@@ -70,14 +79,14 @@ CLAUDE = [
 ]
 
 
-def saved(data: Any, path: Path) -> Path:
+def write_json(data: Any, path: Path) -> Path:
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
 
 
-def test_chatgpt_gives_the_branch_last_shown(tmp_path: Path) -> None:
+def test_chatgpt_export_returns_the_branch_shown_last(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
-    path = saved(CHATGPT * 3, tmp_path / "conversations.json")
+    path = write_json(CHATGPT * 3, tmp_path / "conversations.json")
     found = read_chatgpt_export(path, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert (found[0].id, found[0]["title"]) == ("c1", "Trip")
@@ -91,8 +100,8 @@ def test_chatgpt_gives_the_branch_last_shown(tmp_path: Path) -> None:
     assert found[0].messages[1].metadata == {"role": "tool"}
 
 
-def test_claude_gives_texts_times_and_attached_files(tmp_path: Path) -> None:
-    found = read_claude_export(saved(CLAUDE, tmp_path / "conversations.json"))
+def test_claude_export_returns_texts_times_and_attachments(tmp_path: Path) -> None:
+    found = read_claude_export(write_json(CLAUDE, tmp_path / "conversations.json"))
     assert (found[0].id, found[0].title) == ("k1", "Garden")
     assert [(m.role, m.content, m.message_id) for m in found[0].messages] == [
         ("user", "Which tree?", "t1"),
@@ -102,7 +111,7 @@ def test_claude_gives_texts_times_and_attached_files(tmp_path: Path) -> None:
     assert found[0].messages[1].timestamp == datetime(2024, 1, 1, 10, tzinfo=UTC)
 
 
-def test_the_zip_is_read_as_it_came(tmp_path: Path) -> None:
+def test_zip_file_is_read_directly(tmp_path: Path) -> None:
     path = tmp_path / "export.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("export/conversations.json", json.dumps(CLAUDE))
@@ -114,30 +123,88 @@ def test_the_zip_is_read_as_it_came(tmp_path: Path) -> None:
         read_claude_export(path)
 
 
-def test_a_branch_that_circles_comes_to_an_end(tmp_path: Path) -> None:
+def test_circular_branch_ends(tmp_path: Path) -> None:
     nodes = {"1": node("1", "2", "user", "a"), "2": node("2", "1", "user", "b")}
-    path = saved([{"mapping": nodes, "current_node": "2"}], tmp_path / "c.json")
+    path = write_json([{"mapping": nodes, "current_node": "2"}], tmp_path / "c.json")
     assert len(read_chatgpt_export(path)[0].messages) == 2
 
 
 @pytest.mark.parametrize(
-    ("data", "complaint"),
+    ("data", "message"),
     [
-        ({}, "holds no list"),
-        ([3], "conversation 1 in .* is not one of ChatGPT's"),
+        ({}, "has no list"),
+        ([3], "conversation 1 in .* is not from ChatGPT"),
         (CLAUDE, "has no 'mapping'"),
         ([{"mapping": {"1": node("1", None, "user", "a", time="soon")}}], "not an ISO 8601"),
         ([{"mapping": {"1": node("1", None, "user", "a", time=None)}}], "no usable time"),
         ([{"mapping": {"1": node("1", None, "robot", "a")}}], "unknown role"),
     ],
 )
-def test_what_is_no_export_is_a_clear_error(data: Any, complaint: str, tmp_path: Path) -> None:
-    with pytest.raises(Incompatible, match=complaint):
-        read_chatgpt_export(saved(data, tmp_path / "c.json"))
+def test_file_that_is_not_an_export_raises_incompatible(data: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(Incompatible, match=message):
+        read_chatgpt_export(write_json(data, tmp_path / "c.json"))
 
 
-def test_a_damaged_file_is_a_clear_error(tmp_path: Path) -> None:
+def test_damaged_file_raises_incompatible(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text("[{")
     with pytest.raises(Incompatible, match="damaged or not JSON"):
         read_chatgpt_export(path)
+
+
+WHEN = "2024-05-08T13:00:00+00:00"
+CALL = ToolCallMsg("a", "a", "function", "weather", '{"city": "Rome"}')
+MESSAGES = [
+    Message("user", "Rain in Rome?\u2028\u0085 Or not?", name="Ann", timestamp=WHEN, images=["sky.png"]),
+    Message("assistant", tool_calls=[CALL], timestamp=WHEN),
+    Message("tool", {"rain": False}, tool_call_id="a", timestamp=WHEN),
+]
+
+
+@pytest.mark.parametrize("name", ["c.json", "c.jsonl", "c.JSONL"])
+def test_json_and_jsonl_round_trip(name: str, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    export_conversation([MESSAGES[0], dict(MESSAGES[1]), MESSAGES[2]], tmp_path / name)
+    assert import_conversation(tmp_path / name, progress=lambda done, total: seen.append((done, total))) == MESSAGES
+    assert seen[-1][0] == seen[-1][1] > 0
+
+
+def test_exported_file_loads_as_a_conversation(tmp_path: Path) -> None:
+    export_conversation(MESSAGES, tmp_path / "c.json", title="Weather")
+    memory = ConversationMemory()
+    memory.load_from_file(tmp_path / "c.json")
+    assert memory.get_messages() == MESSAGES
+
+
+def test_markdown_shows_speakers_times_calls_and_pictures(tmp_path: Path) -> None:
+    export_conversation(MESSAGES, tmp_path / "c.md", title="Weather")
+    page = (tmp_path / "c.md").read_text(encoding="utf-8")
+    assert page == to_markdown(MESSAGES, "Weather")
+    assert page.startswith("# Weather\n\n**Ann** · 2024-05-08 13:00 UTC\n\nRain in Rome?")
+    assert "- picture: sky.png" in page
+    assert '- calls `weather` with `{"city": "Rome"}`' in page
+    assert '{"rain": false}' in page
+
+
+def test_unknown_suffix_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"\.json, \.jsonl, \.md"):
+        export_conversation(MESSAGES, tmp_path / "c.txt")
+    with pytest.raises(InvalidInput, match=r"\.json, \.jsonl$"):
+        import_conversation(tmp_path / "c.md")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_line_is_named_in_the_error(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"role": "user", "content": "a"}\n{"role": "us', encoding="utf-8")
+    with pytest.raises(Incompatible, match="line 2"):
+        import_conversation(path)
+    path.write_text('{"role": "robot", "content": "a"}\n', encoding="utf-8")
+    with pytest.raises(InvalidInput, match="line 1: unknown role"):
+        import_conversation(path)
+    path.write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(Incompatible, match="not text"):
+        import_conversation(path)
+    (tmp_path / "c.json").write_text('{"messages": [{"role": "user"}, 3]}')
+    with pytest.raises(InvalidInput, match=r"messages\[1\]"):
+        import_conversation(tmp_path / "c.json")

@@ -11,7 +11,7 @@ from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
 
 
-def other(tmp_path: Path, **settings: object) -> MemoryManager:
+def open_other(tmp_path: Path, **settings: object) -> MemoryManager:
     config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/other.db", **settings)  # type: ignore[arg-type]
     return MemoryManager(config, embedder=HashEmbedder(64))
 
@@ -27,7 +27,7 @@ def fill(manager: MemoryManager) -> None:
     manager.save_execution_record("../content agent", {"n": 2})
 
 
-def everything(manager: MemoryManager) -> list[object]:
+def read_all(manager: MemoryManager) -> list[object]:
     records = [{**dict(record), "number": 0} for record in manager.get_execution_records()]
     keys = [("strategy_agent", "best_practices"), ("strategy_agent", "nothing"), ("../content agent", "best_practices")]
     values = [manager.retrieve(agent, key, "long_term") for agent, key in keys]
@@ -36,7 +36,7 @@ def everything(manager: MemoryManager) -> list[object]:
     return [records, values]
 
 
-def test_out_and_in_again_gives_the_same(manager: MemoryManager, tmp_path: Path) -> None:
+def test_exported_files_import_without_loss(manager: MemoryManager, tmp_path: Path) -> None:
     fill(manager)
     report = manager.export_files(tmp_path / "out")
     assert (report.values, report.executions) == (4, 2)
@@ -46,10 +46,10 @@ def test_out_and_in_again_gives_the_same(manager: MemoryManager, tmp_path: Path)
         "execution_records/strategy_agent.jsonl",
         "long_term_memory.json",
     ]
-    with other(tmp_path) as copy:
+    with open_other(tmp_path) as copy:
         report = copy.import_files(tmp_path / "out")
         assert (report.values, report.executions, report.known) == (4, 2, 0)
-        assert everything(copy) == everything(manager)
+        assert read_all(copy) == read_all(manager)
         assert copy.verify_executions()
         assert "Personalize" in copy.search_similar("strategy_agent", "Personalize emails")[0].content
         copy.export_files(tmp_path / "again")
@@ -57,17 +57,17 @@ def test_out_and_in_again_gives_the_same(manager: MemoryManager, tmp_path: Path)
             assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
 
-def test_importing_twice_changes_nothing(manager: MemoryManager, tmp_path: Path) -> None:
+def test_importing_files_twice_changes_nothing(manager: MemoryManager, tmp_path: Path) -> None:
     fill(manager)
     manager.export_files(tmp_path / "out")
-    before, stats = everything(manager), manager.get_stats().long_term_entries
+    before, stats = read_all(manager), manager.get_stats().long_term_entries
     report = manager.import_files(tmp_path / "out")
     assert (report.executions, report.known) == (0, 2)
-    assert everything(manager) == before
+    assert read_all(manager) == before
     assert manager.get_stats().long_term_entries == stats
 
 
-def test_files_of_another_program_are_taken_in(manager: MemoryManager, tmp_path: Path) -> None:
+def test_files_of_another_program_are_imported(manager: MemoryManager, tmp_path: Path) -> None:
     (tmp_path / "in" / "execution_records").mkdir(parents=True)
     values = {"strategy_agent": {"best_practices": ["A/B test"], "budget": 5}, "writer": {}}
     (tmp_path / "in" / "long_term_memory.json").write_text(json.dumps(values), "utf-8")
@@ -85,24 +85,24 @@ def test_files_of_another_program_are_taken_in(manager: MemoryManager, tmp_path:
     assert (second.id, second.agent_id, second.status) == ("r2", "content_agent", "failed")
 
 
-def test_importing_the_mirror_does_not_write_into_it(tmp_path: Path) -> None:
+def test_importing_the_mirror_folder_does_not_append_to_it(tmp_path: Path) -> None:
     folder = tmp_path / "memory"
     mirror = str(folder / "execution_records")
-    with other(tmp_path, execution_records_dir=mirror) as manager:
+    with open_other(tmp_path, execution_records_dir=mirror) as manager:
         manager.save_execution_record("writer", {"n": 1})
     (tmp_path / "other.db").unlink()
     (tmp_path / "other.db.key").unlink()
-    with other(tmp_path, execution_records_dir=mirror) as manager:
+    with open_other(tmp_path, execution_records_dir=mirror) as manager:
         assert manager.import_files(folder).executions == 1
         assert [record["n"] for record in manager.get_execution_records("writer")] == [1]
     assert len((folder / "execution_records" / "writer.jsonl").read_text("utf-8").splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
-        ("long_term_memory.json", "{", "no JSON"),
-        ("long_term_memory.json", "[]", "no JSON object"),
+        ("long_term_memory.json", "{", "not JSON"),
+        ("long_term_memory.json", "[]", "must be a JSON object"),
         ("long_term_memory.json", '{"agent": 5}', "agent"),
         ("long_term_memory.json", '{"version": 9, "entries": []}', "version 9"),
         ("long_term_memory.json", '{"version": 1, "entries": [{"key": ""}]}', "key is empty"),
@@ -111,19 +111,19 @@ def test_importing_the_mirror_does_not_write_into_it(tmp_path: Path) -> None:
     ],
     ids=range(7),
 )
-def test_a_damaged_file_is_named_and_nothing_is_taken_in(
-    manager: MemoryManager, tmp_path: Path, name: str, content: str, said: str
+def test_damaged_file_is_named_and_nothing_is_imported(
+    manager: MemoryManager, tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     fill(manager)
     manager.export_files(tmp_path / "in")
     (tmp_path / "in" / name).write_text(content, "utf-8")
-    with other(tmp_path) as copy:
-        with pytest.raises(InvalidInput, match=said):
+    with open_other(tmp_path) as copy:
+        with pytest.raises(InvalidInput, match=message):
             copy.import_files(tmp_path / "in")
         stats = copy.get_stats()
         assert (stats.long_term_entries, stats.executions) == (0, 0)
 
 
-def test_a_folder_that_is_not_there(manager: MemoryManager, tmp_path: Path) -> None:
+def test_missing_folder_raises_not_found(manager: MemoryManager, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="nowhere"):
         manager.import_files(tmp_path / "nowhere")

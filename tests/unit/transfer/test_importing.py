@@ -18,7 +18,7 @@ def _open(path: Path, tenant: str = "default") -> MemoryManager:
 
 
 def _fill(manager: MemoryManager) -> None:
-    """Six memories of several kinds: linked, said, saved under a key, changed, kept as a conversation."""
+    """Add six memories: linked, from messages, saved under a key, and changed; also executions and a session."""
     tea = manager.add_memory("Ann likes tea", "semantic", "chat", {"topic": {"deep": [1, None, "ü"]}}, user="ann")
     milk = manager.add_memory("Ann likes milk", importance=0.9, user="ann", at="2024-02-29T12:00:00+05:30")
     manager.add_memory_association(tea.id, milk.id, "goes_with", 0.4, user="ann")
@@ -43,14 +43,14 @@ def _fill(manager: MemoryManager) -> None:
         session.save_execution_record("writer", {"status": "failed"})
 
 
-def _facts(manager: MemoryManager) -> list[dict[str, Any]]:
+def _memories(manager: MemoryManager) -> list[dict[str, Any]]:
     hidden = ("id", "tenant")
     memories: list[Memory] = manager.list_memories(1000, user=ANY)
     return [{key: value for key, value in dict(memory).items() if key not in hidden} for memory in memories]
 
 
-def _done(manager: MemoryManager) -> list[Any]:
-    """All that took place: the records of the executions in their order, and the sessions that have ended."""
+def _activity(manager: MemoryManager) -> list[Any]:
+    """Return all execution records in order, and the ended sessions."""
     records = [dict(record) for record in manager.get_execution_records(limit=1000)]
     return [records, [dict(session) for session in manager.get_sessions()]]
 
@@ -64,13 +64,13 @@ def _copy(tmp_path: Path, tenant: str = "default") -> tuple[MemoryManager, Memor
 
 
 @pytest.mark.parametrize("tenant", ["default", "other"])
-def test_what_goes_out_comes_back_whole(tmp_path: Path, tenant: str) -> None:
+def test_export_imports_without_loss(tmp_path: Path, tenant: str) -> None:
     source, target, path = _copy(tmp_path, tenant)
     with source, target:
         target.add_memory("here before", user="zoe")
         report = target.import_jsonl(path)
         assert (report.memories, report.known, report.messages, report.associations) == (6, 0, 3, 1)
-        assert _facts(target)[1:] == _facts(source)
+        assert _memories(target)[1:] == _memories(source)
         tea = target.search_memories("tea", user="ann", limit=1)[0]
         [link] = target.get_related_memories(tea.id, user="ann")
         assert (link.content, link.relationship_type, link.strength) == ("Ann likes milk", "goes_with", 0.4)
@@ -80,26 +80,26 @@ def test_what_goes_out_comes_back_whole(tmp_path: Path, tenant: str) -> None:
         [note] = [memory for memory in target.list_memories() if memory.content == "nobody's note"]
         assert [version.content for version in target.history(note.id).versions] == ["nobody's nose"]
         assert (report.executions, report.sessions) == (4, 1)
-        assert _done(target) == _done(source)
+        assert _activity(target) == _activity(source)
         assert target.verify_executions().ok
         assert target.check().ok
 
 
-def test_an_import_into_another_tenant_of_the_same_store_takes_nothing_from_the_first(tmp_path: Path) -> None:
+def test_import_into_another_tenant_leaves_the_first_unchanged(tmp_path: Path) -> None:
     source, target, path = _copy(tmp_path)
     with source, target:
         other = source.for_tenant("other")
-        before = _done(source)
+        before = _activity(source)
         for expected in ((4, 1), (0, 0)):
             report = other.import_jsonl(path)
             assert (report.executions, report.sessions) == expected
-        assert _done(source) == before
+        assert _activity(source) == before
         [session] = other.get_sessions()
         assert session.session_id != source.get_sessions()[0].session_id
         assert other.verify_executions().ok
 
 
-def test_executions_of_an_import_are_mirrored_and_redacted(tmp_path: Path) -> None:
+def test_imported_executions_are_mirrored_and_redacted(tmp_path: Path) -> None:
     source, target, path = _copy(tmp_path)
     secret = "sk-" + "a1b2" * 10
     path.write_text(path.read_text("utf-8").replace('"deep":[0,null', f'"api_key":"{secret}","deep":[0,null'), "utf-8")
@@ -115,14 +115,14 @@ def test_importing_twice_adds_nothing(tmp_path: Path) -> None:
     source, target, path = _copy(tmp_path)
     with source, target:
         target.import_jsonl(path)
-        before = _facts(target), _done(target)
+        before = _memories(target), _activity(target)
         again = target.import_jsonl(path)
         assert (again.executions, again.sessions) == (0, 0)
         assert (again.memories, again.known, again.messages, again.associations) == (0, 6, 0, 0)
-        assert (_facts(target), _done(target)) == before
+        assert (_memories(target), _activity(target)) == before
 
 
-def test_a_scope_can_be_exported_alone(tmp_path: Path) -> None:
+def test_export_of_a_scope_contains_only_the_scope(tmp_path: Path) -> None:
     with _open(tmp_path / "a.db") as source:
         _fill(source)
         report = source.export_jsonl(tmp_path / "ann.jsonl", user="ann", session="s1")
@@ -131,7 +131,7 @@ def test_a_scope_can_be_exported_alone(tmp_path: Path) -> None:
         assert kinds == ["header", "message", "message", "memory", "memory", "end"]
 
 
-def test_what_took_place_goes_out_with_the_agent_or_session_it_names(tmp_path: Path) -> None:
+def test_sessions_and_executions_are_exported_by_agent_or_session(tmp_path: Path) -> None:
     with _open(tmp_path / "a.db") as source:
         _fill(source)
         source.save_execution_record("reader", {"status": "ok"})
@@ -184,7 +184,7 @@ def _no_claim(lines: list[str]) -> list[str]:
     return [line.replace('"claims":[', '"claims":[7,') for line in lines]
 
 
-def _claim_of_no_zone(lines: list[str]) -> list[str]:
+def _claim_without_time_zone(lines: list[str]) -> list[str]:
     claimed = re.compile(r'"valid_from":"[^"]*",("valid_to":null,"holds")')
     return [claimed.sub(r'"valid_from":"2026-01-01T00:00:00",\1', line) for line in lines]
 
@@ -193,7 +193,7 @@ def _without_an_execution(lines: list[str]) -> list[str]:
     return [line for line in lines if '"status":"failed"' not in line]
 
 
-def _newer(lines: list[str]) -> list[str]:
+def _newer_version(lines: list[str]) -> list[str]:
     return [lines[0].replace('"version":1', '"version":99'), *lines[1:]]
 
 
@@ -202,7 +202,7 @@ def _no_header(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "damage",
     [
         _without_last,
         _without_a_memory,
@@ -212,25 +212,25 @@ def _no_header(lines: list[str]) -> list[str]:
         _bad_execution,
         _bad_claim,
         _no_claim,
-        _claim_of_no_zone,
+        _claim_without_time_zone,
         _without_an_execution,
         _not_json,
-        _newer,
+        _newer_version,
         _no_header,
     ],
 )
-def test_a_spoiled_file_is_refused_before_anything_is_written(
-    tmp_path: Path, spoil: Callable[[list[str]], list[str]]
+def test_damaged_export_is_rejected_before_anything_is_written(
+    tmp_path: Path, damage: Callable[[list[str]], list[str]]
 ) -> None:
     source, target, path = _copy(tmp_path)
-    path.write_text("\n".join(spoil(path.read_text("utf-8").splitlines())) + "\n", "utf-8")
+    path.write_text("\n".join(damage(path.read_text("utf-8").splitlines())) + "\n", "utf-8")
     with source, target:
         with pytest.raises(Incompatible, match=r"out\.jsonl"):
             target.import_jsonl(path)
         assert target.get_stats().long_term_entries == 0
 
 
-def test_a_value_that_is_there_stays_with_its_own_past(tmp_path: Path) -> None:
+def test_existing_value_keeps_its_content_and_history(tmp_path: Path) -> None:
     source, target, path = _copy(tmp_path)
     with source, target:
         source.save("writer", "plan", "their second plan", "long_term")
@@ -244,12 +244,12 @@ def test_a_value_that_is_there_stays_with_its_own_past(tmp_path: Path) -> None:
         assert target.check().ok
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named_in_the_error(tmp_path: Path) -> None:
     with _open(tmp_path / "a.db") as manager, pytest.raises(NotFound, match=r"nowhere\.jsonl"):
         manager.import_jsonl(tmp_path / "nowhere.jsonl")
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
+def test_import_reports_progress(tmp_path: Path) -> None:
     source, target, path = _copy(tmp_path)
     seen: list[tuple[int, int]] = []
     with source, target:
