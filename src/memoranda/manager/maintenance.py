@@ -51,8 +51,8 @@ class UpkeepVerbs(Verbs):
         With `every` (a timedelta or seconds), it runs now and again after each such time, until `close()`.
         """
         scope = make_scope(self._tenant, agent, user, session)
-        order = self._components.upkeep.order(scope, policies, settings, llm, dry_run)
-        return self._components.upkeep.run(order, every, progress)
+        options = self._components.upkeep.make_options(scope, policies, settings, llm, dry_run)
+        return self._components.upkeep.run(options, every, progress)
 
     def forget(
         self,
@@ -71,7 +71,7 @@ class UpkeepVerbs(Verbs):
         Named by id, by filter, by a text they contain, or as a whole scope: then what was said goes as well. What
         was made from them, and what came from the same messages, goes with them.
         """
-        return self._components.forgetting.forget(
+        return self._components.eraser.forget(
             make_scope(self._tenant, agent, user, session),
             () if ids is None else tuple(check_ids(ids)),
             make_filter(where, types),
@@ -140,18 +140,18 @@ class UpkeepVerbs(Verbs):
 
     def get_stats(self) -> Stats:
         """Counts of what this tenant has."""
-        from memoranda.maintenance.health import stats
+        from memoranda.maintenance.health import collect_stats
 
         components = self._components
-        return stats(components.open().store, components.short_term, components.sessions, self._tenant)
+        return collect_stats(components.open().store, components.short_term, components.sessions, self._tenant)
 
     def health(self) -> Health:
         """Whether everything works, and on what it runs."""
-        from memoranda.maintenance.health import health
+        from memoranda.maintenance.health import collect_health
 
         components, opened = self._components, self._components.open()
         mirror = [] if components.mirror is None else components.mirror.problems
-        return health(
+        return collect_health(
             opened.store,
             opened.vectors,
             components.short_term,
