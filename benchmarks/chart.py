@@ -1,4 +1,4 @@
-"""The curve of search latency against store size, as an SVG file."""
+"""Draws search latency against store size as SVG."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil, floor, log10
 
 Curve = dict[str, list[list[float]]]
-"""[memories, p50 ms, p95 ms] by system, ascending."""
+"""By system: a list of [memories, p50 ms, p95 ms], ascending."""
 
 _WIDTH, _HEIGHT = 760, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 150, 50, 60
@@ -15,7 +15,7 @@ _COLOURS = ("#0b7285", "#e8590c", "#9c36b5", "#5c940d", "#495057")
 
 
 class _Axes:
-    """Data to pixels, both axes logarithmic."""
+    """Converts data to pixels on two logarithmic axes."""
 
     def __init__(self, points: Sequence[Sequence[float]]) -> None:
         self.x_decades = _decades([point[0] for point in points])
@@ -35,8 +35,8 @@ def _decades(values: Sequence[float]) -> tuple[int, int]:
     return low, max(low + 1, ceil(log10(max(values))))
 
 
-def curve_svg(curve: Curve) -> str:
-    """A picture of the curve; systems without a point are left out."""
+def draw_curve(curve: Curve) -> str:
+    """Return the curve as SVG, without systems that have no points."""
     drawn = {name: points for name, points in curve.items() if points}
     if not drawn:
         return f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}"/>\n'
@@ -73,14 +73,14 @@ def _grid(axes: _Axes) -> list[str]:
 
 
 def _line(axes: _Axes, points: Sequence[Sequence[float]], colour: str) -> list[str]:
-    places = [(axes.x(point[0]), axes.y(point[1])) for point in points]
-    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>' for x, y in places]
+    pixels = [(axes.x(point[0]), axes.y(point[1])) for point in points]
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in pixels)
+    dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>' for x, y in pixels]
     return [f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>', *dots]
 
 
 def _labels(axes: _Axes, drawn: Curve) -> list[str]:
-    """Each name at the end of its line, moved down where it would cover the one above."""
+    """Return a label at the end of each line, moved down where it would cover another."""
     ends = sorted(
         (axes.y(points[-1][1]) + 4, axes.x(points[-1][0]) + 10, f"{name}, {points[-1][1]:.3g} ms", colour)
         for (name, points), colour in zip(drawn.items(), _COLOURS, strict=False)

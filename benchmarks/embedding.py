@@ -2,8 +2,8 @@
 
     python benchmarks/embedding.py --model e5-small-v2 --threads 1 2 --mixed 10000
 
-Short texts are made-up sentences of 16 to 64 words. The mixed texts go from one word to 5,000, evenly over the orders
-of magnitude, all in one call; memory is the most that the whole process took until then.
+Short texts are generated sentences of 16 to 64 words. Mixed texts have 1 to 5,000 words, evenly distributed over the
+orders of magnitude, and are embedded in one call; memory is the peak of the whole process until then.
 """
 
 from __future__ import annotations
@@ -27,59 +27,59 @@ WORDS = STORY.split()
 
 
 def main() -> None:
-    options = _options()
+    options = _parse_arguments()
     rng = random.Random(options.seed)
-    short = [_text(rng, rng.randint(16, 64)) for _ in range(options.short)]
-    rows = [("load and first text", f"{_load_time(options.model):.2f} s")]
+    short = [_make_text(rng, rng.randint(16, 64)) for _ in range(options.short)]
+    rows = [("load and first text", f"{_measure_load(options.model):.2f} s")]
     for threads in options.threads:
-        embedder = _embedder(options.model, threads)
+        embedder = _open_embedder(options.model, threads)
         embedder.embed(short[:8], kind="passage")
-        rows.append((f"texts/s, {threads} thread{'s' if threads > 1 else ''}", f"{_rate(embedder, short):.0f}"))
+        rows.append((f"texts/s, {threads} thread{'s' if threads > 1 else ''}", f"{_measure_rate(embedder, short):.0f}"))
     if options.mixed:
-        rows += _mixed(options.model, rng, options.mixed)
+        rows += _measure_mixed(options.model, rng, options.mixed)
     for name, value in rows:
         print(f"{name:<40}{value:>14}")
 
 
-def _mixed(model: str, rng: random.Random, count: int) -> list[tuple[str, str]]:
-    texts = [_text(rng, round(math.exp(rng.uniform(0, math.log(5_000))))) for _ in range(count)]
-    rate = _rate(_embedder(model, None), texts)
+def _measure_mixed(model: str, rng: random.Random, count: int) -> list[tuple[str, str]]:
+    texts = [_make_text(rng, round(math.exp(rng.uniform(0, math.log(5_000))))) for _ in range(count)]
+    rate = _measure_rate(_open_embedder(model, None), texts)
     return [(f"texts/s, {count:,} mixed, all cores", f"{rate:.0f}"), ("most memory taken", f"{_peak_mb():.0f} MB")]
 
 
-def _load_time(model: str) -> float:
+def _measure_load(model: str) -> float:
     start = time.perf_counter()
     open_embedder(model).embed(["first"], kind="passage")
     return time.perf_counter() - start
 
 
-def _rate(embedder: Embedder, texts: Sequence[str]) -> float:
+def _measure_rate(embedder: Embedder, texts: Sequence[str]) -> float:
     start = time.perf_counter()
     embedder.embed(texts, kind="passage")
     return len(texts) / (time.perf_counter() - start)
 
 
-def _embedder(model: str, threads: int | None) -> Embedder:
+def _open_embedder(model: str, threads: int | None) -> Embedder:
     if model == default_spec().name:
         return OnnxEmbedder(default_spec(), threads=threads)
     return open_embedder(model)
 
 
-def _text(rng: random.Random, words: int) -> str:
+def _make_text(rng: random.Random, words: int) -> str:
     return " ".join(rng.choices(WORDS, k=words))
 
 
 def _peak_mb() -> float:
-    taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return taken / (1024 * 1024 if sys.platform == "darwin" else 1024)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-def _options() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="e5-small-v2")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--short", type=int, default=300, help="short texts for the rates")
-    parser.add_argument("--mixed", type=int, default=10_000, help="texts of mixed length in one call; 0 for none")
+    parser.add_argument("--model", default="e5-small-v2", help="the model to measure")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to measure")
+    parser.add_argument("--short", type=int, default=300, help="number of short texts")
+    parser.add_argument("--mixed", type=int, default=10_000, help="number of mixed texts; 0 for none")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 

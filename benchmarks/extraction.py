@@ -1,18 +1,18 @@
-"""What becomes a memory, and what is read from it: gate, dates, claims, speed. No model, no network.
+"""Quality and speed of extraction without a model: the gate, dates, claims. Needs no network.
 
     python benchmarks/extraction.py --data DATA
 
-The gate is judged from two sides. Evidence turns, those that answer a question of the sets, must survive it. And what
-it lets pass must not be junk by these rules, which are written here apart from the gate's own words:
+The gate has two goals. Evidence turns, those that answer a question of the sets, must pass it. And what passes must
+not be junk, by these rules, which are independent of the gate's own:
 
-1. It tells nothing: fewer than two words that are neither among the index's stop words nor among the pleasantries
-   below, and no number, no name in the middle of a sentence, no date.
-2. It repeats, but for case and signs, what the same speaker said in the same scope on the same day.
-3. It shows a key, a password or a card number.
-4. It is text that was recalled before, or a system prompt.
+1. No content: fewer than two words that are neither stop words of the index nor among the pleasantries below, and no
+   number, no name in the middle of a sentence, no date.
+2. Repetition: except for case and punctuation, the same speaker said it in the same scope on the same day.
+3. Secrets: it contains a key, a password or a card number.
+4. Fenced text: it was recalled before, or is a system prompt.
 
-Dates are read from tests/data/dates.tsv, and checked once more against LoCoMo's own answers: does a time read from the
-evidence turn, or else the day it was said, overlap the answer?
+Date expressions come from tests/data/dates.tsv. They are also compared with LoCoMo's answers: does a time found in the
+evidence turn, or else the day of that turn, overlap the answer?
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from typing import Any
 from memoranda import MemoryConfig, MemoryManager
 from memoranda.dates.find import find_mentions
 from memoranda.messages.message import Message
-from memoranda.remember.base import Candidate, KnownTexts, Verdict
+from memoranda.remember.base import Candidate, Verdict
+from memoranda.remember.duplicates import TextIndex
 from memoranda.remember.extraction import extract
 from memoranda.text import query_terms
 
@@ -43,7 +44,7 @@ LABELS = Path(__file__).parent.parent / "tests" / "data" / "dates.tsv"
 PLEASANTRIES = """hi hello hey bye goodbye thank thanks thx please sorry congrats congratulations wow oh yeah yes yep
     no nope ok okay sure great good nice cool awesome amazing lovely fantastic wonderful perfect glad happy welcome
     later soon see talk care take luck love like haha lol hmm aww absolutely definitely totally really right"""
-KEYS = re.compile(
+SECRETS = re.compile(
     r"\bsk-\w{16}|\bAKIA[A-Z0-9]{16}|\bghp_\w{30}|-----BEGIN [A-Z ]*PRIVATE KEY|\b(?:\d{4}[ -]){3}\d{4}\b"
 )
 FENCE = re.compile(r"<memoranda-memory [0-9a-f]{16}>")
@@ -52,19 +53,21 @@ INNER_NAME = re.compile(r"[a-z,;] [A-Z][a-z]+")
 
 @dataclass(frozen=True)
 class Turn:
+    """A message, and whether it is evidence for a question."""
+
     scope: str
     message: Message
     evidence: bool
 
 
 def main() -> None:
-    options = _options()
-    results: dict[str, object] = {"dates": _dates()}
+    options = _parse_arguments()
+    results: dict[str, object] = {"dates": _measure_dates()}
     if options.data:
-        results["locomo"] = _gate(_locomo(options.data / "locomo-dev"))
-        results["locomo dates"] = _answers(options.data / "locomo-dev")
-        results["longmemeval"] = _gate(_longmemeval(options.data / "longmemeval-s-dev", options.sessions))
-        results["locomo, ingest"] = _ingest(_locomo(options.data / "locomo-dev"))
+        results["locomo"] = _measure_gate(_load_locomo(options.data / "locomo-dev"))
+        results["locomo dates"] = _compare_answers(options.data / "locomo-dev")
+        results["longmemeval"] = _measure_gate(_load_longmemeval(options.data / "longmemeval-s-dev", options.sessions))
+        results["locomo, ingest"] = _measure_ingest(_load_locomo(options.data / "locomo-dev"))
     for part, figures in results.items():
         print(part)
         for name, value in figures.items():  # type: ignore[attr-defined]
@@ -73,92 +76,93 @@ def main() -> None:
         options.json.write_text(json.dumps(results, indent=2))
 
 
-def _dates() -> dict[str, object]:
+def _measure_dates() -> dict[str, object]:
     rows = [line.split("\t") for line in LABELS.read_text().splitlines() if line and not line.startswith("#")]
     wrong = [row[1] for row in rows if not _is_right(row)]
     return {"expressions": len(rows), "right": f"{1 - len(wrong) / len(rows):.1%}", "wrong": wrong}
 
 
 def _is_right(row: Sequence[str]) -> bool:
-    said, text, words, start, end, precision = (*row, "", "", "", "")[:6]
-    now = datetime.fromisoformat(said).replace(tzinfo=UTC)
+    said_at, text, words, start, end, precision = (*row, "", "", "", "")[:6]
+    now = _parse_time(said_at)
 
-    def at(moment: str) -> datetime:
-        return now if moment == "now" else datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    def parse(time: str) -> datetime:
+        return now if time == "now" else _parse_time(time)
 
     found = [(m.text.lower(), m.start, m.end, m.precision) for m in find_mentions(text, now)]
-    return found == ([(words.lower(), at(start), at(end), precision)] if words else [])
+    return found == ([(words.lower(), parse(start), parse(end), precision)] if words else [])
 
 
-def _answers(folder: Path) -> dict[str, object]:
-    turns = {(row["scope"], row["id"]): row for row in _rows(folder / "corpus.jsonl.gz")}
-    asked = [row for row in _rows(folder / "queries.jsonl.gz") if row["category"] == "temporal"]
-    judged = [_overlaps(row, turns) for row in asked]
-    sure = [each for each in judged if each is not None]
-    return {"answers that are one date": len(sure), "read from the evidence": f"{sum(sure) / len(sure):.1%}"}
+def _compare_answers(folder: Path) -> dict[str, object]:
+    turns = {(row["scope"], row["id"]): row for row in _read_rows(folder / "corpus.jsonl.gz")}
+    questions = [row for row in _read_rows(folder / "queries.jsonl.gz") if row["category"] == "temporal"]
+    results = [_overlaps(row, turns) for row in questions]
+    known = [result for result in results if result is not None]
+    return {"answers that are one date": len(known), "read from the evidence": f"{sum(known) / len(known):.1%}"}
 
 
 def _overlaps(question: dict[str, Any], turns: dict[tuple[str, str], dict[str, Any]]) -> bool | None:
+    """Return whether the evidence overlaps the answer; None when the answer is not a single date."""
     answer = str(question["answer"])
-    wanted = find_mentions(f"in {answer}" if answer.isdigit() else answer, _moment(question["ts"]))
-    if len(wanted) != 1:
+    expected = find_mentions(f"in {answer}" if answer.isdigit() else answer, _parse_time(question["ts"]))
+    if len(expected) != 1:
         return None
     for key in question["gold"]:
         turn = turns.get((question["scope"], key))
         if turn is None:
             continue
-        said = _moment(turn["ts"])
-        spans = [(m.start, m.end) for m in find_mentions(turn["text"], said)] or [(said, said)]
-        if any(start < wanted[0].end and wanted[0].start <= end for start, end in spans):
+        said_at = _parse_time(turn["ts"])
+        spans = [(m.start, m.end) for m in find_mentions(turn["text"], said_at)] or [(said_at, said_at)]
+        if any(start < expected[0].end and expected[0].start <= end for start, end in spans):
             return True
     return False
 
 
-def _gate(turns: Sequence[Turn]) -> dict[str, object]:
+def _measure_gate(turns: Sequence[Turn]) -> dict[str, object]:
     scopes = list(dict.fromkeys(turn.scope for turn in turns))
     kept: list[tuple[str, Candidate]] = []
     verdicts: Counter[str] = Counter()
-    known = {scope: KnownTexts() for scope in scopes}
+    known = {scope: TextIndex() for scope in scopes}
     started = time.process_time()
     for scope in scopes:
-        for each in extract((turn.message for turn in turns if turn.scope == scope), known[scope]):
-            if isinstance(each, Verdict):
-                verdicts[each.rule] += 1
+        for result in extract((turn.message for turn in turns if turn.scope == scope), known[scope]):
+            if isinstance(result, Verdict):
+                verdicts[result.rule] += 1
             else:
-                kept.append((scope, each))
-    spent = time.process_time() - started
-    survived = {(scope, each.message_id) for scope, each in kept}
+                kept.append((scope, result))
+    seconds = time.process_time() - started
+    passed = {(scope, candidate.message_id) for scope, candidate in kept}
     evidence = [(turn.scope, turn.message.message_id) for turn in turns if turn.evidence]
-    junk = _junk(kept)
+    junk = _find_junk(kept)
     return {
         "messages": len(turns),
         "memories": len(kept),
         "refused": dict(verdicts),
         "evidence turns": len(evidence),
-        "of them kept": f"{sum(key in survived for key in evidence) / len(evidence):.2%}",
+        "of them kept": f"{sum(key in passed for key in evidence) / len(evidence):.2%}",
         "junk among the memories": f"{len(junk) / len(kept):.2%}",
         "junk, for example": [text[:60] for text in junk[:3]],
-        "added by 20 replays": _replayed(turns, known),
-        "messages a second of one core": round(len(turns) / spent),
-        "claims": sum(len(each.claims) for _, each in kept),
-        "entities": sum(len(each.entities) for _, each in kept),
-        "dated mentions": sum(len(each.events) for _, each in kept),
+        "added by 20 replays": _count_replayed(turns, known),
+        "messages a second of one core": round(len(turns) / seconds),
+        "claims": sum(len(candidate.claims) for _, candidate in kept),
+        "entities": sum(len(candidate.entities) for _, candidate in kept),
+        "dated mentions": sum(len(candidate.events) for _, candidate in kept),
     }
 
 
-def _replayed(turns: Sequence[Turn], known: dict[str, KnownTexts]) -> int:
-    """What 20 more rounds of the first conversation add to what is known of it."""
+def _count_replayed(turns: Sequence[Turn], known: dict[str, TextIndex]) -> int:
+    """Return how many memories 20 repetitions of the first conversation add."""
     first = turns[0].scope
     messages = [turn.message for turn in turns if turn.scope == first][:500]
-    return sum(isinstance(each, Candidate) for _ in range(20) for each in extract(messages, known[first]))
+    return sum(isinstance(result, Candidate) for _ in range(20) for result in extract(messages, known[first]))
 
 
-def _ingest(turns: Sequence[Turn]) -> dict[str, object]:
-    """Messages a second of `remember`, everything on disk: 20 messages a call, the whole way from words to rows."""
+def _measure_ingest(turns: Sequence[Turn]) -> dict[str, object]:
+    """Measure the messages per second of `remember` on a database file, with 20 messages per call."""
     figures: dict[str, object] = {}
     for name, on in (("without embedding", False), ("with embedding", True)):
-        with tempfile.TemporaryDirectory() as folder, _opened(folder, on) as manager:
-            _remember(manager, turns[:20])  # loads what is loaded once
+        with tempfile.TemporaryDirectory() as folder, _open_manager(folder, on) as manager:
+            _remember(manager, turns[:20])  # warm up: load models and word lists
             started = time.perf_counter()
             _remember(manager, turns[20:])
             figures[f"messages a second, {name}"] = round((len(turns) - 20) / (time.perf_counter() - started))
@@ -172,51 +176,48 @@ def _ingest(turns: Sequence[Turn]) -> dict[str, object]:
     return figures
 
 
-def _opened(folder: str, vectors: bool) -> MemoryManager:
+def _open_manager(folder: str, vectors: bool) -> MemoryManager:
     return MemoryManager(MemoryConfig(db_url=f"sqlite:///{folder}/memories.db", enable_vector_search=vectors))
 
 
 def _remember(manager: MemoryManager, turns: Sequence[Turn]) -> None:
     for scope, group in groupby(turns, key=lambda turn: turn.scope):
-        said = [turn.message for turn in group]
-        for start in range(0, len(said), 20):
-            manager.remember(said[start : start + 20], user=scope)
+        messages = [turn.message for turn in group]
+        for start in range(0, len(messages), 20):
+            manager.remember(messages[start : start + 20], user=scope)
 
 
-def _junk(kept: Sequence[tuple[str, Candidate]]) -> list[str]:
+def _find_junk(kept: Sequence[tuple[str, Candidate]]) -> list[str]:
     seen: set[tuple[str, str, str, str]] = set()
     junk = []
-    for scope, each in kept:
-        key = (
-            scope,
-            each.utterance.speaker,
-            str(each.utterance.said_at.date()),
-            " ".join(re.findall(r"\w+", each.content.lower())),
-        )
-        if key in seen or _tells_nothing(each) or KEYS.search(each.content) or FENCE.search(each.content):
-            junk.append(each.content)
+    for scope, candidate in kept:
+        content, utterance = candidate.content, candidate.utterance
+        words = " ".join(re.findall(r"\w+", content.lower()))
+        key = (scope, utterance.speaker, str(utterance.said_at.date()), words)
+        if key in seen or _has_no_content(candidate) or SECRETS.search(content) or FENCE.search(content):
+            junk.append(content)
         seen.add(key)
     return junk
 
 
-def _tells_nothing(candidate: Candidate) -> bool:
+def _has_no_content(candidate: Candidate) -> bool:
     text = candidate.content
     words = set(query_terms(text)) - set(query_terms(PLEASANTRIES))
-    named = any(character.isdigit() for character in text) or INNER_NAME.search(text) or not text.isascii()
-    return len(words) < 2 and not named and not candidate.events
+    specific = any(character.isdigit() for character in text) or INNER_NAME.search(text) or not text.isascii()
+    return len(words) < 2 and not specific and not candidate.events
 
 
-def _locomo(folder: Path) -> list[Turn]:
-    gold = {(row["scope"], key) for row in _rows(folder / "queries.jsonl.gz") for key in row["gold"]}
+def _load_locomo(folder: Path) -> list[Turn]:
+    gold = {(row["scope"], key) for row in _read_rows(folder / "queries.jsonl.gz") for key in row["gold"]}
     return [
         Turn(
             row["scope"],
             Message(
-                "user", _with_caption(row), message_id=row["id"], name=row["speaker"], timestamp=_moment(row["ts"])
+                "user", _with_caption(row), message_id=row["id"], name=row["speaker"], timestamp=_parse_time(row["ts"])
             ),
             (row["scope"], row["id"]) in gold,
         )
-        for row in _rows(folder / "corpus.jsonl.gz")
+        for row in _read_rows(folder / "corpus.jsonl.gz")
     ]
 
 
@@ -224,19 +225,19 @@ def _with_caption(row: dict[str, Any]) -> str:
     return f"{row['text']} [{row['caption']}]" if row.get("caption") else str(row["text"])
 
 
-def _longmemeval(folder: Path, sessions: int) -> list[Turn]:
-    """All sessions with evidence, and others up to the number; one scope, since they are one person's."""
-    questions = _rows(folder / "queries.jsonl.gz")
+def _load_longmemeval(folder: Path, sessions: int) -> list[Turn]:
+    """Load all sessions with evidence and a sample of others; they are one person's, so they form one scope."""
+    questions = _read_rows(folder / "queries.jsonl.gz")
     gold = {key for row in questions for key in row["gold"]}
     days = {session: day for row in questions for session, day in row["haystack"]}
-    rows = [row for row in _rows(folder / "corpus.jsonl.gz") if row["text"].strip() and row["session"] in days]
-    needed = {row["session"] for row in rows if row["id"] in gold}
-    others = sorted({row["session"] for row in rows} - needed)
-    chosen = needed | set(random.Random(1).sample(others, max(0, min(len(others), sessions - len(needed)))))
+    rows = [row for row in _read_rows(folder / "corpus.jsonl.gz") if row["text"].strip() and row["session"] in days]
+    required = {row["session"] for row in rows if row["id"] in gold}
+    others = sorted({row["session"] for row in rows} - required)
+    chosen = required | set(random.Random(1).sample(others, max(0, min(len(others), sessions - len(required)))))
     return [
         Turn(
             "",
-            Message(row["role"], row["text"], message_id=row["id"], timestamp=_moment(days[row["session"]])),
+            Message(row["role"], row["text"], message_id=row["id"], timestamp=_parse_time(days[row["session"]])),
             row["id"] in gold,
         )
         for row in rows
@@ -244,20 +245,20 @@ def _longmemeval(folder: Path, sessions: int) -> list[Turn]:
     ]
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def _read_rows(path: Path) -> list[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def _options() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="the folder with locomo-dev and longmemeval-s-dev")
-    parser.add_argument("--sessions", type=int, default=400, help="of LongMemEval; all are about 5,000")
-    parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--sessions", type=int, default=400, help="number of LongMemEval sessions, at most about 5,000")
+    parser.add_argument("--json", type=Path, help="the file to write the figures to")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The measurements as text: one table with ratios, the curve, and the goals."""
+"""Formats the speed measurements: a table with ratios, the curve, and the goals."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Row:
 
     figure: str
     label: str
-    form: str
+    template: str
     more_is_better: bool | None = None
-    """None: no ratio is shown."""
+    """None when no ratio is shown."""
 
 
 ROWS = (
@@ -41,18 +41,26 @@ ROWS = (
 )
 
 
-def text(results: Results) -> str:
-    """The whole report, ready to print."""
+def format_report(results: Results) -> str:
+    """Return the whole report."""
     systems = results["systems"]
-    blocks = [_head(results), _table(systems), *_settings(systems)]
-    return "\n\n".join([*blocks, *_curve(results["curve"]), *_extras(results), _goals(results), *_errors(results)])
+    blocks = [_format_header(results), _format_table(systems), *_format_settings(systems)]
+    return "\n\n".join(
+        [
+            *blocks,
+            *_format_curve(results["curve"]),
+            *_format_extras(results),
+            _format_goals(results),
+            *_format_errors(results),
+        ]
+    )
 
 
-def cores() -> int:
+def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _head(results: Results) -> str:
+def _format_header(results: Results) -> str:
     machine = results["machine"]
     return (
         f"Speed, engine cost without an embedder: {results['memories']:,} memories, 100 a user, 384 dimensions\n"
@@ -61,29 +69,25 @@ def _head(results: Results) -> str:
     )
 
 
-def _table(systems: dict[str, dict[str, Any]]) -> str:
+def _format_table(systems: dict[str, dict[str, Any]]) -> str:
     header = ["", *systems]
     measured = [row for row in ROWS if any(row.figure in figures for figures in systems.values())]
-    lines = [[row.label, *(_cell(row, name, systems) for name in systems)] for row in measured]
-    return _aligned([header, *lines])
+    lines = [[row.label, *(_format_cell(row, name, systems) for name in systems)] for row in measured]
+    return _align([header, *lines])
 
 
-def _cell(row: Row, name: str, systems: dict[str, dict[str, Any]]) -> str:
+def _format_cell(row: Row, name: str, systems: dict[str, dict[str, Any]]) -> str:
     value = systems[name].get(row.figure)
     if value is None:
         return "–"
-    shown = row.form.format(value)
+    formatted = row.template.format(value)
     ours = systems.get(OURS, {}).get(row.figure)
     if name == OURS or row.more_is_better is None or not ours:
-        return shown
-    return f"{shown} (×{_times(ours, value, more_is_better=row.more_is_better):.3g})"
+        return formatted
+    return f"{formatted} (×{ours / value if row.more_is_better else value / ours:.3g})"
 
 
-def _times(ours: float, theirs: float, *, more_is_better: bool) -> float:
-    return ours / theirs if more_is_better else theirs / ours
-
-
-def _aligned(lines: Sequence[Sequence[str]]) -> str:
+def _align(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return "\n".join(
         "  ".join(
@@ -93,13 +97,13 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _settings(systems: dict[str, dict[str, Any]]) -> Iterator[str]:
+def _format_settings(systems: dict[str, dict[str, Any]]) -> Iterator[str]:
     lines = [f"  {name}: {figures['settings']}" for name, figures in systems.items() if "settings" in figures]
     if lines:
-        yield "\n".join(["What was set", *lines])
+        yield "\n".join(["Settings", *lines])
 
 
-def _curve(curve: dict[str, list[list[float]]]) -> Iterator[str]:
+def _format_curve(curve: dict[str, list[list[float]]]) -> Iterator[str]:
     if not curve:
         return
     sizes = sorted({point[0] for points in curve.values() for point in points})
@@ -107,38 +111,38 @@ def _curve(curve: dict[str, list[list[float]]]) -> Iterator[str]:
     for name, points in curve.items():
         by_size = {point[0]: f"{point[1]:.2f}" for point in points}
         lines.append([name, *(by_size.get(size, "–") for size in sizes)])
-    yield "Search inside a scope of 100 while the store around it grows, p50 ms\n" + _aligned(lines)
+    yield "Search inside a scope of 100 while the store around it grows, p50 ms\n" + _align(lines)
 
 
-def _extras(results: Results) -> Iterator[str]:
+def _format_extras(results: Results) -> Iterator[str]:
     if "install" in results:
         lines = [["Installed, MB", "files", "with bytecode"]]
         for name, size in results["install"].items():
             lines.append([name, f"{size['mb']:.0f}", f"{size['mb_with_bytecode']:.0f}"])
-        yield _aligned(lines)
+        yield _align(lines)
     if "embedder" in results:
-        yield "The real embedder\n" + _aligned([[f"  {name}", value] for name, value in results["embedder"].items()])
+        yield "The real embedder\n" + _align([[f"  {name}", value] for name, value in results["embedder"].items()])
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A promise and what was measured; None when it could not be."""
+    """A target and the measured value, None when it was not measured."""
 
     label: str
-    reached: float | None
-    wanted: float
+    measured: float | None
+    target: float
     at_most: bool = False
 
     def __str__(self) -> str:
-        if self.reached is None:
+        if self.measured is None:
             return f"  not measured  {self.label}"
-        met = self.reached <= self.wanted if self.at_most else self.reached >= self.wanted
+        met = self.measured <= self.target if self.at_most else self.measured >= self.target
         sign = "≤" if self.at_most else "≥"
-        return f"  {'pass' if met else 'FAIL':12}  {self.label}: {self.reached:.3g} (goal {sign} {self.wanted:g})"
+        return f"  {'pass' if met else 'FAIL':12}  {self.label}: {self.measured:.3g} (goal {sign} {self.target:g})"
 
 
-def goals(results: Results) -> list[Goal]:
-    """Every goal of the project that this benchmark can judge."""
+def list_goals(results: Results) -> list[Goal]:
+    """Return every goal of the project that this benchmark measures."""
     systems = results["systems"]
     return [
         Goal("add from one thread, × mem0", _rate_ratio(systems, "single_rate"), 1.5),
@@ -150,12 +154,12 @@ def goals(results: Results) -> list[Goal]:
         Goal("import, × mem0", _ratio(systems, "import_s", MEM0), 10),
         Goal("search p50, largest store / smallest", _growth(results["curve"].get(OURS, [])), 1.5, at_most=True),
         Goal("core installed with its models, MB", _installed(results), 300, at_most=True),
-        Goal("embedder, most memory for 10,000 mixed texts, MB", _embedder_memory(results), 600, at_most=True),
+        Goal("embedder, peak memory for 10,000 mixed texts, MB", _embedder_memory(results), 600, at_most=True),
     ]
 
 
 def _rate_ratio(systems: dict[str, dict[str, Any]], figure: str) -> float | None:
-    # mem0's best way of getting the same memories in: the same mode, or one by one where that is faster.
+    # Compared with mem0's fastest way to add: the same mode, or one by one if that is faster.
     ours = systems.get(OURS, {}).get(figure)
     theirs = [value for key in ("single_rate", figure) if (value := systems.get(MEM0, {}).get(key))]
     return ours / max(theirs) if ours and theirs else None
@@ -176,16 +180,16 @@ def _installed(results: Results) -> float | None:
 
 
 def _embedder_memory(results: Results) -> float | None:
-    shown = results.get("embedder", {}).get("most memory taken")
-    return float(shown.split()[0]) if shown else None
+    memory = results.get("embedder", {}).get("most memory taken")
+    return float(memory.split()[0]) if memory else None
 
 
-def _goals(results: Results) -> str:
-    return f"Goals, set for 10,000 memories, judged on {results['memories']:,}\n" + "\n".join(
-        str(goal) for goal in goals(results)
+def _format_goals(results: Results) -> str:
+    return f"Goals, set for 10,000 memories, measured on {results['memories']:,}\n" + "\n".join(
+        str(goal) for goal in list_goals(results)
     )
 
 
-def _errors(results: Results) -> Iterator[str]:
+def _format_errors(results: Results) -> Iterator[str]:
     if results["errors"]:
-        yield "Went wrong\n" + "\n".join(f"  {error}" for error in results["errors"])
+        yield "Errors\n" + "\n".join(f"  {error}" for error in results["errors"])

@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 from evaluation.progress import bar
 from peers.base import DIMENSION, LIMIT
 from peers.http import Endpoint, run_load
-from peers.systems import BENCHMARKS, CACHE, ROOT, ignore_cache, prepare
+from peers.systems import BENCHMARKS, CACHE, ROOT, create_cache_folder, prepare
 from peers.workload import SCOPE_SIZE, Workload
 
 _S = TypeVar("_S", bound="Server")
@@ -358,7 +358,7 @@ def _cell(load: dict[str, Any]) -> str:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    ignore_cache()
+    create_cache_folder()
     folder = Path(tempfile.mkdtemp(dir=CACHE))
     try:
         yield folder

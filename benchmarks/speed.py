@@ -1,7 +1,7 @@
-"""How fast Memoranda is beside the systems people would pick instead: `python benchmarks/speed.py`.
+"""The speed of Memoranda compared with other memory systems: `python benchmarks/speed.py`.
 
-Same texts, same precomputed vectors, 100 memories a user. Every system runs in its own process and
-environment; they take turns in small rounds, so that a slow minute of the machine falls on all of them.
+All systems get the same texts and precomputed vectors, 100 memories per user. Each runs in its own process and
+environment. They alternate in small rounds, so that a slow minute of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import json
 import platform
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,10 +22,21 @@ from statistics import mean, median, quantiles
 from typing import Any, TypeAlias
 
 import report
-from chart import curve_svg
-from extras import embedding_figures, install_sizes
+from chart import draw_curve
 from peers.process import MeasurementFailed, Worker, import_seconds
-from peers.systems import BENCHMARKS, OURS, SYSTEMS, System, prepare
+from peers.systems import (
+    BENCHMARKS,
+    CACHE,
+    OURS,
+    REQUIREMENTS,
+    ROOT,
+    SYSTEMS,
+    System,
+    environment_of,
+    install,
+    installed_mb,
+    prepare,
+)
 from peers.workload import SCOPE_SIZE
 
 Figures: TypeAlias = dict[str, Any]
@@ -33,7 +45,7 @@ Answers: TypeAlias = dict[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured."""
+    """The sizes and parts of a run."""
 
     memories: int = 10_000
     searches: int = 200
@@ -51,29 +63,29 @@ QUICK = Plan(
 
 
 @dataclass(slots=True)
-class Session:
-    """The workers that are still running, and what went wrong with any."""
+class WorkerGroup:
+    """The running workers and the errors so far."""
 
     workers: list[Worker]
     errors: list[str] = field(default_factory=list)
 
     def open(self, sizes: dict[str, int]) -> Answers:
-        """Starts every system; one that cannot start takes no further part."""
-        opened = self.take_turns(1, lambda worker, _: worker.open(sizes[worker.system.name]))
+        """Start every system; one that cannot start is left out from then on."""
+        opened = self.run_rounds(1, lambda worker, _: worker.open(sizes[worker.system.name]))
         self.workers = [worker for worker in self.workers if opened[worker.system.name]]
         return opened
 
-    def take_turns(self, rounds: int, order: Callable[[Worker, int], dict[str, Any] | None]) -> Answers:
-        """Each round asks every worker once, starting with another one each time."""
+    def run_rounds(self, rounds: int, request: Callable[[Worker, int], dict[str, Any] | None]) -> Answers:
+        """Call `request` once per worker and round, each round starting with another worker."""
         answers: Answers = {worker.system.name: [] for worker in self.workers}
         failed: set[str] = set()
-        turns = [(worker, number) for number in range(rounds) for worker in _rotated(self.workers, number)]
-        for worker, number in turns:
+        calls = [(worker, number) for number in range(rounds) for worker in _rotate(self.workers, number)]
+        for worker, number in calls:
             name = worker.system.name
             if name in failed:
                 continue
             try:
-                answer = order(worker, number)
+                answer = request(worker, number)
             except MeasurementFailed as error:
                 self.errors.append(str(error))
                 failed.add(name)
@@ -82,126 +94,126 @@ class Session:
         return answers
 
 
-def _rotated(workers: Sequence[Worker], number: int) -> list[Worker]:
+def _rotate(workers: Sequence[Worker], number: int) -> list[Worker]:
     start = number % max(1, len(workers))
     return [*workers[start:], *workers[:start]]
 
 
-def engine_figures(systems: Sequence[System], plan: Plan) -> tuple[dict[str, Figures], list[str]]:
-    """Adds and searches on `plan.memories`, 80 % of them added in bulk, the rest one by one."""
+def measure_engine(systems: Sequence[System], plan: Plan) -> tuple[dict[str, Figures], list[str]]:
+    """Measure adds and searches on `plan.memories`, 80 % of them added in bulk, the rest one by one."""
     with ExitStack() as stack:
-        session = Session([stack.enter_context(Worker(system)) for system in systems])
-        sizes = {system.name: min(plan.memories, system.most or plan.memories) for system in systems}
-        opened = session.open(sizes)
+        group = WorkerGroup([stack.enter_context(Worker(system)) for system in systems])
+        sizes = {system.name: min(plan.memories, system.max_memories or plan.memories) for system in systems}
+        opened = group.open(sizes)
         figures = {name: dict(answers[0], memories=sizes[name]) for name, answers in opened.items() if answers}
         for phase in (_bulk, _single, _threads, _after_add, _first_search, _search):
-            say(phase.__name__.strip("_").replace("_", " "))
-            for name, measured in phase(session, sizes, plan):
+            log(phase.__name__.strip("_").replace("_", " "))
+            for name, measured in phase(group, sizes, plan):
                 figures[name].update(measured)
-        for name, answers in session.take_turns(1, lambda worker, _: worker.order("close")).items():
+        for name, answers in group.run_rounds(1, lambda worker, _: worker.request("close")).items():
             figures[name].update(*answers)
-    return figures, session.errors
+    return figures, group.errors
 
 
 Measured: TypeAlias = Iterator[tuple[str, Figures]]
 
 
-def _bulk(session: Session, sizes: dict[str, int], plan: Plan) -> Measured:
-    def order(worker: Worker, number: int) -> dict[str, Any]:
+def _bulk(group: WorkerGroup, sizes: dict[str, int], plan: Plan) -> Measured:
+    def request(worker: Worker, number: int) -> dict[str, Any]:
         step = sizes[worker.system.name] * 8 // 10 // plan.rounds
-        return worker.order("bulk", low=number * step, high=(number + 1) * step)
+        return worker.request("bulk", low=number * step, high=(number + 1) * step)
 
-    return _rates(session.take_turns(plan.rounds, order), "bulk_rate")
+    return _rates(group.run_rounds(plan.rounds, request), "bulk_rate")
 
 
-def _single(session: Session, sizes: dict[str, int], plan: Plan) -> Measured:
-    def order(worker: Worker, number: int) -> dict[str, Any]:
+def _single(group: WorkerGroup, sizes: dict[str, int], plan: Plan) -> Measured:
+    def request(worker: Worker, number: int) -> dict[str, Any]:
         numbers = _part(_tail(sizes[worker.system.name])[0], number, plan.rounds)
-        return worker.order("add", numbers=numbers, threads=1)
+        return worker.request("add", numbers=numbers, threads=1)
 
-    return _rates(session.take_turns(plan.rounds, order), "single_rate")
+    return _rates(group.run_rounds(plan.rounds, request), "single_rate")
 
 
-def _threads(session: Session, sizes: dict[str, int], plan: Plan) -> Measured:
+def _threads(group: WorkerGroup, sizes: dict[str, int], plan: Plan) -> Measured:
     rounds = plan.rounds // 2
 
-    def order(worker: Worker, number: int) -> dict[str, Any]:
+    def request(worker: Worker, number: int) -> dict[str, Any]:
         numbers = _part(_tail(sizes[worker.system.name])[1], number, rounds)
-        return worker.order("add", numbers=numbers, threads=8)
+        return worker.request("add", numbers=numbers, threads=8)
 
-    def kept(worker: Worker, _: int) -> dict[str, Any]:
+    def search_added(worker: Worker, _: int) -> dict[str, Any]:
         numbers = _tail(sizes[worker.system.name])[1][:50]
-        return worker.order("search", asks=[(number, number, number + 1) for number in numbers])
+        return worker.request("search", queries=[(number, number, number + 1) for number in numbers])
 
-    yield from _rates(session.take_turns(rounds, order), "threads_rate")
-    for name, answers in session.take_turns(1, kept).items():
+    yield from _rates(group.run_rounds(rounds, request), "threads_rate")
+    for name, answers in group.run_rounds(1, search_added).items():
         yield name, {"kept_after_threads": 100 * mean(answers[0]["found"])} if answers else {}
 
 
-def _after_add(session: Session, sizes: dict[str, int], plan: Plan) -> Measured:
-    def order(worker: Worker, number: int) -> dict[str, Any]:
+def _after_add(group: WorkerGroup, sizes: dict[str, int], plan: Plan) -> Measured:
+    def request(worker: Worker, number: int) -> dict[str, Any]:
         numbers = _part(_tail(sizes[worker.system.name])[2], number, plan.rounds)
-        return worker.order("add_then_search", asks=[(200_000 + number, number) for number in numbers])
+        return worker.request("add_then_search", queries=[(200_000 + number, number) for number in numbers])
 
-    for name, figures in _latencies(session.take_turns(plan.rounds, order)):
+    for name, figures in _latencies(group.run_rounds(plan.rounds, request)):
         yield name, {"after_add_p50": figures["p50"], "after_add_p95": figures["p95"]}
 
 
-def _first_search(session: Session, sizes: dict[str, int], plan: Plan) -> Measured:
-    def order(worker: Worker, number: int) -> dict[str, Any]:
+def _first_search(group: WorkerGroup, sizes: dict[str, int], plan: Plan) -> Measured:
+    def request(worker: Worker, number: int) -> dict[str, Any]:
         scopes = _part(range(sizes[worker.system.name] * 8 // 10 // SCOPE_SIZE), number, plan.rounds)
-        asks = [(400_000 + scope, scope * SCOPE_SIZE, (scope + 1) * SCOPE_SIZE) for scope in scopes]
-        return worker.order("search", asks=asks)
+        queries = [(400_000 + scope, scope * SCOPE_SIZE, (scope + 1) * SCOPE_SIZE) for scope in scopes]
+        return worker.request("search", queries=queries)
 
-    for name, figures in _latencies(session.take_turns(plan.rounds, order)):
+    for name, figures in _latencies(group.run_rounds(plan.rounds, request)):
         yield name, {"first_p50": figures["p50"], "first_p95": figures["p95"]}
 
 
-def _search(session: Session, sizes: dict[str, int], plan: Plan) -> Measured:
-    def order(worker: Worker, number: int) -> dict[str, Any]:
+def _search(group: WorkerGroup, sizes: dict[str, int], plan: Plan) -> Measured:
+    def request(worker: Worker, number: int) -> dict[str, Any]:
         seeds = _part(range(600_000, 600_000 + plan.searches), number, plan.rounds)
-        return worker.order("search", asks=[(seed, 0, sizes[worker.system.name]) for seed in seeds])
+        return worker.request("search", queries=[(seed, 0, sizes[worker.system.name]) for seed in seeds])
 
-    for name, figures in _latencies(session.take_turns(plan.rounds, order)):
+    for name, figures in _latencies(group.run_rounds(plan.rounds, request)):
         yield name, {f"search_{key}": value for key, value in figures.items()}
 
 
-def curve(systems: Sequence[System], plan: Plan) -> tuple[dict[str, list[list[float]]], list[str]]:
-    """Search p50 in the same ten scopes while the store around them grows: [memories, ms] by system."""
+def measure_curve(systems: Sequence[System], plan: Plan) -> tuple[dict[str, list[list[float]]], list[str]]:
+    """Measure searches in the same ten scopes while the store grows: [memories, p50 ms, p95 ms] by system."""
     points: dict[str, list[list[float]]] = {system.name: [] for system in systems}
     with ExitStack() as stack:
-        session = Session([stack.enter_context(Worker(system)) for system in systems])
-        session.open({system.name: min(system.curve_to or 0, plan.curve[-1]) for system in systems})
+        group = WorkerGroup([stack.enter_context(Worker(system)) for system in systems])
+        group.open({system.name: min(system.curve_to or 0, plan.curve[-1]) for system in systems})
         low = 0
         for high in plan.curve:
-            say(f"curve, {high:,} memories")
-            for name, figures in _latencies(_grow_and_search(session, low, high)):
+            log(f"curve, {high:,} memories")
+            for name, figures in _latencies(_grow_and_search(group, low, high)):
                 points[name].append([high, figures["p50"], figures["p95"]])
             low = high
-    return points, session.errors
+    return points, group.errors
 
 
-def _grow_and_search(session: Session, low: int, high: int) -> Answers:
+def _grow_and_search(group: WorkerGroup, low: int, high: int) -> Answers:
     steps = [(start, min(start + 1_000, high)) for start in range(low, high, 1_000)]
     searched = 10 * SCOPE_SIZE
 
     def grow(worker: Worker, number: int) -> None:
         if high <= (worker.system.curve_to or 0):
-            worker.order("bulk", low=steps[number][0], high=steps[number][1])
+            worker.request("bulk", low=steps[number][0], high=steps[number][1])
 
     def search(worker: Worker, number: int) -> dict[str, Any] | None:
         if high > (worker.system.curve_to or 0):
             return None
-        asks = [(high * 100 + number * 20 + seed, 0, searched) for seed in range(20)]
-        return worker.order("search", asks=asks)
+        queries = [(high * 100 + number * 20 + seed, 0, searched) for seed in range(20)]
+        return worker.request("search", queries=queries)
 
-    session.take_turns(len(steps), grow)
-    # The first round lets every system take in what was added; its cost is the "first search" of the table.
-    return {name: answers[1:] for name, answers in session.take_turns(6, search).items()}
+    group.run_rounds(len(steps), grow)
+    # The first round lets every system index what was added; its cost is the "first search" in the table.
+    return {name: answers[1:] for name, answers in group.run_rounds(6, search).items()}
 
 
 def _tail(count: int) -> tuple[list[int], list[int], list[int]]:
-    """The last fifth, its users mixed: half for single adds, then for threads, then add-and-search."""
+    """Return the shuffled last fifth in three parts: single adds (half of it), adds by threads, add-and-search."""
     numbers = list(range(count * 8 // 10, count))
     random.Random(0).shuffle(numbers)
     single, after_add = len(numbers) // 2, max(20, count // 100)
@@ -229,28 +241,28 @@ def _latencies(answers: Answers) -> Measured:
             )
 
 
-def run(systems: Sequence[System], plan: Plan, parts: Sequence[str]) -> dict[str, Any]:
-    """Everything that was asked for, as one value that can be written as JSON."""
+def run_parts(systems: Sequence[System], plan: Plan, parts: Sequence[str]) -> dict[str, Any]:
+    """Run the parts and return their results, ready for JSON."""
     results: dict[str, Any] = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": report.cores()},
+        "machine": {"python": platform.python_version(), "system": platform.platform(), "cores": report.count_cores()},
         "memories": plan.memories,
         "systems": {system.name: {} for system in systems},
         "curve": {},
         "errors": [],
     }
     for part in parts:
-        say(part)
+        log(part)
         try:
             PARTS[part](systems, plan, results)
         except subprocess.CalledProcessError as error:
-            # The other parts took minutes: they are reported all the same.
+            # The other parts took minutes, so they are still reported.
             results["errors"].append(f"{part}: {error}")
     return results
 
 
 def _engine_part(systems: Sequence[System], plan: Plan, results: dict[str, Any]) -> None:
-    figures, errors = engine_figures(systems, plan)
+    figures, errors = measure_engine(systems, plan)
     for name, measured in figures.items():
         results["systems"][name].update(measured)
     results["errors"] += errors
@@ -264,16 +276,33 @@ def _imports_part(systems: Sequence[System], plan: Plan, results: dict[str, Any]
 
 def _curve_part(systems: Sequence[System], plan: Plan, results: dict[str, Any]) -> None:
     chosen = [system for system in systems if system.curve_to and (plan.curve_peers or system == OURS)]
-    results["curve"], errors = curve(chosen, plan)
+    results["curve"], errors = measure_curve(chosen, plan)
     results["errors"] += errors
 
 
 def _install_part(systems: Sequence[System], plan: Plan, results: dict[str, Any]) -> None:  # noqa: ARG001
-    results["install"] = install_sizes()
+    """Measure new environments in megabytes: Memoranda with its models, the same with the reranker, the peers."""
+    models, reranker = (str(ROOT / "packages" / name) for name in ("memoranda-models", "memoranda-reranker"))
+    install(CACHE / "core", models, str(ROOT))
+    install(CACHE / "best", models, reranker, str(ROOT))
+    ours = {"Memoranda with models": CACHE / "core", "Memoranda[best]": CACHE / "best"}
+    folders = ours | {name: CACHE / name for name in REQUIREMENTS}
+    results["install"] = {
+        name: {
+            "mb": installed_mb(folder, with_bytecode=False),
+            "mb_with_bytecode": installed_mb(folder, with_bytecode=True),
+        }
+        for name, folder in folders.items()
+        if folder.exists()
+    }
 
 
 def _embedder_part(systems: Sequence[System], plan: Plan, results: dict[str, Any]) -> None:  # noqa: ARG001
-    results["embedder"] = embedding_figures()
+    """Read the figures that `embedding.py` prints."""
+    command = [sys.executable, str(BENCHMARKS / "embedding.py")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT, env=environment_of(OURS))
+    rows = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines() if line.strip()]
+    results["embedder"] = {row[0]: row[-1] for row in rows}
 
 
 PARTS = {
@@ -285,11 +314,11 @@ PARTS = {
 }
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     print(f"  {datetime.now():%H:%M:%S}  {text}", file=sys.stderr, flush=True)
 
 
-def _arguments() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="2,000 memories, a short curve, one or two minutes")
     parser.add_argument("--parts", nargs="+", choices=FULL.parts, help="only these parts")
@@ -300,19 +329,19 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    arguments = _arguments()
-    wanted = [name.lower() for name in arguments.only or [""]]
-    systems = [system for system in SYSTEMS if any(name in system.name.lower() for name in wanted)]
+    arguments = _parse_arguments()
+    names = [name.lower() for name in arguments.only or [""]]
+    systems = [system for system in SYSTEMS if any(name in system.name.lower() for name in names)]
     for environment in dict.fromkeys(system.environment for system in systems if system.environment):
         prepare(environment)
     if arguments.setup:
         return
     plan = QUICK if arguments.quick else FULL
-    results = run(systems, plan, arguments.parts or plan.parts)
+    results = run_parts(systems, plan, arguments.parts or plan.parts)
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "speed.json").write_text(json.dumps(results, indent=2) + "\n")
-    (arguments.output / "speed.svg").write_text(curve_svg(results["curve"]))
-    print(report.text(results))
+    (arguments.output / "speed.svg").write_text(draw_curve(results["curve"]))
+    print(report.format_report(results))
 
 
 if __name__ == "__main__":

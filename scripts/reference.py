@@ -1,6 +1,6 @@
 """Write docs/reference.md: every name that `memoranda` exports, with the first line of its documentation.
 
-    python scripts/reference.py > docs/reference.md
+python scripts/reference.py > docs/reference.md
 """
 
 from __future__ import annotations

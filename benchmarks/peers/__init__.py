@@ -1,1 +1,1 @@
-"""The systems that are measured side by side, each behind the same four verbs."""
+"""The systems that are compared, each behind the same four methods."""

@@ -1,4 +1,4 @@
-"""What every measured system must offer, and the values it is given."""
+"""The interface of a measured system, and its inputs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FloatArray: TypeAlias = NDArray[np.float32]
 
 DIMENSION = 384
 LIMIT = 10
-"""Hits asked for in every search."""
+"""The number of hits requested in every search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A text that one user wants remembered."""
+    """A text to store for one user."""
 
     text: str
     user: str
@@ -27,7 +27,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question inside one user's scope, and the text that answers it."""
+    """A question in one user's scope, and the text that answers it."""
 
     text: str
     user: str
@@ -35,26 +35,26 @@ class Query:
 
 
 Lookup: TypeAlias = Callable[[str], FloatArray]
-"""The precomputed unit vector of a text or a query: the embedder of every system."""
+"""Returns the precomputed unit vector of a text or a query; the embedder of every system."""
 
 
 class Peer(Protocol):
-    """A memory system on a fresh folder. Built as `Class(folder, lookup)`."""
+    """A memory system in an empty folder, built as `Class(folder, lookup)`."""
 
     version: str
     settings: str
-    """What was set, in one line for the report."""
+    """The settings, in one line for the report."""
 
     def add(self, item: Item) -> None:
-        """Returns when the system says that the memory is stored."""
+        """Store a memory; return when the system acknowledges it."""
         ...
 
     def add_many(self, items: Sequence[Item]) -> None:
-        """The same by the fastest documented way of adding many."""
+        """Store memories in the fastest documented way."""
         ...
 
     def search(self, query: Query) -> list[str]:
-        """At most `LIMIT` texts of the query's user, best first."""
+        """Return at most `LIMIT` texts of the query's user, best first."""
         ...
 
     def close(self) -> None: ...

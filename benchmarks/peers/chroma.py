@@ -1,4 +1,4 @@
-"""chromadb: a persistent client, one collection, users told apart by metadata."""
+"""chromadb: a persistent client, one collection, the user as metadata."""
 
 from __future__ import annotations
 

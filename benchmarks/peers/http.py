@@ -1,4 +1,4 @@
-"""Load on a server: many connections, one request after another on each, over plain asyncio streams."""
+"""HTTP load: many connections, each sending one request after another over plain asyncio streams."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from statistics import median, quantiles
 from typing import Any
 from urllib.parse import urlsplit
 
-Body = Callable[[int], Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One kind of request, and the body of the n-th one."""
+    """A URL and a function that returns the body of the n-th request."""
 
     url: str
-    body: Body
+    body: Callable[[int], Any]
     headers: dict[str, str] = field(default_factory=dict)
 
     def request(self, number: int) -> bytes:
@@ -32,7 +30,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What so many clients saw."""
+    """The measurements of one load."""
 
     clients: int
     rate: float
@@ -42,43 +40,44 @@ class Load:
 
 
 def run_load(endpoint: Endpoint, clients: int, seconds: float, start: int = 0) -> Load:
-    """Every client sends its next request when its last one is answered."""
+    """Run the load; every client sends its next request when its last one is answered."""
     return asyncio.run(_run(endpoint, clients, seconds, start))
 
 
 async def _run(endpoint: Endpoint, clients: int, seconds: float, start: int) -> Load:
-    # Written beforehand: making bodies must not take the time of the server, which shares the machine.
-    ready = [endpoint.request(start + number) for number in range(clients * 50)]
+    # Encoded beforehand, so that encoding takes no time from the server, which shares the machine.
+    requests = [endpoint.request(start + number) for number in range(clients * 50)]
     until = time.perf_counter() + seconds
-    taken: list[float] = []
+    seconds_taken: list[float] = []
     errors = 0
 
-    async def client(name: int) -> None:
+    async def client(first: int) -> None:
         nonlocal errors
         parts = urlsplit(endpoint.url)
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-        number = name
+        number = first
         while time.perf_counter() < until:
-            began = time.perf_counter()
-            writer.write(ready[number % len(ready)] if number < len(ready) else endpoint.request(start + number))
-            status = await _answer(reader)
-            taken.append(time.perf_counter() - began)
+            sent = time.perf_counter()
+            writer.write(requests[number] if number < len(requests) else endpoint.request(start + number))
+            status = await _read_status(reader)
+            seconds_taken.append(time.perf_counter() - sent)
             errors += not 200 <= status < 300
             number += clients
         writer.close()
 
-    began = time.perf_counter()
-    await asyncio.gather(*(client(name) for name in range(clients)))
-    spent = time.perf_counter() - began
-    ordered = quantiles(taken, n=100) if len(taken) > 1 else [0.0] * 99
-    return Load(clients, len(taken) / spent, median(taken) * 1000, ordered[98] * 1000, errors)
+    started = time.perf_counter()
+    await asyncio.gather(*(client(first) for first in range(clients)))
+    elapsed = time.perf_counter() - started
+    percentiles = quantiles(seconds_taken, n=100) if len(seconds_taken) > 1 else [0.0] * 99
+    rate = len(seconds_taken) / elapsed
+    return Load(clients, rate, median(seconds_taken) * 1000, percentiles[98] * 1000, errors)
 
 
-async def _answer(reader: asyncio.StreamReader) -> int:
+async def _read_status(reader: asyncio.StreamReader) -> int:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     status = int(head.split(" ", 2)[1])
     length = next((line for line in head.split("\r\n") if line.lower().startswith("content-length")), None)
     if length is None:
-        raise ValueError(f"an answer without a length: {head[:200]}")
+        raise ValueError(f"the response has no Content-Length: {head[:200]}")
     await reader.readexactly(int(length.split(":")[1]))
     return status

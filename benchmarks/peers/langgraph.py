@@ -41,4 +41,4 @@ class LangGraph:
         return [hit.value["text"] for hit in self._store.search((query.user,), query=query.text, limit=LIMIT)]
 
     def close(self) -> None:
-        """Everything goes with the process."""
+        """Nothing to close: the store is in memory."""

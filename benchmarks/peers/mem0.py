@@ -23,16 +23,16 @@ class _Mem0:
                 vector: list[float] = lookup(text).tolist()
                 return vector
 
-        # It warns at each start that keyword search is off; the settings line of the report says so.
+        # mem0 warns at each start that keyword search is off; the settings line of the report says so.
         logging.getLogger("mem0").setLevel(logging.ERROR)
         self.version = version("mem0ai")
         self._memory = Memory.from_config({"vector_store": store, "history_db_path": str(folder / "history.db")})
         self._memory.embedding_model = LookupEmbedding()
-        # Without it, eight threads leave the embedded stores with lost rows and searches that raise.
-        self._one_writer = Lock()
+        # Without the lock, writes from eight threads lose rows in the embedded stores and make searches raise.
+        self._write_lock = Lock()
 
     def add(self, item: Item) -> None:
-        with self._one_writer:
+        with self._write_lock:
             self._memory.add(item.text, user_id=item.user, metadata={"source": "bench"}, infer=False)
 
     def add_many(self, items: Sequence[Item]) -> None:
@@ -49,7 +49,7 @@ class _Mem0:
 
 
 class Mem0Qdrant(_Mem0):
-    """mem0ai as it comes: embedded Qdrant in a folder."""
+    """mem0ai with its default: embedded Qdrant in a folder."""
 
     settings = (
         "infer=False, embedded Qdrant on_disk=True, dense only (BM25 needs a model download), "

@@ -1,4 +1,4 @@
-"""Memoranda, through its public API alone."""
+"""Memoranda, through its public API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from peers.base import DIMENSION, LIMIT, FloatArray, Item, Lookup, Query
 
 _IMPORTANCE = 0.5
-"""Given, as no peer scores what it stores: reading a text is no part of the engine's cost."""
+"""A fixed importance, because no peer computes one: reading a text is not part of the engine's cost."""
 
 
 class Ours:
@@ -44,10 +44,10 @@ class Ours:
 
 
 class LookupEmbedder:
-    """Answers with precomputed vectors, so that only the engine is measured."""
+    """Returns precomputed vectors, so that only the engine is measured."""
 
     instant = True
-    """As with every peer, the store is not searched for a vector that is there for the asking."""
+    """A lookup costs nothing, so the store is not searched for existing vectors first."""
 
     def __init__(self, lookup: Lookup) -> None:
         from memoranda.embedding.base import EmbedderIdentity

@@ -1,4 +1,4 @@
-"""A system's own process, seen from the benchmark."""
+"""Runs each system in its own process."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import subprocess
 import tempfile
 from typing import Any, Self
 
-from peers.systems import BENCHMARKS, CACHE, System, environment_of, ignore_cache, python_of
+from peers.systems import BENCHMARKS, CACHE, System, create_cache_folder, environment_of, python_of
 
 
 class MeasurementFailed(Exception):
-    """The system could not do what was asked; the message is its own error."""
+    """A request to a system failed; the message is the system's error."""
 
 
 class Worker:
-    """Sends orders to `peers.worker` in the system's environment. A context manager."""
+    """A process of `peers.worker` in the system's environment. A context manager."""
 
     def __init__(self, system: System) -> None:
-        ignore_cache()
+        create_cache_folder()
         self.system = system
-        # On the same disk as the checkout: a temporary folder may be kept in memory, where a sync costs nothing.
+        # On the disk of the checkout: the system's temporary folder may be in memory, where a sync costs nothing.
         self._folder = tempfile.mkdtemp(dir=CACHE)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in __exit__
         self._process = subprocess.Popen(
@@ -35,28 +35,28 @@ class Worker:
         )
 
     def open(self, count: int) -> dict[str, Any]:
-        """Starts the system on an empty folder; it will be given at most `count` memories."""
-        return self.order("open", target=self.system.target, folder=self._folder, count=count)
+        """Start the system in an empty folder, for at most `count` memories."""
+        return self.request("open", target=self.system.target, folder=self._folder, count=count)
 
-    def order(self, verb: str, **arguments: Any) -> dict[str, Any]:
-        """The worker's answer to one order."""
+    def request(self, command: str, **arguments: Any) -> dict[str, Any]:
+        """Send a command to the worker and return its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps({"do": verb, **arguments}) + "\n")
+            self._process.stdin.write(json.dumps({"command": command, **arguments}) + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         except BrokenPipeError:
             line = ""
-        answer: dict[str, Any] = json.loads(line) if line else {"error": self._last_words()}
+        answer: dict[str, Any] = json.loads(line) if line else {"error": self._last_log_line()}
         if "error" in answer:
-            raise MeasurementFailed(f"{self.system.name}, {verb}: {answer['error']}")
+            raise MeasurementFailed(f"{self.system.name}, {command}: {answer['error']}")
         return answer
 
-    def _last_words(self) -> str:
+    def _last_log_line(self) -> str:
         self._process.wait()
         self._log.seek(0)
-        return (self._log.read().strip() or "it ended without a word").splitlines()[-1]
+        return (self._log.read().strip() or "the process ended without an error message").splitlines()[-1]
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +69,7 @@ class Worker:
 
 
 def import_seconds(system: System) -> float:
-    """The time of its import line in a fresh interpreter."""
+    """Return the time of the system's import line in a new interpreter."""
     code = f"import time; t = time.perf_counter(); {system.import_line}; print(time.perf_counter() - t)"
     command = [python_of(system), "-c", code]
     run = subprocess.run(

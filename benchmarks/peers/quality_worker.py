@@ -1,4 +1,4 @@
-"""One peer under the questions of the quality benchmark, in the peer's own environment.
+"""Asks one peer the questions of the quality benchmark, in the peer's own environment.
 
     python -m peers.quality_worker <peer> <folder>
 
@@ -24,15 +24,15 @@ LIMIT = 50
 
 
 class Lookup:
-    """Vectors made beforehand, by text: passages first, then questions."""
+    """Precomputed vectors by text: passages first, then questions."""
 
     def __init__(self, folder: Path, task: dict[str, Any]) -> None:
         texts = [text for scope in task["scopes"].values() for text in scope["texts"]]
-        asked = [question["text"] for question in task["questions"]]
+        questions = [question["text"] for question in task["questions"]]
         vectors = np.load(folder / "vectors.npy")
         self.dimension = vectors.shape[1]
         self._passages = dict(zip(map(_key, texts), vectors[: len(texts)], strict=True))
-        self._questions = dict(zip(map(_key, asked), vectors[len(texts) :], strict=True))
+        self._questions = dict(zip(map(_key, questions), vectors[len(texts) :], strict=True))
 
     def __call__(self, text: str) -> NDArray[np.float32]:
         found: NDArray[np.float32] = self._questions.get(_key(text), self._passages.get(_key(text)))
@@ -40,11 +40,13 @@ class Lookup:
 
 
 def _key(text: str) -> str:
-    # Some systems trim a text before they embed it.
+    # Some systems strip whitespace before they embed a text.
     return " ".join(text.split())
 
 
 class Peer(Protocol):
+    """A system that stores turns and returns the ids of those it finds."""
+
     settings: str
 
     def add(self, scope: str, ids: Sequence[str], texts: Sequence[str]) -> None: ...
@@ -85,13 +87,13 @@ class Mem0:
 
 
 class Chroma:
-    """chromadb, one collection a scope."""
+    """chromadb, one collection per scope."""
 
     def __init__(self, folder: Path, lookup: Lookup) -> None:
         import chromadb
         from chromadb.config import Settings
 
-        self.settings = f"chromadb {chromadb.__version__}, HNSW cosine, a collection a scope, the same vectors"
+        self.settings = f"chromadb {chromadb.__version__}, HNSW cosine, a collection per scope, the same vectors"
         self._lookup = lookup
         self._client = chromadb.PersistentClient(str(folder / "chroma"), Settings(anonymized_telemetry=False))
         self._collections: dict[str, Any] = {}
@@ -131,32 +133,32 @@ class LangGraph:
 
 
 class Bm25s:
-    """bm25s with stop words and a stemmer, an index a scope."""
+    """bm25s with stop words and a stemmer, one index per scope."""
 
     def __init__(self, folder: Path, lookup: Lookup) -> None:  # noqa: ARG002
         import bm25s
         import Stemmer
 
-        self.settings = f"bm25s {version('bm25s')}, English stop words and stemmer, k1 0.9, b 0.4, an index a scope"
+        self.settings = f"bm25s {version('bm25s')}, English stop words and stemmer, k1 0.9, b 0.4, an index per scope"
         self._bm25s, self._stemmer = bm25s, Stemmer.Stemmer("english")
         self._indexes: dict[str, tuple[Any, list[str]]] = {}
 
     def add(self, scope: str, ids: Sequence[str], texts: Sequence[str]) -> None:
         index = self._bm25s.BM25(k1=0.9, b=0.4)
-        index.index(self._tokens(list(texts)), show_progress=False)
+        index.index(self._tokenize(list(texts)), show_progress=False)
         self._indexes[scope] = index, list(ids)
 
     def search(self, scope: str, text: str) -> list[str]:
         index, ids = self._indexes[scope]
-        rows, scores = index.retrieve(self._tokens([text]), k=min(LIMIT, len(ids)), show_progress=False)
+        rows, scores = index.retrieve(self._tokenize([text]), k=min(LIMIT, len(ids)), show_progress=False)
         return [ids[row] for row, score in zip(rows[0], scores[0], strict=True) if score > 0]
 
-    def _tokens(self, texts: list[str]) -> Any:
+    def _tokenize(self, texts: list[str]) -> Any:
         return self._bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
 
 
 class Dense:
-    """Nothing but the same vectors, exactly."""
+    """Exact search over the same vectors."""
 
     settings = "exact cosine over the same vectors"
 

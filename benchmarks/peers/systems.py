@@ -1,4 +1,4 @@
-"""Which systems are measured, and the environments they live in."""
+"""The measured systems and their virtual environments."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _INSTALLER_PARTS = ("pip", "setuptools", "_distutils_hack", "pkg_resources", "di
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One column of the report."""
+    """A measured system, one column of the report."""
 
     name: str
     target: str
     import_line: str
     environment: str | None = None
-    """None: the environment this script runs in."""
-    most: int | None = None
-    """The most memories it is given, where more would take hours."""
+    """Its virtual environment; None for the one this script runs in."""
+    max_memories: int | None = None
+    """A limit for systems where more would take hours."""
     curve_to: int | None = None
-    """How far it takes part in the curve; None leaves it out."""
+    """The largest store size it is measured at in the curve; None leaves it out."""
 
 
 OURS = System("Memoranda", "peers.ours:Ours", "from memoranda import MemoryManager", curve_to=100_000)
 MEM0 = System("mem0 + Qdrant", "peers.mem0:Mem0Qdrant", "from mem0 import Memory", "mem0", curve_to=3_000)
-MEM0_FAISS = System("mem0 + FAISS", "peers.mem0:Mem0Faiss", "from mem0 import Memory", "mem0", most=1_000)
+MEM0_FAISS = System("mem0 + FAISS", "peers.mem0:Mem0Faiss", "from mem0 import Memory", "mem0", max_memories=1_000)
 CHROMA = System("chromadb", "peers.chroma:Chroma", "import chromadb", "chromadb", curve_to=100_000)
 LANGGRAPH = System(
     "LangGraph",
@@ -59,33 +59,33 @@ SYSTEMS = (OURS, MEM0, MEM0_FAISS, CHROMA, LANGGRAPH)
 
 
 def prepare(environment: str) -> None:
-    """Makes a peer's environment under `.bench/`, unless it is there with these very requirements."""
-    folder, wanted = CACHE / environment, "\n".join(REQUIREMENTS[environment])
+    """Create a peer's environment under `.bench/`, unless it exists with the same requirements."""
+    folder, requirements = CACHE / environment, "\n".join(REQUIREMENTS[environment])
     marker = folder / "requirements.txt"
-    if marker.exists() and marker.read_text() == wanted:
+    if marker.exists() and marker.read_text() == requirements:
         return
     print(f"installing {', '.join(REQUIREMENTS[environment])} into {folder.relative_to(ROOT)}", file=sys.stderr)
     install(folder, *REQUIREMENTS[environment])
-    marker.write_text(wanted)
+    marker.write_text(requirements)
 
 
 def install(folder: Path, *requirements: str) -> None:
-    """A fresh virtual environment with these packages."""
-    ignore_cache()
+    """Create a new virtual environment with these packages."""
+    create_cache_folder()
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True)
     command = [_python_in(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
     subprocess.run(command, check=True, cwd=ROOT)
 
 
-def ignore_cache() -> None:
-    """Makes the cache folder, which hides itself from version control."""
+def create_cache_folder() -> None:
+    """Create the cache folder with a `.gitignore` that excludes it from version control."""
     CACHE.mkdir(exist_ok=True)
     (CACHE / ".gitignore").write_text("*\n")
 
 
 def installed_mb(folder: Path, *, with_bytecode: bool) -> float:
-    """The size of what was installed into an environment, its installer left out."""
+    """Return the size of an environment's packages without the installer."""
     total = 0
     for packages in folder.glob("lib*/python*/site-packages"):
         if packages.parent.parent.is_symlink():
@@ -99,12 +99,12 @@ def installed_mb(folder: Path, *, with_bytecode: bool) -> float:
 
 
 def python_of(system: System) -> str:
-    """The interpreter that has this system installed."""
+    """Return the path of the interpreter that has this system installed."""
     return sys.executable if system.environment is None else _python_in(CACHE / system.environment)
 
 
 def environment_of(system: System) -> dict[str, str]:
-    """Environment variables of its process: no telemetry, no network, our own checkout for us alone."""
+    """Return the variables of its process: no telemetry, no network; only Memoranda sees this checkout."""
     variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if system.environment is None:
         return variables | {"PYTHONPATH": str(ROOT / "src")}

@@ -1,6 +1,6 @@
-"""One system in its own process: takes orders as JSON lines, answers with measurements.
+"""Runs one system in its own process: reads commands as JSON lines and writes measurements.
 
-Its own process, so that one system's memory, threads and imports never count as another's.
+The process is separate so that one system's memory, threads and imports do not count as another's.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from peers.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _SearchResult:
     ms: float
     found: bool
     hits: int
 
 
-class Bench:
-    """The orders a worker understands, one method each."""
+class PeerBenchmark:
+    """The commands of a worker, one method each."""
 
     def __init__(self, target: str, folder: str, count: int) -> None:
         self._workload = Workload(count)
@@ -39,34 +39,34 @@ class Bench:
         self._peer: Peer = build(Path(folder), self._workload.vector)
         self._open_s = time.perf_counter() - started
 
-    def about(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         return {"version": self._peer.version, "settings": self._peer.settings, "open_s": self._open_s}
 
     def bulk(self, low: int, high: int) -> dict[str, Any]:
         items = [self._workload.item(number) for number in range(low, high)]
-        return {"rate": len(items) / _seconds(lambda: self._peer.add_many(items))}
+        return {"rate": len(items) / _measure_seconds(lambda: self._peer.add_many(items))}
 
     def add(self, numbers: Sequence[int], threads: int) -> dict[str, Any]:
         items = [self._workload.item(number) for number in numbers]
-        return {"rate": len(items) / _seconds(lambda: _add_all(self._peer, items, threads))}
+        return {"rate": len(items) / _measure_seconds(lambda: _add_all(self._peer, items, threads))}
 
-    def search(self, asks: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
-        """Each ask is (seed, low, high): a question about one of the items low…high-1."""
-        return _summary([self._ask(self._workload.query(*ask)) for ask in asks])
+    def search(self, queries: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
+        """Search for each (seed, low, high): a question about one of the items low…high-1."""
+        return _summarize([self._search(self._workload.query(*query)) for query in queries])
 
-    def add_then_search(self, asks: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """Each ask is (seed, number): store that item, then ask for it. Only the search is timed."""
-        return _summary([self._store_and_ask(seed, number) for seed, number in asks])
+    def add_then_search(self, queries: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        """Store an item and search for it, for each (seed, number). Only the search is timed."""
+        return _summarize([self._add_and_search(seed, number) for seed, number in queries])
 
-    def _store_and_ask(self, seed: int, number: int) -> _Answer:
+    def _add_and_search(self, seed: int, number: int) -> _SearchResult:
         self._peer.add(self._workload.item(number))
-        return self._ask(self._workload.query(seed, number, number + 1))
+        return self._search(self._workload.query(seed, number, number + 1))
 
-    def _ask(self, query: Query) -> _Answer:
+    def _search(self, query: Query) -> _SearchResult:
         started = time.perf_counter()
         texts = self._peer.search(query)
         ms = (time.perf_counter() - started) * 1000
-        return _Answer(ms=ms, found=query.gold in texts, hits=len(texts))
+        return _SearchResult(ms=ms, found=query.gold in texts, hits=len(texts))
 
     def close(self) -> dict[str, Any]:
         self._peer.close()
@@ -79,40 +79,40 @@ def _add_all(peer: Peer, items: Sequence[Item], threads: int) -> None:
             peer.add(item)
         return
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(peer.add, item) for item in items]:
-            done.result()
+        for future in [pool.submit(peer.add, item) for item in items]:
+            future.result()
 
 
-def _seconds(work: Callable[[], None]) -> float:
+def _measure_seconds(function: Callable[[], None]) -> float:
     started = time.perf_counter()
-    work()
+    function()
     return time.perf_counter() - started
 
 
-def _summary(answers: Sequence[_Answer]) -> dict[str, Any]:
+def _summarize(results: Sequence[_SearchResult]) -> dict[str, Any]:
     return {
-        "ms": [answer.ms for answer in answers],
-        "found": [answer.found for answer in answers],
-        "hits": [answer.hits for answer in answers],
+        "ms": [result.ms for result in results],
+        "found": [result.found for result in results],
+        "hits": [result.hits for result in results],
     }
 
 
-def _serve(orders: TextIO, answers: TextIO) -> None:
-    bench: Bench | None = None
-    for line in orders:
-        order = json.loads(line)
-        verb = order.pop("do")
+def _serve(requests: TextIO, answers: TextIO) -> None:
+    benchmark: PeerBenchmark | None = None
+    for line in requests:
+        arguments = json.loads(line)
+        command = arguments.pop("command")
         try:
-            if verb == "open":
-                bench, verb, order = Bench(**order), "about", {}
-            answer = getattr(bench, verb)(**order)
-        except Exception as error:  # noqa: BLE001 - told to the parent, which prints it and decides
+            if command == "open":
+                benchmark, command, arguments = PeerBenchmark(**arguments), "describe", {}
+            answer = getattr(benchmark, command)(**arguments)
+        except Exception as error:  # noqa: BLE001 - reported to the parent process, which prints it
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":
-    # What a library prints must not get between the answers.
+    # Output of libraries goes to stderr, so that it does not mix with the answers.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     _serve(sys.stdin, channel)

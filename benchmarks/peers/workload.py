@@ -10,7 +10,7 @@ import numpy as np
 from peers.base import DIMENSION, FloatArray, Item, Query
 
 SCOPE_SIZE = 100
-"""Memories of one user, whatever the size of the store."""
+"""The number of memories per user, at every store size."""
 
 _WORDS_PER_TEXT = 16
 _WORDS_PER_QUERY = 5
@@ -27,12 +27,12 @@ def _vocabulary(size: int = 4000) -> list[str]:
 
 
 class Workload:
-    """Items 0…count-1 in users of `SCOPE_SIZE`, and questions about them."""
+    """Items 0…count-1, `SCOPE_SIZE` per user, and questions about them."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._words = _vocabulary()
-        # Word frequencies like a language's own, so that common words match in every scope.
+        # Word frequencies as in a natural language, so that common words match in every scope.
         self._weights = list(accumulate(1 / rank for rank in range(1, len(self._words) + 1)))
         self._vectors = np.concatenate([_unit_block(block) for block in range(-(-count // _BLOCK))])
         self._rows = {self.item(number).text: number for number in range(count)}
@@ -41,17 +41,17 @@ class Workload:
     def item(self, number: int) -> Item:
         rng = random.Random(number)
         words = rng.choices(self._words, cum_weights=self._weights, k=_WORDS_PER_TEXT)
-        # The number makes each text its own, so that no system may fold two into one.
+        # The number makes each text unique, so that no system merges two of them.
         return Item(text=f"{' '.join(words)} {number}.", user=f"user-{number // SCOPE_SIZE}")
 
     def query(self, seed: int, low: int, high: int) -> Query:
-        """A question about one of the items low…high-1: some of its words, a vector close to its own."""
+        """Return a question about one of the items low…high-1: some of its words, and a vector close to its vector."""
         rng = random.Random(1_000_003 + seed)
         number = rng.randrange(low, high)
         item = self.item(number)
         words = rng.sample(item.text.split()[:-1], _WORDS_PER_QUERY)
         text = f"{' '.join(words)}? ({seed})"
-        self._query_vectors[text] = _near(self._vectors[number], seed)
+        self._query_vectors[text] = _add_noise(self._vectors[number], seed)
         return Query(text=text, user=item.user, gold=item.text)
 
     def vector(self, text: str) -> FloatArray:
@@ -65,8 +65,8 @@ def _unit_block(block: int) -> FloatArray:
     return units
 
 
-def _near(vector: FloatArray, seed: int) -> FloatArray:
+def _add_noise(vector: FloatArray, seed: int) -> FloatArray:
     noise = np.random.default_rng(seed).standard_normal(DIMENSION, dtype=np.float32)
-    moved: FloatArray = vector + 0.5 * noise / np.linalg.norm(noise)
-    moved /= np.linalg.norm(moved)
-    return moved
+    result: FloatArray = vector + 0.5 * noise / np.linalg.norm(noise)
+    result /= np.linalg.norm(result)
+    return result

@@ -14,7 +14,9 @@ SAME_NAMES = ("aio", "client")
 
 
 def test_no_module_has_more_than_500_lines() -> None:
-    long = {str(file): count for file in SOURCE.rglob("*.py") if (count := len(file.read_text("utf-8").splitlines())) > 500}
+    long = {
+        str(file): count for file in SOURCE.rglob("*.py") if (count := len(file.read_text("utf-8").splitlines())) > 500
+    }
     assert long == {}
 
 

@@ -1,4 +1,8 @@
-"""Related memories, clustered by meaning, time and session. Pure; numpy is loaded when it is called."""
+"""Deriving memories: find the memories that belong together, then write one memory from each group.
+
+A summary is derived from a finished session, a reflection from a finished period, a consolidated memory from a cluster
+of related memories. Pure, except for the optional language model; numpy is loaded when a function needs it.
+"""
 
 from __future__ import annotations
 
@@ -9,211 +13,299 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from memoranda.maintenance.base import PASSING, Subject, UpkeepSettings, is_live, owner
-from memoranda.text import query_terms
-from memoranda.types import FloatArray, Memory, MemoryType
+from memoranda.conversation.summary import Sentence, rewrite_lines, select, transcript
+from memoranda.conversation.window import default_counter
+from memoranda.llm.base import LLM
+from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
+from memoranda.maintenance.policies import trust_rank
+from memoranda.results import DerivationKind
+from memoranda.sentences import split_sentences
+from memoranda.storage.changes import NewMemory
+from memoranda.text import content_hash, lexical_keys, query_terms
+from memoranda.types import JSON, Clock, FloatArray, Memory, MemoryType, Scope
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
+THROUGH_KEY: Final = "through"
+"""The metadata key for the id of the newest source that a derived memory was made from."""
+PERIOD_KEY: Final = "period"
+"""The metadata key for the number of the period that a reflection covers."""
+_MESSAGES_KEY: Final = "message_ids"
+"""The metadata key for the messages that a derived memory quotes."""
+_SUMMARY_SHARE: Final = 0.1
+"""The length of a summary or reflection, as a share of the length of its sources."""
+_MIN_LENGTH: Final = 600
+_MAX_LENGTH: Final = 4_000
 _BLOCK: Final = 2_000
-"""How many memories are compared with each other at once, in the order of time."""
+"""How many memories, in the order of time, are compared with each other at once."""
 _BUCKETS: Final = 512
+# A Monday, so that periods of a week are calendar weeks.
+_FIRST_PERIOD: Final = datetime(1970, 1, 5, tzinfo=UTC)
 
 
-def clusters(
-    subjects: Iterable[Subject],
+@dataclass(frozen=True, slots=True)
+class SourceGroup:
+    """Memories from which one new memory is to be derived."""
+
+    description: str
+    """A name for reports, such as the session or the period."""
+    sources: tuple[Memory, ...]
+    """In the order of time."""
+    replaces: tuple[int, ...] = ()
+    """Earlier memories of the same kind that the new one supersedes."""
+
+    @property
+    def newest_id(self) -> int:
+        return max(memory.id for memory in self.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedMemory:
+    """A memory derived from others and not yet stored."""
+
+    new: NewMemory
+    kind: DerivationKind
+    sources: tuple[Memory, ...]
+    """The memories it quotes; with a model, all those that the model read."""
+    replaces: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DerivationSpec:
+    """The kind of memory to derive and its form."""
+
+    kind: DerivationKind
+    type: MemoryType
+    heading: str
+    """The first line; `{description}` is filled in from the group."""
+    share: float
+    """The length to keep, as a share of the length of the sources."""
+
+
+SUMMARY: Final = DerivationSpec("summary", MemoryType.EPISODIC, "Summary of a conversation:", _SUMMARY_SHARE)
+REFLECTION: Final = DerivationSpec(
+    "reflection", MemoryType.REFLECTION, "Looking back on {description}:", _SUMMARY_SHARE
+)
+CONSOLIDATION: Final = DerivationSpec("consolidated", MemoryType.SEMANTIC, "", 1.0)
+
+
+def find_finished_sessions(items: Iterable[UpkeepItem], now: datetime, settings: UpkeepSettings) -> list[SourceGroup]:
+    """Return the finished conversations whose latest turns are in no summary yet."""
+    turns: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
+    summaries: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
+    for item in items:
+        memory = item.memory
+        if memory.session is None or not is_live(item, now):
+            continue
+        key = (*owner_key(memory), memory.session)
+        if item.derived == "summary":
+            summaries[key].append(memory)
+        elif item.derived is None and memory.message_id is not None:
+            turns[key].append(memory)
+    return [
+        SourceGroup(f"the session {key[-1]}", _sort_by_time(group), tuple(memory.id for memory in summaries[key]))
+        for key, group in sorted(turns.items())
+        if len(group) >= settings.session_least
+        and now - max(memory.recorded_at for memory in group) > settings.session_timeout
+        and not _covers(summaries[key], group)
+    ]
+
+
+def find_finished_periods(items: Iterable[UpkeepItem], now: datetime, settings: UpkeepSettings) -> list[SourceGroup]:
+    """Return, for each agent and user, the past periods with enough memories that no reflection covers yet."""
+    memories: dict[tuple[tuple[str, ...], int], list[Memory]] = defaultdict(list)
+    reflections: dict[tuple[tuple[str, ...], int], list[Memory]] = defaultdict(list)
+    for item in items:
+        memory = item.memory
+        if not is_live(item, now):
+            continue
+        if item.derived == "reflection":
+            reflections[owner_key(memory), int(memory.metadata.get(PERIOD_KEY, -1))].append(memory)
+        elif item.derived is None and memory.key is None and memory.type not in (*SHORT_LIVED, MemoryType.SHARED):
+            memories[owner_key(memory), period_of(memory.valid_from, settings)].append(memory)
+    groups: list[SourceGroup] = []
+    for key, group in sorted(memories.items(), key=lambda entry: entry[0]):
+        start = _FIRST_PERIOD + key[1] * settings.period
+        end = start + settings.period
+        newest = max(memory.recorded_at for memory in group)
+        is_finished = max(end, newest) + settings.session_timeout < now
+        if is_finished and len(group) >= settings.period_least and not _covers(reflections[key], group):
+            replaces = tuple(memory.id for memory in reflections[key])
+            groups.append(SourceGroup(f"{start:%Y-%m-%d} to {end:%Y-%m-%d}", _sort_by_time(group), replaces))
+    return groups
+
+
+def period_of(time: datetime, settings: UpkeepSettings) -> int:
+    """Return the number of the period that contains a time."""
+    return (time - _FIRST_PERIOD) // settings.period
+
+
+def _covers(derived: Sequence[Memory], sources: Sequence[Memory]) -> bool:
+    newest = max(memory.id for memory in sources)
+    return any(int(memory.metadata.get(THROUGH_KEY, 0)) >= newest for memory in derived)
+
+
+def _sort_by_time(memories: Iterable[Memory]) -> tuple[Memory, ...]:
+    return tuple(sorted(memories, key=lambda memory: (memory.valid_from, memory.id)))
+
+
+def find_clusters(
+    items: Iterable[UpkeepItem],
     vectors: Mapping[int, FloatArray],
     baseline: float,
     now: datetime,
     settings: UpkeepSettings,
-) -> list[Work]:
-    """Episodic memories that tell of one thing, and of which nothing has been made yet.
+) -> list[SourceGroup]:
+    """Return clusters of related episodic memories that were not consolidated yet.
 
-    `vectors` are unit rows by memory id, `baseline` the cosine of two texts that have nothing in common. Run on what
-    is left over, it finds nothing more.
+    `vectors` are unit vectors by memory id, `baseline` is the cosine of two unrelated texts. A second call with the
+    memories that are left over finds nothing more.
     """
     candidates: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
-    for subject in subjects:
-        if _may_join(subject, now, settings) and subject.memory.id in vectors:
-            candidates[owner(subject.memory)].append(subject.memory)
-    found: list[Work] = []
+    for item in items:
+        if _can_be_clustered(item, now, settings) and item.memory.id in vectors:
+            candidates[owner_key(item.memory)].append(item.memory)
+    found: list[SourceGroup] = []
     for _, left in sorted(candidates.items()):
-        while groups := _grouped(in_order(left), vectors, baseline, settings):
-            found += [Work(f"{len(group)} related memories", in_order(group)) for group in groups]
-            taken = {memory.id for group in groups for memory in group}
-            left = [memory for memory in left if memory.id not in taken]
+        while clusters := _cluster(_sort_by_time(left), vectors, baseline, settings):
+            found += [SourceGroup(f"{len(group)} related memories", _sort_by_time(group)) for group in clusters]
+            used = {memory.id for group in clusters for memory in group}
+            left = [memory for memory in left if memory.id not in used]
     return found
 
 
 def word_vectors(memories: Iterable[Memory]) -> dict[int, FloatArray]:
-    """Vectors from the words alone, for a store without a model: each telling word counts in one of many places."""
+    """Return unit vectors made from hashed content words, for a store without an embedding model."""
     import numpy as np
 
-    made: dict[int, FloatArray] = {}
+    vectors: dict[int, FloatArray] = {}
     for memory in memories:
         row = np.zeros(_BUCKETS, dtype=np.float32)
         for word in query_terms(memory.content):
             row[int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest()) % _BUCKETS] = 1
         length = float(np.linalg.norm(row))
         if length:
-            made[memory.id] = row / length
-    return made
+            vectors[memory.id] = row / length
+    return vectors
 
 
-def _may_join(subject: Subject, now: datetime, settings: UpkeepSettings) -> bool:
-    memory = subject.memory
-    told = memory.type is MemoryType.EPISODIC and subject.derived is None and memory.key is None
-    settled = now - memory.recorded_at > settings.session_timeout
-    return told and settled and not subject.consolidated and is_live(subject, now)
+def _can_be_clustered(item: UpkeepItem, now: datetime, settings: UpkeepSettings) -> bool:
+    memory = item.memory
+    is_statement = memory.type is MemoryType.EPISODIC and item.derived is None and memory.key is None
+    is_finished = now - memory.recorded_at > settings.session_timeout
+    return is_statement and is_finished and not item.consolidated and is_live(item, now)
 
 
-def _grouped(
+def _cluster(
     memories: Sequence[Memory], vectors: Mapping[int, FloatArray], baseline: float, settings: UpkeepSettings
 ) -> list[list[Memory]]:
-    groups: list[list[Memory]] = []
+    clusters: list[list[Memory]] = []
     for start in range(0, len(memories), _BLOCK):
         block = memories[start : start + _BLOCK]
-        groups += [[block[place] for place in group] for group in _block_groups(block, vectors, baseline, settings)]
-    return groups
+        positions = _cluster_block(block, vectors, baseline, settings)
+        clusters += [[block[position] for position in cluster] for cluster in positions]
+    return clusters
 
 
-def _block_groups(
+def _cluster_block(
     block: Sequence[Memory], vectors: Mapping[int, FloatArray], baseline: float, settings: UpkeepSettings
 ) -> list[list[int]]:
-    """Each memory joins the group that it is nearest to on average, if near enough; else it begins one."""
+    """Put each memory into the cluster it is most similar to on average, or start a new one if none is close enough."""
     import numpy as np
 
     span = settings.cluster_span.total_seconds()
     rows = np.stack([vectors[memory.id] for memory in block])
-    needed = settings.related - settings.same_session * _same_session(block)
-    margins = ((rows @ rows.T - baseline) / (1 - baseline) - needed).astype(np.float32)
-    # Row g: what the members of group g together say of every memory.
+    required = settings.related - settings.same_session * _same_session(block)
+    margins = ((rows @ rows.T - baseline) / (1 - baseline) - required).astype(np.float32)
+    # Row c: the sum of the margins of all members of cluster c, for every memory.
     sums, sizes, ends = np.zeros_like(margins), np.zeros(len(block)), np.zeros(len(block))
-    groups: list[list[int]] = []
-    for place, memory in enumerate(block):
-        said = memory.valid_from.timestamp()
-        count = len(groups)
-        is_open = (sizes[:count] < settings.cluster_most) & (said - ends[:count] <= span)
-        near = np.where(is_open, sums[:count, place] / np.maximum(sizes[:count], 1), -np.inf)
-        best = int(np.argmax(near)) if count else 0
-        if not count or near[best] < 0:
+    clusters: list[list[int]] = []
+    for position, memory in enumerate(block):
+        time = memory.valid_from.timestamp()
+        count = len(clusters)
+        is_open = (sizes[:count] < settings.cluster_most) & (time - ends[:count] <= span)
+        averages = np.where(is_open, sums[:count, position] / np.maximum(sizes[:count], 1), -np.inf)
+        best = int(np.argmax(averages)) if count else 0
+        if not count or averages[best] < 0:
             best = count
-            groups.append([])
-        groups[best].append(place)
-        sums[best] += margins[place]
+            clusters.append([])
+        clusters[best].append(position)
+        sums[best] += margins[position]
         sizes[best] += 1
-        ends[best] = said
-    return [group for group in groups if len(group) >= settings.cluster_least]
+        ends[best] = time
+    return [cluster for cluster in clusters if len(cluster) >= settings.cluster_least]
 
 
 def _same_session(block: Sequence[Memory]) -> NDArray[np.float32]:
+    """Return a matrix with 1 where two memories are from the same session, else 0."""
     import numpy as np
 
     codes: dict[str, int] = {}
     numbers = [-1 - n if m.session is None else codes.setdefault(m.session, len(codes)) for n, m in enumerate(block)]
     sessions = np.array(numbers)
-    together: NDArray[np.float32] = (sessions[:, None] == sessions[None, :]).astype(np.float32)
-    return together
+    matrix: NDArray[np.float32] = (sessions[:, None] == sessions[None, :]).astype(np.float32)
+    return matrix
 
 
-REFLECTION = "reflection"
-PERIOD = "period"
-# A Monday, so that periods of a week are weeks.
-_FIRST = datetime(1970, 1, 5, tzinfo=UTC)
-
-
-def finished_periods(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings) -> list[Work]:
-    """For each agent and user, the periods that are over, have enough in them, and were not looked back on yet."""
-    lived: dict[tuple[tuple[str, ...], int], list[Memory]] = defaultdict(list)
-    reflections: dict[tuple[tuple[str, ...], int], list[Memory]] = defaultdict(list)
-    for subject in subjects:
-        memory = subject.memory
-        if not is_live(subject, now):
-            continue
-        if subject.derived == REFLECTION:
-            reflections[owner(memory), int(memory.metadata.get(PERIOD, -1))].append(memory)
-        elif _counts(subject):
-            lived[owner(memory), period_of(memory.valid_from, settings)].append(memory)
-    return [
-        Work(_described(number, settings), in_order(said), tuple(each.id for each in reflections[whose, number]))
-        for (whose, number), said in sorted(lived.items(), key=lambda item: item[0])
-        if len(said) >= settings.period_least
-        and _end(number, settings) + settings.session_timeout < now
-        and max(memory.recorded_at for memory in said) + settings.session_timeout < now
-        and not seen_already(reflections[whose, number], said)
+def derive_memory(
+    group: SourceGroup,
+    spec: DerivationSpec,
+    clock: Clock,
+    llm: LLM | None = None,
+    metadata: Mapping[str, JSON] | None = None,
+) -> DerivedMemory:
+    """Write one memory from a group, without its vector; without a model, quote the most important sentences."""
+    sentences = [
+        sentence for position, memory in enumerate(group.sources) for sentence in _split_memory(position, memory)
     ]
+    length = sum(len(sentence.text) for sentence in sentences)
+    if llm is None:
+        chosen = select(sentences, min(_MAX_LENGTH, max(_MIN_LENGTH, int(spec.share * length))))
+        lines, quoted = transcript(chosen), {sentence.turn for sentence in chosen}
+    else:
+        ratio = max(spec.share / 2, _SUMMARY_SHARE)
+        lines, quoted = [rewrite_lines(transcript(sentences), llm, default_counter(), ratio=ratio)], set()
+    heading = [spec.heading.format(description=group.description)] if spec.heading else []
+    sources = tuple(group.sources[position] for position in sorted(quoted)) or group.sources
+    new = _new_memory("\n".join([*heading, *lines]), group, spec, sources, clock(), metadata or {})
+    return DerivedMemory(new, spec.kind, sources, group.replaces)
 
 
-def period_of(moment: datetime, settings: UpkeepSettings) -> int:
-    """The number of the period that a moment lies in."""
-    return (moment - _FIRST) // settings.period
+def _split_memory(position: int, memory: Memory) -> list[Sentence]:
+    speaker = memory.speaker or memory.source or memory.trust
+    day = memory.valid_from.date().isoformat()
+    # A named speaker counts as a user, because `select` gives less weight to sentences with the role "assistant".
+    role = memory.trust if memory.speaker == memory.trust else "user"
+    return [Sentence(position, speaker, role, day, text) for text in split_sentences(memory.content)]
 
 
-def _counts(subject: Subject) -> bool:
-    passing = subject.memory.type in PASSING or subject.memory.type is MemoryType.SHARED
-    return subject.derived is None and not passing and subject.memory.key is None
-
-
-def _end(number: int, settings: UpkeepSettings) -> datetime:
-    return _FIRST + (number + 1) * settings.period
-
-
-def _described(number: int, settings: UpkeepSettings) -> str:
-    start = _FIRST + number * settings.period
-    return f"{start:%Y-%m-%d} to {_end(number, settings):%Y-%m-%d}"
-
-
-SUMMARY = "summary"
-THROUGH = "through"
-"""Where a derived memory says up to which memory it looked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Memories that are to become one, and what the new one takes the place of."""
-
-    about: str
-    """What it will be, in words: a session, a stretch of time."""
-    sources: tuple[Memory, ...]
-    """In the order in which they were said."""
-    replaces: tuple[int, ...] = ()
-
-    @property
-    def through(self) -> int:
-        """The newest memory looked at."""
-        return max(memory.id for memory in self.sources)
-
-
-def finished_sessions(subjects: Iterable[Subject], now: datetime, settings: UpkeepSettings) -> list[Work]:
-    """Conversations that have been silent for long enough and whose latest turns no summary has seen."""
-    turns: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
-    summaries: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
-    for subject in subjects:
-        memory = subject.memory
-        if memory.session is None or not is_live(subject, now):
-            continue
-        place = (*owner(memory), memory.session)
-        if subject.derived == SUMMARY:
-            summaries[place].append(memory)
-        elif subject.derived is None and memory.message_id is not None:
-            turns[place].append(memory)
-    return [
-        Work(f"the session {place[-1]}", in_order(said), tuple(each.id for each in summaries[place]))
-        for place, said in sorted(turns.items())
-        if len(said) >= settings.session_least
-        and now - max(each.recorded_at for each in said) > settings.session_timeout
-        and not seen_already(summaries[place], said)
-    ]
-
-
-def seen_already(made: Sequence[Memory], sources: Sequence[Memory]) -> bool:
-    """Whether one of the derived memories has looked at the newest source."""
-    newest = max(memory.id for memory in sources)
-    return any(int(each.metadata.get(THROUGH, 0)) >= newest for each in made)
-
-
-def in_order(memories: Iterable[Memory]) -> tuple[Memory, ...]:
-    return tuple(sorted(memories, key=lambda each: (each.valid_from, each.id)))
+def _new_memory(
+    content: str,
+    group: SourceGroup,
+    spec: DerivationSpec,
+    sources: Sequence[Memory],
+    now: datetime,
+    metadata: Mapping[str, JSON],
+) -> NewMemory:
+    first, sessions = group.sources[0], {memory.session for memory in group.sources}
+    session = first.session if len(sessions) == 1 and spec.kind != "reflection" else None
+    message_ids: list[JSON] = [memory.message_id for memory in sources if memory.message_id is not None]
+    source_ids = ",".join(str(memory.id) for memory in group.sources)
+    return NewMemory(
+        content=content,
+        type=spec.type,
+        scope=Scope(first.tenant, first.agent, first.user, session),
+        importance=max(memory.importance for memory in sources),
+        recorded_at=now,
+        valid_from=group.sources[-1].valid_from,
+        content_hash=content_hash(content),
+        terms=lexical_keys(content),
+        source=spec.kind,
+        # A derived memory is trusted no more than the least trusted of its sources.
+        trust=max((memory.trust for memory in sources), key=trust_rank),
+        metadata={THROUGH_KEY: group.newest_id, _MESSAGES_KEY: message_ids, **metadata},
+        # The same sources are derived from only once.
+        idempotency_key=f"upkeep:{spec.kind}:{content_hash(source_ids).hex()}",
+    )

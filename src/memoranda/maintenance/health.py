@@ -1,9 +1,9 @@
-"""How a manager is doing: counts and health."""
+"""Statistics, health, integrity checks and repair of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Incompatible, Unavailable
 from memoranda.results import AgentActivity, CheckReport, Health, RepairReport, Stats
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from memoranda.sessions.values import ShortTerm
     from memoranda.storage.base import Store
 
+_MAX_AGENTS: Final = 100
+_NORM_TOLERANCE: Final = 0.01
 
-_AGENTS = 100
 
-
-def stats(store: Store, short_term: ShortTerm, sessions: Sessions, tenant: str) -> Stats:
+def collect_stats(store: Store, short_term: ShortTerm, sessions: Sessions, tenant: str) -> Stats:
+    """Return the counts of one tenant."""
     counts = store.read(lambda tx: count_by_type(tx, tenant))
-    agents = store.read(lambda tx: count_by_agent(tx, tenant, _AGENTS))
-    entries, active, problems = _short_term(short_term, sessions, tenant)
+    agents = store.read(lambda tx: count_by_agent(tx, tenant, _MAX_AGENTS))
+    entries, active, problems = _count_short_term(short_term, sessions, tenant)
     return Stats(
         short_term_entries=entries,
         long_term_entries=sum(counts.values()),
@@ -36,15 +37,17 @@ def stats(store: Store, short_term: ShortTerm, sessions: Sessions, tenant: str) 
         active_sessions=active,
         executions=store.read(lambda tx: count_executions(tx, tenant)),
         agents={
-            name: AgentActivity(each.memories, each.executions, from_micros(each.last_at))
-            for name, each in agents.items()
+            name: AgentActivity(agent.memories, agent.executions, from_micros(agent.last_at))
+            for name, agent in agents.items()
         },
         degraded=(*short_term.problems, *problems),
     )
 
 
-def _short_term(short_term: ShortTerm, sessions: Sessions, tenant: str) -> tuple[int | None, int | None, list[str]]:
-    """Values, open sessions, and what is wrong; Redis may be away while the rest goes on."""
+def _count_short_term(
+    short_term: ShortTerm, sessions: Sessions, tenant: str
+) -> tuple[int | None, int | None, list[str]]:
+    """Return the counts of values and open sessions, and problems: Redis may fail while the rest works."""
     stores = list({id(store): store for store in (short_term.values, short_term.sessions)}.values())
     try:
         entries = sum(store.count(Tenant(tenant)) for store in stores)
@@ -53,7 +56,7 @@ def _short_term(short_term: ShortTerm, sessions: Sessions, tenant: str) -> tuple
         return None, None, [str(error)]
 
 
-def health(
+def collect_health(
     store: Store,
     vectors: Vectors,
     short_term: ShortTerm,
@@ -61,11 +64,10 @@ def health(
     durability: str,
     problems: Sequence[str],
 ) -> Health:
-    """Return how everything is doing; `problems` are those of components that are not passed in."""
-    embedder = vectors.embedder
-    problems = (*short_term.problems, *_short_term(short_term, sessions, DEFAULT_TENANT)[2], *problems)
-    status = store.status()
-    problems += status.problems
+    """Return the health of all components; `problems` are those of components that are not passed in."""
+    embedder, status = vectors.embedder, store.status()
+    _, _, short_term_problems = _count_short_term(short_term, sessions, DEFAULT_TENANT)
+    problems = (*short_term.problems, *short_term_problems, *problems, *status.problems)
     return Health(
         status="degraded" if problems else "ok",
         problems=problems,
@@ -81,36 +83,33 @@ def health(
     )
 
 
-_NORM_ERROR = 0.01
-
-
 def check(store: Store, partitions: Partitions) -> CheckReport:
-    """SQLite's own checks, our rows, full text and vectors, and the index against the rows."""
-    found = store.check()
+    """Check the database file, rows, full text and vectors, and compare the index with the rows."""
+    problems = store.check()
     keys, memories = store.read(partition_keys), 0
-    # The vectors that are there, whichever model made them: a check needs no model.
+    # The active generation, whichever model made it: a check needs no model.
     active = store.active_generation()
     for key in keys:
-        count, wrong = _check_partition(store, partitions, key, active.id if active else None)
+        count, found = _check_partition(store, partitions, key, active.id if active else None)
         memories += count
-        found += wrong
-    found += partitions.problems
-    return CheckReport(tuple(found), memories, len(keys))
+        problems += found
+    problems += partitions.problems
+    return CheckReport(tuple(problems), memories, len(keys))
 
 
 def repair(store: Store, vectors: Vectors, partitions: Partitions, progress: Progress | None = None) -> RepairReport:
-    """Rebuilds what derives from the rows: indexes, full text, counts, vectors, the search index."""
+    """Rebuild what derives from the rows: indexes, full text, counts, vectors and the search index."""
     before = check(store, partitions)
     if before.ok:
         return RepairReport((), (), ())
     done = store.repair()
     generation = vectors.generation()
     if generation is not None:
-        made = vectors.embed_missing(generation, progress)
-        done += [f"{made} vectors made again"] if made else []
+        count = vectors.embed_missing(generation, progress)
+        done += [f"{count} vectors rebuilt"] if count else []
     partitions.clear()
     partitions.problems.clear()
-    done.append("the search index dropped, to be rebuilt from the rows")
+    done.append("search index dropped, to be rebuilt from the rows")
     return RepairReport(before.problems, tuple(done), check(store, partitions).problems)
 
 
@@ -119,17 +118,18 @@ def _check_partition(
 ) -> tuple[int, list[str]]:
     import numpy as np
 
-    whose = f"tenant {key.tenant}, {f'user {key.user}' if key.user else 'no user'}"
+    owner = f"tenant {key.tenant}, {f'user {key.user}' if key.user else 'no user'}"
     rows = list(store.rows(key, None, generation))
     vectors = {row.id: np.frombuffer(row.vector, "<f4") for row in rows if row.vector and len(row.vector) % 4 == 0}
-    odd = [str(i) for i, vector in vectors.items() if not abs(float(np.linalg.norm(vector)) - 1) < _NORM_ERROR]
-    wrong = [f"{len(odd)} vectors are not of length 1 ({whose}): {', '.join(odd[:5])}"] if odd else []
+    # Written so that a NaN fails.
+    bad = [str(i) for i, vector in vectors.items() if not abs(float(np.linalg.norm(vector)) - 1) < _NORM_TOLERANCE]
+    problems = [f"{len(bad)} vectors are not of length 1 ({owner}): {', '.join(bad[:5])}"] if bad else []
     try:
         with partitions.locked(key, generation) as partition:
             indexed = (len(partition), 0 if partition.index is None else len(partition.index))
     except Incompatible as error:
-        return len(rows), [*wrong, f"the index cannot be made ({whose}): {error}"]
+        return len(rows), [*problems, f"the index cannot be built ({owner}): {error}"]
     if indexed != (len(rows), len(vectors)):
-        stored = f"the store {len(rows)} and {len(vectors)} ({whose})"
-        wrong.append(f"the index has {indexed[0]} memories and {indexed[1]} vectors, {stored}")
-    return len(rows), wrong
+        expected = f"the store {len(rows)} and {len(vectors)} ({owner})"
+        problems.append(f"the index has {indexed[0]} memories and {indexed[1]} vectors, {expected}")
+    return len(rows), problems

@@ -1,4 +1,4 @@
-"""The history of a memory: how it changed, what it was made from, what replaced it; archiving and pinning."""
+"""The history of a memory, and marking memories as archived or pinned."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from memoranda.types import Clock, Memory, Scope
 
 
 class MemoryHistory:
-    """Reads the history of memories, and marks them."""
+    """Reads how memories changed; archives, restores and pins them."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def history(self, scope: Scope, memory_id: int) -> History:
-        store = self._store
-        memory = self._get(scope, memory_id)
-        after = None if memory.superseded_by is None else store.get(scope, [memory.superseded_by])[0]
-        lines = store.read(lambda tx: read_lineage(tx, scope, [memory_id]))
+        """Return a memory's earlier versions, its sources, what was derived from it and what superseded it."""
+        store, memory = self._store, self._get(scope, memory_id)
+        lineage = store.read(lambda tx: read_lineage(tx, scope, [memory_id]))
         return History(
             memory=memory,
             versions=tuple(store.read(lambda tx: read_revisions(tx, scope, memory_id))),
-            superseded_by=after,
+            superseded_by=None if memory.superseded_by is None else store.get(scope, [memory.superseded_by])[0],
             supersedes=tuple(store.read(lambda tx: read_superseded(tx, scope, memory_id))),
-            sources=tuple(line for line in lines if line.derived_id == memory_id),
-            derived=tuple(line for line in lines if line.source_id == memory_id),
+            sources=tuple(line for line in lineage if line.derived_id == memory_id),
+            derived=tuple(line for line in lineage if line.source_id == memory_id),
         )
 
     def archive(self, scope: Scope, memory_id: int) -> Memory:
-        return self._mark(scope, memory_id, Archive(scope, (memory_id,), self._clock()))
+        return self._update(scope, memory_id, Archive(scope, (memory_id,), self._clock()))
 
     def restore(self, scope: Scope, memory_id: int) -> Memory:
-        return self._mark(scope, memory_id, Archive(scope, (memory_id,), None))
+        return self._update(scope, memory_id, Archive(scope, (memory_id,), None))
 
     def pin(self, scope: Scope, memory_id: int, pinned: bool) -> Memory:
-        return self._mark(scope, memory_id, Pin(scope, (memory_id,), pinned))
+        return self._update(scope, memory_id, Pin(scope, (memory_id,), pinned))
 
-    def _mark(self, scope: Scope, memory_id: int, change: Change) -> Memory:
+    def _update(self, scope: Scope, memory_id: int, change: Change) -> Memory:
         self._get(scope, memory_id)
         self._store.write(MemoryWrite([change]))
         return self._get(scope, memory_id)

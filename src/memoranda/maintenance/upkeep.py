@@ -1,4 +1,4 @@
-"""A memory that keeps itself: when asked, or again and again in the background."""
+"""Upkeep of a tenant's memories: once on request, or regularly in a background thread."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, UpkeepSettings
+from memoranda.maintenance.forget import is_erasure_pending
+from memoranda.maintenance.upkeep_run import UpkeepRun
+from memoranda.maintenance.upkeep_store import UpkeepStore
 from memoranda.results import PolicyName, UpkeepReport
 from memoranda.types import Clock, Progress, Scope
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
-    from memoranda.maintenance.upkeep_run import Tending
     from memoranda.recall.accesses import AccessCounter
     from memoranda.remember.pipeline import RememberPipeline
     from memoranda.storage.base import Store
 
 
 @dataclass(frozen=True, slots=True)
-class UpkeepOrder:
-    """What one call asks for."""
+class UpkeepOptions:
+    """The checked arguments of one call."""
 
     scope: Scope
     policies: tuple[PolicyName, ...]
@@ -34,7 +36,7 @@ class UpkeepOrder:
 
 
 class Upkeep:
-    """Upkeep of one tenant's memories; only one process does it at a time."""
+    """Upkeep of one tenant's memories. A lease ensures that only one process runs it at a time."""
 
     def __init__(
         self,
@@ -64,77 +66,61 @@ class Upkeep:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong in the background, one sentence each."""
+        """What went wrong in the latest scheduled run, one sentence each."""
         return self._schedule.problems
 
-    def order(
+    def make_options(
         self, scope: Scope, policies: object, settings: UpkeepSettings | None, llm: LLM | None, dry_run: bool
-    ) -> UpkeepOrder:
-        """The arguments of a call, checked. Without settings, the manager's own session timeout holds."""
+    ) -> UpkeepOptions:
+        """Check the arguments of a call. Without settings, the configured session timeout applies."""
         chosen = settings or UpkeepSettings(session_timeout=self._session_timeout)
-        return UpkeepOrder(scope, _check_policies(policies), chosen, llm or self._llm, dry_run)
+        return UpkeepOptions(scope, _check_policies(policies), chosen, llm or self._llm, dry_run)
 
     def run(
-        self, order: UpkeepOrder, every: timedelta | float | None = None, progress: Progress | None = None
+        self, options: UpkeepOptions, every: timedelta | float | None = None, progress: Progress | None = None
     ) -> UpkeepReport:
-        """One run now; with `every`, and again after each such time, until the manager is closed."""
-        if every is None:
-            return self._once(order, progress)
-        seconds = check_interval(every)
-        self._schedule.start(seconds, lambda: self._in_background(order))
-        return self._once(order, progress)
+        """Run once and return the report. With `every`, also run again at that interval until `stop()`."""
+        if every is not None:
+            self._schedule.start(_to_seconds(every), lambda: self._run_once(options, None).problems)
+        return self._run_once(options, progress)
 
     def stop(self) -> None:
-        """Ends what runs in the background."""
+        """End the schedule; wait for a run in progress."""
         self._schedule.stop()
 
-    def _in_background(self, order: UpkeepOrder) -> tuple[str, ...]:
-        return self._once(order, None).problems
-
-    def _once(self, order: UpkeepOrder, progress: Progress | None) -> UpkeepReport:
-        # SQLAlchemy comes with these; a program that only imports the package never waits for it.
-        from memoranda.maintenance.forget import is_erasure_pending
-        from memoranda.maintenance.upkeep_run import Tending, Tools
-        from memoranda.maintenance.upkeep_store import Keeper
-
+    def _run_once(self, options: UpkeepOptions, progress: Progress | None) -> UpkeepReport:
         self._accesses.write()
-        keeper = Keeper(self._store, self._tenant, self._clock)
-        meter = None if order.llm is None else MeteredLLM(order.llm)
-        tools = Tools(
-            keeper,
-            self._vectors,
-            order.settings,
-            self._clock,
-            meter,
-            order.dry_run,
-            self._remember,
-            self._short_term_ttl,
-        )
-        tending = Tending(tools)
-        if order.dry_run:
-            return self._tended(tending, keeper.users(order.scope), order, progress)
-        with keeper:
-            if keeper.held_until is not None:
-                reason = f"another upkeep of these memories is under way (its lease ends {keeper.held_until:%H:%M:%S})"
-                return UpkeepReport(0, (), order.dry_run, skipped=reason)
+        store = UpkeepStore(self._store, self._tenant, self._clock)
+        if options.dry_run:
+            return self._run_users(store, options, progress)
+        with store:
+            if store.held_until is not None:
+                reason = f"another upkeep of these memories is under way (its lease ends {store.held_until:%H:%M:%S})"
+                return UpkeepReport(0, (), options.dry_run, skipped=reason)
             if is_erasure_pending(self._store):
                 self._compact()
-            return self._tended(tending, keeper.users(order.scope), order, progress)
+            return self._run_users(store, options, progress)
 
-    def _tended(
-        self, tending: Tending, users: Sequence[str | None], order: UpkeepOrder, progress: Progress | None
-    ) -> UpkeepReport:
+    def _run_users(self, store: UpkeepStore, options: UpkeepOptions, progress: Progress | None) -> UpkeepReport:
+        run = UpkeepRun(
+            store,
+            self._vectors,
+            self._remember,
+            options.settings,
+            self._clock,
+            self._short_term_ttl,
+            None if options.llm is None else MeteredLLM(options.llm),
+            options.dry_run,
+        )
+        users = store.list_users(options.scope)
         for done, user in enumerate(users, 1):
-            tending.tend(replace(order.scope, user=user), order.policies)
+            run.run_policies(replace(options.scope, user=user), options.policies)
             if progress is not None:
                 progress(done, len(users))
-        return UpkeepReport(
-            tending.examined, tuple(tending.decisions), order.dry_run, tuple(tending.problems), usage=tending.usage
-        )
+        return UpkeepReport(run.examined, tuple(run.decisions), options.dry_run, tuple(run.problems), usage=run.usage)
 
 
 def _check_policies(names: object) -> tuple[PolicyName, ...]:
-    """The policies by name; when None, those that cost no recall."""
     if names is None:
         return DEFAULT_POLICIES
     known = ", ".join(POLICIES)
@@ -146,8 +132,7 @@ def _check_policies(names: object) -> tuple[PolicyName, ...]:
     return tuple(name for name in POLICIES if name in names)
 
 
-def check_interval(every: timedelta | float) -> float:
-    """Seconds between two runs."""
+def _to_seconds(every: timedelta | float) -> float:
     seconds = every.total_seconds() if isinstance(every, timedelta) else every
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < threading.TIMEOUT_MAX:
         raise InvalidInput(f"every must be a timedelta or a number of seconds above 0, not {every!r}")
@@ -155,38 +140,38 @@ def check_interval(every: timedelta | float) -> float:
 
 
 class Schedule:
-    """At most one thread that calls its work again and again; the work gives what it could not do."""
+    """At most one thread that calls a function at an interval. The function returns the problems it met."""
 
     def __init__(self) -> None:
         self.problems: tuple[str, ...] = ()
-        """What the latest run could not do, one sentence each."""
+        """The problems of the latest run, one sentence each."""
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopped = threading.Event()
 
-    def start(self, seconds: float, work: Callable[[], tuple[str, ...]]) -> None:
-        """The first run comes after `seconds`; a schedule that was running ends."""
+    def start(self, seconds: float, function: Callable[[], tuple[str, ...]]) -> None:
+        """Start the thread; its first call comes after `seconds`. A running schedule is stopped first."""
         self.stop()
         with self._lock:
             self._stopped = threading.Event()
-            # A daemon: a program that forgets to close still ends. What it cuts short is done again the next time.
+            # A daemon, so that a program that forgets to close still ends. The next run repeats what was interrupted.
             self._thread = threading.Thread(
-                target=self._repeat, args=(seconds, work, self._stopped), name="memoranda-upkeep", daemon=True
+                target=self._repeat, args=(seconds, function, self._stopped), name="memoranda-upkeep", daemon=True
             )
             self._thread.start()
 
     def stop(self) -> None:
-        """Returns when no run is going on any more."""
+        """End the thread; return when no call is in progress any more."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._stopped.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
-    def _repeat(self, seconds: float, work: Callable[[], tuple[str, ...]], stopped: threading.Event) -> None:
+    def _repeat(self, seconds: float, function: Callable[[], tuple[str, ...]], stopped: threading.Event) -> None:
         while not stopped.wait(seconds):
             try:
-                self.problems = work()
+                self.problems = function()
             except Closed:
                 return
             except MemorandaError as error:

@@ -1,4 +1,4 @@
-"""Upkeep's hands: what it reads from the store, and how its decisions are written, under a lease."""
+"""Store access of an upkeep run: reads its items and applies its decisions under a lease."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
-from memoranda.maintenance.base import Subject
-from memoranda.maintenance.derivation import Derived
-from memoranda.results import DerivationKind, UpkeepDecision
+from memoranda.maintenance.base import UpkeepItem
+from memoranda.maintenance.consolidation import DerivedMemory
+from memoranda.results import UpkeepDecision
 from memoranda.storage import lifecycle
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, Transaction
 from memoranda.storage.changes import Archive, Change, Derive, Remove, Supersede
@@ -27,39 +27,44 @@ _BATCH: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A decision, and the memories that must still be as they were when it was made."""
+class PlannedChange:
+    """A decision and the memories it is based on, which must be unchanged when it is applied."""
 
     decision: UpkeepDecision
-    needs: tuple[Memory, ...]
-    made: Derived | None = None
-    kind: DerivationKind | None = None
-    replaces: tuple[int, ...] = ()
-    """Former memories of the same kind, which the new one takes the place of."""
-    put_away: tuple[int, ...] = ()
-    """Sources that leave recall."""
+    required: tuple[Memory, ...]
+    derived: DerivedMemory | None = None
+    archive_sources: bool = False
+    """Whether the sources of the derived memory are archived."""
+
+    @property
+    def archived_ids(self) -> tuple[int, ...]:
+        """The ids of the sources to archive."""
+        return tuple(memory.id for memory in self.required) if self.archive_sources else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A plan that was carried out."""
+class AppliedChange:
+    """A planned change that was applied."""
 
-    plan: Plan
+    plan: PlannedChange
     memory: Memory | None = None
-    """The one that was made."""
+    """The stored derived memory."""
 
     @property
     def decision(self) -> UpkeepDecision:
         return self.plan.decision if self.memory is None else replace(self.plan.decision, id=self.memory.id)
 
 
-class Keeper:
-    """One run's access to the store. For `with`, to hold the lease; `held_until` is set when another one has it."""
+class UpkeepStore:
+    """Store access for one run.
+
+    A context manager that holds the lease. After entering, `held_until` is set when another process holds it.
+    """
 
     def __init__(self, store: Store, tenant: str, clock: Clock) -> None:
         self.held_until: datetime | None = None
         self._store = store
-        self._everyone = Scope(tenant, user=ANY)
+        self._all_users = Scope(tenant, user=ANY)
         self._lease = Lease(f"upkeep of {tenant}", uuid.uuid4().hex)
         self._clock = clock
         self._renewed_at = clock()
@@ -74,104 +79,121 @@ class Keeper:
     ) -> None:
         self._store.write(lambda tx: release_lease(tx, self._lease))
 
-    def renew(self) -> None:
-        """Keeps the lease while long work goes on."""
+    def renew_lease(self) -> None:
+        """Renew the lease when a quarter of its time has passed, so that slow model calls do not lose it."""
         if self._clock() - self._renewed_at > LEASE_TIME / 4:
             self._store.write(lambda tx: renew_lease(tx, self._lease))
             self._renewed_at = self._clock()
 
-    def users(self, scope: Scope) -> list[str | None]:
-        """Whose memories a scope reaches, the shared knowledge aside."""
+    def list_users(self, scope: Scope) -> list[str | None]:
+        """Return the users in a scope, without the owner of shared knowledge."""
         if not isinstance(scope.user, str | None):
-            found = self._store.read(lambda tx: lifecycle.read_users(tx, scope))
-            return [user for user in found if user != SHARED_USER]
+            users = self._store.read(lambda tx: lifecycle.read_users(tx, scope))
+            return [user for user in users if user != SHARED_USER]
         return [scope.user]
 
-    def subjects(self, scope: Scope) -> list[Subject]:
-        """Every memory of the scope, by id."""
-        return self._store.read(lambda tx: _subjects(tx, scope))
+    def read_items(self, scope: Scope) -> list[UpkeepItem]:
+        """Return every memory in the scope, ordered by id."""
+        return self._store.read(lambda tx: _read_items(tx, scope))
 
-    def vectors(self, scope: Scope, generation: int) -> dict[int, FloatArray]:
-        """The vectors of one user's memories that are not archived."""
+    def read_vectors(self, scope: Scope, generation: int) -> dict[int, FloatArray]:
+        """Return the vectors of one user's memories that are not archived, by memory id."""
         import numpy as np
 
         rows = self._store.rows(PartitionKey(scope.tenant, scope.user), None, generation)
         return {row.id: np.frombuffer(row.vector, "<f4") for row in rows if row.vector is not None}
 
-    def carry_out(self, plans: Sequence[Plan], now: datetime) -> list[Done]:
-        """What could be done: a plan whose memories were changed meanwhile is left for the next run."""
-        done: list[Done] = []
+    def apply(self, plans: Sequence[PlannedChange], now: datetime) -> list[AppliedChange]:
+        """Apply the changes and return those applied.
+
+        A change whose memories were modified since it was planned is left for the next run.
+        """
+        applied: list[AppliedChange] = []
         for start in range(0, len(plans), _BATCH):
-            part = plans[start : start + _BATCH]
-            done += self._store.write(partial(self._commit, part, now))
+            batch = plans[start : start + _BATCH]
+            applied += self._store.write(partial(self._apply_batch, batch, now))
             self._renewed_at = self._clock()
-        return done
+        return applied
 
-    def _commit(self, plans: Sequence[Plan], now: datetime, tx: Transaction) -> list[Done]:
+    def _apply_batch(self, plans: Sequence[PlannedChange], now: datetime, tx: Transaction) -> list[AppliedChange]:
         renew_lease(tx, self._lease)
-        needed = sorted({memory.id for plan in plans for memory in plan.needs})
-        current = dict(zip(needed, get_memories(tx, self._everyone, needed), strict=True))
-        ready = [plan for plan in plans if all(current[memory.id] == memory for memory in plan.needs)]
+        ids = sorted({memory.id for plan in plans for memory in plan.required})
+        current = dict(zip(ids, get_memories(tx, self._all_users, ids), strict=True))
+        ready = [plan for plan in plans if all(current[memory.id] == memory for memory in plan.required)]
         apply_changes(tx, list(self._changes(ready, now)))
-        made = {id(plan): self._derive(tx, plan, now) for plan in ready if plan.made is not None}
-        done = [Done(plan, made.get(id(plan))) for plan in ready]
-        return [each for each in done if each.plan.made is None or each.memory is not None]
+        applied: list[AppliedChange] = []
+        for plan in ready:
+            memory = None if plan.derived is None else self._store_derived(tx, plan, plan.derived, now)
+            if plan.derived is None or memory is not None:
+                applied.append(AppliedChange(plan, memory))
+        return applied
 
-    def _changes(self, plans: Iterable[Plan], now: datetime) -> Iterator[Change]:
-        removed = tuple(plan.needs[0].id for plan in plans if plan.decision.action == "removed")
-        archived = tuple(plan.needs[0].id for plan in plans if plan.decision.action == "archived")
+    def _changes(self, plans: Iterable[PlannedChange], now: datetime) -> Iterator[Change]:
+        removed = tuple(plan.required[0].id for plan in plans if plan.decision.action == "removed")
+        archived = tuple(plan.required[0].id for plan in plans if plan.decision.action == "archived")
         if removed:
-            yield Remove(self._everyone, removed)
+            yield Remove(self._all_users, removed)
         if archived:
-            yield Archive(self._everyone, archived, now)
+            yield Archive(self._all_users, archived, now)
         for plan in plans:
             if plan.decision.action == "merged":
-                repeated, kept = plan.needs
-                yield Supersede(self._everyone, (repeated.id,), kept.id, now, merged=True)
+                repeated, kept = plan.required
+                yield Supersede(self._all_users, (repeated.id,), kept.id, now, merged=True)
 
-    def _derive(self, tx: Transaction, plan: Plan, now: datetime) -> Memory | None:
-        """The memory that was made; None when it had been made before."""
-        assert plan.made is not None
-        assert plan.kind is not None
-        outcome = apply_changes(tx, [Derive(plan.made.new, plan.made.sources, plan.kind)])[0]
+    def _store_derived(
+        self, tx: Transaction, plan: PlannedChange, derived: DerivedMemory, now: datetime
+    ) -> Memory | None:
+        """Store a derived memory and return it; None when it was stored before."""
+        source_ids = tuple(memory.id for memory in derived.sources)
+        outcome = apply_changes(tx, [Derive(derived.new, source_ids, derived.kind)])[0]
         if outcome.status != "stored" or outcome.memory is None:
             return None
-        after: list[Change] = [Archive(self._everyone, plan.put_away, now)] if plan.put_away else []
-        if plan.replaces:
-            after.append(Supersede(self._everyone, plan.replaces, outcome.memory.id, now, merged=True))
-        apply_changes(tx, after)
+        changes: list[Change] = [Archive(self._all_users, plan.archived_ids, now)] if plan.archive_sources else []
+        if derived.replaces:
+            changes.append(Supersede(self._all_users, derived.replaces, outcome.memory.id, now, merged=True))
+        apply_changes(tx, changes)
         return outcome.memory
 
 
-def plans_for(decisions: Sequence[UpkeepDecision], known: Mapping[int, Memory]) -> list[Plan]:
-    """Decisions about single memories, each with the rows that it was made on."""
-    plans: list[Plan] = []
+def plan_changes(decisions: Sequence[UpkeepDecision], memories: Mapping[int, Memory]) -> list[PlannedChange]:
+    """Return a change for each decision about a single memory, with the memories the decision is based on."""
+    plans: list[PlannedChange] = []
     for decision in decisions:
         assert decision.id is not None
-        kept = [known[decision.into]] if decision.action == "merged" and decision.into is not None else []
-        plans.append(Plan(decision, (known[decision.id], *kept)))
+        kept = [memories[decision.into]] if decision.action == "merged" and decision.into is not None else []
+        plans.append(PlannedChange(decision, (memories[decision.id], *kept)))
     return plans
 
 
-def left_after(subjects: Sequence[Subject], done: Sequence[Done]) -> list[Subject]:
-    """The memories as the next policy finds them."""
-    gone = {key for each in done for key in (each.decision.id, *each.plan.replaces, *each.plan.put_away)}
-    used = {
-        key for each in done if each.plan.kind == "consolidated" and each.plan.made for key in each.plan.made.sources
-    }
+def update_items(items: Sequence[UpkeepItem], applied: Sequence[AppliedChange]) -> list[UpkeepItem]:
+    """Return the items as the next policy finds them."""
+    removed: set[int | None] = set()
+    consolidated: set[int] = set()
+    added: list[UpkeepItem] = []
+    for change in applied:
+        derived = change.plan.derived
+        removed.update((change.decision.id, *change.plan.archived_ids))
+        if derived is not None:
+            removed.update(derived.replaces)
+            if derived.kind == "consolidated":
+                consolidated.update(memory.id for memory in derived.sources)
+            if change.memory is not None:
+                added.append(UpkeepItem(change.memory, derived=derived.kind))
     left = [
-        replace(subject, consolidated=True) if subject.memory.id in used else subject
-        for subject in subjects
-        if subject.memory.id not in gone
+        replace(item, consolidated=True) if item.memory.id in consolidated else item
+        for item in items
+        if item.memory.id not in removed
     ]
-    return left + [Subject(each.memory, derived=each.plan.kind) for each in done if each.memory is not None]
+    return left + added
 
 
-def _subjects(tx: ReadTransaction, scope: Scope) -> list[Subject]:
-    lines = lifecycle.read_lineage(tx, scope)
-    made = {line.derived_id: line.kind for line in lines if line.kind != "merged"}
-    used = {line.source_id for line in lines if line.kind == "consolidated"}
+def _read_items(tx: ReadTransaction, scope: Scope) -> list[UpkeepItem]:
+    lineage = lifecycle.read_lineage(tx, scope)
+    kinds = {line.derived_id: line.kind for line in lineage if line.kind != "merged"}
+    consolidated = {line.source_id for line in lineage if line.kind == "consolidated"}
     return [
-        Subject(memory, count, None if at is None else from_micros(at), made.get(memory.id), memory.id in used)
+        UpkeepItem(
+            memory, count, None if at is None else from_micros(at), kinds.get(memory.id), memory.id in consolidated
+        )
         for memory, count, at in lifecycle.read_all(tx, scope)
     ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memoranda.index.base import VectorEngine
     from memoranda.knowledge.knowledge import SharedKnowledge
     from memoranda.llm.base import LLM
-    from memoranda.maintenance.forget import Forgetting
+    from memoranda.maintenance.forget import MemoryEraser
     from memoranda.maintenance.history import MemoryHistory
     from memoranda.maintenance.upkeep import Upkeep
     from memoranda.recall.pipeline import RecallPipeline
@@ -244,11 +244,11 @@ class Components:
         return upkeep
 
     @cached_property
-    def forgetting(self) -> Forgetting:
-        from memoranda.maintenance.forget import Forgetting
+    def eraser(self) -> MemoryEraser:
+        from memoranda.maintenance.forget import MemoryEraser
 
         opened = self.open()
-        return Forgetting(
+        return MemoryEraser(
             self._tenant,
             opened.store,
             opened.vectors,

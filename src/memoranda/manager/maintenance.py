@@ -58,8 +58,8 @@ class UpkeepMethods(ManagerMethods):
             progress: Called with (done, total).
         """
         scope = self._scope(agent, user, session)
-        order = self._components.upkeep.order(scope, policies, settings, llm, dry_run)
-        return self._components.upkeep.run(order, every, progress)
+        options = self._components.upkeep.make_options(scope, policies, settings, llm, dry_run)
+        return self._components.upkeep.run(options, every, progress)
 
     def forget(
         self,
@@ -86,7 +86,7 @@ class UpkeepMethods(ManagerMethods):
             containing: Only memories that contain this text.
             dry_run: Only report what would be erased.
         """
-        return self._components.forgetting.forget(
+        return self._components.eraser.forget(
             self._scope(agent, user, session),
             () if ids is None else tuple(check_ids(ids)),
             make_filter(where, types),
@@ -180,18 +180,18 @@ class UpkeepMethods(ManagerMethods):
 
     def get_stats(self) -> Stats:
         """Return counts of this tenant's memories, values, sessions and executions."""
-        from memoranda.maintenance.health import stats
+        from memoranda.maintenance.health import collect_stats
 
         components = self._components
-        return stats(components.open().store, components.short_term, components.sessions, self._tenant)
+        return collect_stats(components.open().store, components.short_term, components.sessions, self._tenant)
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""
-        from memoranda.maintenance.health import health
+        from memoranda.maintenance.health import collect_health
 
         components, opened = self._components, self._components.open()
         mirror = components.executions.mirror
-        return health(
+        return collect_health(
             opened.store,
             opened.vectors,
             components.short_term,

@@ -24,7 +24,7 @@ def test_check_finds_and_repair_restores_missing_vector(memoranda: Memoranda) ->
     wrong = memoranda("check")
     assert (wrong.exit_code, "1 memories without a vector: 2" in wrong.stdout) == (6, True)
     assert memoranda("check", "--json").exit_code == 6
-    assert "1 vectors made again" in memoranda("repair").stdout
+    assert "1 vectors rebuilt" in memoranda("repair").stdout
     assert memoranda("check").exit_code == 0
     assert memoranda("repair").stdout == "nothing to repair\n"
 

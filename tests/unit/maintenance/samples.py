@@ -1,4 +1,4 @@
-"""Memories for the policies: everything about them can be said in one line."""
+"""Memories for the tests of the policies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memoranda.maintenance.base import Subject, UpkeepSettings
+from memoranda.maintenance.base import UpkeepItem, UpkeepSettings
 from memoranda.types import Memory, MemoryType
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -14,22 +14,26 @@ SETTINGS = UpkeepSettings()
 _PLAIN = Memory(1, "plain", MemoryType.SEMANTIC, 0.5, NOW, NOW)
 
 
-def subject(number: int, content: str = "plain", *, days: float = 0, accesses: int = 0, **fields: Any) -> Subject:
-    """A memory written down so many days ago."""
-    then = NOW - timedelta(days=days)
-    own = {name: fields.pop(name) for name in ("accessed_at", "derived", "consolidated") if name in fields}
-    memory = replace(_PLAIN, **{"recorded_at": then, "valid_from": then, **fields, "id": number, "content": content})
-    return Subject(memory, accesses, **own)
+def make_item(
+    memory_id: int, content: str = "plain", *, days: float = 0, accesses: int = 0, **fields: Any
+) -> UpkeepItem:
+    """Return a memory written `days` ago, with fields of `Memory` or `UpkeepItem`."""
+    written = NOW - timedelta(days=days)
+    item_fields = {name: fields.pop(name) for name in ("accessed_at", "derived", "consolidated") if name in fields}
+    values = {"recorded_at": written, "valid_from": written, **fields, "id": memory_id, "content": content}
+    return UpkeepItem(replace(_PLAIN, **values), accesses, **item_fields)
 
 
-def turn(number: int, content: str, *, days: float = 30, session: str = "s1", speaker: str = "Ann") -> Subject:
-    """Something said in a conversation."""
-    return subject(
-        number,
+def make_turn(
+    memory_id: int, content: str, *, days: float = 30, session: str = "s1", speaker: str = "Ann"
+) -> UpkeepItem:
+    """Return a turn of a conversation."""
+    return make_item(
+        memory_id,
         content,
         days=days,
         type=MemoryType.EPISODIC,
         session=session,
         speaker=speaker,
-        message_id=f"m{number}",
+        message_id=f"m{memory_id}",
     )

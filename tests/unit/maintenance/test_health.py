@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from memoranda import Incompatible
 from memoranda.manager.manager import MemoryManager, create_session
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import MemoryType
 
 
-def test_everything_is_counted(manager: MemoryManager) -> None:
+def test_stats_count_every_kind_of_entry(manager: MemoryManager) -> None:
     empty = manager.get_stats()
     assert (empty.short_term_entries, empty.long_term_entries, empty.active_sessions, empty.executions) == (0, 0, 0, 0)
     assert (empty.agents, empty.degraded) == ({}, ())
@@ -28,7 +33,7 @@ def test_everything_is_counted(manager: MemoryManager) -> None:
     assert set(stats.agents) == {"editor", "writer"}
 
 
-def test_counts_follow_every_change(manager: MemoryManager) -> None:
+def test_stats_follow_every_change(manager: MemoryManager) -> None:
     generator = random.Random(7)
     kinds = [kind for kind in MemoryType if kind is not MemoryType.SHARED]
     known: dict[int, tuple[str, str]] = {}
@@ -47,13 +52,13 @@ def test_counts_follow_every_change(manager: MemoryManager) -> None:
     stats = manager.get_stats()
     assert stats.long_term_entries == len(known)
     for kind in kinds:
-        assert stats.by_type[kind] == sum(each == kind for _, each in known.values())
+        assert stats.by_type[kind] == sum(other == kind for _, other in known.values())
     for agent in ("a", "b"):
-        assert stats.agents[agent].memories == sum(each == agent for each, _ in known.values())
+        assert stats.agents[agent].memories == sum(other == agent for other, _ in known.values())
     assert manager._components.open().store.check() == []
 
 
-def test_a_tenant_counts_its_own(manager: MemoryManager) -> None:
+def test_stats_are_per_tenant(manager: MemoryManager) -> None:
     other = manager.for_tenant("other")
     other.remember("one", agent="writer")
     other.save_execution_record("writer", {})
@@ -63,7 +68,7 @@ def test_a_tenant_counts_its_own(manager: MemoryManager) -> None:
         assert other.get_stats().active_sessions == 1
 
 
-def test_counting_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
+def test_stats_take_constant_time(tmp_path: Path) -> None:
     with MemoryManager(f"sqlite:///{tmp_path}/b.db", embedder=HashEmbedder(8)) as manager:
         manager.add_memories([f"fact {number}" for number in range(4000)], agent="writer")
         plan = manager._components.open().store.read(
@@ -80,3 +85,63 @@ def test_counting_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
         for _ in range(20):
             manager.get_stats()
         assert (time.perf_counter() - started) / 20 < 0.05
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(32)) as manager:
+        manager.add_memories([f"Ann drinks tea number {n}" for n in range(20)], user="ann")
+        manager.remember({"role": "user", "content": "Bob drinks milk"}, user="bob")
+        yield manager
+
+
+def _damage(tmp_path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def test_check_of_sound_store_finds_nothing_and_repair_does_nothing(filled: MemoryManager) -> None:
+    report = filled.check()
+    assert (report.ok, report.memories, report.partitions) == (True, 21, 2)
+    assert filled.repair().done == ()
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("UPDATE memories SET terms = '' WHERE id = 3", "1 memories without terms: 3"),
+        ("DELETE FROM vectors WHERE memory_id IN (1, 2)", "2 memories without a vector: 1, 2"),
+        ("UPDATE vectors SET data = x'00000000' WHERE memory_id = 4", "vectors of the wrong size: 4"),
+        ("DELETE FROM changes WHERE memory_id = 5", "missing from the change log: 5"),
+        ("UPDATE counters SET entries = 7 WHERE kind = 'type'", "wrong count"),
+        ("UPDATE memories SET message_seq = 77 WHERE id = 6", "message is gone: 6"),
+    ],
+)
+def test_check_finds_damage_and_repair_fixes_it(
+    filled: MemoryManager, tmp_path: Path, damage: str, problem: str
+) -> None:
+    _damage(tmp_path, damage)
+    assert any(problem in found for found in filled.check().problems)
+    report = filled.repair()
+    assert report.ok, report
+    assert report.done
+    assert filled.check().ok
+    assert filled.get_stats().long_term_entries == 21
+    assert [hit.content for hit in filled.recall("tea number 3", user="ann", limit=1)] == ["Ann drinks tea number 3"]
+
+
+def test_repair_reports_changed_text_and_leaves_it(filled: MemoryManager, tmp_path: Path) -> None:
+    _damage(tmp_path, "UPDATE memories SET content = 'Ann drinks poison' WHERE id = 3")
+    report = filled.repair()
+    assert not report.ok
+    assert "memory 3 is damaged" in report.remaining[0]
+    assert filled.get_stats().long_term_entries == 21
+    with pytest.raises(Incompatible, match="damaged"):
+        filled.get(3, user="ann")
+
+
+def test_check_finds_vector_of_wrong_length(filled: MemoryManager, tmp_path: Path) -> None:
+    _damage(tmp_path, "UPDATE vectors SET data = zeroblob(128) WHERE memory_id = 4")
+    assert any("not of length 1" in problem and ": 4" in problem for problem in filled.check().problems)

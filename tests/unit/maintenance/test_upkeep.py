@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import ANY, InvalidInput, MemoryManager, MemoryType, Message, aio
+from memoranda import ANY, InvalidInput, MemoryConfig, MemoryManager, MemoryType, Message, aio
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
-from memoranda.maintenance.upkeep_store import Keeper
+from memoranda.maintenance.upkeep_store import PlannedChange, UpkeepStore
+from memoranda.results import UpkeepDecision
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -36,7 +37,9 @@ def manager(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
         yield manager
 
 
-def say(manager: MemoryManager, texts: list[str], at: datetime, session: str = "s1", user: str = "ada") -> list[int]:
+def remember_turns(
+    manager: MemoryManager, texts: list[str], at: datetime, session: str = "s1", user: str = "ada"
+) -> list[int]:
     turns = [
         Message("user", text, f"{session}-{n}", name="Ada", timestamp=at + timedelta(minutes=n))
         for n, text in enumerate(texts)
@@ -45,20 +48,20 @@ def say(manager: MemoryManager, texts: list[str], at: datetime, session: str = "
     return [outcome.memory.id for outcome in outcomes if outcome.memory]
 
 
-def test_expired_memories_are_really_removed(manager: MemoryManager, clock: FakeClock) -> None:
+def test_expired_memories_are_removed_unless_pinned(manager: MemoryManager, clock: FakeClock) -> None:
     passing = manager.add_memory("the kettle is on", "short_term")
     kept = manager.pin(manager.add_memory("the oven is on", "short_term").id)
     clock.advance(days=2)
     report = manager.upkeep(policies=["expire"])
-    assert [(each.id, each.action) for each in report.decisions] == [(passing.id, "removed")]
+    assert [(decision.id, decision.action) for decision in report.decisions] == [(passing.id, "removed")]
     assert manager.get_stats().long_term_entries == 1
     assert kept.pinned
 
 
-def test_a_dry_run_says_the_same_and_changes_nothing(manager: MemoryManager, clock: FakeClock) -> None:
-    say(manager, CATS, START)
+def test_dry_run_reports_same_decisions_and_changes_nothing(manager: MemoryManager, clock: FakeClock) -> None:
+    remember_turns(manager, CATS, START)
     manager.add_memory("the kettle is on", "short_term")
-    manager.add_memory("a passing thought", importance=0.02)
+    manager.add_memory("an unimportant thought", importance=0.02)
     clock.advance(days=100)
     before = manager.list_memories(user=ANY)
     planned = manager.upkeep(policies=POLICIES, dry_run=True, settings=FEW)
@@ -70,45 +73,45 @@ def test_a_dry_run_says_the_same_and_changes_nothing(manager: MemoryManager, clo
     assert {d.policy for d in done.decisions} == {"expire", "summarize", "consolidate", "reflect", "fade"}
 
 
-def test_what_would_cost_recall_is_done_only_when_asked_for(manager: MemoryManager, clock: FakeClock) -> None:
-    say(manager, CATS, START)
+def test_policies_that_cost_recall_run_only_when_named(manager: MemoryManager, clock: FakeClock) -> None:
+    remember_turns(manager, CATS, START)
     clock.advance(days=100)
     assert {d.policy for d in manager.upkeep(settings=FEW).decisions} == {"consolidate"}
     asked = manager.upkeep(policies=["summarize", "reflect"], settings=FEW)
     assert {d.policy for d in asked.decisions} == {"summarize", "reflect"}
 
 
-def test_a_second_run_changes_nothing(manager: MemoryManager, clock: FakeClock) -> None:
+def test_second_run_changes_nothing(manager: MemoryManager, clock: FakeClock) -> None:
     for week in range(4):
-        say(manager, CATS, START - timedelta(days=7 * week), session=f"s{week}")
+        remember_turns(manager, CATS, START - timedelta(days=7 * week), session=f"s{week}")
     manager.add_memories(["The bank is closed today.", "the bank is closed today", "note"], importance=0.02)
     clock.advance(days=100)
     first = manager.upkeep(settings=FEW)
-    assert {each.action for each in first.decisions} == {"merged", "derived", "archived"}
+    assert {decision.action for decision in first.decisions} == {"merged", "derived", "archived"}
     head = manager.health().changes
     assert manager.upkeep(settings=FEW).decisions == ()
     assert manager.health().changes == head
 
 
-def test_nothing_pinned_recent_or_important_goes(manager: MemoryManager, clock: FakeClock) -> None:
-    fleeting = [manager.add_memory(f"fleeting {n}", importance=0.02) for n in range(3)]
-    manager.pin(fleeting[0].id)
+def test_pinned_recent_and_important_memories_stay(manager: MemoryManager, clock: FakeClock) -> None:
+    unimportant = [manager.add_memory(f"unimportant {n}", importance=0.02) for n in range(3)]
+    manager.pin(unimportant[0].id)
     manager.add_memory("important", importance=0.9)
     clock.advance(days=6.9)
     assert manager.upkeep().decisions == ()
     clock.advance(days=1)
     manager.add_memory("young", importance=0.02)
-    assert [each.id for each in manager.upkeep().decisions] == [fleeting[1].id, fleeting[2].id]
+    assert [decision.id for decision in manager.upkeep().decisions] == [unimportant[1].id, unimportant[2].id]
 
 
-def test_what_was_recalled_lately_does_not_fade(manager: MemoryManager, clock: FakeClock) -> None:
+def test_recently_recalled_memory_does_not_fade(manager: MemoryManager, clock: FakeClock) -> None:
     used, unused = manager.add_memories(["a red umbrella", "a blue kettle"], importance=0.02)
     clock.advance(days=20)
     assert manager.recall("umbrella", limit=1)[0].id == used.id
     clock.advance(days=6)
-    assert [each.id for each in manager.upkeep().decisions] == [unused.id]
+    assert [decision.id for decision in manager.upkeep().decisions] == [unused.id]
     clock.advance(days=30)
-    assert used.id in [each.id for each in manager.upkeep(policies=["fade"]).decisions]
+    assert used.id in [decision.id for decision in manager.upkeep(policies=["fade"]).decisions]
 
 
 def test_archived_memories_can_be_restored_until_they_are_deleted(manager: MemoryManager, clock: FakeClock) -> None:
@@ -123,75 +126,73 @@ def test_archived_memories_can_be_restored_until_they_are_deleted(manager: Memor
     clock.advance(days=29)
     assert manager.upkeep().decisions == ()
     clock.advance(days=2)
-    assert [(each.id, each.action) for each in manager.upkeep().decisions] == [(second.id, "removed")]
+    assert [(decision.id, decision.action) for decision in manager.upkeep().decisions] == [(second.id, "removed")]
     assert [memory.id for memory in manager.list_memories()] == [first.id]
 
 
-def test_short_term_memory_keeps_a_window(manager: MemoryManager, clock: FakeClock) -> None:
+def test_short_term_memories_beyond_window_are_archived(manager: MemoryManager, clock: FakeClock) -> None:
     ids = []
     for n in range(6):
         clock.advance(minutes=1)
         ids.append(manager.add_memory(f"step {n}", "working", agent="a").id)
-    assert [each.id for each in manager.upkeep(policies=["window"], settings=FEW).decisions] == ids[:3]
+    assert [decision.id for decision in manager.upkeep(policies=["window"], settings=FEW).decisions] == ids[:3]
 
 
 def test_repeated_statements_are_merged_and_stay_merged(manager: MemoryManager, clock: FakeClock) -> None:
     texts = ["Ben likes strong coffee", "Ben likes strong coffee!", "Ben likes  strong, coffee"]
     ids = [manager.remember(text, user="ada")[0].memory.id for text in texts]  # type: ignore[union-attr]
     report = manager.upkeep(policies=["merge"])
-    assert [(each.id, each.into) for each in report.decisions] == [(ids[1], ids[0]), (ids[2], ids[0])]
+    assert [(decision.id, decision.into) for decision in report.decisions] == [(ids[1], ids[0]), (ids[2], ids[0])]
     assert [hit.id for hit in manager.recall("coffee", user="ada")] == [ids[0]]
     assert manager.history(ids[1], user="ada").superseded_by == manager.get(ids[0], user="ada")
     assert manager.history(ids[0], user="ada").supersedes == (ids[1], ids[2])
     assert [outcome.status for outcome in manager.remember(texts, user="ada")] == ["duplicate"] * 3
 
 
-def test_a_conversation_replayed_twenty_times_adds_nothing(manager: MemoryManager, clock: FakeClock) -> None:
-    say(manager, CATS, START)
+def test_repeated_conversation_adds_nothing(manager: MemoryManager, clock: FakeClock) -> None:
+    remember_turns(manager, CATS, START)
     manager.remember(CATS, user="ada")
     clock.advance(days=30)
     manager.upkeep(settings=FEW)
     size = manager.get_stats().long_term_entries
     for _ in range(20):
-        say(manager, CATS, START)
+        remember_turns(manager, CATS, START)
         manager.remember(CATS, user="ada")
         assert manager.upkeep(settings=FEW).decisions == ()
     assert manager.get_stats().long_term_entries == size
 
 
-def test_related_memories_become_one_that_names_its_sources(manager: MemoryManager, clock: FakeClock) -> None:
-    ids = say(manager, CATS, START)
+def test_consolidated_memory_names_its_sources(manager: MemoryManager, clock: FakeClock) -> None:
+    ids = remember_turns(manager, CATS, START)
     clock.advance(days=1)
-    (made,) = manager.upkeep(policies=["consolidate"]).decisions
-    assert made.id is not None
-    memory = manager.get(made.id, user="ada")
+    (derived,) = manager.upkeep(policies=["consolidate"]).decisions
+    assert derived.id is not None
+    memory = manager.get(derived.id, user="ada")
     assert (memory.type, memory.session, memory.user) == (MemoryType.SEMANTIC, "s1", "ada")
     assert memory.content.splitlines() == [f"- Ada, 2026-05-01: {text}" for text in CATS[:3]]
-    assert [line.source_id for line in manager.history(made.id, user="ada").sources] == ids[:3]
-    # It would only repeat them, so it is found when one of them is gone.
+    assert [line.source_id for line in manager.history(derived.id, user="ada").sources] == ids[:3]
+    # It repeats its sources, so recall returns it only when one of them is gone.
     assert set(ids[:3]) <= {hit.id for hit in manager.recall("red ball", user="ada")} <= set(ids)
     manager.archive(ids[0], user="ada")
-    assert made.id in [hit.id for hit in manager.recall("red ball", user="ada")]
+    assert derived.id in [hit.id for hit in manager.recall("red ball", user="ada")]
 
 
-def test_sources_leave_recall_only_when_told_to(manager: MemoryManager, clock: FakeClock) -> None:
-    ids = say(manager, CATS, START)
+def test_sources_are_archived_only_with_archive_sources(manager: MemoryManager, clock: FakeClock) -> None:
+    ids = remember_turns(manager, CATS, START)
     clock.advance(days=1)
-    (made,) = manager.upkeep(policies=["consolidate"], settings=UpkeepSettings(archive_sources=True)).decisions
+    (derived,) = manager.upkeep(policies=["consolidate"], settings=UpkeepSettings(archive_sources=True)).decisions
     found = [hit.id for hit in manager.recall("red ball garden", user="ada")]
-    assert (found[0], set(found) & set(ids[:3])) == (made.id, set())
+    assert (found[0], set(found) & set(ids[:3])) == (derived.id, set())
     assert [line.kind for line in manager.history(ids[0], user="ada").derived] == ["consolidated"]
 
 
-def test_a_finished_conversation_gets_a_summary_and_a_new_one_when_it_goes_on(
-    manager: MemoryManager, clock: FakeClock
-) -> None:
-    say(manager, CATS, START)
+def test_finished_conversation_is_summarized_again_when_it_continues(manager: MemoryManager, clock: FakeClock) -> None:
+    remember_turns(manager, CATS, START)
     assert manager.upkeep(policies=["summarize"], settings=FEW).decisions == ()
     clock.advance(hours=2)
     (first,) = manager.upkeep(policies=["summarize"], settings=FEW).decisions
     assert "Taxes are due on the 14th of June" in first.content
-    say(manager, [*CATS, "We moved to Bern on the 3rd of May"], START)
+    remember_turns(manager, [*CATS, "We moved to Bern on the 3rd of May"], START)
     clock.advance(hours=2)
     (second,) = manager.upkeep(policies=["summarize"], settings=FEW).decisions
     assert "Bern" in second.content
@@ -200,93 +201,84 @@ def test_a_finished_conversation_gets_a_summary_and_a_new_one_when_it_goes_on(
     assert manager.upkeep(policies=["summarize"], settings=FEW).decisions == ()
 
 
-def test_a_week_is_reflected_on(manager: MemoryManager, clock: FakeClock) -> None:
-    say(manager, CATS, START)
+def test_finished_week_gets_a_reflection(manager: MemoryManager, clock: FakeClock) -> None:
+    remember_turns(manager, CATS, START)
     clock.advance(days=8)
-    (made,) = manager.upkeep(policies=["reflect"], settings=FEW).decisions
-    assert made.id is not None
-    memory = manager.get(made.id, user="ada")
+    (derived,) = manager.upkeep(policies=["reflect"], settings=FEW).decisions
+    assert derived.id is not None
+    memory = manager.get(derived.id, user="ada")
     assert memory.type is MemoryType.REFLECTION
     assert memory.content.startswith("Looking back on 2026-04-27 to 2026-05-04:\n- Ada, 2026-05-01: ")
 
 
-def test_a_model_writes_the_summary_and_its_failure_is_told_and_tried_again(
-    manager: MemoryManager, clock: FakeClock
-) -> None:
-    ids = say(manager, CATS, START)
+def test_model_writes_summary_and_failure_is_reported_and_retried(manager: MemoryManager, clock: FakeClock) -> None:
+    ids = remember_turns(manager, CATS, START)
     clock.advance(hours=2)
     failed = manager.upkeep(policies=["summarize"], settings=FEW, llm=ScriptedLLM([]))
     assert failed.decisions == ()
     assert failed.problems[0].startswith("summarize of the session s1: ")
-    (made,) = manager.upkeep(policies=["summarize"], settings=FEW, llm=ScriptedLLM(["A cat and taxes."])).decisions
-    assert made.content == "Summary of a conversation:\nA cat and taxes."
-    assert made.id is not None
-    assert [line.source_id for line in manager.history(made.id, user="ada").sources] == ids
+    (derived,) = manager.upkeep(policies=["summarize"], settings=FEW, llm=ScriptedLLM(["A cat and taxes."])).decisions
+    assert derived.content == "Summary of a conversation:\nA cat and taxes."
+    assert derived.id is not None
+    assert [line.source_id for line in manager.history(derived.id, user="ada").sources] == ids
 
 
-def test_what_is_derived_is_trusted_no_more_than_its_sources(manager: MemoryManager, clock: FakeClock) -> None:
+def test_derived_memory_has_lowest_trust_of_its_sources(manager: MemoryManager, clock: FakeClock) -> None:
     turns = [Message("tool" if n == 1 else "user", text, tool_call_id="c") for n, text in enumerate(CATS[:3])]
     manager.remember(turns, user="ada", session="s1")
     clock.advance(days=1)
-    (made,) = manager.upkeep(policies=["consolidate"]).decisions
-    assert made.id is not None
-    assert manager.get(made.id, user="ada").trust == "tool"
+    (derived,) = manager.upkeep(policies=["consolidate"]).decisions
+    assert derived.id is not None
+    assert manager.get(derived.id, user="ada").trust == "tool"
 
 
-def test_upkeep_without_a_model_works_by_words(tmp_path: Path, clock: FakeClock) -> None:
-    from memoranda import MemoryConfig
-
+def test_upkeep_without_embedder_compares_words(tmp_path: Path, clock: FakeClock) -> None:
     config = MemoryConfig(db_url=f"sqlite:///{tmp_path / 'm.db'}", enable_vector_search=False)
     with MemoryManager(config, clock=clock) as manager:
-        say(manager, CATS, START)
+        remember_turns(manager, CATS, START)
         clock.advance(days=1)
-        assert [each.action for each in manager.upkeep(policies=["consolidate"]).decisions] == ["derived"]
+        assert [decision.action for decision in manager.upkeep(policies=["consolidate"]).decisions] == ["derived"]
 
 
-def test_each_user_and_tenant_is_kept_apart(manager: MemoryManager, clock: FakeClock) -> None:
+def test_users_and_tenants_are_consolidated_separately(manager: MemoryManager, clock: FakeClock) -> None:
     for user in ("ada", "bob"):
-        say(manager, CATS[:2], START, user=user)
+        remember_turns(manager, CATS[:2], START, user=user)
     other = manager.for_tenant("other")
-    say(other, CATS[:2], START)
+    remember_turns(other, CATS[:2], START)
     clock.advance(days=1)
     assert manager.upkeep(settings=UpkeepSettings(cluster_least=3)).decisions == ()
     assert len(manager.upkeep(user="bob", settings=UpkeepSettings(cluster_least=2)).decisions) == 1
     assert other.upkeep(dry_run=True, settings=UpkeepSettings(cluster_least=2)).examined == 2
 
 
-def test_shared_knowledge_is_never_touched(manager: MemoryManager, clock: FakeClock) -> None:
+def test_shared_knowledge_is_never_examined(manager: MemoryManager, clock: FakeClock) -> None:
     manager.add_knowledge("The office opens at nine.", source="a")
     manager.add_knowledge("The office opens at nine.", source="b")
     clock.advance(days=1000)
     assert manager.upkeep().examined == 0
 
 
-def test_only_one_runs_at_a_time_and_a_dead_one_blocks_for_minutes_only(
-    manager: MemoryManager, clock: FakeClock
-) -> None:
+def test_lease_allows_one_run_at_a_time_and_expires(manager: MemoryManager, clock: FakeClock) -> None:
     manager.add_memory("note", importance=0.01)
     clock.advance(days=9)
-    with Keeper(manager._components.open().store, "default", clock) as other:
+    with UpkeepStore(manager._components.open().store, "default", clock) as other:
         assert other.held_until is None
         assert "under way" in (manager.upkeep().skipped or "")
         assert manager.upkeep(dry_run=True).decisions != ()
         clock.advance(minutes=6)
-        assert [each.action for each in manager.upkeep().decisions] == ["archived"]
+        assert [decision.action for decision in manager.upkeep().decisions] == ["archived"]
 
 
-def test_a_memory_changed_meanwhile_is_left_alone(manager: MemoryManager, clock: FakeClock) -> None:
-    from memoranda.maintenance.upkeep_store import Plan
-    from memoranda.results import UpkeepDecision
-
+def test_memory_changed_since_planning_is_left_alone(manager: MemoryManager, clock: FakeClock) -> None:
     memory = manager.add_memory("note", importance=0.01)
     manager.pin(memory.id)
-    with Keeper(manager._components.open().store, "default", clock) as keeper:
-        plan = Plan(UpkeepDecision("fade", "archived", memory.id, "note", "faded"), (memory,))
-        assert keeper.carry_out([plan], clock()) == []
+    with UpkeepStore(manager._components.open().store, "default", clock) as store:
+        plan = PlannedChange(UpkeepDecision("fade", "archived", memory.id, "note", "faded"), (memory,))
+        assert store.apply([plan], clock()) == []
     assert manager.get(memory.id).archived_at is None
 
 
-def test_a_schedule_runs_in_the_background_and_ends_with_the_manager(tmp_path: Path, clock: FakeClock) -> None:
+def test_schedule_runs_in_background_until_close(tmp_path: Path, clock: FakeClock) -> None:
     manager = MemoryManager(f"sqlite:///{tmp_path / 'm.db'}", embedder=HashEmbedder(), clock=clock)
     assert manager.upkeep(every=timedelta(milliseconds=20)).decisions == ()
     memory = manager.add_memory("passing", "short_term")
@@ -310,7 +302,7 @@ def test_progress_counts_users(manager: MemoryManager) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("arguments", "message"),
     [
         ({"policies": ["dust"]}, "expire"),
         ({"policies": "fade"}, "list"),
@@ -318,12 +310,14 @@ def test_progress_counts_users(manager: MemoryManager) -> None:
         ({"every": "x"}, "every"),
     ],
 )
-def test_bad_input_says_what_to_do(manager: MemoryManager, wrong: dict[str, object], words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
-        manager.upkeep(**wrong)  # type: ignore[arg-type]
+def test_invalid_arguments_are_rejected_with_advice(
+    manager: MemoryManager, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        manager.upkeep(**arguments)  # type: ignore[arg-type]
 
 
-async def test_the_async_twin_keeps_itself_too(tmp_path: Path, clock: FakeClock) -> None:
+async def test_async_manager_runs_upkeep(tmp_path: Path, clock: FakeClock) -> None:
     async with aio.MemoryManager(f"sqlite:///{tmp_path / 'm.db'}", embedder=HashEmbedder(), clock=clock) as manager:
         memory = await manager.add_memory("note", importance=0.01)
         await manager.pin(memory.id)
