@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memoranda.conversation.summary import Sentence, rewrite_lines, select, transcript
+from memoranda.conversation.summary import Sentence, format_transcript, select_sentences, summarize_lines_with_llm
 from memoranda.conversation.window import default_counter
 from memoranda.llm.base import LLM
 from memoranda.maintenance.consolidation import THROUGH, Work
@@ -58,10 +58,12 @@ def derive(
     length = sum(len(sentence.text) for sentence in sentences)
     budget = min(_MOST, max(_LEAST, int(recipe.share * length)))
     if llm is None:
-        chosen = select(sentences, budget)
-        lines, quoted = transcript(chosen), {sentence.turn for sentence in chosen}
+        chosen = select_sentences(sentences, budget)
+        lines, quoted = format_transcript(chosen), {sentence.turn for sentence in chosen}
     else:
-        text = rewrite_lines(transcript(sentences), llm, default_counter(), ratio=max(recipe.share / 2, _SHARE))
+        text = summarize_lines_with_llm(
+            format_transcript(sentences), llm, default_counter(), ratio=max(recipe.share / 2, _SHARE)
+        )
         lines, quoted = [text], set(range(len(work.sources)))
     opening = [recipe.opening.format(about=work.about)] if recipe.opening else []
     content = "\n".join([*opening, *lines])

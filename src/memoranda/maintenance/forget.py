@@ -296,7 +296,7 @@ def _erase_messages(tx: Transaction, numbers: Collection[int]) -> None:
                 placed.setdefault(scope_of(tenant, agent, user, session), []).append(place)
         tx.execute(delete(messages).where(_S.seq.in_(loose)))
         for scope, places in placed.items():
-            stored.take_out_places(tx, scope, sorted(places))
+            stored.delete_positions(tx, scope, sorted(places))
 
 
 def _same_message() -> ColumnElement[bool]:
