@@ -167,26 +167,12 @@ def _weight(sentence: Sentence, words: Sequence[str]) -> float:
 
 
 def summarize_with_llm(messages: Sequence[Message], llm: LLM, count: TokenCounter, *, ratio: float = 0.1) -> str:
-    """Return the model's summary of a conversation; raise `ExtractionFailed` when its answer is empty.
-
-    Args:
-        messages: The conversation.
-        llm: The model.
-        count: Counts the tokens of a text.
-        ratio: The share of the conversation's length to keep.
-    """
+    """Return the model's summary of a conversation; raise `ExtractionFailed` when its answer is empty."""
     return summarize_lines_with_llm(format_transcript(split_messages(messages)), llm, count, ratio=ratio)
 
 
 def summarize_lines_with_llm(lines: Sequence[str], llm: LLM, count: TokenCounter, *, ratio: float = 0.1) -> str:
-    """Return the model's summary of lines of text, in as many rounds as their length needs.
-
-    Args:
-        lines: Lines of a transcript, or of earlier summaries.
-        llm: The model.
-        count: Counts the tokens of a text.
-        ratio: The share of the length to keep.
-    """
+    """Return the model's summary of lines of text, in as many rounds as their length needs."""
     chunks = _split_chunks(lines, count)
     summaries = [_ask(chunk, llm, count, ratio) for chunk in chunks]
     if len(summaries) in (1, len(lines)):  # as many as lines: no two fit together, so another round gains nothing

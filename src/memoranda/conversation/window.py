@@ -32,12 +32,6 @@ def fit_window(
 
     A tool call and its results are kept together or left out together. The cost depends on the size of the window,
     not of the conversation.
-
-    Args:
-        messages: The conversation, oldest first.
-        max_tokens: What the window may take in all.
-        count: Counts the tokens of a text.
-        after_system: Messages that are always kept, after the system messages.
     """
     system = list(takewhile(lambda message: message.role == "system", (messages[i] for i in range(len(messages)))))
     required = [*system, *after_system]

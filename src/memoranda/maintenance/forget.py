@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memoranda.conversation.conversations import Conversations
     from memoranda.embedding.vectors import Vectors
     from memoranda.sessions.base import ValueStore
-    from memoranda.sessions.sessions import Sessions
+    from memoranda.sessions.context import Sessions
 
 
 @runtime_checkable

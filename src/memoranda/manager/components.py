@@ -131,7 +131,7 @@ class Components:
         from memoranda.conversation.conversations import Conversations
         from memoranda.executions.executions import Executions, Mirror
         from memoranda.redaction import default_redactor
-        from memoranda.sessions.sessions import Sessions
+        from memoranda.sessions.context import Sessions
         from memoranda.sessions.values import Values, open_short_term
 
         config, clock, given = self.config, self.clock, self._overrides

@@ -76,7 +76,7 @@ class WorkflowVerbs(Verbs):
 
     def get_sessions(self, workflow_id: str | None = None, limit: int = 50) -> list[SessionSummary]:
         """What took place in sessions that have ended, the latest first."""
-        return self._components.sessions.ended(workflow_id, limit)
+        return self._components.sessions.find_ended(workflow_id, limit)
 
     def save_execution_record(self, agent_id: str, record: Mapping[str, JSON]) -> str:
         """The id of the record, which is on disk, without its secrets, when this returns."""

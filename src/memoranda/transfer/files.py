@@ -16,7 +16,7 @@ from memoranda.executions.executions import duration, file_name, line, text_or_n
 from memoranda.files import atomic_replace
 from memoranda.remember.new_memory import check_options, from_text
 from memoranda.results import ExecutionRecord, FileReport
-from memoranda.sessions.values import as_text
+from memoranda.sessions.values import value_to_text
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.read import walk
 from memoranda.storage.write import MemoryWrite
@@ -135,7 +135,7 @@ def _draft(defaults: Defaults, entry: Mapping[str, Any]) -> NewMemory:
         metadata=entry.get("metadata"),
         at=entry.get("valid_from"),
     )
-    return from_text(as_text(key, value), options, key=key, value=value)
+    return from_text(value_to_text(key, value), options, key=key, value=value)
 
 
 def _records(executions: Executions, now: datetime, folder: Path) -> Iterator[ExecutionRecord]:
