@@ -1,9 +1,9 @@
-"""Short-term values against what people would use instead, in one run: `python benchmarks/values.py`.
+"""Short-term values compared with the alternatives, in one run: `python benchmarks/values.py`.
 
-In memory: `InMemoryBackend` against cachetools' TTLCache, as it is and with the copies that ours makes.
-In Redis: `RedisBackend` against plain redis-py with JSON, on a server started here, or on `--url`.
-Contestants take turns round by round; the quietest round of each counts, since others' work on the machine
-can only make a round slower.
+In memory: `InMemoryBackend` and cachetools' TTLCache, plain and with the JSON copies that `InMemoryBackend` makes.
+In Redis: `RedisBackend` and plain redis-py with JSON, on a server started here or on `--url`.
+The candidates take turns in each round. The fastest round of each counts, since other work on the machine can only
+make a round slower.
 """
 
 from __future__ import annotations
@@ -35,39 +35,43 @@ Run = Callable[[], object]
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--url", help="a running Redis server; without it one is started for the run")
-    options.add_argument("--rounds", type=int, default=400)
-    given = options.parse_args()
-    _compare("In memory, save + retrieve", _in_memory(), len(KEYS), given.rounds)
-    with redis_url(given.url) as url, RedisBackend(url, prefix="bench:") as ours, redis.Redis.from_url(url) as plain:
-        _compare("Redis, save + retrieve", _one_by_one(ours, plain), len(KEYS), given.rounds)
-        _compare("Redis, 100 values a call", _batches(ours, plain), len(BATCH), given.rounds)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--url", help="a running Redis server; without it one is started for the run")
+    parser.add_argument("--rounds", type=int, default=400)
+    arguments = parser.parse_args()
+    _compare("In memory, save + retrieve", _in_memory(), len(KEYS), arguments.rounds)
+    with (
+        redis_url(arguments.url) as url,
+        RedisBackend(url, prefix="bench:") as ours,
+        redis.Redis.from_url(url) as plain,
+    ):
+        _compare("Redis, save + retrieve", _one_by_one(ours, plain), len(KEYS), arguments.rounds)
+        _compare("Redis, 100 values per call", _batches(ours, plain), len(BATCH), arguments.rounds)
         ours.clear(AGENT)
         plain.delete(*(f"plain:{key}" for key in [*KEYS, *BATCH]))
 
 
 def _in_memory() -> dict[str, Run]:
     ours = InMemoryBackend(ENTRIES, TTL)
-    bare: cachetools.TTLCache[str, JSON] = cachetools.TTLCache(ENTRIES, TTL)
-    copied: cachetools.TTLCache[str, str] = cachetools.TTLCache(ENTRIES, TTL)
+    plain_cache: cachetools.TTLCache[str, JSON] = cachetools.TTLCache(ENTRIES, TTL)
+    json_cache: cachetools.TTLCache[str, str] = cachetools.TTLCache(ENTRIES, TTL)
 
     def run_ours() -> None:
         for key in KEYS:
             ours.set(AGENT, {key: VALUE})
             ours.get(AGENT, [key])
 
-    def run_bare() -> None:
+    def run_plain_cache() -> None:
         for key in KEYS:
-            bare[key] = VALUE
-            bare[key]
+            plain_cache[key] = VALUE
+            plain_cache[key]
 
-    def run_copied() -> None:
+    def run_json_cache() -> None:
         for key in KEYS:
-            copied[key] = json.dumps(VALUE)
-            json.loads(copied[key])
+            json_cache[key] = json.dumps(VALUE)
+            json.loads(json_cache[key])
 
-    return {"memoranda": run_ours, "cachetools": run_bare, "cachetools + JSON copy": run_copied}
+    return {"memoranda": run_ours, "cachetools": run_plain_cache, "cachetools + JSON copy": run_json_cache}
 
 
 def _one_by_one(ours: RedisBackend, plain: redis.Redis) -> dict[str, Run]:
@@ -100,18 +104,18 @@ def _batches(ours: RedisBackend, plain: redis.Redis) -> dict[str, Run]:
     return {"memoranda": run_ours, "redis-py": run_plain}
 
 
-def _compare(title: str, contestants: dict[str, Run], values: int, rounds: int) -> None:
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+def _compare(title: str, candidates: dict[str, Run], values: int, rounds: int) -> None:
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds + 1):
-        for name, run in contestants.items():
+        for name, run in candidates.items():
             started = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - started)
-    # The first round warms up connections, scripts and caches.
-    kept = {name: min(times[1:]) for name, times in seconds.items()}
+    # Without the first round, which warms up connections, scripts and caches.
+    best_times = {name: min(times[1:]) for name, times in seconds.items()}
     print(f"\n{title} ({rounds} rounds)")
-    for name, best in kept.items():
-        ratio = kept["memoranda"] / best
+    for name, best in best_times.items():
+        ratio = best_times["memoranda"] / best
         print(f"  {name:24}{values / best:>10,.0f} values/s   memoranda takes {ratio:.2f} times as long")
 
 
@@ -128,7 +132,7 @@ def redis_url(url: str | None) -> Iterator[str]:
         command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
             try:
-                _wait_for(port)
+                _wait_for_server(port)
                 yield f"redis://127.0.0.1:{port}/0"
             finally:
                 server.kill()
@@ -140,12 +144,12 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_for(port: int) -> None:
+def _wait_for_server(port: int) -> None:
     for _ in range(500):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.02)
-    raise SystemExit(f"the Redis server on port {port} did not come up")
+    raise SystemExit(f"the Redis server on port {port} did not start")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Real Redis servers and a real cluster, started for these tests and gone with them."""
+"""Real Redis servers and a real cluster, which run as long as the tests."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ S = TypeVar("S", Server, Cluster)
 
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    yield from _running(Server, tmp_path_factory.mktemp("redis"))
+    yield from _run_service(Server, tmp_path_factory.mktemp("redis"))
 
 
 @pytest.fixture
-def mortal_server(tmp_path: Path) -> Iterator[Server]:
-    """A server of one test's own, to be killed in it."""
-    yield from _running(Server, tmp_path)
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """A server for one test, which may kill it."""
+    yield from _run_service(Server, tmp_path)
 
 
 @pytest.fixture
-def mortal_cluster(tmp_path: Path) -> Iterator[Cluster]:
-    yield from _running(Cluster, tmp_path)
+def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    yield from _run_service(Cluster, tmp_path)
 
 
 @pytest.fixture(scope="session")
 def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    yield from _running(Cluster, tmp_path_factory.mktemp("cluster"))
+    yield from _run_service(Cluster, tmp_path_factory.mktemp("cluster"))
 
 
-def _running(kind: Callable[[Path], S], folder: Path) -> Iterator[S]:
+def _run_service(factory: Callable[[Path], S], folder: Path) -> Iterator[S]:
     if PROGRAM is None:
         pytest.skip("redis-server is not installed: run scripts/system-packages as root")
-    service = kind(folder)
+    service = factory(folder)
     try:
         service.start()
         yield service

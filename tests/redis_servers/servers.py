@@ -16,12 +16,12 @@ from redis.exceptions import RedisError
 
 PROGRAM = shutil.which("redis-server")
 SLOTS = 16_384
-# The shell waits on its input and kills the server when that ends, so none outlives the tests, even killed ones.
+# The shell kills the server when its own input is closed, so no server outlives the tests, even if they are killed.
 GUARD = '"$@" & server=$!; read -r _; kill -9 "$server"; wait "$server" 2>/dev/null'
 
 
 class Server:
-    """One Redis process; `kill` is kill -9, and `start` brings it back on the same port."""
+    """One Redis process; `kill` is kill -9, and `start` starts it again on the same port."""
 
     def __init__(self, folder: Path, *, cluster: bool = False) -> None:
         self.port = _free_port()
@@ -43,7 +43,7 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
-        wait_until(self.answers, f"Redis on port {self.port}")
+        wait_until(self.is_ready, f"Redis on port {self.port}")
 
     def kill(self) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -51,23 +51,23 @@ class Server:
             self._process.wait(timeout=10)
             self._process = None
 
-    def freeze(self) -> None:
-        info = self.ask("INFO", "server")
+    def suspend(self) -> None:
+        info = self.execute("INFO", "server")
         assert isinstance(info, dict)
-        self._frozen = int(info["process_id"])
-        os.kill(self._frozen, signal.SIGSTOP)
+        self._suspended_pid = int(info["process_id"])
+        os.kill(self._suspended_pid, signal.SIGSTOP)
 
-    def thaw(self) -> None:
-        os.kill(self._frozen, signal.SIGCONT)
+    def resume(self) -> None:
+        os.kill(self._suspended_pid, signal.SIGCONT)
 
-    def answers(self) -> bool:
+    def is_ready(self) -> bool:
         with Redis(port=self.port) as client:
             try:
                 return bool(client.ping())
             except RedisError:
                 return False
 
-    def ask(self, *command: str | int) -> object:
+    def execute(self, *command: str | int) -> object:
         with Redis(port=self.port, decode_responses=True) as client:
             return client.execute_command(*command)
 
@@ -84,25 +84,25 @@ class Cluster:
             node.start()
         step = SLOTS // len(self.nodes) + 1
         for number, node in enumerate(self.nodes):
-            node.ask("CLUSTER", "ADDSLOTSRANGE", number * step, min((number + 1) * step, SLOTS) - 1)
-            node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            node.execute("CLUSTER", "ADDSLOTSRANGE", number * step, min((number + 1) * step, SLOTS) - 1)
+            node.execute("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         for node in self.nodes[1:]:
-            node.ask("CLUSTER", "MEET", "127.0.0.1", self.nodes[0].port, self.nodes[0].bus_port)
-        self.wait_until_whole()
+            node.execute("CLUSTER", "MEET", "127.0.0.1", self.nodes[0].port, self.nodes[0].bus_port)
+        self.wait_until_ready()
 
-    def wait_until_whole(self) -> None:
-        wait_until(lambda: all(_is_whole(node) for node in self.nodes), "the cluster")
+    def wait_until_ready(self) -> None:
+        wait_until(lambda: all(_is_ready(node) for node in self.nodes), "the cluster")
 
     def kill(self) -> None:
         for node in self.nodes:
             node.kill()
 
 
-def wait_until(happened: Callable[[], bool], what: str, seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
-    while not happened():
+    while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{what} did not come up in {seconds} s")
+            raise TimeoutError(f"{what} was not ready within {seconds} s")
         time.sleep(0.02)
 
 
@@ -112,6 +112,6 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _is_whole(node: Server) -> bool:
-    state = str(node.ask("CLUSTER", "INFO"))
+def _is_ready(node: Server) -> bool:
+    state = str(node.execute("CLUSTER", "INFO"))
     return "cluster_state:ok" in state and "cluster_known_nodes:3" in state

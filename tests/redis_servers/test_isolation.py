@@ -13,13 +13,13 @@ from tests.unit.sessions.confusable import Contents, check_isolation, contents, 
 
 @pytest.fixture(scope="module")
 def store(redis_server: Server) -> Iterator[RedisBackend]:
-    redis_server.ask("FLUSHALL")
+    redis_server.execute("FLUSHALL")
     with RedisBackend(redis_server.url) as store:
         yield store
 
 
 @settings(max_examples=25, deadline=None)
-@given(contents=contents, stranger=namespaces)
-def test_nothing_is_seen_under_another_name(store: RedisBackend, contents: Contents, stranger: Namespace) -> None:
-    # Every example clears what it wrote, so the next one begins with an empty server.
-    check_isolation(store, contents, stranger)
+@given(contents=contents, other=namespaces)
+def test_namespaces_are_isolated(store: RedisBackend, contents: Contents, other: Namespace) -> None:
+    # Every example clears what it wrote, so the next one starts with an empty server.
+    check_isolation(store, contents, other)

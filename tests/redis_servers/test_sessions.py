@@ -1,4 +1,4 @@
-"""Sessions and a whole manager on a real Redis: shared by processes, and through its faults."""
+"""Sessions and a manager on a real Redis server: shared by processes, and with the server down."""
 
 from __future__ import annotations
 
@@ -17,41 +17,43 @@ from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
 from tests.redis_servers.servers import Cluster, Server
 
-Opener = Callable[..., MemoryManager]
+OpenManager = Callable[..., MemoryManager]
 
 
 @pytest.fixture
-def opener(tmp_path: Path) -> Iterator[Opener]:
+def open_manager(tmp_path: Path) -> Iterator[OpenManager]:
     opened: list[MemoryManager] = []
 
-    def open_manager(url: str, tenant: str = "default", **settings: object) -> MemoryManager:
+    def open_one(url: str, tenant: str = "default", **settings: object) -> MemoryManager:
         config = MemoryConfig(
             db_url=f"sqlite:///{tmp_path}/a.db", use_redis=True, redis_url=url, **settings  # type: ignore[arg-type]
         )  # fmt: skip
         opened.append(MemoryManager(config, embedder=HashEmbedder(64), tenant=tenant))
         return opened[-1]
 
-    yield open_manager
+    yield open_one
     for manager in opened:
         manager.close()
 
 
 @pytest.mark.parametrize("kind", ["redis_server", "redis_cluster"])
-def test_a_session_is_one_for_all_managers(kind: str, request: pytest.FixtureRequest, opener: Opener) -> None:
+def test_managers_share_the_session_of_a_workflow(
+    kind: str, request: pytest.FixtureRequest, open_manager: OpenManager
+) -> None:
     url = request.getfixturevalue(kind).url
-    one, two = (opener(url, f"{kind} one") for _ in range(2))
-    with create_session("campaign", one, {"user": "ann"}) as mine:
-        mine.save_agent_memory("writer", "draft", {"v": 1})
-        mine.add_conversation_message("writer", "assistant", "first")
-        with create_session("campaign", two) as theirs:
-            assert theirs.retrieve_agent_memory("writer", "draft") == {"v": 1}
-            theirs.add_conversation_message("editor", "user", "second")
-            summary = theirs.get_session_summary()
+    one, two = (open_manager(url, f"{kind} one") for _ in range(2))
+    with create_session("campaign", one, {"user": "ann"}) as first:
+        first.save_agent_memory("writer", "draft", {"v": 1})
+        first.add_conversation_message("writer", "assistant", "first")
+        with create_session("campaign", two) as second:
+            assert second.retrieve_agent_memory("writer", "draft") == {"v": 1}
+            second.add_conversation_message("editor", "user", "second")
+            summary = second.get_session_summary()
             assert (summary.agents, summary.messages, summary.sessions) == (("editor", "writer"), 2, 2)
             assert summary.metadata == {"user": "ann"}
             assert two.get_stats().active_sessions == 2
-        said = [message.content for message in mine.get_conversation_history()]
-        assert said == ["first", "second"]
+        contents = [message.content for message in first.get_conversation_history()]
+        assert contents == ["first", "second"]
         assert one.get_stats().active_sessions == 1
     assert two.get_conversation_history("campaign") == []
     assert one.get_stats().short_term_entries == 0
@@ -71,8 +73,10 @@ manager.close()
 """
 
 
-def test_processes_join_by_the_name_of_the_workflow(redis_server: Server, opener: Opener, tmp_path: Path) -> None:
-    manager = opener(redis_server.url)
+def test_processes_share_the_session_of_a_workflow(
+    redis_server: Server, open_manager: OpenManager, tmp_path: Path
+) -> None:
+    manager = open_manager(redis_server.url)
     environment = {
         "PYTHONPATH": ":".join(sys.path),
         "PATH": "/usr/bin:/bin",
@@ -90,16 +94,16 @@ def test_processes_join_by_the_name_of_the_workflow(redis_server: Server, opener
         assert [child.wait(timeout=60) for child in children] == [0, 0, 0]
         history = session.get_conversation_history()
         for name in names:
-            said = [message.content for message in history if message.agent_id == name]
-            assert said == [f"{name} {number}" for number in range(20)]
+            contents = [message.content for message in history if message.agent_id == name]
+            assert contents == [f"{name} {number}" for number in range(20)]
         summary = session.get_session_summary()
         assert (summary.messages, summary.sessions) == (60, 4)
     assert manager.clear_session("joined") is False
-    assert {each.workflow_id for each in manager.get_sessions()} == {"joined"}
+    assert {session.workflow_id for session in manager.get_sessions()} == {"joined"}
 
 
-def test_an_idle_session_ends_by_redis_own_expiry(redis_server: Server, opener: Opener) -> None:
-    manager = opener(redis_server.url, "idle", session_timeout=0.3)
+def test_idle_session_expires_in_redis(redis_server: Server, open_manager: OpenManager) -> None:
+    manager = open_manager(redis_server.url, "idle", session_timeout=0.3)
     session = create_session("w", manager)
     session.save_agent_memory("writer", "draft", 1)
     time.sleep(0.45)
@@ -110,14 +114,14 @@ def test_an_idle_session_ends_by_redis_own_expiry(redis_server: Server, opener: 
         assert again.retrieve_agent_memory("writer", "draft") is None
 
 
-def test_redis_down_at_the_start_is_named_without_its_password(opener: Opener) -> None:
+def test_error_at_the_start_has_the_url_without_the_password(open_manager: OpenManager) -> None:
     with pytest.raises(Unavailable, match=r"redis://ann:\*\*\*@127\.0\.0\.1:1/0") as caught:
-        opener("redis://ann:hunter2@127.0.0.1:1/0")
+        open_manager("redis://ann:hunter2@127.0.0.1:1/0")
     assert "hunter2" not in str(caught.value)
 
 
-def test_with_the_fall_back_a_program_starts_and_says_degraded(opener: Opener) -> None:
-    manager = opener("redis://127.0.0.1:1/0", redis_fallback=True)
+def test_fallback_starts_in_memory_and_reports_degraded(open_manager: OpenManager) -> None:
+    manager = open_manager("redis://127.0.0.1:1/0", redis_fallback=True)
     assert manager.save("writer", "draft", 1)
     assert manager.retrieve("writer", "draft") == 1
     with create_session("w", manager) as session:
@@ -130,26 +134,26 @@ def test_with_the_fall_back_a_program_starts_and_says_degraded(opener: Opener) -
 
 
 @contextmanager
-def refused() -> Iterator[None]:
+def raises_unavailable() -> Iterator[None]:
     with pytest.raises(Unavailable) as caught:
         yield
     assert caught.value.retry_after is not None
 
 
-def test_redis_lost_and_found_again_in_mid_work(mortal_server: Server, opener: Opener) -> None:
-    manager = opener(mortal_server.url)
+def test_manager_works_again_after_redis_was_down(own_server: Server, open_manager: OpenManager) -> None:
+    manager = open_manager(own_server.url)
     session = create_session("w", manager)
     session.save_agent_memory("writer", "draft", 1)
-    mortal_server.kill()
-    with refused():
+    own_server.kill()
+    with raises_unavailable():
         manager.save("writer", "draft", 1)
-    with refused():
+    with raises_unavailable():
         manager.retrieve("writer", "draft")
-    with refused():
+    with raises_unavailable():
         session.add_conversation_message("writer", "user", "hi")
-    with refused():
+    with raises_unavailable():
         manager.clear_session("w")
-    with refused():
+    with raises_unavailable():
         session.end_session()
     manager.remember("the launch is on Friday", agent="writer")
     assert len(manager.recall("launch", agent="writer")) == 1
@@ -160,11 +164,11 @@ def test_redis_lost_and_found_again_in_mid_work(mortal_server: Server, opener: O
     assert (stats.short_term_entries, stats.active_sessions, stats.long_term_entries) == (None, None, 2)
     assert "does not answer" in stats.degraded[0]
     assert manager.health().status == "degraded"
-    mortal_server.start()
+    own_server.start()
     assert manager.save("writer", "draft", 2)
     assert manager.retrieve("writer", "draft") == 2
     assert (manager.get_stats().short_term_entries, manager.health().status) == (1, "ok")
-    # That server kept nothing on disk, so what the session held went with it.
+    # The server keeps nothing on disk, so the data of the session is lost.
     with pytest.raises(Closed):
         session.retrieve_agent_memory("writer", "draft")
     session.end_session()
@@ -173,12 +177,12 @@ def test_redis_lost_and_found_again_in_mid_work(mortal_server: Server, opener: O
         assert again.retrieve_agent_memory("writer", "draft") == 3
 
 
-def test_an_error_in_the_work_is_not_hidden_by_one_in_the_clean_up(mortal_server: Server, opener: Opener) -> None:
-    manager = opener(mortal_server.url)
+def test_cleanup_error_does_not_hide_the_first_error(own_server: Server, open_manager: OpenManager) -> None:
+    manager = open_manager(own_server.url)
 
     def fail() -> None:
         with create_session("w", manager):
-            mortal_server.kill()
+            own_server.kill()
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError) as caught:
@@ -186,8 +190,8 @@ def test_an_error_in_the_work_is_not_hidden_by_one_in_the_clean_up(mortal_server
     assert "could not be cleaned up" in caught.value.__notes__[0]
 
 
-def test_a_cluster_keeps_many_workflows(redis_cluster: Cluster, opener: Opener) -> None:
-    manager = opener(redis_cluster.url, "many")
+def test_many_workflows_are_open_on_a_cluster(redis_cluster: Cluster, open_manager: OpenManager) -> None:
+    manager = open_manager(redis_cluster.url, "many")
     sessions = [create_session(f"w{number}", manager) for number in range(12)]
     for number, session in enumerate(sessions):
         session.save_agent_memory("writer", "n", number)

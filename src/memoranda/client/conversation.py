@@ -36,10 +36,10 @@ class RemoteLog:
             start += len(page)
         return messages
 
-    def append(self, messages: Sequence[Message], *, keep: int | None, once: bool = False) -> None:
-        self._write("POST", messages=_to_dicts(messages), allow_duplicates=not once, keep=keep)
+    def append(self, messages: Sequence[Message], *, keep: int | None, skip_duplicates: bool = False) -> None:
+        self._write("POST", messages=_to_dicts(messages), allow_duplicates=not skip_duplicates, keep=keep)
 
-    def known(self, message_ids: Iterable[str]) -> set[str]:
+    def find_ids(self, message_ids: Iterable[str]) -> set[str]:
         return {message.message_id for message in self.read(0, len(self))} & set(message_ids)
 
     def delete(self, positions: Sequence[int]) -> None:

@@ -17,7 +17,7 @@ from memoranda.client.conversation import open_conversation
 from memoranda.client.requests import encode_query, to_server_arguments
 from memoranda.client.responses import deserialize
 from memoranda.client.transport import HttpTransport, sync_method
-from memoranda.conversation.conversations import Shelf
+from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import Unavailable
 from memoranda.files import atomic_replace
@@ -38,7 +38,7 @@ class MemoryManager:
         client: httpx2.Client | None = None,
     ) -> None:
         self._transport = HttpTransport(url, api_key, timeout, client)
-        self._conversations: Shelf[tuple[str | None, str | None, str | None]] = Shelf()
+        self._conversations: ConversationCache[tuple[str | None, str | None, str | None]] = ConversationCache()
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +108,7 @@ class MemoryManager:
         conversation = self._conversations.get(scope)
         if conversation is None:
             conversation = open_conversation(self._transport, *scope)
-        return self._conversations.hold(scope, conversation)
+        return self._conversations.add(scope, conversation)
 
     @contextmanager
     def run(self, agent_name: str) -> Iterator[ConversationMemory]:

@@ -1,4 +1,4 @@
-"""The conversations of one manager: in this process, or in the store where the policy says `persistent`."""
+"""The conversations of one manager: in this process, or in the store where the policy is `persistent`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from memoranda.validation import check_retention_policy
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
-
 _PERSISTENT = RetentionPolicy.PERSISTENT
+_MAX_RECENT = 1000
+_Key = TypeVar("_Key")
 
 
 class Conversations:
-    """One conversation for each scope, the same object as long as anybody uses it."""
+    """One conversation for each scope: the same object as long as anybody uses it."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Conversations:
         self._default = policy
         self._max = max_messages
         self._policies: dict[str, RetentionPolicy] = {}
-        self._shelf: Shelf[Scope] = Shelf()
+        self._cache: ConversationCache[Scope] = ConversationCache()
         self._runs: Counter[str] = Counter()
         self._lock = threading.RLock()
         self._closed = False
@@ -51,46 +52,46 @@ class Conversations:
         with self._lock:
             if self._closed:
                 raise Closed("this MemoryManager is closed: make a new one")
-            conversation = self._shelf.get(scope)
+            conversation = self._cache.get(scope)
             if conversation is None:
                 policy = self._policies.get(scope.agent or "", self._default)
-                conversation = ConversationMemory(self._max, policy, log=self._log(scope, policy))
-            return self._shelf.hold(scope, conversation)
+                conversation = ConversationMemory(self._max, policy, log=self._create_log(scope, policy))
+            return self._cache.add(scope, conversation)
 
     def set_policy(self, agent: str, policy: str) -> None:
-        """For this agent's conversations from now on; those that are open move."""
-        wanted = check_retention_policy(policy)
+        """Set the policy of an agent's conversations, open ones and future ones."""
+        new_policy = check_retention_policy(policy)
         with self._lock:
-            for scope, conversation in self._of(agent):
-                if (wanted is _PERSISTENT) is (conversation.retention_policy == _PERSISTENT):
-                    conversation.retention_policy = wanted
+            for scope, conversation in self._find(agent):
+                if (new_policy is _PERSISTENT) is (conversation.retention_policy == _PERSISTENT):
+                    conversation.retention_policy = new_policy
                 else:
-                    conversation.move_to(self._log(scope, wanted), wanted)
-                    self._shelf.hold(scope, conversation)
-            self._policies[agent] = wanted
+                    conversation.move_to(self._create_log(scope, new_policy), new_policy)
+                    self._cache.add(scope, conversation)
+            self._policies[agent] = new_policy
 
     def clear(self, agent: str | None = None) -> None:
-        """Empties the conversations of one agent, or all; the stored ones too once this manager uses the store."""
+        """Empty the conversations of one agent, or all; the stored ones too if this manager uses the store."""
         with self._lock:
-            if self._uses_store():
+            if self._is_store_open() or _PERSISTENT in (self._default, *self._policies.values()):
                 from memoranda.conversation.stored import clear
 
                 self._open_store().write(lambda tx: clear(tx, self._tenant, agent))
-            for _, conversation in self._of(agent):
-                if conversation.in_memory:
-                    conversation.clear()
+            self._clear_in_memory(self._find(agent))
 
     def clear_scope(self, scope: Scope) -> None:
-        """Empties the conversations in this process that the scope reaches; those in the store are rows of it."""
+        """Empty the conversations in this process that the scope covers. Stored ones are deleted with their rows."""
         with self._lock:
-            for mine, conversation in self._of(scope.agent):
-                whose = scope.user is ANY or mine.user == scope.user
-                if conversation.in_memory and whose and scope.session in (None, mine.session):
-                    conversation.clear()
+            covered = [
+                (other, conversation)
+                for other, conversation in self._find(scope.agent)
+                if (scope.user is ANY or other.user == scope.user) and scope.session in (None, other.session)
+            ]
+            self._clear_in_memory(covered)
 
     @contextmanager
     def run(self, agent: str, scope: Scope) -> Iterator[ConversationMemory]:
-        """One run of an agent. Runs inside a run, or beside it, belong to it: the last one out ends it."""
+        """Mark one run of an agent. Nested and parallel runs count as one, which ends with the last of them."""
         conversation = self.get(scope)
         with self._lock:
             self._runs[agent] += 1
@@ -103,64 +104,60 @@ class Conversations:
                     self.end_run(agent)
 
     def end_run(self, agent: str) -> None:
-        """Empties this agent's conversations whose policy is `single_run`."""
+        """Empty this agent's conversations with the policy `single_run`."""
         with self._lock:
-            for _, conversation in self._of(agent):
+            for _, conversation in self._find(agent):
                 if conversation.retention_policy == RetentionPolicy.SINGLE_RUN:
                     conversation.clear()
 
     def close(self) -> None:
-        """The conversations kept in this process are gone; the stored ones stay stored."""
+        """Empty the conversations in this process; the stored ones stay."""
         with self._lock:
             self._closed = True
-            for _, conversation in self._of(None):
-                if conversation.in_memory:
-                    conversation.clear()
+            self._clear_in_memory(self._find(None))
 
-    def _of(self, agent: str | None) -> list[tuple[Scope, ConversationMemory]]:
-        return [(scope, memory) for scope, memory in self._shelf.items() if agent is None or scope.agent == agent]
+    def _find(self, agent: str | None) -> list[tuple[Scope, ConversationMemory]]:
+        return [(scope, memory) for scope, memory in self._cache.items() if agent is None or scope.agent == agent]
 
-    def _log(self, scope: Scope, policy: RetentionPolicy) -> MessageLog:
+    def _clear_in_memory(self, conversations: list[tuple[Scope, ConversationMemory]]) -> None:
+        for _, conversation in conversations:
+            if conversation.in_memory:
+                conversation.clear()
+
+    def _create_log(self, scope: Scope, policy: RetentionPolicy) -> MessageLog:
         if policy is not _PERSISTENT:
             return ListLog()
         from memoranda.conversation.stored import StoredLog
 
         return StoredLog(self._open_store, scope)
 
-    def _uses_store(self) -> bool:
-        return self._is_store_open() or _PERSISTENT in (self._default, *self._policies.values())
 
+class ConversationCache(Generic[_Key]):
+    """Open conversations by key.
 
-_Name = TypeVar("_Name")
-_MOST_LATEST = 1000
-
-
-class Shelf(Generic[_Name]):
-    """One that is kept in this process stays for good, as nothing else holds its messages.
-
-    Of those elsewhere the latest stay open, the others until their last user lets them go: a process does not grow
-    with the users that it talks to.
+    Those in this process are kept for good, as nothing else holds their messages. Of the others, the most recently
+    used are kept, the rest only while somebody uses them, so that a process does not grow with the number of users.
     """
 
     def __init__(self) -> None:
-        self._live: WeakValueDictionary[_Name, ConversationMemory] = WeakValueDictionary()
-        self._for_good: dict[_Name, ConversationMemory] = {}
-        self._latest: OrderedDict[_Name, ConversationMemory] = OrderedDict()
+        self._open: WeakValueDictionary[_Key, ConversationMemory] = WeakValueDictionary()
+        self._in_memory: dict[_Key, ConversationMemory] = {}
+        self._recent: OrderedDict[_Key, ConversationMemory] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, name: _Name) -> ConversationMemory | None:
-        return self._live.get(name)
+    def get(self, key: _Key) -> ConversationMemory | None:
+        return self._open.get(key)
 
-    def hold(self, name: _Name, conversation: ConversationMemory) -> ConversationMemory:
-        """The one of this name, now the latest: the first that was held, whoever else opened one meanwhile."""
+    def add(self, key: _Key, conversation: ConversationMemory) -> ConversationMemory:
+        """Return the conversation of this key, now the most recently used: the first one added, if others raced."""
         with self._lock:
-            held = self._live.setdefault(name, conversation)
-            self._for_good.pop(name, None)
-            self._latest.pop(name, None)
-            (self._for_good if held.in_memory else self._latest)[name] = held
-            if len(self._latest) > _MOST_LATEST:
-                self._latest.popitem(last=False)
-            return held
+            cached = self._open.setdefault(key, conversation)
+            self._in_memory.pop(key, None)
+            self._recent.pop(key, None)
+            (self._in_memory if cached.in_memory else self._recent)[key] = cached
+            if len(self._recent) > _MAX_RECENT:
+                self._recent.popitem(last=False)
+            return cached
 
-    def items(self) -> list[tuple[_Name, ConversationMemory]]:
-        return list(self._live.items())
+    def items(self) -> list[tuple[_Key, ConversationMemory]]:
+        return list(self._open.items())

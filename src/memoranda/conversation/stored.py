@@ -1,7 +1,8 @@
-"""The rows of a conversation: one a message, numbered by `place` without gaps, so that any position is one look-up.
+"""Conversations in the store: one row per message, with positions without gaps, so that an index is one look-up.
 
-A conversation belongs to exactly one scope; a name that is not set means the one without it. Adding at the end and
-dropping the oldest touch no other row; taking out of the middle renumbers the shorter side.
+A conversation belongs to exactly one scope; a name that is not set matches only rows without it. Adding at the end and
+dropping the oldest change no other row; deleting from the middle renumbers the shorter side. In this module an index
+counts from the oldest message that is kept, and a position is the number in the row.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BindParameter, bindparam, delete, exists, func, insert, select, update
 
 from memoranda.errors import Incompatible, MemorandaError
 from memoranda.messages.message import Message
-from memoranda.storage.base import Transaction
+from memoranda.storage.base import ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.rows import names_of, to_json, to_micros
 from memoranda.storage.schema import messages
@@ -26,188 +27,43 @@ from memoranda.types import JSON, Scope
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
-
-Row: TypeAlias = Sequence[Any]
-"""message_id, role, content, payload."""
-
 _M = messages.c
-_MINE = [
+_IN_SCOPE = [
     *(column == bindparam(f"in_{column.name}") for column in (_M.tenant, _M.agent, _M.user, _M.session)),
     _M.position.is_not(None),
 ]
-_FROM: BindParameter[int] = bindparam("start")
-_TO: BindParameter[int] = bindparam("stop")
-_OLDEST = select(_M.position).where(*_MINE).order_by(_M.position).limit(1).scalar_subquery()
-_NEWEST = select(_M.position).where(*_MINE).order_by(_M.position.desc()).limit(1).scalar_subquery()
-_RANGE = [*_MINE, _M.position >= _FROM, _M.position < _TO]
+_START: BindParameter[int] = bindparam("start")
+_STOP: BindParameter[int] = bindparam("stop")
+_OLDEST = select(_M.position).where(*_IN_SCOPE).order_by(_M.position).limit(1).scalar_subquery()
+_NEWEST = select(_M.position).where(*_IN_SCOPE).order_by(_M.position.desc()).limit(1).scalar_subquery()
+_IN_RANGE = [*_IN_SCOPE, _M.position >= _START, _M.position < _STOP]
 
-# Built once: making a statement costs as much as running it.
+# Built once: building a statement costs as much as running it.
 _BOUNDS = select(_OLDEST, _NEWEST)
 _READ = (
     select(_M.message_id, _M.role, _M.content, _M.payload)
-    .where(*_MINE, _M.position >= _OLDEST + _FROM, _M.position < _OLDEST + _TO)
+    .where(*_IN_SCOPE, _M.position >= _OLDEST + _START, _M.position < _OLDEST + _STOP)
     .order_by(_M.position)
 )
-_PAYLOADS = select(_M.payload).where(*_MINE).order_by(_M.position)
-# Each id is looked up by itself: given as a list, SQLite would rather walk through the whole conversation.
+_PAYLOADS = select(_M.payload).where(*_IN_SCOPE).order_by(_M.position)
+# Each id is looked up by itself: with a list of ids, SQLite would scan the whole conversation.
 _IDS = func.json_each(bindparam("ids")).table_valued("value")
-_KNOWN = select(_IDS.c.value).where(exists().where(*_MINE, _M.message_id == _IDS.c.value))
+_FIND_IDS = select(_IDS.c.value).where(exists().where(*_IN_SCOPE, _M.message_id == _IDS.c.value))
 _INSERT = insert(messages)
-_DELETE = delete(messages).where(*_RANGE)
-_DELETE_ALL = delete(messages).where(*_MINE)
-_SHIFT = update(messages).where(*_RANGE).values(position=_M.position + bindparam("by"))
+_DELETE = delete(messages).where(*_IN_RANGE)
+_DELETE_ALL = delete(messages).where(*_IN_SCOPE)
+_SHIFT = update(messages).where(*_IN_RANGE).values(position=_M.position + bindparam("by"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
     first: int
-    after: int
-    """The place that the next message takes."""
-
-
-def length(tx: Transaction, scope: Scope) -> int:
-    bounds = _bounds(tx, _mine(scope))
-    return bounds.after - bounds.first
-
-
-def read(tx: Transaction, scope: Scope, start: int, stop: int) -> list[Row]:
-    """The rows of these positions, in order; in one statement, so that they belong together."""
-    return list(tx.execute(_READ, {**_mine(scope), "start": start, "stop": stop}))
-
-
-def known(tx: Transaction, scope: Scope, message_ids: Iterable[str]) -> set[str]:
-    ids: list[JSON] = [*message_ids]
-    return set(tx.scalars(_KNOWN, {**_mine(scope), "ids": to_json(ids)}))
-
-
-def append(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage], *, keep: int | None, once: bool) -> None:
-    mine = _mine(scope)
-    bounds = _bounds(tx, mine)
-    fresh = _unseen(tx, scope, turns) if once else turns
-    _insert(tx, scope, fresh, bounds.after)
-    oldest = bounds.first if keep is None else bounds.after + len(fresh) - keep
-    if oldest > bounds.first:
-        tx.execute(_DELETE, {**mine, "start": bounds.first, "stop": oldest})
-
-
-def take_out(tx: Transaction, scope: Scope, positions: Sequence[int]) -> None:
-    """Deletes these positions, given in ascending order, and closes the gaps."""
-    bounds = _bounds(tx, _mine(scope))
-    places = [bounds.first + position for position in positions]
-    take_out_places(tx, scope, [place for place in places if place < bounds.after])
-
-
-def take_out_places(tx: Transaction, scope: Scope, gone: Sequence[int]) -> None:
-    """Deletes these places, given in ascending order and all of them taken, and closes the gaps."""
-    mine = _mine(scope)
-    bounds = _bounds(tx, mine)
-    for run in _runs(gone):
-        tx.execute(_DELETE, {**mine, "start": run.start, "stop": run.stop})
-    shifts = _closing(gone, bounds)
-    if shifts:
-        tx.execute(_SHIFT, [{**mine, **shift} for shift in shifts])
-
-
-def replace(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage]) -> None:
-    """Exactly these from now on; what stays the same at either end is not written again."""
-    mine = _mine(scope)
-    if not turns:
-        tx.execute(_DELETE_ALL, mine)
-        return
-    bounds = _bounds(tx, mine)
-    old, new = list(tx.scalars(_PAYLOADS, mine)), [to_json(turn.payload) for turn in turns]
-    head = _alike(old, new)
-    tail = _alike(old[head:][::-1], new[head:][::-1])
-    start, stop = bounds.first + head, bounds.after - tail
-    tx.execute(_DELETE, {**mine, "start": start, "stop": stop})
-    more = len(new) - len(old)
-    if more and head < tail:
-        tx.execute(_SHIFT, {**mine, "start": bounds.first, "stop": start, "by": -more})
-        start -= more
-    elif more:
-        tx.execute(_SHIFT, {**mine, "start": stop, "stop": bounds.after, "by": more})
-    _insert(tx, scope, turns[head : len(new) - tail], start)
-
-
-def clear(tx: Transaction, tenant: str, agent: str | None) -> None:
-    """Deletes the conversations of a tenant, or those of one agent."""
-    doomed = delete(messages).where(_M.tenant == tenant, _M.position.is_not(None))
-    tx.execute(doomed if agent is None else doomed.where(_M.agent == agent))
-
-
-def _mine(scope: Scope) -> dict[str, Any]:
-    return dict(zip(("in_tenant", "in_agent", "in_user", "in_session"), names_of(scope), strict=True))
-
-
-def _bounds(tx: Transaction, mine: Mapping[str, Any]) -> _Bounds:
-    first, last = tx.execute(_BOUNDS, mine).one()
-    return _Bounds(1, 1) if first is None else _Bounds(first, last + 1)
-
-
-def _unseen(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage]) -> list[StoredMessage]:
-    firsts: dict[str, StoredMessage] = {}
-    for turn in turns:
-        firsts.setdefault(turn.message_id, turn)
-    seen = known(tx, scope, firsts)
-    return [turn for message_id, turn in firsts.items() if message_id not in seen]
-
-
-def _insert(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage], place: int) -> None:
-    if turns:
-        tx.execute(_INSERT, [_row(scope, turn, place + n, tx.at) for n, turn in enumerate(turns)])
-
-
-def _row(scope: Scope, turn: StoredMessage, place: int, at: int) -> dict[str, Any]:
-    tenant, agent, user, session = names_of(scope)
-    return {
-        "message_id": turn.message_id,
-        "tenant": tenant,
-        "agent": agent,
-        "user": user,
-        "session": session,
-        "role": turn.role,
-        "speaker": turn.speaker,
-        "content": turn.content,
-        "payload": to_json(turn.payload),
-        "said_at": to_micros(turn.said_at),
-        "recorded_at": at,
-        "position": place,
-    }
-
-
-def _runs(places: Sequence[int]) -> Iterator[range]:
-    """Ascending numbers as ranges: each deletes in one statement."""
-    start = 0
-    for end in range(1, len(places) + 1):
-        if end == len(places) or places[end] != places[end - 1] + 1:
-            yield range(places[start], places[end - 1] + 1)
-            start = end
-
-
-def _closing(gone: Sequence[int], bounds: _Bounds) -> list[dict[str, int]]:
-    """What moves where after a deletion: the older rows up or the newer ones down, whichever are fewer.
-
-    In an order in which no rows move onto others that have yet to move.
-    """
-    if not gone:
-        return []
-    older, newer = gone[-1] + 1 - bounds.first - len(gone), bounds.after - gone[0] - len(gone)
-    if older < newer:
-        edges, by = [bounds.first - 1, *gone], [len(gone) - n for n in range(len(gone))]
-    else:
-        edges, by = [*gone, bounds.after], [-n for n in range(1, len(gone) + 1)]
-    gaps = zip(edges, edges[1:], by, strict=False)
-    moves = [{"start": low + 1, "stop": high, "by": step} for low, high, step in gaps if low + 1 < high]
-    return moves[::-1] if older < newer else moves
-
-
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many items are the same from the start."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    stop: int
+    """The position that the next message gets."""
 
 
 class StoredLog:
-    """A `MessageLog` in the store: on disk when a call returns, and shared with every process that opens the file.
+    """A `MessageLog` in the store: on disk when a call returns, and shared by every process that opens the database.
 
     `open_store` is called at each use, so that a conversation may exist before its database does.
     """
@@ -221,40 +77,180 @@ class StoredLog:
 
     def read(self, start: int, stop: int) -> list[Message]:
         rows = self._store().read(partial(read, scope=self._scope, start=start, stop=stop))
-        return [_message(row) for row in rows]
+        return [_to_message(row) for row in rows]
 
-    def append(self, messages: Sequence[Message], *, keep: int | None, once: bool = False) -> None:
-        turns = [_turn(message) for message in messages]
-        self._store().write(lambda tx: append(tx, self._scope, turns, keep=keep, once=once))
+    def append(self, messages: Sequence[Message], *, keep: int | None, skip_duplicates: bool = False) -> None:
+        new = [_to_stored(message) for message in messages]
+        self._store().write(lambda tx: append(tx, self._scope, new, keep=keep, skip_duplicates=skip_duplicates))
 
-    def known(self, message_ids: Iterable[str]) -> set[str]:
-        return self._store().read(partial(known, scope=self._scope, message_ids=list(message_ids)))
+    def find_ids(self, message_ids: Iterable[str]) -> set[str]:
+        return self._store().read(partial(find_ids, scope=self._scope, message_ids=list(message_ids)))
 
     def delete(self, positions: Sequence[int]) -> None:
-        self._store().write(lambda tx: take_out(tx, self._scope, positions))
+        self._store().write(lambda tx: delete_indices(tx, self._scope, positions))
 
     def replace(self, messages: Sequence[Message]) -> None:
-        turns = [_turn(message) for message in messages]
-        self._store().write(lambda tx: replace(tx, self._scope, turns))
+        new = [_to_stored(message) for message in messages]
+        self._store().write(lambda tx: replace(tx, self._scope, new))
 
 
-def _turn(message: Message) -> StoredMessage:
+def length(tx: ReadTransaction, scope: Scope) -> int:
+    bounds = _read_bounds(tx, _parameters(scope))
+    return bounds.stop - bounds.first
+
+
+def read(tx: ReadTransaction, scope: Scope, start: int, stop: int) -> list[Row]:
+    """Return the rows from index `start` up to `stop`, in one statement, so that they are consistent."""
+    return list(tx.execute(_READ, {**_parameters(scope), "start": start, "stop": stop}))
+
+
+def find_ids(tx: ReadTransaction, scope: Scope, message_ids: Iterable[str]) -> set[str]:
+    """Return those of the ids that the conversation has."""
+    ids: list[JSON] = [*message_ids]
+    return set(tx.scalars(_FIND_IDS, {**_parameters(scope), "ids": to_json(ids)}))
+
+
+def append(
+    tx: Transaction, scope: Scope, new: Sequence[StoredMessage], *, keep: int | None, skip_duplicates: bool
+) -> None:
+    """Add messages at the end, then delete all but the newest `keep`."""
+    parameters = _parameters(scope)
+    bounds = _read_bounds(tx, parameters)
+    if skip_duplicates:
+        unique: dict[str, StoredMessage] = {}
+        for message in new:
+            unique.setdefault(message.message_id, message)
+        known = find_ids(tx, scope, unique)
+        new = [message for message_id, message in unique.items() if message_id not in known]
+    _insert(tx, scope, new, bounds.stop)
+    oldest = bounds.first if keep is None else bounds.stop + len(new) - keep
+    if oldest > bounds.first:
+        tx.execute(_DELETE, {**parameters, "start": bounds.first, "stop": oldest})
+
+
+def delete_indices(tx: Transaction, scope: Scope, indices: Sequence[int]) -> None:
+    """Delete the messages at these indices, given in ascending order, and close the gaps."""
+    bounds = _read_bounds(tx, _parameters(scope))
+    positions = [bounds.first + index for index in indices]
+    delete_positions(tx, scope, [position for position in positions if position < bounds.stop])
+
+
+def delete_positions(tx: Transaction, scope: Scope, positions: Sequence[int]) -> None:
+    """Delete the messages at these positions, which exist and are in ascending order, and close the gaps."""
+    parameters = _parameters(scope)
+    bounds = _read_bounds(tx, parameters)
+    for run in _runs(positions):
+        tx.execute(_DELETE, {**parameters, "start": run.start, "stop": run.stop})
+    shifts = _closing_shifts(positions, bounds)
+    if shifts:
+        tx.execute(_SHIFT, [{**parameters, **shift} for shift in shifts])
+
+
+def replace(tx: Transaction, scope: Scope, new: Sequence[StoredMessage]) -> None:
+    """Replace the whole conversation. What is equal at the start and at the end is not written again."""
+    parameters = _parameters(scope)
+    if not new:
+        tx.execute(_DELETE_ALL, parameters)
+        return
+    bounds = _read_bounds(tx, parameters)
+    old_payloads = list(tx.scalars(_PAYLOADS, parameters))
+    new_payloads = [to_json(message.payload) for message in new]
+    head = _equal_items(old_payloads, new_payloads)
+    tail = _equal_items(old_payloads[head:][::-1], new_payloads[head:][::-1])
+    start, stop = bounds.first + head, bounds.stop - tail
+    tx.execute(_DELETE, {**parameters, "start": start, "stop": stop})
+    growth = len(new_payloads) - len(old_payloads)
+    if growth and head < tail:
+        tx.execute(_SHIFT, {**parameters, "start": bounds.first, "stop": start, "by": -growth})
+        start -= growth
+    elif growth:
+        tx.execute(_SHIFT, {**parameters, "start": stop, "stop": bounds.stop, "by": growth})
+    _insert(tx, scope, new[head : len(new) - tail], start)
+
+
+def clear(tx: Transaction, tenant: str, agent: str | None) -> None:
+    """Delete the conversations of a tenant, or those of one agent."""
+    statement = delete(messages).where(_M.tenant == tenant, _M.position.is_not(None))
+    tx.execute(statement if agent is None else statement.where(_M.agent == agent))
+
+
+def _parameters(scope: Scope) -> dict[str, Any]:
+    return dict(zip(("in_tenant", "in_agent", "in_user", "in_session"), names_of(scope), strict=True))
+
+
+def _read_bounds(tx: ReadTransaction, parameters: Mapping[str, Any]) -> _Bounds:
+    first, last = tx.execute(_BOUNDS, parameters).one()
+    return _Bounds(1, 1) if first is None else _Bounds(first, last + 1)
+
+
+def _insert(tx: Transaction, scope: Scope, new: Sequence[StoredMessage], position: int) -> None:
+    if not new:
+        return
+    tenant, agent, user, session = names_of(scope)
+    rows = [
+        {
+            "message_id": message.message_id,
+            "tenant": tenant,
+            "agent": agent,
+            "user": user,
+            "session": session,
+            "role": message.role,
+            "speaker": message.speaker,
+            "content": message.content,
+            "payload": to_json(message.payload),
+            "said_at": to_micros(message.said_at),
+            "recorded_at": tx.at,
+            "position": position + i,
+        }
+        for i, message in enumerate(new)
+    ]
+    tx.execute(_INSERT, rows)
+
+
+def _runs(positions: Sequence[int]) -> Iterator[range]:
+    """Yield ascending numbers as ranges: each is one statement to delete."""
+    start = 0
+    for end in range(1, len(positions) + 1):
+        if end == len(positions) or positions[end] != positions[end - 1] + 1:
+            yield range(positions[start], positions[end - 1] + 1)
+            start = end
+
+
+def _closing_shifts(deleted: Sequence[int], bounds: _Bounds) -> list[dict[str, int]]:
+    """Return the shifts that close the gaps: of the older rows up or the newer ones down, whichever are fewer.
+
+    They are in an order in which no row moves onto one that has yet to move.
+    """
+    if not deleted:
+        return []
+    older, newer = deleted[-1] + 1 - bounds.first - len(deleted), bounds.stop - deleted[0] - len(deleted)
+    if older < newer:
+        edges, by = [bounds.first - 1, *deleted], [len(deleted) - n for n in range(len(deleted))]
+    else:
+        edges, by = [*deleted, bounds.stop], [-n for n in range(1, len(deleted) + 1)]
+    gaps = zip(edges, edges[1:], by, strict=False)
+    shifts = [{"start": low + 1, "stop": high, "by": step} for low, high, step in gaps if low + 1 < high]
+    return shifts[::-1] if older < newer else shifts
+
+
+def _equal_items(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many items are equal from the start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _to_stored(message: Message) -> StoredMessage:
     text = message.content if isinstance(message.content, str) else None
     return StoredMessage(message.message_id, message.role, text, message.timestamp, message.name, message.to_dict())
 
 
-def _message(row: Row) -> Message:
-    """The message of a row; what stands in it twice must agree, so that a damaged file gives no wrong answer."""
+def _to_message(row: Row) -> Message:
+    """Return the message of a row. Values that are stored twice must agree, so that damage gives no wrong answer."""
     message_id, role, content, payload = row
     try:
         message = Message.from_dict(json.loads(payload))
+        text = message.content if isinstance(message.content, str) else None
+        if (message.message_id, message.role, text) != (message_id, role, content):
+            raise ValueError("the payload differs from the other columns")
     except (TypeError, ValueError, MemorandaError) as error:
-        raise _damaged(message_id) from error
-    text = message.content if isinstance(message.content, str) else None
-    if (message.message_id, message.role, text) != (message_id, role, content):
-        raise _damaged(message_id)
+        raise Incompatible(f"message {message_id} is damaged (it is not what was written): restore a backup") from error
     return message
-
-
-def _damaged(message_id: object) -> Incompatible:
-    return Incompatible(f"message {message_id} is damaged (it is not what was written): restore a backup")

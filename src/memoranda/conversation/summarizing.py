@@ -1,4 +1,4 @@
-"""A conversation that never grows too long: its oldest half becomes a summary."""
+"""`SummarizingMemory`: a conversation whose oldest half becomes a summary when it is full."""
 
 from __future__ import annotations
 
@@ -6,27 +6,42 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from memoranda.conversation.base import ListLog, MessageLog
-from memoranda.conversation.memory import AnyMessage, ConversationMemory, checked, packed, summaries_of, unpacked
-from memoranda.conversation.summary import MIN_CHARACTERS, condense, rewrite, rewrite_lines, summarize
-from memoranda.conversation.window import TokenCounter, message_tokens, newest_that_fit, whole_turns
-from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
+from memoranda.conversation.base import AnyMessage, ListLog, MessageLog
+from memoranda.conversation.memory import ConversationMemory, build_state, check_state, parse_messages
+from memoranda.conversation.summary import (
+    MIN_CHARACTERS,
+    condense,
+    summarize,
+    summarize_lines_with_llm,
+    summarize_with_llm,
+)
+from memoranda.conversation.window import TokenCounter, count_message_tokens, find_cut, fit_window
+from memoranda.errors import ExtractionFailed, InvalidInput, InvalidType, Unavailable
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.messages.message import Message
 from memoranda.types import JSON, Usage
 
 MAX_SUMMARIES = 8
-"""Beyond it, the oldest half of the summaries becomes one."""
+"""When there are more, the oldest half of the summaries is merged into one."""
 _SUMMARY_SHARE = 4
 """The summary takes at most one part in so many of a window."""
 
 
 class SummarizingMemory(ConversationMemory):
-    """A conversation whose oldest half, when it is full, moves into `summaries` and out of the window.
+    """A conversation whose oldest half, when it is full, moves out of the window and into `summaries`.
 
-    With `llm` the summaries are its words; without one, and where it fails, they are the conversation's own
-    most telling sentences, and `degraded` says why. The originals stay in `archive` and are read with `originals`.
-    `get_window` puts the summary, as far as it fits, between the system message and the newest turns.
+    With `llm` the model writes the summaries. Without one, and where it fails, they consist of the conversation's most
+    informative sentences; `degraded` has the reason of a failure. `get_window` puts as much of the summary as fits
+    between the system message and the newest turns. The messages behind the summaries are read with `originals`.
+
+    Args:
+        max_messages: When the conversation has this many messages, its oldest half is summarised.
+        retention_policy: `single_run`, `session` or `persistent`.
+        llm: The model that writes the summaries.
+        ratio: The share of the length that a summary keeps, between 0 and 1.
+        counter: Counts the tokens of a text.
+        log: Where the messages of the window are kept; without it, in this process.
+        archive: Where the summarised messages are kept; without it, in this process.
     """
 
     def __init__(
@@ -47,99 +62,101 @@ class SummarizingMemory(ConversationMemory):
             raise InvalidInput(f"ratio is {ratio}: give the share of the length to keep, between 0 and 1")
         self.summaries: list[str] = []
         self.degraded: str | None = None
-        """Why the last summary had to do without the model; None when it did not."""
+        """Why the last summary was made without the model; None when the model made it."""
         self._llm = None if llm is None else MeteredLLM(llm)
         self._ratio = ratio
         self._archive: MessageLog = ListLog() if archive is None else archive
-        self._spans: list[int] = []
-        # Summaries are made outside the conversation's own lock: a slow model must not hold up the talk.
-        self._folding = threading.Lock()
+        self._spans: list[int] = []  # for each summary, how many messages it stands for
+        # Summaries are made outside the conversation's own lock: a slow model must not block the conversation.
+        self._summary_lock = threading.Lock()
 
     @property
     def usage(self) -> Usage:
-        """What the model was asked for all summaries so far."""
+        """What the model has used for all summaries so far."""
         return Usage() if self._llm is None else self._llm.usage
 
     @property
     def in_memory(self) -> bool:
-        """Whether messages and originals are kept in this process alone."""
+        """Whether messages and originals are kept in this process only."""
         return super().in_memory and isinstance(self._archive, ListLog)
 
     def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
-        """Adds one message, several, or none; a conversation that is full then is summarised."""
+        """Add one message, several, or none; then summarise the conversation if it is full."""
         super().add(messages, allow_duplicates)
-        self._fold_while_full()
+        self._summarize_while_full()
 
     def summary_message(self) -> Message | None:
-        """The summaries as a message to put in front; None while there are none."""
+        """Return the summaries as one message; None while there are none."""
         with self._lock:
-            return self._as_message(self.summaries) if self.summaries else None
+            return self._to_message(self.summaries) if self.summaries else None
 
     def originals(self, summary: int | None = None) -> list[Message]:
-        """The messages that were summarised: all of them, or those behind one of `summaries`."""
+        """Return the messages that were summarised: all of them, or those of the summary with this index."""
         with self._lock:
             if summary is None:
                 return self._archive.read(0, len(self._archive))
-            position = range(len(self._spans))[summary]
-            start = sum(self._spans[:position])
-            return self._archive.read(start, start + self._spans[position])
+            index = range(len(self._spans))[summary]
+            start = sum(self._spans[:index])
+            return self._archive.read(start, start + self._spans[index])
 
     def clear(self) -> None:
-        """Removes all messages, summaries and originals."""
+        """Remove all messages, summaries and originals."""
         with self._lock:
             super().clear()
             self._archive.replace([])
             self.summaries, self._spans = [], []
 
     def state_dict(self) -> dict[str, JSON]:
-        """Everything that `load_state_dict` needs: messages, summaries and originals."""
+        """Return everything that `load_state_dict` needs: messages, summaries and originals."""
         with self._lock:
             originals: list[JSON] = [message.to_dict() for message in self.originals()]
-            return packed(self.get_messages(), summaries=[*self.summaries], spans=[*self._spans], originals=originals)
+            return build_state(
+                self.get_messages(), summaries=[*self.summaries], spans=[*self._spans], originals=originals
+            )
 
     def load_state_dict(self, state_dict: Mapping[str, object], strict: bool = True) -> None:
-        """Replaces what is here by a saved state, also by a plain conversation's; on an error nothing changes."""
-        state = checked(state_dict, ("messages", "summaries", "spans", "originals"), strict=strict)
+        """Replace everything with a saved state, also one of a plain conversation. On an error, nothing changes."""
+        state = check_state(state_dict, ("messages", "summaries", "spans", "originals"), strict=strict)
         if "messages" not in state:
             return
-        messages, originals = unpacked(state["messages"]), unpacked(state.get("originals", []), "originals")
-        summaries, spans = summaries_of(state, len(originals))
+        messages, originals = parse_messages(state["messages"]), parse_messages(state.get("originals", []), "originals")
+        summaries, spans = _parse_summaries(state, len(originals))
         with self._lock:
             self._log.replace(messages)
             self._archive.replace(originals)
             self.summaries, self._spans = summaries, spans
-        self._fold_while_full()
+        self._summarize_while_full()
 
     def _window(self, max_tokens: int) -> list[Message]:
-        summary = self._summary_within(max_tokens // _SUMMARY_SHARE, self._count)
+        summary = self._fit_summary(max_tokens // _SUMMARY_SHARE)
         try:
-            return newest_that_fit(self.messages, max_tokens, self._count, after_system=summary)
+            return fit_window(self.messages, max_tokens, self._count, after_system=summary)
         except InvalidInput:
             if not summary:
                 raise
-        return super()._window(max_tokens)  # the newest turn matters more than what came before it
+        return super()._window(max_tokens)  # the newest turn matters more than the summary
 
-    def _append(self, messages: Sequence[Message], *, once: bool) -> None:
-        summarized = self._archive.known(message.message_id for message in messages) if once else set()
-        fresh = [message for message in messages if message.message_id not in summarized]
-        self._log.append(fresh, keep=None, once=once)
+    def _append(self, messages: Sequence[Message], *, skip_duplicates: bool) -> None:
+        archived = self._archive.find_ids(message.message_id for message in messages) if skip_duplicates else set()
+        new = [message for message in messages if message.message_id not in archived]
+        self._log.append(new, keep=None, skip_duplicates=skip_duplicates)
 
-    def _fold_while_full(self) -> None:
-        with self._folding:
-            while self._fold_once():
+    def _summarize_while_full(self) -> None:
+        with self._summary_lock:
+            while self._summarize_oldest():
                 pass
 
-    def _fold_once(self) -> bool:
-        """Moves the oldest half into a summary; False when there is nothing to move."""
+    def _summarize_oldest(self) -> bool:
+        """Move the oldest half into a summary; return False when there is nothing to move."""
         with self._lock:
             start, stop = self._oldest_half()
             oldest = self._log.read(start, stop)
         if not oldest:
             return False
-        summary = self._summarized(oldest)
+        summary = self._summarize(oldest)
         with self._lock:
             if self._log.read(start, stop) != oldest:
-                return True  # somebody deleted or cleared meanwhile: look again
+                return True  # messages were deleted in the meantime: look again
             self._archive.append(oldest, keep=None)
             self._log.delete(range(start, stop))
             self.summaries.append(summary)
@@ -152,12 +169,12 @@ class SummarizingMemory(ConversationMemory):
         if len(self._log) < limit:
             return 0, 0
         start = sum(1 for _ in takewhile(lambda message: message.role == "system", self.messages))
-        return start, max(start, whole_turns(self.messages, max(limit // 2, start + 1), start))
+        return start, max(start, find_cut(self.messages, max(limit // 2, start + 1), start))
 
-    def _summarized(self, messages: list[Message]) -> str:
+    def _summarize(self, messages: list[Message]) -> str:
         if self._llm is not None:
             try:
-                summary = rewrite(messages, self._llm, self._count, ratio=self._ratio)
+                summary = summarize_with_llm(messages, self._llm, self._count, ratio=self._ratio)
             except (Unavailable, ExtractionFailed) as error:
                 self.degraded = f"{type(error).__name__}: {error}"
             else:
@@ -170,35 +187,35 @@ class SummarizingMemory(ConversationMemory):
         oldest = self.summaries[:half]
         if len(self.summaries) <= MAX_SUMMARIES:
             return
-        merged = self._condensed([line for summary in oldest for line in summary.splitlines()])
+        merged = self._condense([line for summary in oldest for line in summary.splitlines()])
         with self._lock:
-            if self.summaries[:half] == oldest:  # else somebody cleared or loaded meanwhile
+            if self.summaries[:half] == oldest:  # else they were cleared or loaded in the meantime
                 self.summaries[:half] = [merged]
                 self._spans[:half] = [sum(self._spans[:half])]
 
-    def _condensed(self, lines: list[str]) -> str:
+    def _condense(self, lines: list[str]) -> str:
         if self._llm is not None:
             try:
-                return rewrite_lines(lines, self._llm, self._count, ratio=0.5)
+                return summarize_lines_with_llm(lines, self._llm, self._count, ratio=0.5)
             except (Unavailable, ExtractionFailed) as error:
                 self.degraded = f"{type(error).__name__}: {error}"
         return condense(lines, budget=max(MIN_CHARACTERS, sum(map(len, lines)) // 2))
 
-    def _summary_within(self, budget: int, count: TokenCounter) -> list[Message]:
-        """The summaries as one message, cut down to their best lines where they do not fit; none where none does."""
+    def _fit_summary(self, max_tokens: int) -> list[Message]:
+        """Return the summaries as one message, reduced to the best lines that fit; nothing when none fits."""
         lines = [line for summary in self.summaries for line in summary.splitlines()]
-        room = sum(map(len, lines))
+        characters = sum(map(len, lines))
         while lines:
-            message = self._as_message(lines)
-            needed = message_tokens(message, count)
-            if needed <= budget:
+            message = self._to_message(lines)
+            needed = count_message_tokens(message, self._count)
+            if needed <= max_tokens:
                 return [message]
-            room = min(room * budget // needed, room - 1)
-            lines = condense(lines, budget=room).splitlines()
+            characters = min(characters * max_tokens // needed, characters - 1)
+            lines = condense(lines, budget=characters).splitlines()
         return []
 
-    def _as_message(self, lines: Sequence[str]) -> Message:
-        # A user's turn, not the system's: what was said once must not come back as an instruction.
+    def _to_message(self, lines: Sequence[str]) -> Message:
+        # A user's message, not the system's: what somebody said must not come back as an instruction.
         newest = self._archive.read(len(self._archive) - 1, len(self._archive))
         return Message(
             "user",
@@ -207,3 +224,15 @@ class SummarizingMemory(ConversationMemory):
             timestamp=newest[0].timestamp if newest else None,
             metadata={"summary": True},
         )
+
+
+def _parse_summaries(state: Mapping[str, object], originals: int) -> tuple[list[str], list[int]]:
+    """Return the summaries in a state, and how many of the originals each of them stands for."""
+    summaries, spans = state.get("summaries", []), state.get("spans", [])
+    if not isinstance(summaries, list) or not all(isinstance(summary, str) for summary in summaries):
+        raise InvalidType("summaries must be a list of strings")
+    if not isinstance(spans, list) or not all(isinstance(span, int) and span >= 0 for span in spans):
+        raise InvalidType("spans must be a list of whole numbers")
+    if len(spans) != len(summaries) or sum(spans) != originals:
+        raise InvalidInput("the state's summaries, spans and originals do not belong together")
+    return list(summaries), list(spans)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from memoranda.conversation.summary import Sentence, rewrite_lines, select, transcript
+from memoranda.conversation.summary import Sentence, format_transcript, select_sentences, summarize_lines_with_llm
 from memoranda.conversation.window import default_counter
 from memoranda.llm.base import LLM
 from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
@@ -262,11 +262,14 @@ def derive_memory(
     ]
     length = sum(len(sentence.text) for sentence in sentences)
     if llm is None:
-        chosen = select(sentences, min(_MAX_LENGTH, max(_MIN_LENGTH, int(spec.share * length))))
-        lines, quoted = transcript(chosen), {sentence.turn for sentence in chosen}
+        chosen = select_sentences(sentences, min(_MAX_LENGTH, max(_MIN_LENGTH, int(spec.share * length))))
+        lines, quoted = format_transcript(chosen), {sentence.turn for sentence in chosen}
     else:
         ratio = max(spec.share / 2, _SUMMARY_SHARE)
-        lines, quoted = [rewrite_lines(transcript(sentences), llm, default_counter(), ratio=ratio)], set()
+        lines, quoted = (
+            [summarize_lines_with_llm(format_transcript(sentences), llm, default_counter(), ratio=ratio)],
+            set(),
+        )
     heading = [spec.heading.format(description=group.description)] if spec.heading else []
     sources = tuple(group.sources[position] for position in sorted(quoted)) or group.sources
     new = _new_memory("\n".join([*heading, *lines]), group, spec, sources, clock(), metadata or {})
@@ -276,7 +279,7 @@ def derive_memory(
 def _split_memory(position: int, memory: Memory) -> list[Sentence]:
     speaker = memory.speaker or memory.source or memory.trust
     day = memory.valid_from.date().isoformat()
-    # A named speaker counts as a user, because `select` gives less weight to sentences with the role "assistant".
+    # A named speaker counts as a user, because `select_sentences` gives less weight to sentences with the role "assistant".
     role = memory.trust if memory.speaker == memory.trust else "user"
     return [Sentence(position, speaker, role, day, text) for text in split_sentences(memory.content)]
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memoranda.conversation.conversations import Conversations
     from memoranda.embedding.vectors import Vectors
     from memoranda.sessions.base import ValueStore
-    from memoranda.sessions.sessions import Sessions
+    from memoranda.sessions.context import Sessions
 
 _LAST_ERASURE: Final = "erasure:last"
 _MEMORY = memories.c
@@ -302,4 +302,4 @@ def _delete_messages(tx: Transaction, seqs: Collection[int]) -> None:
                 positions.setdefault(scope_of(tenant, agent, user, session), []).append(position)
         tx.execute(delete(messages).where(m.seq.in_(unplaced)))
         for scope, gone in positions.items():
-            stored.take_out_places(tx, scope, sorted(gone))
+            stored.delete_positions(tx, scope, sorted(gone))

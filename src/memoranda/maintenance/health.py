@@ -17,7 +17,7 @@ from memoranda.types import DEFAULT_TENANT, MemoryType, Progress
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
     from memoranda.index.partitions import Partitions
-    from memoranda.sessions.sessions import Sessions
+    from memoranda.sessions.context import Sessions
     from memoranda.sessions.values import ShortTerm
     from memoranda.storage.base import Store
 

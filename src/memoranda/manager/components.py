@@ -127,7 +127,7 @@ class Components:
         from memoranda.conversation.conversations import Conversations
         from memoranda.executions.executions import ExecutionMirror, Executions
         from memoranda.redaction import default_redactor
-        from memoranda.sessions.sessions import Sessions
+        from memoranda.sessions.context import Sessions
         from memoranda.sessions.values import Values, open_short_term
 
         config, clock, overrides = self.config, self.clock, self._overrides

@@ -92,7 +92,7 @@ class WorkflowMethods(ManagerMethods):
 
     def get_sessions(self, workflow_id: str | None = None, limit: int = 50) -> list[SessionSummary]:
         """Return summaries of ended sessions, the latest first."""
-        return self._components.sessions.ended(workflow_id, limit)
+        return self._components.sessions.find_ended(workflow_id, limit)
 
     def save_execution_record(self, agent_id: str, record: Mapping[str, JSON]) -> str:
         """Append a record of what an agent did, without its secrets, and return its id. It is on disk by then."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
-from memoranda.conversation.memory import AnyMessage, ConversationMemory
+from memoranda.conversation.base import AnyMessage
+from memoranda.conversation.memory import ConversationMemory
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.message import as_message
 from memoranda.settings import MemoryConfig

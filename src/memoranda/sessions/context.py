@@ -1,15 +1,17 @@
-"""`SessionContext`: a workflow's own memory, from its opening to its end."""
+"""`SessionContext`, the shared memory of one workflow, and `Sessions`, which opens them for a manager."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Self
 
-from memoranda.errors import Closed, MemorandaError
+from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
+from memoranda.messages.message import Message
 from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.base import is_short_term
 from memoranda.sessions.workflow_state import (
@@ -18,84 +20,56 @@ from memoranda.sessions.workflow_state import (
     READ,
     REGISTER_SLACK,
     SAVE,
-    Presence,
-    Room,
-    make_message,
-    summarize,
+    SessionRecord,
+    WorkflowState,
+    count_open,
+    summarize_sessions,
 )
 from memoranda.text import clean_text
 from memoranda.types import JSON, Clock, MemoryType
-from memoranda.validation import check_integer
+from memoranda.validation import check_integer, check_limit, check_name, copy_json_object, encode_json
 
+if TYPE_CHECKING:
+    from memoranda.executions.executions import Executions
+    from memoranda.sessions.base import ValueStore
+    from memoranda.sessions.log import SessionLog
+    from memoranda.sessions.values import Values
+    from memoranda.settings import MemoryConfig
 
-class Backing(Protocol):
-    """What outlives a session: values for good, the audit trail, and the note that the session took place."""
-
-    def save_value(self, agent: str, key: str, value: JSON, workflow: str) -> None: ...
-
-    def value(self, agent: str, key: str, workflow: str) -> JSON: ...
-
-    def save_execution(self, agent: str, record: Mapping[str, JSON], workflow: str, session: str) -> str: ...
-
-    def note_end(self, workflow: str, presence: Presence, now: datetime) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What all sessions of one manager have in common."""
-
-    clock: Clock
-    timeout: timedelta
-    backing: Backing
-    moments: Moments
-    door: threading.Lock
-    """Held while a session comes or goes, so that two of one process cannot miss each other."""
-
-
-class Moments:
-    """Microseconds that only ever grow, so that messages keep their order when the clock stands still."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._last = 0
-        self._lock = threading.Lock()
-
-    def next(self) -> int:
-        now = self._clock()
-        micros = int(now.timestamp()) * 1_000_000 + now.microsecond
-        with self._lock:
-            self._last = max(micros, self._last + 1)
-            return self._last
+_MAX_METADATA = 50_000
+"""Characters. The metadata is written again at every use of the session."""
 
 
 class SessionContext:
-    """What the agents of one workflow do together; its short-term data goes with it.
+    """The shared messages, values and records of the agents of one workflow; its short-term data ends with it.
 
-    Made by `create_session`. Safe to share between threads. Every use keeps it open for another
-    `MEMORY_SESSION_TIMEOUT` seconds; after that, and after `end_session`, it raises `Closed`.
+    Created by `create_session`. Safe to share between threads. Every use keeps it open for another
+    `MEMORY_SESSION_TIMEOUT` seconds; after that, and after `end_session`, every call raises `Closed`.
     """
 
-    def __init__(self, workflow_id: str, room: Room, presence: Presence, desk: Desk, *, auto_cleanup: bool) -> None:
+    def __init__(
+        self, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions, *, auto_cleanup: bool
+    ) -> None:
         self.workflow_id = workflow_id
         self.auto_cleanup = auto_cleanup
-        self._room = room
-        self._me = presence
-        self._desk = desk
+        self._state = state
+        self._record = record
+        self._sessions = sessions
         self._lock = threading.RLock()
-        self._seen_at = self._registered_at = presence.opened_at
+        self._used_at = self._registered_at = record.opened_at
         self._final: SessionSummary | None = None
-        with desk.door:
-            room.drop_leftovers()
-            room.enter(presence)
+        with sessions.lock:
+            state.clear_abandoned()
+            state.join(record)
 
     @property
     def session_id(self) -> str:
-        """The name of this session, as execution records carry it."""
-        return self._me.session_id
+        """The id of this session, as in execution records."""
+        return self._record.session_id
 
     @property
     def metadata(self) -> dict[str, JSON]:
-        return dict(self._me.metadata)
+        return dict(self._record.metadata)
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +82,7 @@ class SessionContext:
         except MemorandaError as failure:
             if error is None:
                 raise
-            # What went wrong first is what the caller must see.
+            # The caller must see the first error.
             error.add_note(f"and session {self.workflow_id!r} could not be cleaned up: {failure}")
 
     def save_agent_memory(
@@ -119,110 +93,207 @@ class SessionContext:
         memory_type: MemoryType | str = MemoryType.SHORT_TERM,
         ttl: float | None = None,
     ) -> bool:
-        """True once the value is stored: short-term until the session ends, long-term for good."""
+        """Save a value of an agent; return True once it is stored.
+
+        Args:
+            agent_id: Whose value it is.
+            key: The name of the value.
+            value: Any JSON value.
+            memory_type: `short_term` until the session ends, `long_term` until it is deleted.
+            ttl: Seconds until a short-term value expires.
+        """
         if is_short_term(memory_type, ttl):
             with self._lock:
                 self._ensure_open()
-                self._room.set_value(agent_id, key, value, ttl)
-                self._used(agent_id, SAVE)
+                self._state.set_value(agent_id, key, value, ttl)
+                self._count_action(agent_id, SAVE)
             return True
         self._ensure_open()
-        self._desk.backing.save_value(agent_id, key, value, self.workflow_id)
-        self._used(agent_id, SAVE)
+        self._sessions.values.save(agent_id, key, value, MemoryType.LONG_TERM, None, session=self.workflow_id)
+        self._count_action(agent_id, SAVE)
         return True
 
     def retrieve_agent_memory(
         self, agent_id: str, key: str, memory_type: MemoryType | str = MemoryType.SHORT_TERM
     ) -> JSON:
-        """The value saved in this workflow; None when there is none."""
-        short = is_short_term(memory_type)
+        """Return the value that was saved in this workflow; None when there is none."""
+        short_term = is_short_term(memory_type)
         with self._lock:
             self._ensure_open()
-            found = self._room.values(agent_id, key).get(key) if short else None
-            self._used(agent_id, READ)
-        return found if short else self._desk.backing.value(agent_id, key, self.workflow_id)
+            value = self._state.get_value(agent_id, key) if short_term else None
+            self._count_action(agent_id, READ)
+        if short_term:
+            return value
+        return self._sessions.values.retrieve(agent_id, key, MemoryType.LONG_TERM, session=self.workflow_id)
 
     def add_conversation_message(
         self, agent_id: str, role: str, content: str, metadata: Mapping[str, JSON] | None = None
     ) -> SessionMessage:
-        """The message as it stands in the workflow's conversation."""
-        extra = None if metadata is None else dict(metadata)
-        message = make_message(agent_id, role, content, self._desk.clock(), extra)
+        """Add a message to the workflow's conversation and return it.
+
+        Args:
+            agent_id: Who says it.
+            role: `system`, `user`, `assistant` or `tool`.
+            content: The text.
+            metadata: Anything else to keep with the message.
+        """
+        if not Message.is_valid_role(role):
+            raise InvalidInput(f"unknown role {role!r}: use system, user, assistant or tool")
+        text = clean_text(content)
+        extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
+        message = SessionMessage(clean_text(agent_id, "agent_id"), role, text, self._sessions.clock(), extra)
         with self._lock:
             self._ensure_open()
-            self._room.say(self._desk.moments.next(), self.session_id, message.to_json())
-            self._used(agent_id, MESSAGE)
+            self._state.add_message(self._sessions.next_timestamp(), self.session_id, message.to_json())
+            self._count_action(agent_id, MESSAGE)
         return message
 
     def get_conversation_history(self, limit: int | None = None) -> list[SessionMessage]:
-        """The latest messages of all agents in the order they were said."""
-        most = None if limit is None else check_integer(limit, "limit")
+        """Return the newest messages of all agents, oldest first."""
+        count = None if limit is None else check_integer(limit, "limit")
         with self._lock:
             self._ensure_open()
-            found = self._room.history(most)
+            messages = self._state.load_messages(count)
             self._renew()
-        return [SessionMessage.from_json(message) for message in found]
+        return messages
 
     def save_execution_record(self, agent_id: str, record: Mapping[str, JSON]) -> str:
-        """The id of the record in the audit trail, which names this workflow and session."""
+        """Add a record to the audit trail, with this workflow and session; return its id."""
         self._ensure_open()
-        record_id = self._desk.backing.save_execution(agent_id, record, self.workflow_id, self.session_id)
-        self._used(agent_id, EXECUTION)
+        record_id = self._sessions.executions.save(agent_id, record, workflow=self.workflow_id, session=self.session_id)
+        self._count_action(agent_id, EXECUTION)
         return record_id
 
     def get_session_summary(self) -> SessionSummary:
-        """Who took part, how much was done, since when; over all sessions of this workflow."""
+        """Return the agents, actions and duration of all sessions of this workflow."""
         with self._lock:
             self._ensure_open()
             self._renew()
-            return self._summary(ended=False)
+            return self._summarize(ended=False)
 
     def end_session(self) -> SessionSummary:
-        """The last summary. The workflow's short-term data goes when its last session ends; may be called twice."""
+        """End the session and return the last summary; calling it twice is allowed.
+
+        The workflow's short-term data is removed when its last session ends.
+        """
         with self._lock:
             if self._final is None:
-                summary = self._summary(ended=True)
+                summary = self._summarize(ended=True)
                 try:
-                    if self._me.agents:
-                        self._desk.backing.note_end(self.workflow_id, self._me, self._desk.clock())
+                    if self._record.agents:
+                        self._sessions.log_end(self.workflow_id, self._record)
                 finally:
-                    with self._desk.door:
-                        self._room.leave(self._me, clean_up=self.auto_cleanup)
+                    with self._sessions.lock:
+                        self._state.leave(self._record, clean_up=self.auto_cleanup)
                 self._final = summary
             return self._final
 
-    def _summary(self, *, ended: bool) -> SessionSummary:
-        others = [each for each in self._room.presences() if each.session_id != self.session_id]
-        return summarize(self.workflow_id, self.session_id, [*others, self._me], self._desk.clock(), ended=ended)
+    def _summarize(self, *, ended: bool) -> SessionSummary:
+        others = [record for record in self._state.load_records() if record.session_id != self.session_id]
+        records = [*others, self._record]
+        return summarize_sessions(self.workflow_id, self.session_id, records, self._sessions.clock(), ended=ended)
 
     def _ensure_open(self) -> None:
         if self._final is not None:
             raise Closed(f"session {self.workflow_id!r} has ended: open it again with create_session()")
         with self._lock:
-            if self._room.holds(self._me):
+            if self._state.is_open(self._record):
                 return
-            if self._me.agents or self._idle():
+            timeout = self._sessions.timeout
+            if self._record.agents or self._sessions.clock() - self._used_at >= timeout:
                 raise Closed(
                     f"session {self.workflow_id!r} has ended: it was cleared, or not used for "
-                    f"{self._desk.timeout.total_seconds():g} seconds (MEMORY_SESSION_TIMEOUT); "
+                    f"{timeout.total_seconds():g} seconds (MEMORY_SESSION_TIMEOUT); "
                     "open it again with create_session()"
                 )
-            # Cleared by the last one out while we came in: we had nothing there yet, so nothing is lost.
-            self._room.enter(self._me)
+            # The last session cleared the workflow while this one opened. It has no data yet, so nothing is lost.
+            self._state.join(self._record)
 
-    def _idle(self) -> bool:
-        return self._desk.clock() - self._seen_at >= self._desk.timeout
-
-    def _used(self, agent: str, deed: str) -> None:
+    def _count_action(self, agent: str, action: str) -> None:
         with self._lock:
             if self._final is not None:
                 return
-            self._me.count(clean_text(agent, "agent_id"), deed)
+            self._record.count(clean_text(agent, "agent_id"), action)
             self._renew()
 
     def _renew(self) -> None:
-        self._room.renew(self._me)
-        self._seen_at = self._desk.clock()
-        if self._seen_at - self._registered_at > self._desk.timeout * REGISTER_SLACK:
-            self._room.register(self._me)
-            self._registered_at = self._seen_at
+        self._state.renew(self._record)
+        self._used_at = self._sessions.clock()
+        if self._used_at - self._registered_at > self._sessions.timeout * REGISTER_SLACK:
+            self._state.register(self._record)
+            self._registered_at = self._used_at
+
+
+class Sessions:
+    """The sessions of one manager, open and ended ones."""
+
+    def __init__(
+        self,
+        tenant: str,
+        config: MemoryConfig,
+        clock: Clock,
+        *,
+        store: Callable[[], ValueStore],
+        log: Callable[[], SessionLog],
+        values: Values,
+        executions: Executions,
+    ) -> None:
+        self.clock = clock
+        self.timeout = timedelta(seconds=config.session_timeout)
+        self.values = values
+        self.executions = executions
+        self.lock = threading.Lock()
+        """Held while a session opens or ends, so that two in one process always see each other."""
+        self._tenant = tenant
+        self._config = config
+        self._store = store
+        self._log = log
+        self._last_timestamp = 0
+        self._timestamp_lock = threading.Lock()
+
+    def open(self, workflow_id: str, metadata: Mapping[str, JSON] | None, auto_cleanup: bool | None) -> SessionContext:
+        if auto_cleanup is not None and not isinstance(auto_cleanup, bool):
+            raise InvalidType(f"auto_cleanup must be True or False, not {type(auto_cleanup).__name__}")
+        extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
+        if len(encode_json(extra, "metadata")) > _MAX_METADATA:
+            raise InvalidInput(f"metadata takes more than {_MAX_METADATA:,} characters: save it as a value instead")
+        record = SessionRecord(uuid.uuid4().hex, self.clock(), extra)
+        clean_up = self._config.auto_cleanup if auto_cleanup is None else auto_cleanup
+        return SessionContext(workflow_id, self._state(workflow_id), record, self, auto_cleanup=clean_up)
+
+    def history(self, workflow_id: str, limit: int | None) -> list[SessionMessage]:
+        count = None if limit is None else check_integer(limit, "limit")
+        return self._state(workflow_id).load_messages(count)
+
+    def clear(self, workflow_id: str) -> bool:
+        with self.lock:
+            return self._state(workflow_id).clear()
+
+    def count_open(self) -> int:
+        return count_open(self._store(), self._tenant)
+
+    def find_ended(self, workflow_id: str | None, limit: int) -> list[SessionSummary]:
+        """Return the sessions that ended last, newest first."""
+        return self._log().find(self._tenant, check_name(workflow_id, "workflow_id"), limit=check_limit(limit))
+
+    def log_end(self, workflow: str, record: SessionRecord) -> None:
+        """Store that a session took place, which is kept when its data is gone."""
+        redacted = replace(record, metadata=self.executions.redact(record.metadata))
+        self._log().add(self._tenant, workflow, redacted, self.clock())
+
+    def next_timestamp(self) -> int:
+        """Return microseconds that always increase, so that messages keep their order when the clock does not move."""
+        now = self.clock()
+        micros = int(now.timestamp()) * 1_000_000 + now.microsecond
+        with self._timestamp_lock:
+            self._last_timestamp = max(micros, self._last_timestamp + 1)
+            return self._last_timestamp
+
+    def _state(self, workflow_id: str) -> WorkflowState:
+        return WorkflowState(
+            self._store(),
+            self._tenant,
+            clean_text(workflow_id, "workflow_id"),
+            timeout=self._config.session_timeout,
+            max_messages=self._config.max_conversation_history,
+        )

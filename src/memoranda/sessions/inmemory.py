@@ -1,4 +1,4 @@
-"""Short-term values in this process: bounded, least recently used out first, gone with the process."""
+"""Short-term values in this process: limited in number, the least recently used are dropped first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from memoranda.errors import Closed, InvalidInput
-from memoranda.sessions.base import DEFAULT_TTL, Namespace, Within, check_ttl, key_of, named
+from memoranda.sessions.base import DEFAULT_TTL, Namespace, ValueScope, check_ttl, parse_key, qualify_keys
 from memoranda.types import JSON, Clock, utc_now
 from memoranda.validation import decode_json, encode_json
 
@@ -21,13 +21,13 @@ _HEAP_SLACK = 64
 
 
 @dataclass(slots=True)
-class _Entry:
+class _StoredValue:
     text: str
     expires: datetime
 
 
 class InMemoryBackend:
-    """A `ValueStore` in a dictionary: fast, shared by threads, not by processes."""
+    """A `ValueStore` in a dictionary: fast, shared by threads but not by processes."""
 
     def __init__(
         self,
@@ -43,61 +43,61 @@ class InMemoryBackend:
         self._clock = clock
         self._lock = threading.Lock()
         self._closed = False
-        # A path and a key name an entry; the least recently used one comes first.
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
-        # Which entries lie in a tenant, a workflow, a namespace, by path.
-        self._members: dict[str, dict[str, None]] = {}
-        # (when, name) of every entry, and of some that have gone or been renewed since.
-        self._due: list[tuple[datetime, str]] = []
+        # By full name, the least recently used first.
+        self._entries: OrderedDict[str, _StoredValue] = OrderedDict()
+        # The full names in each tenant, workflow and namespace, by path.
+        self._names_by_path: dict[str, dict[str, None]] = {}
+        # A heap with the expiry of every entry, and of some that have been removed or renewed since.
+        self._expiries: list[tuple[datetime, str]] = []
 
     def set(self, namespace: Namespace, values: Mapping[str, JSON], *, ttl: float | None = None) -> None:
         seconds = self._ttl if ttl is None else check_ttl(ttl)
-        texts = {name: encode_json(values[key], key) for key, name in named(namespace, values).items()}
+        texts = {name: encode_json(values[key], key) for key, name in qualify_keys(namespace, values).items()}
         with self._lock:
-            expires = self._tidy() + timedelta(seconds=seconds)
+            expires = self._drop_expired() + timedelta(seconds=seconds)
             for name, text in texts.items():
-                self._put(name, _Entry(text, expires))
+                self._put(name, _StoredValue(text, expires))
 
     def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, JSON]:
-        names = named(namespace, keys)
-        found: dict[str, str] = {}
+        names = qualify_keys(namespace, keys)
+        texts: dict[str, str] = {}
         with self._lock:
-            self._tidy()
+            self._drop_expired()
             for key, name in names.items():
                 entry = self._entries.get(name)
                 if entry is not None:
                     self._entries.move_to_end(name)
-                    found[key] = entry.text
-        return {key: decode_json(text, key) for key, text in found.items()}
+                    texts[key] = entry.text
+        return {key: decode_json(text, key) for key, text in texts.items()}
 
     def delete(self, namespace: Namespace, keys: Sequence[str]) -> int:
-        names = named(namespace, keys)
+        names = qualify_keys(namespace, keys)
         with self._lock:
-            self._tidy()
+            self._drop_expired()
             return self._remove(names.values())
 
     def keys(self, namespace: Namespace) -> list[str]:
         with self._lock:
-            self._tidy()
-            return sorted(key_of(name) for name in self._members.get(namespace.path, ()))
+            self._drop_expired()
+            return sorted(parse_key(name) for name in self._names_by_path.get(namespace.path, ()))
 
-    def clear(self, within: Within) -> int:
+    def clear(self, within: ValueScope) -> int:
         with self._lock:
-            self._tidy()
-            return self._remove(list(self._members.get(within.path, ())))
+            self._drop_expired()
+            return self._remove(list(self._names_by_path.get(within.path, ())))
 
-    def count(self, within: Within) -> int:
+    def count(self, within: ValueScope) -> int:
         with self._lock:
-            self._tidy()
-            return len(self._members.get(within.path, ()))
+            self._drop_expired()
+            return len(self._names_by_path.get(within.path, ()))
 
     def close(self) -> None:
-        """Forgets everything; may be called twice."""
+        """Delete all values; calling it twice is allowed."""
         with self._lock:
             self._closed = True
             self._entries.clear()
-            self._members.clear()
-            self._due.clear()
+            self._names_by_path.clear()
+            self._expiries.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -105,30 +105,30 @@ class InMemoryBackend:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _tidy(self) -> datetime:
-        """Drops what has expired, so that every other line sees live entries only; each costs O(log n), once."""
+    def _drop_expired(self) -> datetime:
+        """Drop expired entries, at O(log n) each, so that other code sees live ones only; return the time."""
         if self._closed:
             raise Closed("this InMemoryBackend is closed: make a new one")
         now = self._clock()
-        while self._due and self._due[0][0] <= now:
-            name = heapq.heappop(self._due)[1]
+        while self._expiries and self._expiries[0][0] <= now:
+            name = heapq.heappop(self._expiries)[1]
             entry = self._entries.get(name)
             if entry is not None and entry.expires <= now:
                 self._remove([name])
         return now
 
-    def _put(self, name: str, entry: _Entry) -> None:
+    def _put(self, name: str, entry: _StoredValue) -> None:
         if name not in self._entries:
             for path in _paths(name):
-                self._members.setdefault(path, {})[name] = None
+                self._names_by_path.setdefault(path, {})[name] = None
         self._entries[name] = entry
         self._entries.move_to_end(name)
-        heapq.heappush(self._due, (entry.expires, name))
+        heapq.heappush(self._expiries, (entry.expires, name))
         while len(self._entries) > self._max_entries:
             self._remove([next(iter(self._entries))])
-        if len(self._due) > 2 * len(self._entries) + _HEAP_SLACK:
-            self._due = [(entry.expires, name) for name, entry in self._entries.items()]
-            heapq.heapify(self._due)
+        if len(self._expiries) > 2 * len(self._entries) + _HEAP_SLACK:
+            self._expiries = [(entry.expires, name) for name, entry in self._entries.items()]
+            heapq.heapify(self._expiries)
 
     def _remove(self, names: Iterable[str]) -> int:
         removed = 0
@@ -137,10 +137,10 @@ class InMemoryBackend:
                 continue
             removed += 1
             for path in _paths(name):
-                members = self._members[path]
-                del members[name]
-                if not members:
-                    del self._members[path]
+                siblings = self._names_by_path[path]
+                del siblings[name]
+                if not siblings:
+                    del self._names_by_path[path]
         return removed
 
 

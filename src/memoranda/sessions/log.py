@@ -1,17 +1,18 @@
-"""Ended sessions in the store: one row a session."""
+"""Ended sessions in the store: one row per session."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, select
 
-from memoranda.storage.rows import to_json
+from memoranda.results import SessionSummary
+from memoranda.sessions.workflow_state import SessionRecord, summarize_sessions
+from memoranda.storage.base import Row
+from memoranda.storage.rows import from_micros, to_json, to_micros
 from memoranda.storage.schema import sessions
-from memoranda.types import JSON
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
@@ -20,50 +21,35 @@ _S = sessions.c
 _INSERT = insert(sessions).prefix_with("OR IGNORE")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """One ended session; times in microseconds."""
-
-    id: str
-    workflow: str
-    metadata: dict[str, JSON]
-    agents: dict[str, dict[str, int]]
-    """For each agent, how often it did what."""
-    opened_at: int
-    ended_at: int
-
-
 class SessionLog:
     """The ended sessions of one database."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def add(self, tenant: str, row: SessionRow) -> None:
-        # Ended twice is ended once: a call that was tried again must not fail on its own first try.
-        self._store.write(lambda tx: tx.execute(_INSERT, _values(tenant, row)))
+    def add(self, tenant: str, workflow: str, record: SessionRecord, ended_at: datetime) -> None:
+        """Add a session that ended. A session that is there already stays as it is, so that a retry does not fail."""
+        row = {
+            "id": record.session_id,
+            "tenant": tenant,
+            "workflow": workflow,
+            "metadata": to_json(record.metadata),
+            "agents": json.dumps(record.agents, ensure_ascii=False),
+            "opened_at": to_micros(record.opened_at),
+            "ended_at": to_micros(ended_at),
+        }
+        self._store.write(lambda tx: tx.execute(_INSERT, row))
 
-    def find(self, tenant: str, workflow: str | None, *, limit: int) -> list[SessionRow]:
-        """Newest first."""
-        wanted = select(_S.id, _S.workflow, _S.metadata, _S.agents, _S.opened_at, _S.ended_at)
-        wanted = wanted.where(_S.tenant == tenant).order_by(_S.ended_at.desc(), _S.id).limit(limit)
+    def find(self, tenant: str, workflow: str | None, *, limit: int) -> list[SessionSummary]:
+        """Return the sessions that ended last, newest first."""
+        query = select(_S.id, _S.workflow, _S.metadata, _S.agents, _S.opened_at, _S.ended_at)
+        query = query.where(_S.tenant == tenant).order_by(_S.ended_at.desc(), _S.id).limit(limit)
         if workflow is not None:
-            wanted = wanted.where(_S.workflow == workflow)
-        return self._store.read(lambda tx: [_row(found) for found in tx.execute(wanted)])
+            query = query.where(_S.workflow == workflow)
+        return self._store.read(lambda tx: [_to_summary(row) for row in tx.execute(query)])
 
 
-def _row(found: Sequence[Any]) -> SessionRow:
-    key, workflow, metadata, agents, opened, ended = found
-    return SessionRow(key, workflow, json.loads(metadata), json.loads(agents), opened, ended)
-
-
-def _values(tenant: str, row: SessionRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "tenant": tenant,
-        "workflow": row.workflow,
-        "metadata": to_json(row.metadata),
-        "agents": json.dumps(row.agents, ensure_ascii=False),
-        "opened_at": row.opened_at,
-        "ended_at": row.ended_at,
-    }
+def _to_summary(row: Row) -> SessionSummary:
+    session_id, workflow, metadata, agents, opened_at, ended_at = row
+    record = SessionRecord(session_id, from_micros(opened_at), json.loads(metadata), json.loads(agents))
+    return summarize_sessions(workflow, session_id, [record], from_micros(ended_at), ended=True)

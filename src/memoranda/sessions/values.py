@@ -1,4 +1,4 @@
-"""Values an agent keeps under a key: short-term ones expire, long-term ones are memories."""
+"""Values that an agent saves under a key: short-term ones expire, long-term ones are memories."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from memoranda.sessions.redis import RedisBackend
 
 
+_SESSION_ENTRIES = 1_000_000
+
+
 class Values:
-    """`save` and `retrieve` over both kinds of memory."""
+    """`save` and `retrieve` for short-term and long-term values."""
 
     def __init__(
         self,
@@ -43,16 +46,16 @@ class Values:
         if is_short_term(kind, ttl):
             self._short_term().set(Namespace(self._tenant, agent=agent), {key: value}, ttl=ttl)
             return True
-        name, kept = clean_text(key, "key"), copy_json(value)
-        scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
         from memoranda.remember.new_memory import check_options
 
+        name, copy = clean_text(key, "key"), copy_json(value)
+        scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
         options = check_options(scope, self._clock(), self._short_term_ttl, type=kind, source="save")
-        self._memories().save(options, name, kept, as_text(name, kept))
+        self._memories().save(options, name, copy, value_to_text(name, copy))
         return True
 
     def retrieve(self, agent: str, key: str, kind: MemoryType, *, session: str | None = None) -> JSON:
-        """The value; None when there is none."""
+        """Return the value; None when there is none."""
         if is_short_term(kind):
             return self._short_term().get(Namespace(self._tenant, agent=agent), [key]).get(key)
         memory = self._memories().by_key(
@@ -61,67 +64,65 @@ class Values:
         return None if memory is None else memory.value
 
 
-def as_text(key: str, value: JSON) -> str:
-    """A value in words, so that it can be found by what it says."""
-    return f"{key.replace('_', ' ')}: {_words(value)}"
+def value_to_text(key: str, value: JSON) -> str:
+    """Return a value as words, so that a search finds it by its content."""
+    return f"{key.replace('_', ' ')}: {_to_words(value)}"
 
 
-def _words(value: JSON) -> str:
+def _to_words(value: JSON) -> str:
     if isinstance(value, dict):
-        return "; ".join(f"{key.replace('_', ' ')}: {_words(item)}" for key, item in value.items()) or "nothing"
+        return "; ".join(value_to_text(key, item) for key, item in value.items()) or "nothing"
     if isinstance(value, list):
-        return ", ".join(_words(item) for item in value) or "nothing"
+        return ", ".join(_to_words(item) for item in value) or "nothing"
     return str(value)
-
-
-_SESSION_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ShortTerm:
-    """The stores of one manager."""
+    """The value stores of one manager."""
 
     values: ValueStore
     sessions: ValueStore
     problems: tuple[str, ...] = ()
-    """What a person should know of, one sentence each."""
+    """Problems to report to the operator, one sentence each."""
     shared: bool = False
     """Whether managers of other tenants can use the same stores."""
     _opened: tuple[InMemoryBackend | RedisBackend, ...] = field(default=(), repr=False)
 
     def for_tenant(self, config: MemoryConfig, clock: Clock) -> ShortTerm:
-        """The stores of another tenant: the same ones on Redis, new ones in memory."""
-        # Values kept in this process have a limit: one tenant must not push out those of another.
+        """Return the stores of another tenant: the same ones on Redis, new ones in memory."""
+        # Values in this process are limited in number: one tenant must not displace those of another.
         if self.shared:
             return ShortTerm(self.values, self.sessions, self.problems, shared=True)
         return _in_memory(config, clock, self.problems)
 
     def close(self) -> None:
-        """Closes what was opened here; a store that the caller gave is the caller's to close."""
+        """Close the stores that were opened here; the caller closes one that it passed."""
         for store in self._opened:
             store.close()
 
 
-def open_short_term(config: MemoryConfig, clock: Clock, given: ValueStore | None) -> ShortTerm:
-    if given is not None:
-        return ShortTerm(given, given, shared=True)
+def open_short_term(config: MemoryConfig, clock: Clock, store: ValueStore | None) -> ShortTerm:
+    """Return the stores that the settings ask for, or the one that the caller passed."""
+    if store is not None:
+        return ShortTerm(store, store, shared=True)
     if not config.use_redis:
         return _in_memory(config, clock)
     from memoranda.sessions.redis import RedisBackend
 
     try:
-        store = RedisBackend(config.redis_url, ttl=config.short_term_ttl)
+        backend = RedisBackend(config.redis_url, ttl=config.short_term_ttl)
     except Unavailable as error:
         if not config.redis_fallback:
             raise
         return _in_memory(config, clock, (f"short-term values are in memory only, until the next start: {error}",))
-    return ShortTerm(store, store, shared=True, _opened=(store,))
+    return ShortTerm(backend, backend, shared=True, _opened=(backend,))
 
 
 def _in_memory(config: MemoryConfig, clock: Clock, problems: tuple[str, ...] = ()) -> ShortTerm:
     from memoranda.sessions.inmemory import InMemoryBackend
 
     values = InMemoryBackend(config.max_cache_size, config.short_term_ttl, clock=clock)
-    # Apart from the values: a full cache of those must not push a message out of a session.
+    # Separate stores: a full cache of values must not displace the messages of a session.
     sessions = InMemoryBackend(_SESSION_ENTRIES, config.short_term_ttl, clock=clock)
     return ShortTerm(values, sessions, problems, _opened=(values, sessions))

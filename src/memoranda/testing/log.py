@@ -42,28 +42,28 @@ class MessageLogContract:
             assert log.read(0, len(log)) == model
             start, stop = sorted((rng.randint(0, len(model)), rng.randint(0, len(model))))
             assert log.read(start, stop) == model[start:stop]
-            assert log.known(_IDS) == {message.message_id for message in model}
+            assert log.find_ids(_IDS) == {message.message_id for message in model}
 
     def test_a_message_comes_back_with_every_field(self, log: MessageLog) -> None:
         log.append([_FULL], keep=None)
         assert log.read(0, 1) == [_FULL]
         assert log.read(0, 1)[0].to_dict() == _FULL.to_dict()
 
-    def test_with_once_the_first_of_an_id_stays(self, log: MessageLog) -> None:
+    def test_skip_duplicates_keeps_the_first_of_an_id(self, log: MessageLog) -> None:
         first, second, other = (
             Message("user", text, message_id=key) for text, key in (("a", "1"), ("b", "1"), ("c", "2"))
         )
-        log.append([first, second, first], keep=None, once=True)
-        log.append([second, other], keep=None, once=True)
+        log.append([first, second, first], keep=None, skip_duplicates=True)
+        log.append([second, other], keep=None, skip_duplicates=True)
         assert log.read(0, 9) == [first, other]
         log.append([second], keep=None)
         assert log.read(0, 9) == [first, other, second]
 
     def test_an_id_that_left_the_window_may_come_again(self, log: MessageLog) -> None:
         old, new = Message("user", "a", message_id="1"), Message("user", "b", message_id="2")
-        log.append([old], keep=1, once=True)
-        log.append([new], keep=1, once=True)
-        log.append([old], keep=1, once=True)
+        log.append([old], keep=1, skip_duplicates=True)
+        log.append([new], keep=1, skip_duplicates=True)
+        log.append([old], keep=1, skip_duplicates=True)
         assert log.read(0, 9) == [old]
 
     def test_adding_nothing_still_cuts_to_size(self, log: MessageLog) -> None:
@@ -80,10 +80,10 @@ def _some(rng: random.Random, count: int) -> list[Message]:
 
 
 def _append(log: MessageLog, model: list[Message], rng: random.Random) -> list[Message]:
-    added, keep, once = _some(rng, rng.randint(0, 8)), rng.choice([None, None, 0, 1, 5, 12]), rng.random() < 0.5
-    log.append(added, keep=keep, once=once)
+    added, keep, skip = _some(rng, rng.randint(0, 8)), rng.choice([None, None, 0, 1, 5, 12]), rng.random() < 0.5
+    log.append(added, keep=keep, skip_duplicates=skip)
     for message in added:
-        if not once or all(message.message_id != each.message_id for each in model):
+        if not skip or all(message.message_id != each.message_id for each in model):
             model = [*model, message]
     return model if keep is None else model[len(model) - min(keep, len(model)) :]
 

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from memoranda.conversation.memory import checked, packed, read_json, unpacked, write_atomically
+from memoranda.conversation.memory import build_state, check_state, parse_messages, read_json, write_atomically
 from memoranda.errors import Incompatible, InvalidInput, MemorandaError
 from memoranda.messages.message import Message, as_message
 from memoranda.messages.parts import text_of
@@ -212,7 +212,7 @@ def _format_message(message: Message) -> str:
 
 
 def _write_json(messages: Sequence[Message], title: str) -> str:
-    return json.dumps(packed(messages, title=title), ensure_ascii=False, indent=1)
+    return json.dumps(build_state(messages, title=title), ensure_ascii=False, indent=1)
 
 
 def _write_jsonl(messages: Sequence[Message], _: str) -> str:
@@ -222,7 +222,7 @@ def _write_jsonl(messages: Sequence[Message], _: str) -> str:
 def _read_json(path: Path, progress: Progress | None) -> list[Message]:
     data = read_json(path)
     state = {"messages": data} if isinstance(data, list) else data
-    messages = unpacked(checked(state, (), strict=False).get("messages"))
+    messages = parse_messages(check_state(state, (), strict=False).get("messages"))
     if progress:
         progress(len(messages), len(messages))
     return messages

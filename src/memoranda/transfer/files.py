@@ -16,7 +16,7 @@ from memoranda.executions.executions import check_duration, file_name, text_or_n
 from memoranda.files import atomic_replace
 from memoranda.remember.new_memory import check_options, from_text
 from memoranda.results import ExecutionRecord, FileReport
-from memoranda.sessions.values import as_text
+from memoranda.sessions.values import value_to_text
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.read import walk
 from memoranda.storage.write import MemoryWrite
@@ -147,7 +147,7 @@ def _to_memory(defaults: ImportDefaults, entry: Mapping[str, Any]) -> NewMemory:
         metadata=entry.get("metadata"),
         at=entry.get("valid_from"),
     )
-    return from_text(as_text(key, value), options, key=key, value=value)
+    return from_text(value_to_text(key, value), options, key=key, value=value)
 
 
 def _read_records(executions: Executions, now: datetime, folder: Path) -> Iterator[ExecutionRecord]:

@@ -19,10 +19,10 @@ class SlowLog(ListLog):
         self.proceed = threading.Event()
         super().__init__()
 
-    def append(self, messages, *, keep, once=False):  # type: ignore[no-untyped-def]
+    def append(self, messages, *, keep, skip_duplicates=False):  # type: ignore[no-untyped-def]
         if messages:
             assert self.proceed.wait(10)
-        super().append(messages, keep=keep, once=once)
+        super().append(messages, keep=keep, skip_duplicates=skip_duplicates)
 
 
 def runs_inline(call: Coroutine[Any, Any, object]) -> bool:
@@ -101,7 +101,7 @@ async def test_agent_has_one_conversation_with_retention_policy(tmp_path: Path) 
         assert [m.content for m in await reloaded.get_window(100)] == ["hello", "hi"]
         await again.clear_agent_memory("Analyzer")
         assert await reloaded.size() == len(reloaded) == 0
-        await reloaded.add(Message("user", "once more"))
+        await reloaded.add(Message("user", "skip_duplicates more"))
         await again.clear_all()
         assert await reloaded.get_last_message() is None
 

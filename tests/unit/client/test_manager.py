@@ -89,7 +89,7 @@ def test_conversation_is_one_object_with_the_servers_messages(manager: MemoryMan
 
 
 def test_released_conversations_keep_their_messages(manager: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversations, "_MOST_LATEST", 2)
+    monkeypatch.setattr(conversations, "_MAX_RECENT", 2)
     held = manager.get_memory("writer", user="held")
     gone = weakref.ref(manager.get_memory("writer", user="ann"))
     gone().add_message({"role": "user", "content": "hello"})  # type: ignore[union-attr]

@@ -10,78 +10,78 @@ import pytest
 from memoranda import Closed, ConversationMemory, Incompatible, InvalidInput, MemoryManager, Message
 from memoranda.testing.fakes import HashEmbedder
 
-Open = Callable[..., MemoryManager]
+OpenManager = Callable[..., MemoryManager]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
-    """Opens managers on one database; each call stands for another start of the program."""
+def open_manager(tmp_path: Path) -> Iterator[OpenManager]:
+    """Return a function that opens a manager on one database, as another start of the program would."""
     managers: list[MemoryManager] = []
 
-    def open_again(retention_policy: str = "session", **arguments: object) -> MemoryManager:
-        made = MemoryManager(
+    def open_one(retention_policy: str = "session", **arguments: object) -> MemoryManager:
+        manager = MemoryManager(
             f"sqlite:///{tmp_path}/a.db",
             embedder=HashEmbedder(64),
             retention_policy=retention_policy,
             **arguments,  # type: ignore[arg-type]
         )
-        managers.append(made)
-        return made
+        managers.append(manager)
+        return manager
 
-    yield open_again
+    yield open_one
     for manager in managers:
         manager.close()
 
 
-def said(memory: ConversationMemory) -> list[object]:
+def contents(memory: ConversationMemory) -> list[object]:
     return [message.content for message in memory.get_messages()]
 
 
-def say(manager: MemoryManager, text: str, agent: str = "Analyzer") -> ConversationMemory:
+def add_text(manager: MemoryManager, text: str, agent: str = "Analyzer") -> ConversationMemory:
     memory = manager.get_memory(agent)
     memory.add_message(Message("user", text))
     return memory
 
 
-def test_an_agent_has_one_conversation_while_the_manager_lives(opened: Open) -> None:
-    manager = opened()
-    memory = say(manager, "hello")
+def test_agent_has_one_conversation_per_user(open_manager: OpenManager) -> None:
+    manager = open_manager()
+    memory = add_text(manager, "hello")
     assert manager.get_memory("Analyzer") is memory
     assert manager.get_memory("Other") is not memory
     assert manager.get_memory("Analyzer", user="ann") is not memory
     assert manager.get_memory("Analyzer", user="ann") is manager.get_memory("Analyzer", user="ann")
-    assert (said(memory), memory.max_messages, memory.retention_policy) == (["hello"], 1000, "session")
+    assert (contents(memory), memory.max_messages, memory.retention_policy) == (["hello"], 1000, "session")
 
 
-def test_stored_conversations_are_let_go_beyond_the_latest_and_lose_nothing(opened: Open) -> None:
-    manager = opened("persistent")
+def test_unused_stored_conversations_are_released_and_lose_nothing(open_manager: OpenManager) -> None:
+    manager = open_manager("persistent")
     held = manager.get_memory("Analyzer", user="held")
-    seen = weakref.ref(say(manager, "hello"))
+    reference = weakref.ref(add_text(manager, "hello"))
     for number in range(1000):
         manager.get_memory("Analyzer", user=f"user {number}")
     gc.collect()
-    assert seen() is None
-    assert said(manager.get_memory("Analyzer")) == ["hello"]
+    assert reference() is None
+    assert contents(manager.get_memory("Analyzer")) == ["hello"]
     assert manager.get_memory("Analyzer", user="held") is held
 
 
-def test_a_conversation_of_this_process_stays_however_many_there_are(opened: Open) -> None:
-    manager = opened("session")
-    say(manager, "hello")
+def test_conversations_in_memory_are_never_released(open_manager: OpenManager) -> None:
+    manager = open_manager("session")
+    add_text(manager, "hello")
     for number in range(1000):
         manager.get_memory("Analyzer", user=f"user {number}")
     gc.collect()
-    assert said(manager.get_memory("Analyzer")) == ["hello"]
+    assert contents(manager.get_memory("Analyzer")) == ["hello"]
     manager.set_retention_policy("Analyzer", "persistent")
-    assert said(manager.get_memory("Analyzer")) == ["hello"]
+    assert contents(manager.get_memory("Analyzer")) == ["hello"]
 
 
 @pytest.mark.parametrize("policy", ["single_run", "session"])
-def test_what_is_not_persistent_touches_no_disk(opened: Open, policy: str, tmp_path: Path) -> None:
-    manager = opened(policy)
-    say(manager, "hello")
+def test_policies_other_than_persistent_write_no_file(open_manager: OpenManager, policy: str, tmp_path: Path) -> None:
+    manager = open_manager(policy)
+    add_text(manager, "hello")
     with manager.run("Analyzer"):
-        say(manager, "again")
+        add_text(manager, "again")
     manager.set_retention_policy("Other", "session")
     manager.clear_agent_memory("Analyzer")
     manager.clear_all()
@@ -89,114 +89,118 @@ def test_what_is_not_persistent_touches_no_disk(opened: Open, policy: str, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_session_ends_with_its_manager_and_a_persistent_conversation_does_not(opened: Open) -> None:
-    manager = opened()
-    manager.set_retention_policy("Keeper", "persistent")
-    passing, kept = say(manager, "for now"), say(manager, "for good", "Keeper")
+def test_only_persistent_conversation_outlives_its_manager(open_manager: OpenManager) -> None:
+    manager = open_manager()
+    manager.set_retention_policy("Archivist", "persistent")
+    session_memory, persistent_memory = add_text(manager, "for now"), add_text(manager, "for good", "Archivist")
     manager.close()
-    assert len(passing) == 0
+    assert len(session_memory) == 0
     with pytest.raises(Closed):
-        kept.get_messages()
+        persistent_memory.get_messages()
     with pytest.raises(Closed):
-        manager.get_memory("Keeper")
-    again = opened("persistent")
-    assert said(again.get_memory("Keeper")) == ["for good"]
-    assert said(again.get_memory("Analyzer")) == []
+        manager.get_memory("Archivist")
+    again = open_manager("persistent")
+    assert contents(again.get_memory("Archivist")) == ["for good"]
+    assert contents(again.get_memory("Analyzer")) == []
 
 
-def run_into_an_error(manager: MemoryManager) -> None:
+def run_with_an_error(manager: MemoryManager) -> None:
     with manager.run("Analyzer"):
-        say(manager, "before the error")
+        add_text(manager, "before the error")
         raise ZeroDivisionError
 
 
-def test_a_single_run_is_forgotten_when_the_run_ends(opened: Open) -> None:
-    manager = opened("single_run")
+def test_single_run_conversation_is_cleared_when_the_run_ends(open_manager: OpenManager) -> None:
+    manager = open_manager("single_run")
     with manager.run("Analyzer") as memory:
-        say(manager, "inside")
+        add_text(manager, "inside")
         with manager.run("Analyzer"):
-            assert said(memory) == ["inside"]
-        assert said(memory) == ["inside"]
+            assert contents(memory) == ["inside"]
+        assert contents(memory) == ["inside"]
     assert len(memory) == 0
     with pytest.raises(ZeroDivisionError):
-        run_into_an_error(manager)
+        run_with_an_error(manager)
     assert len(memory) == 0
-    say(manager, "by hand")
-    say(manager, "another agent", "Other")
+    add_text(manager, "by hand")
+    add_text(manager, "another agent", "Other")
     manager.end_run("Analyzer")
     assert len(memory) == 0
     assert len(manager.get_memory("Other")) == 1
 
 
 @pytest.mark.parametrize("policy", ["session", "persistent"])
-def test_a_run_leaves_other_policies_alone(opened: Open, policy: str) -> None:
-    manager = opened(policy)
+def test_run_does_not_clear_other_policies(open_manager: OpenManager, policy: str) -> None:
+    manager = open_manager(policy)
     with manager.run("Analyzer") as memory:
-        say(manager, "kept")
-    assert said(memory) == ["kept"]
+        add_text(manager, "kept")
+    assert contents(memory) == ["kept"]
 
 
-def test_becoming_persistent_writes_what_was_said_after_what_is_stored(opened: Open) -> None:
-    before = opened("persistent")
-    say(before, "an earlier start")
+def test_change_to_persistent_appends_to_the_stored_messages(open_manager: OpenManager) -> None:
+    before = open_manager("persistent")
+    add_text(before, "an earlier start")
     before.close()
-    manager = opened()
-    memory = say(manager, "this start")
+    manager = open_manager()
+    memory = add_text(manager, "this start")
     view = memory.messages
     manager.set_retention_policy("Analyzer", "persistent")
     view.append({"role": "user", "content": "afterwards"})
     assert manager.get_memory("Analyzer") is memory
     assert memory.retention_policy == "persistent"
-    assert said(memory) == ["an earlier start", "this start", "afterwards"]
+    assert contents(memory) == ["an earlier start", "this start", "afterwards"]
     manager.close()
-    assert said(opened("persistent").get_memory("Analyzer")) == ["an earlier start", "this start", "afterwards"]
+    assert contents(open_manager("persistent").get_memory("Analyzer")) == [
+        "an earlier start",
+        "this start",
+        "afterwards",
+    ]
 
 
-def test_becoming_passing_takes_the_messages_out_of_the_store(opened: Open) -> None:
-    manager = opened("persistent")
-    memory = say(manager, "hello")
+def test_change_from_persistent_removes_messages_from_the_store(open_manager: OpenManager) -> None:
+    manager = open_manager("persistent")
+    memory = add_text(manager, "hello")
     manager.set_retention_policy("Analyzer", "single_run")
-    assert said(memory) == ["hello"]
-    assert said(opened("persistent").get_memory("Analyzer")) == []
+    assert contents(memory) == ["hello"]
+    assert contents(open_manager("persistent").get_memory("Analyzer")) == []
     manager.end_run("Analyzer")
     assert len(memory) == 0
 
 
-def test_a_move_that_fails_changes_nothing(opened: Open, tmp_path: Path) -> None:
+def test_failed_policy_change_changes_nothing(open_manager: OpenManager, tmp_path: Path) -> None:
     (tmp_path / "a.db").write_text("this is no database, and it is long enough to be sure of it" * 20)
-    manager = opened()
-    memory = say(manager, "hello")
+    manager = open_manager()
+    memory = add_text(manager, "hello")
     with pytest.raises(Incompatible, match="restore a backup"):
         manager.set_retention_policy("Analyzer", "persistent")
-    assert (said(memory), memory.retention_policy, memory.in_memory) == (["hello"], "session", True)
+    assert (contents(memory), memory.retention_policy, memory.in_memory) == (["hello"], "session", True)
     assert manager.get_memory("Analyzer", user="ann").retention_policy == "session"
 
 
-def test_clearing_one_agent_leaves_the_others(opened: Open) -> None:
-    manager = opened("persistent")
-    mine, other = say(manager, "a"), say(manager, "b", "Other")
+def test_clearing_one_agent_keeps_the_others(open_manager: OpenManager) -> None:
+    manager = open_manager("persistent")
+    analyzer, other = add_text(manager, "a"), add_text(manager, "b", "Other")
     manager.get_memory("Analyzer", user="ann").add({"role": "user", "content": "c"})
     manager.clear_agent_memory("Analyzer")
-    assert (len(mine), len(manager.get_memory("Analyzer", user="ann")), len(other)) == (0, 0, 1)
+    assert (len(analyzer), len(manager.get_memory("Analyzer", user="ann")), len(other)) == (0, 0, 1)
 
 
-def test_clearing_all_clears_this_tenant_and_no_memory(opened: Open) -> None:
-    earlier, foreign = opened("persistent"), opened("persistent", tenant="acme")
-    say(earlier, "an earlier start", "Old")
-    say(foreign, "somebody else's")
-    manager = opened("persistent")
-    manager.set_retention_policy("Passing", "session")
+def test_clear_all_clears_the_tenants_conversations_but_no_memory(open_manager: OpenManager) -> None:
+    earlier, other_tenant = open_manager("persistent"), open_manager("persistent", tenant="acme")
+    add_text(earlier, "an earlier start", "Old")
+    add_text(other_tenant, "somebody else's")
+    manager = open_manager("persistent")
+    manager.set_retention_policy("Temporary", "session")
     manager.remember(Message("user", "Ann likes tea"), agent="Analyzer")
-    memories = [say(manager, "x"), say(manager, "y", "Passing")]
+    memories = [add_text(manager, "x"), add_text(manager, "y", "Temporary")]
     manager.clear_all()
     assert [len(memory) for memory in memories] == [0, 0]
     assert len(manager.get_memory("Old")) == len(earlier.get_memory("Old")) == 0
-    assert said(foreign.get_memory("Analyzer")) == ["somebody else's"]
+    assert contents(other_tenant.get_memory("Analyzer")) == ["somebody else's"]
     assert [hit.content for hit in manager.search_memories("tea", agent="Analyzer")] == ["Ann likes tea"]
 
 
-def test_a_conversation_and_a_memory_of_one_message_do_not_touch_each_other(opened: Open) -> None:
-    manager = opened("persistent")
+def test_deleting_a_memory_keeps_the_message_in_the_conversation(open_manager: OpenManager) -> None:
+    manager = open_manager("persistent")
     message = Message("user", "Ann likes tea")
     manager.get_memory("Analyzer").add_message(message)
     [outcome] = manager.remember(message, agent="Analyzer")
@@ -205,24 +209,24 @@ def test_a_conversation_and_a_memory_of_one_message_do_not_touch_each_other(open
     assert manager.get_memory("Analyzer").get_messages() == [message]
 
 
-def test_the_window_holds_the_newest_across_starts(opened: Open) -> None:
+def test_limit_keeps_the_newest_messages_across_restarts(open_manager: OpenManager) -> None:
     for text in "abcde":
-        manager = opened("persistent", max_messages_per_agent=3)
-        say(manager, text)
+        manager = open_manager("persistent", max_messages_per_agent=3)
+        add_text(manager, text)
         manager.close()
-    assert said(opened("persistent", max_messages_per_agent=3).get_memory("Analyzer")) == ["c", "d", "e"]
+    assert contents(open_manager("persistent", max_messages_per_agent=3).get_memory("Analyzer")) == ["c", "d", "e"]
 
 
-def test_two_managers_see_each_other_at_once(opened: Open) -> None:
-    one, other = opened("persistent"), opened("persistent")
-    say(one, "a")
-    say(other, "b")
-    say(one, "c")
-    assert said(one.get_memory("Analyzer")) == said(other.get_memory("Analyzer")) == ["a", "b", "c"]
+def test_two_managers_see_each_others_messages_at_once(open_manager: OpenManager) -> None:
+    one, other = open_manager("persistent"), open_manager("persistent")
+    add_text(one, "a")
+    add_text(other, "b")
+    add_text(one, "c")
+    assert contents(one.get_memory("Analyzer")) == contents(other.get_memory("Analyzer")) == ["a", "b", "c"]
 
 
-def test_wrong_arguments_are_refused(opened: Open, tmp_path: Path) -> None:
-    manager = opened()
+def test_wrong_arguments_raise(open_manager: OpenManager, tmp_path: Path) -> None:
+    manager = open_manager()
     with pytest.raises(InvalidInput, match="Name an agent"):
         manager.get_memory()
     with pytest.raises(InvalidInput, match="agent"):
@@ -230,6 +234,6 @@ def test_wrong_arguments_are_refused(opened: Open, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="single_run, session, persistent"):
         manager.set_retention_policy("Analyzer", "forever")
     with pytest.raises(InvalidInput, match="single_run, session, persistent"):
-        opened("forever")
+        open_manager("forever")
     with pytest.raises(InvalidInput, match="max_messages_per_agent"):
-        opened(max_messages_per_agent=0)
+        open_manager(max_messages_per_agent=0)

@@ -23,13 +23,13 @@ EXAMPLES = {
 
 
 def run(*arguments: str, stdin: str = "") -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, *arguments], input=stdin, capture_output=True, text=True, timeout=60, check=True
     )
-    return done.stdout
+    return result.stdout
 
 
-def test_the_blocks_of_the_page_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_blocks_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 6
@@ -37,11 +37,11 @@ def test_the_blocks_of_the_page_run_one_after_the_other(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_example_runs(name: str) -> None:
+def test_example_prints_expected_text(name: str) -> None:
     assert EXAMPLES[name] in run(str(ROOT / "examples" / name))
 
 
-def test_the_chat_remembers_across_restarts(tmp_path: Path) -> None:
+def test_chat_loop_keeps_the_conversation_across_restarts(tmp_path: Path) -> None:
     loop, path = str(ROOT / "examples" / "chat_loop.py"), str(tmp_path / "chat.json")
     assert "you said: nothing" in run(loop, path, stdin="My name is Ines.\n\n")
     second = run(loop, path, stdin="Hello again.\n")
@@ -49,7 +49,7 @@ def test_the_chat_remembers_across_restarts(tmp_path: Path) -> None:
     assert "you said: My name is Ines." in second
 
 
-def test_the_stored_conversation_is_there_at_the_next_start(tmp_path: Path) -> None:
+def test_persistent_conversation_is_kept_across_restarts(tmp_path: Path) -> None:
     talk, path = str(ROOT / "examples" / "persistent_conversation.py"), str(tmp_path / "memories.db")
     assert "That makes 2 messages" in run(talk, path, stdin="My name is Ines.\n\n")
     second = run(talk, path, stdin="Hello again.\n")
@@ -57,7 +57,7 @@ def test_the_stored_conversation_is_there_at_the_next_start(tmp_path: Path) -> N
     assert "That makes 4 messages" in second
 
 
-def test_an_export_becomes_a_page(tmp_path: Path) -> None:
+def test_import_history_writes_a_page_from_an_export(tmp_path: Path) -> None:
     turns = [{"uuid": "t1", "sender": "human", "text": "Which tree?", "created_at": "2024-01-02T10:00:00Z"}]
     export, page = tmp_path / "conversations.json", tmp_path / "page.md"
     export.write_text(json.dumps([{"uuid": "k1", "name": "Garden", "chat_messages": turns}]), encoding="utf-8")

@@ -12,7 +12,7 @@ from memoranda.errors import Incompatible, InvalidInput
 from memoranda.messages.message import Message
 
 
-def texts(messages: Any) -> list[object]:
+def contents(messages: Any) -> list[object]:
     return [message["content"] for message in messages]
 
 
@@ -22,17 +22,17 @@ def filled(count: int, **options: Any) -> ConversationMemory:
     return memory
 
 
-def test_messages_come_back_in_order_whole_or_the_newest() -> None:
+def test_messages_are_returned_in_order_all_or_the_newest() -> None:
     memory = filled(5)
-    assert texts(memory.get_messages()) == ["0", "1", "2", "3", "4"]
-    assert texts(memory.get_messages(limit=2)) == ["3", "4"]
-    assert texts(memory.get_recent(3)) == ["2", "3", "4"]
+    assert contents(memory.get_messages()) == ["0", "1", "2", "3", "4"]
+    assert contents(memory.get_messages(limit=2)) == ["3", "4"]
+    assert contents(memory.get_recent(3)) == ["2", "3", "4"]
     assert memory.get_messages(limit=0) == []
     assert memory.get_recent(0) == []
     assert len(memory.get_messages(limit=99)) == memory.size() == len(memory) == 5
 
 
-def test_add_takes_one_several_none_dicts_and_messages() -> None:
+def test_add_accepts_one_several_or_no_messages_and_dicts() -> None:
     memory = ConversationMemory()
     memory.add(Message("user", "a"))
     memory.add({"role": "assistant", "content": "b"})
@@ -40,25 +40,25 @@ def test_add_takes_one_several_none_dicts_and_messages() -> None:
     memory.add([])
     memory.add(message for message in [Message("user", "c"), {"role": "user", "content": "d"}])
     memory.add_message({"role": "user", "content": "e"})
-    assert texts(memory.get_messages()) == ["a", "b", "c", "d", "e"]
+    assert contents(memory.get_messages()) == ["a", "b", "c", "d", "e"]
 
 
 @pytest.mark.parametrize("wrong", ["text", 3, b"x", ["text"], [Message("user", "ok"), 3], object()])
-def test_anything_else_is_a_type_error_and_adds_nothing(wrong: Any) -> None:
+def test_adding_another_type_raises_and_adds_nothing(wrong: Any) -> None:
     memory = filled(1)
     with pytest.raises(TypeError):
         memory.add(wrong)
-    assert texts(memory.get_messages()) == ["0"]
+    assert contents(memory.get_messages()) == ["0"]
 
 
-def test_a_bad_message_in_a_list_leaves_memory_unchanged() -> None:
+def test_bad_message_in_a_list_adds_nothing() -> None:
     memory = filled(1)
     with pytest.raises(InvalidInput, match="unknown role"):
         memory.add([Message("user", "fine"), {"role": "robot", "content": "x"}])
     assert len(memory) == 1
 
 
-def test_a_repeated_id_is_skipped_unless_asked_for() -> None:
+def test_repeated_id_is_skipped_unless_duplicates_are_allowed() -> None:
     memory = ConversationMemory()
     message = Message("user", "a", message_id="m1")
     memory.add([message, message])
@@ -71,29 +71,29 @@ def test_a_repeated_id_is_skipped_unless_asked_for() -> None:
     assert len(memory) == 1
 
 
-def test_an_id_that_was_dropped_may_come_again() -> None:
+def test_dropped_message_can_be_added_again() -> None:
     memory = ConversationMemory(max_messages=2)
     first = Message("user", "first", message_id="m1")
     memory.add([first, Message("user", "second"), Message("user", "third")])
     memory.add(first)
-    assert texts(memory.get_messages()) == ["third", "first"]
+    assert contents(memory.get_messages()) == ["third", "first"]
 
 
-def test_the_oldest_go_beyond_max_messages() -> None:
+def test_oldest_messages_are_dropped_beyond_max_messages() -> None:
     memory = filled(250, max_messages=100)
-    assert texts(memory.get_messages()) == [str(i) for i in range(150, 250)]
+    assert contents(memory.get_messages()) == [str(i) for i in range(150, 250)]
     for i in range(250, 600):
         memory.add_message(Message("user", str(i)))
         assert len(memory) == 100
         assert memory.messages[0].content == str(i - 99)
 
 
-def test_by_role_and_the_last_message() -> None:
+def test_messages_by_role_and_last_message() -> None:
     memory = ConversationMemory()
     assert memory.get_last_message() is None
     memory.add([{"role": r, "content": str(i)} for i, r in enumerate(["user", "assistant", "user", "user"])])
-    assert texts(memory.get_messages_by_role("user")) == ["0", "2", "3"]
-    assert texts(memory.get_messages_by_role("user", limit=2)) == ["2", "3"]
+    assert contents(memory.get_messages_by_role("user")) == ["0", "2", "3"]
+    assert contents(memory.get_messages_by_role("user", limit=2)) == ["2", "3"]
     assert memory.get_messages_by_role("tool") == []
     last = memory.get_last_message()
     assert last is not None
@@ -109,11 +109,11 @@ def test_by_role_and_the_last_message() -> None:
 def test_delete_by_index_or_indices(index: Any, left: str) -> None:
     memory = filled(5)
     memory.delete(index)
-    assert "".join(str(t) for t in texts(memory.get_messages())) == left
+    assert "".join(str(t) for t in contents(memory.get_messages())) == left
 
 
 @pytest.mark.parametrize("index", [5, -6, [0, 99], [0, -6]])
-def test_a_wrong_index_deletes_nothing(index: Any) -> None:
+def test_wrong_index_deletes_nothing(index: Any) -> None:
     memory = filled(5)
     with pytest.raises(IndexError, match="there are 5"):
         memory.delete(index)
@@ -121,31 +121,31 @@ def test_a_wrong_index_deletes_nothing(index: Any) -> None:
 
 
 @pytest.mark.parametrize("index", ["0", [True], [1.5], None])
-def test_an_index_that_is_no_number_is_a_type_error(index: Any) -> None:
+def test_index_of_another_type_raises(index: Any) -> None:
     with pytest.raises(TypeError):
         filled(5).delete(index)
 
 
-def test_truncation_keeps_the_newest_down_to_none() -> None:
+def test_truncation_keeps_the_newest() -> None:
     memory = filled(5)
     memory.truncate_to_size(10)
     assert len(memory) == 5
     memory.truncate_to_size(2)
-    assert texts(memory.get_messages()) == ["3", "4"]
+    assert contents(memory.get_messages()) == ["3", "4"]
     memory.truncate_to_size(0)
     assert memory.get_messages() == []
 
 
-def test_what_is_returned_is_the_callers_own() -> None:
+def test_changing_a_returned_value_does_not_change_the_memory() -> None:
     memory = filled(2)
     messages: list[Any] = memory.get_messages()
     messages.insert(0, {"role": "system", "content": "Relevant memories"})
     messages[1].to_dict()["content"] = "changed"
     memory.to_dict()[0]["content"] = "changed"
-    assert texts(memory.get_messages()) == ["0", "1"]
+    assert contents(memory.get_messages()) == ["0", "1"]
 
 
-def test_state_goes_out_and_in() -> None:
+def test_state_round_trip() -> None:
     memory = filled(3)
     state = json.loads(json.dumps(memory.state_dict()))
     other = filled(1)
@@ -153,7 +153,7 @@ def test_state_goes_out_and_in() -> None:
     assert other.get_messages() == memory.get_messages()
     limited = ConversationMemory(max_messages=2)
     limited.load_state_dict(state)
-    assert texts(limited.get_messages()) == ["1", "2"]
+    assert contents(limited.get_messages()) == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_state_goes_out_and_in() -> None:
         ({"messages": [], "format": "something else"}, Incompatible),
     ],
 )
-def test_a_state_that_does_not_fit_changes_nothing(state: Any, error: type[Exception]) -> None:
+def test_invalid_state_changes_nothing(state: Any, error: type[Exception]) -> None:
     memory = filled(2)
     with pytest.raises(error):
         memory.load_state_dict(state)
-    assert texts(memory.get_messages()) == ["0", "1"]
+    assert contents(memory.get_messages()) == ["0", "1"]
 
 
-def test_without_strict_unknown_keys_are_passed_over() -> None:
+def test_without_strict_unknown_keys_are_ignored() -> None:
     memory = filled(2)
     memory.load_state_dict({"colour": "blue"}, strict=False)
     assert len(memory) == 2
@@ -183,7 +183,7 @@ def test_without_strict_unknown_keys_are_passed_over() -> None:
     assert len(memory) == 0
 
 
-def test_files_go_out_and_in(tmp_path: Path) -> None:
+def test_file_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "conversation.json"
     memory = filled(3)
     memory.add(Message("user", "snö ☃", images=["a.png"], metadata={"x": [1]}))
@@ -195,15 +195,15 @@ def test_files_go_out_and_in(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["conversation.json"]
 
 
-def test_a_file_may_be_a_bare_list_of_messages(tmp_path: Path) -> None:
+def test_file_with_a_plain_list_of_messages_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text(json.dumps(filled(2).to_dict()), encoding="utf-8")
     memory = ConversationMemory()
     memory.load_from_file(path)
-    assert texts(memory.get_messages()) == ["0", "1"]
+    assert contents(memory.get_messages()) == ["0", "1"]
 
 
-def test_any_cut_or_broken_file_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
+def test_damaged_file_raises_and_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "conversation.json"
     filled(2).save_to_file(path)
     whole = path.read_bytes()
@@ -213,10 +213,10 @@ def test_any_cut_or_broken_file_is_an_error_and_changes_nothing(tmp_path: Path) 
         path.write_bytes(bytes_)
         with pytest.raises((Incompatible, InvalidInput)):
             memory.load_from_file(path)
-        assert texts(memory.get_messages()) == ["0"]
+        assert contents(memory.get_messages()) == ["0"]
 
 
-def test_a_file_of_a_newer_version_or_none_at_all(tmp_path: Path) -> None:
+def test_file_of_a_newer_version_and_missing_file_raise(tmp_path: Path) -> None:
     path = tmp_path / "conversation.json"
     path.write_text(json.dumps({**filled(1).state_dict(), "version": 99}))
     with pytest.raises(Incompatible, match="version 99"):
@@ -225,7 +225,7 @@ def test_a_file_of_a_newer_version_or_none_at_all(tmp_path: Path) -> None:
         ConversationMemory().load_from_file(tmp_path / "nothing.json")
 
 
-def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "conversation.json"
     filled(1).save_to_file(path)
     before = path.read_bytes()
@@ -241,7 +241,7 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("wrong", [0, -1, "10", 2.0, True])
-def test_limits_must_be_whole_numbers(wrong: Any) -> None:
+def test_limits_that_are_no_positive_integers_raise(wrong: Any) -> None:
     with pytest.raises(InvalidInput, match="max_messages"):
         ConversationMemory(max_messages=wrong)
     for call in (lambda m: m.get_messages(-1), lambda m: m.get_recent(-1), lambda m: m.truncate_to_size(-1)):
@@ -249,13 +249,13 @@ def test_limits_must_be_whole_numbers(wrong: Any) -> None:
             call(filled(1))
 
 
-def test_an_unknown_retention_policy_lists_the_known_ones() -> None:
+def test_unknown_retention_policy_raises_and_lists_the_known_ones() -> None:
     assert ConversationMemory(retention_policy="persistent").retention_policy == "persistent"
     with pytest.raises(InvalidInput, match="single_run, session, persistent"):
         ConversationMemory(retention_policy="forever")
 
 
-def test_threads_lose_nothing() -> None:
+def test_concurrent_threads_lose_no_message() -> None:
     memory = ConversationMemory()
     shared = [Message("user", "same", message_id=f"s{i}") for i in range(50)]
 
@@ -271,5 +271,5 @@ def test_threads_lose_nothing() -> None:
     for thread in threads:
         thread.join()
     assert len(memory) == 8 * 200 + 50
-    own = [str(text) for text in texts(memory.get_messages()) if str(text).startswith("3-")]
-    assert own == [f"3-{i}" for i in range(200)]
+    from_worker_3 = [str(text) for text in contents(memory.get_messages()) if str(text).startswith("3-")]
+    assert from_worker_3 == [f"3-{i}" for i in range(200)]

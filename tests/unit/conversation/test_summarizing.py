@@ -9,7 +9,7 @@ import pytest
 
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.conversation.summarizing import MAX_SUMMARIES, SummarizingMemory
-from memoranda.conversation.window import message_tokens
+from memoranda.conversation.window import count_message_tokens
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.messages.calls import ToolCallMsg
@@ -28,7 +28,7 @@ def filled(count: int, **options: Any) -> SummarizingMemory:
     return memory
 
 
-def test_when_full_the_oldest_half_becomes_a_summary() -> None:
+def test_full_conversation_summarises_its_oldest_half() -> None:
     memory = filled(49)
     assert memory.summaries == []
     memory.add_message(turn(49))
@@ -37,7 +37,7 @@ def test_when_full_the_oldest_half_becomes_a_summary() -> None:
     assert [message.message_id for message in memory.get_messages()] == [str(i) for i in range(25, 50)]
 
 
-def test_nothing_is_lost_the_originals_stay_in_order() -> None:
+def test_originals_and_messages_keep_everything_in_order() -> None:
     memory = filled(1_000, max_messages=20)
     whole = [*memory.originals(), *memory.get_messages()]
     assert [message.message_id for message in whole] == [str(i) for i in range(1_000)]
@@ -49,26 +49,26 @@ def test_nothing_is_lost_the_originals_stay_in_order() -> None:
         memory.originals(len(memory.summaries))
 
 
-def test_a_message_that_was_summarised_is_not_added_again() -> None:
+def test_summarised_message_is_not_added_again() -> None:
     memory = filled(30, max_messages=20)
     memory.add([turn(3), turn(29), turn(30)])
     assert memory.messages[-1].message_id == "30"
     assert len(memory.originals()) + len(memory) == 31
 
 
-def test_a_list_longer_than_the_window_is_summarised_as_a_whole() -> None:
+def test_list_longer_than_the_window_is_summarised() -> None:
     memory = SummarizingMemory(max_messages=10)
     memory.add([turn(i) for i in range(100)])
     assert len(memory) < 10
     assert len(memory.originals()) + len(memory) == 100
 
 
-def test_summaries_stay_short_however_long_the_conversation() -> None:
+def test_summaries_stay_short_in_a_long_conversation() -> None:
     short, long = filled(200, max_messages=20), filled(2_000, max_messages=20)
     assert sum(map(len, long.summaries)) < 3 * sum(map(len, short.summaries))
 
 
-def test_the_window_has_system_summary_and_newest_turns_within_the_budget() -> None:
+def test_window_has_system_message_summary_and_newest_turns() -> None:
     memory = SummarizingMemory(max_messages=20, counter=lambda text: len(text.split()))
     memory.add(Message("system", "Be kind."))
     memory.add([turn(i) for i in range(60)])
@@ -78,11 +78,11 @@ def test_the_window_has_system_summary_and_newest_turns_within_the_budget() -> N
     assert str(window[1].content).startswith("Summary of the conversation")
     assert window[-1].message_id == "59"
     for budget in range(20, 400, 20):
-        tokens = [message_tokens(m, lambda text: len(text.split())) for m in memory.get_window(budget)]
+        tokens = [count_message_tokens(m, lambda text: len(text.split())) for m in memory.get_window(budget)]
         assert sum(tokens) <= budget
 
 
-def test_the_newest_turn_comes_before_the_summary_when_room_is_short() -> None:
+def test_small_window_prefers_the_newest_turn_to_the_summary() -> None:
     memory = SummarizingMemory(max_messages=4, counter=lambda text: len(text.split()))
     memory.add([turn(i) for i in range(4)])
     memory.add(Message("user", "word " * 60))
@@ -90,7 +90,7 @@ def test_the_newest_turn_comes_before_the_summary_when_room_is_short() -> None:
     assert len(window) == 1
 
 
-def test_a_system_message_is_never_summarised() -> None:
+def test_system_message_is_never_summarised() -> None:
     memory = SummarizingMemory(max_messages=4)
     memory.add(Message("system", "Be kind."))
     memory.add([turn(i) for i in range(20)])
@@ -98,7 +98,7 @@ def test_a_system_message_is_never_summarised() -> None:
     assert all("kind" not in summary for summary in memory.summaries)
 
 
-def test_a_call_is_not_parted_from_its_results() -> None:
+def test_summarising_keeps_a_tool_call_with_its_results() -> None:
     call = ToolCallMsg("a", "a", "function", "search", "{}")
     for before in range(8):
         memory = SummarizingMemory(max_messages=8)
@@ -110,7 +110,7 @@ def test_a_call_is_not_parted_from_its_results() -> None:
         format_for_openai(memory.originals())
 
 
-def test_with_a_model_the_summaries_are_its_words() -> None:
+def test_model_writes_the_summaries() -> None:
     llm = ScriptedLLM(["They met many people.", "They met more."])
     memory = filled(30, max_messages=20, llm=llm)
     assert memory.summaries == ["They met many people.", "They met more."]
@@ -119,7 +119,7 @@ def test_with_a_model_the_summaries_are_its_words() -> None:
     assert memory.degraded is None
 
 
-def test_a_model_that_fails_leaves_the_extractive_summary_and_says_so() -> None:
+def test_failing_model_gives_extractive_summary_and_degraded() -> None:
     memory = filled(20, max_messages=20, llm=ScriptedLLM([]))
     assert "Person3 " in memory.summaries[0]
     assert memory.degraded == "Unavailable: the scripted model has no answers left"
@@ -128,7 +128,7 @@ def test_a_model_that_fails_leaves_the_extractive_summary_and_says_so() -> None:
     assert empty.summaries == memory.summaries
 
 
-def test_many_summaries_are_merged_by_the_model_too() -> None:
+def test_model_merges_many_summaries() -> None:
     llm = ScriptedLLM([f"Part {i}." for i in range(MAX_SUMMARIES + 1)] + ["All parts together."])
     memory = filled(10 * (MAX_SUMMARIES + 2), max_messages=20, llm=llm)
     assert memory.summaries[0] == "All parts together."
@@ -137,42 +137,42 @@ def test_many_summaries_are_merged_by_the_model_too() -> None:
 
 
 class SlowLLM:
-    """Waits until it is told to go on."""
+    """A model that waits for an event before it answers."""
 
     def __init__(self) -> None:
-        self.asked = threading.Event()
-        self.go_on = threading.Event()
+        self.called = threading.Event()
+        self.continue_event = threading.Event()
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
-        self.asked.set()
-        if not self.go_on.wait(10):
-            raise Unavailable("nobody said go on")
+        self.called.set()
+        if not self.continue_event.wait(10):
+            raise Unavailable("the event was never set")
         return "Slowly said."
 
 
-def test_the_talk_goes_on_while_the_model_thinks() -> None:
+def test_conversation_is_readable_while_the_model_runs() -> None:
     llm = SlowLLM()
     memory = SummarizingMemory(max_messages=10, llm=llm)
     memory.add([turn(i) for i in range(9)])
-    adding = threading.Thread(target=memory.add, args=(turn(9),))
-    adding.start()
-    assert llm.asked.wait(10)
+    thread = threading.Thread(target=memory.add, args=(turn(9),))
+    thread.start()
+    assert llm.called.wait(10)
     assert len(memory.get_messages()) == 10
-    llm.go_on.set()
-    adding.join(10)
+    llm.continue_event.set()
+    thread.join(10)
     assert memory.summaries == ["Slowly said."]
     assert len(memory) == 5
 
 
-def test_a_conversation_cleared_while_the_model_thinks_stays_clear() -> None:
+def test_conversation_cleared_while_the_model_runs_stays_empty() -> None:
     llm = SlowLLM()
     memory = SummarizingMemory(max_messages=10, llm=llm)
-    adding = threading.Thread(target=memory.add, args=([turn(i) for i in range(10)],))
-    adding.start()
-    assert llm.asked.wait(10)
+    thread = threading.Thread(target=memory.add, args=([turn(i) for i in range(10)],))
+    thread.start()
+    assert llm.called.wait(10)
     memory.clear()
-    llm.go_on.set()
-    adding.join(10)
+    llm.continue_event.set()
+    thread.join(10)
     assert (memory.summaries, len(memory), memory.originals()) == ([], 0, [])
 
 
@@ -191,7 +191,7 @@ def test_state_and_files_hold_summaries_and_originals(tmp_path: Path) -> None:
         ConversationMemory().load_from_file(path)
 
 
-def test_a_plain_conversations_state_is_summarised_when_it_is_too_long() -> None:
+def test_loading_a_long_plain_state_summarises_it() -> None:
     plain = ConversationMemory()
     plain.add([turn(i) for i in range(30)])
     memory = SummarizingMemory(max_messages=20)
@@ -203,7 +203,7 @@ def test_a_plain_conversations_state_is_summarised_when_it_is_too_long() -> None
 @pytest.mark.parametrize(
     "change", [{"spans": [1]}, {"summaries": "x"}, {"summaries": [3]}, {"originals": [3]}, {"spans": ["1"]}]
 )
-def test_a_state_that_does_not_hold_together_changes_nothing(change: dict[str, Any]) -> None:
+def test_inconsistent_state_changes_nothing(change: dict[str, Any]) -> None:
     memory = filled(25, max_messages=20)
     before = json.dumps(memory.state_dict())
     with pytest.raises(InvalidInput):
@@ -211,7 +211,7 @@ def test_a_state_that_does_not_hold_together_changes_nothing(change: dict[str, A
     assert json.dumps(memory.state_dict()) == before
 
 
-def test_settings_out_of_range_are_refused() -> None:
+def test_settings_out_of_range_raise() -> None:
     with pytest.raises(InvalidInput, match="2 or more"):
         SummarizingMemory(max_messages=1)
     with pytest.raises(InvalidInput, match="ratio"):

@@ -1,34 +1,49 @@
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoranda.conversation import window as window_module
 from memoranda.conversation.base import ListLog
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.conversation.window import message_tokens
-from memoranda.errors import InvalidInput
+from memoranda.conversation.window import (
+    count_message_tokens,
+    default_counter,
+    estimate_tokens,
+    exact_counter,
+)
+from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.messages.calls import ToolCallMsg
 from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai
 
+DIALOGUE = """Hey! I went to the pottery class on 12 March 2024, it was amazing. We made three bowls, and Anna's
+turned out really well. Do you still want to come with us next Thursday? It costs $45, they take
+reservations until noon."""
+CODE = 'def add(a: int, b: int = 3) -> int:\n    """Adds."""\n    return {"sum": a + b}["sum"]\n' * 5
+JSON = '{"query": "AI trends", "limit": 10, "filters": {"year": [2023, 2024], "lang": "en"}}' * 3
+GERMAN = "Die Größe der Schüler überraschte die Lehrkräfte während der Prüfungen in München im Frühjahr."
+CHINESE = "我昨天去了北京的一家新餐厅,那里的烤鸭非常好吃,下次我们一起去吧。"
 
-def by_words(text: str) -> int:
+
+def count_words(text: str) -> int:
     return len(text.split())
 
 
-def call(identity: str) -> ToolCallMsg:
-    return ToolCallMsg(identity, identity, "function", "search", "{}")
+def call(call_id: str) -> ToolCallMsg:
+    return ToolCallMsg(call_id, call_id, "function", "search", "{}")
 
 
 def contents(messages: list[Message]) -> list[Any]:
     return [message.content for message in messages]
 
 
-def test_the_newest_turns_that_fit_beside_the_system_message() -> None:
-    memory = ConversationMemory(counter=by_words)
+def test_window_has_the_system_message_and_the_newest_turns() -> None:
+    memory = ConversationMemory(counter=count_words)
     memory.add(Message("system", "be kind"))
     memory.add([Message("user", f"turn {i}") for i in range(10)])
     assert contents(memory.get_window(6 + 3 * 6)) == ["be kind", "turn 7", "turn 8", "turn 9"]
@@ -36,8 +51,8 @@ def test_the_newest_turns_that_fit_beside_the_system_message() -> None:
     assert len(memory.get_window(10_000)) == 11
 
 
-def test_a_call_and_its_results_come_together_or_not_at_all() -> None:
-    memory = ConversationMemory(counter=by_words)
+def test_window_keeps_a_tool_call_with_its_results() -> None:
+    memory = ConversationMemory(counter=count_words)
     memory.add(
         [
             Message("user", "find"),
@@ -47,14 +62,14 @@ def test_a_call_and_its_results_come_together_or_not_at_all() -> None:
             Message("assistant", "found"),
         ]
     )
-    whole = sum(message_tokens(message, by_words) for message in memory.get_messages())
+    whole = sum(count_message_tokens(message, count_words) for message in memory.get_messages())
     assert len(memory.get_window(whole)) == 5
     assert contents(memory.get_window(whole - 1)) == [None, "first", "second", "found"]
     assert contents(memory.get_window(whole - 6)) == ["found"]
 
 
-def test_results_whose_call_was_dropped_are_left_out() -> None:
-    memory = ConversationMemory(max_messages=2, counter=by_words)
+def test_window_leaves_out_results_without_their_call() -> None:
+    memory = ConversationMemory(max_messages=2, counter=count_words)
     memory.add(
         [
             Message("assistant", tool_calls=[call("a")]),
@@ -66,8 +81,8 @@ def test_results_whose_call_was_dropped_are_left_out() -> None:
     assert format_for_openai(memory.get_window(100))
 
 
-def test_a_window_too_small_for_anything_says_so() -> None:
-    memory = ConversationMemory(counter=by_words)
+def test_too_small_a_window_raises() -> None:
+    memory = ConversationMemory(counter=count_words)
     assert memory.get_window(1) == []
     memory.add([Message("system", "be kind"), Message("user", "a longer question than that")])
     with pytest.raises(InvalidInput, match="what is always kept takes 6"):
@@ -92,29 +107,75 @@ turns = st.one_of(
 
 
 @given(st.lists(turns, min_size=1, max_size=12), st.integers(60, 300), st.integers(0, 8))
-def test_every_window_fits_is_newest_and_can_be_formatted(
+def test_every_window_fits_and_is_newest_and_can_be_formatted(
     groups: list[list[Message]], max_tokens: int, dropped: int
 ) -> None:
     messages = [message for group in groups for message in group]
     kept = messages[min(dropped, len(messages) - 1) :]
-    memory = ConversationMemory(counter=by_words)
+    memory = ConversationMemory(counter=count_words)
     memory.add(kept)
     window = memory.get_window(max_tokens)
-    assert sum(message_tokens(message, by_words) for message in window) <= max_tokens
+    assert sum(count_message_tokens(message, count_words) for message in window) <= max_tokens
     assert window == kept[len(kept) - len(window) :]
     format_for_openai(window)
 
 
-def test_the_cost_depends_on_the_window_not_on_the_conversation() -> None:
+def test_cost_depends_on_the_window_and_not_on_the_conversation() -> None:
     class CountingLog(ListLog):
-        handed_out = 0
+        messages_read = 0
 
         def read(self, start: int, stop: int) -> list[Message]:
             found = super().read(start, stop)
-            self.handed_out += len(found)
+            self.messages_read += len(found)
             return found
 
     log = CountingLog([Message("user", "a few words here", message_id=str(i)) for i in range(10_000)])
-    window = ConversationMemory(counter=by_words, log=log).get_window(200)
-    # Beside the window itself: the first message, which could be the system's, and the rest of a page.
-    assert log.handed_out <= len(window) + 1 + 32
+    window = ConversationMemory(counter=count_words, log=log).get_window(200)
+    # Besides the window: the first message, which could be a system message, and the rest of a page.
+    assert log.messages_read <= len(window) + 1 + 32
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("hello world", 2), ("tiktoken is great!", 6)])
+def test_exact_counter_uses_openai_vocabulary(text: str, count: int) -> None:
+    assert exact_counter("o200k_base")(text) == count
+
+
+def test_encodings_differ_and_unknown_one_raises() -> None:
+    assert exact_counter("cl100k_base")(CHINESE) > exact_counter("o200k_base")(CHINESE)
+    with pytest.raises(InvalidInput, match="unknown encoding 'x'"):
+        exact_counter("x")
+
+
+@pytest.mark.parametrize("text", [DIALOGUE, CODE, JSON, GERMAN, CHINESE])
+def test_estimate_is_close_and_rarely_too_low(text: str) -> None:
+    exact = exact_counter()(text)
+    assert 0.9 * exact <= estimate_tokens(text) <= 1.5 * exact
+
+
+def test_special_token_in_a_text_is_counted_as_text() -> None:
+    assert exact_counter()("<|endoftext|>") > 1
+
+
+def test_without_the_extra_the_estimate_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.import_module
+
+    def missing(name: str, *args: Any) -> Any:
+        if name == "toktok":
+            raise ImportError(name)
+        return real(name, *args)
+
+    window_module.exact_counter.cache_clear()
+    monkeypatch.setattr(window_module, "import_module", missing)
+    assert default_counter() is estimate_tokens
+    with pytest.raises(MissingExtra, match=r"memoranda\[tokens\]"):
+        exact_counter()
+    monkeypatch.undo()
+    assert default_counter() is not estimate_tokens
+
+
+def test_message_tokens_count_text_calls_images_and_overhead() -> None:
+    count = len
+    assert count_message_tokens(Message("user", "abc"), count) == 4 + 3
+    assert count_message_tokens(Message("user", images=["a.png"]), count) == 4 + 1_000
+    message = Message("assistant", tool_calls=[ToolCallMsg("id", "id", "function", "name", "{}")])
+    assert count_message_tokens(message, count) == 4 + 2 + 4 + 2

@@ -11,44 +11,32 @@ from memoranda.errors import Closed, InvalidInput, InvalidType
 from memoranda.manager.manager import MemoryManager, create_session
 from memoranda.settings import MemoryConfig
 from memoranda.testing.fakes import HashEmbedder
-
-
-class Wind:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
+from tests.fake_clock import FakeClock
 
 
 @pytest.fixture
-def clock() -> Wind:
-    return Wind()
+def clock() -> FakeClock:
+    return FakeClock(datetime(2026, 3, 1, 12, tzinfo=UTC))
 
 
-def make(tmp_path: Path, clock: Wind, **settings: object) -> MemoryManager:
+def open_manager(tmp_path: Path, clock: FakeClock, **settings: object) -> MemoryManager:
     config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", **settings)  # type: ignore[arg-type]
     return MemoryManager(config, embedder=HashEmbedder(64), clock=clock)
 
 
 @pytest.fixture
-def manager(tmp_path: Path, clock: Wind) -> Iterator[MemoryManager]:
-    manager = make(tmp_path, clock)
+def manager(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
+    manager = open_manager(tmp_path, clock)
     yield manager
     manager.close()
 
 
-def said(history: object) -> list[str]:
+def contents(history: object) -> list[str]:
     return [message.content for message in history]  # type: ignore[attr-defined]
 
 
 class TestValues:
-    def test_a_value_lives_in_its_session_and_goes_with_it(self, manager: MemoryManager) -> None:
+    def test_short_term_value_ends_with_its_session(self, manager: MemoryManager) -> None:
         with create_session("campaign", manager) as session:
             assert session.save_agent_memory("writer", "draft", {"text": "Spring"}) is True
             assert session.retrieve_agent_memory("writer", "draft") == {"text": "Spring"}
@@ -58,7 +46,7 @@ class TestValues:
             assert again.retrieve_agent_memory("writer", "draft") is None
         assert manager.get_stats().short_term_entries == 0
 
-    def test_a_long_term_value_stays_and_belongs_to_its_workflow(self, manager: MemoryManager) -> None:
+    def test_long_term_value_is_kept_for_its_workflow(self, manager: MemoryManager) -> None:
         manager.save("writer", "style", "plain", "long_term")
         for workflow in ("one", "two"):
             with create_session(workflow, manager) as session:
@@ -69,7 +57,7 @@ class TestValues:
                 assert session.retrieve_agent_memory("editor", "style", "long_term") is None
         assert manager.retrieve("writer", "style", "long_term") == "plain"
 
-    def test_one_workflow_does_not_see_another(self, manager: MemoryManager) -> None:
+    def test_workflows_do_not_see_each_other(self, manager: MemoryManager) -> None:
         with create_session("one", manager) as one, create_session("two", manager) as two:
             one.save_agent_memory("writer", "draft", 1)
             one.add_conversation_message("writer", "assistant", "hello")
@@ -80,27 +68,27 @@ class TestValues:
             two.end_session()
             assert one.retrieve_agent_memory("writer", "draft") == 1
 
-    def test_a_brief_value_goes_before_its_session(self, manager: MemoryManager, clock: Wind) -> None:
+    def test_value_with_a_ttl_expires_before_its_session(self, manager: MemoryManager, clock: FakeClock) -> None:
         with create_session("w", manager) as session:
             session.save_agent_memory("writer", "lock", True, ttl=5)
-            clock.advance(6)
+            clock.advance(seconds=6)
             assert session.retrieve_agent_memory("writer", "lock") is None
 
-    def test_a_full_cache_of_values_takes_nothing_from_a_session(self, tmp_path: Path, clock: Wind) -> None:
-        manager = make(tmp_path, clock, max_cache_size=3)
+    def test_full_value_cache_does_not_displace_session_messages(self, tmp_path: Path, clock: FakeClock) -> None:
+        manager = open_manager(tmp_path, clock, max_cache_size=3)
         with create_session("w", manager) as session:
             session.add_conversation_message("writer", "assistant", "hello")
             for number in range(10):
                 manager.save("writer", f"key {number}", number)
-            assert said(session.get_conversation_history()) == ["hello"]
+            assert contents(session.get_conversation_history()) == ["hello"]
         manager.close()
 
 
 class TestConversation:
-    def test_messages_come_back_in_order_with_all_they_carry(self, manager: MemoryManager, clock: Wind) -> None:
+    def test_messages_are_returned_in_order_with_all_fields(self, manager: MemoryManager, clock: FakeClock) -> None:
         with create_session("w", manager) as session:
             session.add_conversation_message("writer", "assistant", "Draft done", {"words": 12})
-            clock.advance(1)
+            clock.advance(seconds=1)
             session.add_conversation_message("editor", "user", "Shorter, please")
             first, second = session.get_conversation_history()
             assert (first.agent_id, first.role, first["content"], first.metadata) == (
@@ -109,21 +97,21 @@ class TestConversation:
             assert second.timestamp - first.timestamp == timedelta(seconds=1)
             assert dict(second)["agent_id"] == "editor"
 
-    def test_order_holds_though_the_clock_stands_still(self, manager: MemoryManager) -> None:
+    def test_messages_keep_their_order_when_the_clock_does_not_move(self, manager: MemoryManager) -> None:
         texts = [f"message {number}" for number in range(30)]
         with create_session("w", manager) as one, create_session("w", manager) as two:
             for number, text in enumerate(texts):
                 (one if number % 2 else two).add_conversation_message("writer", "user", text)
-            assert said(one.get_conversation_history()) == texts
-            assert said(manager.get_conversation_history("w", limit=3)) == texts[-3:]
+            assert contents(one.get_conversation_history()) == texts
+            assert contents(manager.get_conversation_history("w", limit=3)) == texts[-3:]
 
-    def test_history_has_a_limit(self, tmp_path: Path, clock: Wind) -> None:
-        manager = make(tmp_path, clock, max_conversation_history=5)
+    def test_history_has_a_limit(self, tmp_path: Path, clock: FakeClock) -> None:
+        manager = open_manager(tmp_path, clock, max_conversation_history=5)
         with create_session("w", manager) as session:
             for number in range(50):
                 session.add_conversation_message("writer", "user", f"message {number}")
-            assert said(session.get_conversation_history()) == [f"message {number}" for number in range(45, 50)]
-            assert said(session.get_conversation_history(limit=100)) == said(session.get_conversation_history())
+            assert contents(session.get_conversation_history()) == [f"message {number}" for number in range(45, 50)]
+            assert contents(session.get_conversation_history(limit=100)) == contents(session.get_conversation_history())
             assert session.get_session_summary().messages == 50
             entries = manager.get_stats().short_term_entries
             assert entries is not None
@@ -133,15 +121,13 @@ class TestConversation:
     @pytest.mark.parametrize(
         ("role", "content"), [("robot", "hi"), ("user", ""), ("user", None), ("user", "\0"), (None, "hi")]
     )
-    def test_a_wrong_message_is_refused_and_nothing_is_kept(
-        self, manager: MemoryManager, role: str, content: str
-    ) -> None:
+    def test_invalid_message_raises_and_is_not_stored(self, manager: MemoryManager, role: str, content: str) -> None:
         with create_session("w", manager) as session:
             with pytest.raises(InvalidInput):
                 session.add_conversation_message("writer", role, content)
             assert session.get_conversation_history() == []
 
-    def test_many_threads_lose_no_message(self, manager: MemoryManager) -> None:
+    def test_concurrent_threads_lose_no_message(self, manager: MemoryManager) -> None:
         def work(name: str) -> None:
             with create_session("w", manager) as session:
                 for number in range(10):
@@ -151,7 +137,7 @@ class TestConversation:
 
         everyone = threading.Barrier(8)
         failures: list[BaseException] = []
-        threads = [threading.Thread(target=guarded, args=(work, f"agent {n}", failures)) for n in range(8)]
+        threads = [threading.Thread(target=collect_failures, args=(work, f"agent {n}", failures)) for n in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -160,15 +146,15 @@ class TestConversation:
         assert manager.get_conversation_history("w") == []
 
 
-def guarded(work, name, failures):  # type: ignore[no-untyped-def]
+def collect_failures(work, name, failures):  # type: ignore[no-untyped-def]
     try:
         work(name)
     except BaseException as error:  # noqa: BLE001 - handed to the test
         failures.append(error)
 
 
-class TestLife:
-    def test_the_same_workflow_twice_is_one_until_the_last_ends(self, manager: MemoryManager) -> None:
+class TestLifetime:
+    def test_sessions_of_one_workflow_share_data_until_the_last_ends(self, manager: MemoryManager) -> None:
         outer = create_session("w", manager, {"user": "ann", "step": 1})
         outer.save_agent_memory("writer", "draft", "v1")
         with create_session("w", manager, {"step": 2}) as inner:
@@ -182,7 +168,7 @@ class TestLife:
         with create_session("w", manager) as session:
             assert session.retrieve_agent_memory("writer", "draft") is None
 
-    def test_an_exception_cleans_up_and_goes_on(self, manager: MemoryManager) -> None:
+    def test_exception_cleans_up_and_is_raised(self, manager: MemoryManager) -> None:
         def fail() -> None:
             with create_session("w", manager) as session:
                 session.save_agent_memory("writer", "draft", 1)
@@ -194,18 +180,18 @@ class TestLife:
         assert manager.get_stats().active_sessions == 0
         assert manager.get_stats().short_term_entries == 0
 
-    def test_without_clean_up_the_data_stays_for_the_next_session(self, manager: MemoryManager) -> None:
+    def test_without_auto_cleanup_the_next_session_has_the_data(self, manager: MemoryManager) -> None:
         with create_session("w", manager, auto_cleanup=False) as session:
             session.save_agent_memory("writer", "draft", 1)
             session.add_conversation_message("writer", "user", "hello")
-        assert said(manager.get_conversation_history("w")) == ["hello"]
+        assert contents(manager.get_conversation_history("w")) == ["hello"]
         with create_session("w", manager) as again:
             assert again.retrieve_agent_memory("writer", "draft") == 1
             assert again.get_session_summary().messages == 1
         assert manager.get_conversation_history("w") == []
 
-    def test_the_setting_decides_when_the_call_does_not(self, tmp_path: Path, clock: Wind) -> None:
-        manager = make(tmp_path, clock, auto_cleanup=False)
+    def test_setting_is_the_default_of_auto_cleanup(self, tmp_path: Path, clock: FakeClock) -> None:
+        manager = open_manager(tmp_path, clock, auto_cleanup=False)
         with create_session("w", manager) as session:
             session.save_agent_memory("writer", "draft", 1)
         with create_session("w", manager, auto_cleanup=True) as again:
@@ -214,7 +200,7 @@ class TestLife:
             assert last.retrieve_agent_memory("writer", "draft") is None
         manager.close()
 
-    def test_ending_twice_is_fine_and_using_it_afterwards_is_not(self, manager: MemoryManager) -> None:
+    def test_ending_twice_is_allowed_and_use_after_the_end_raises(self, manager: MemoryManager) -> None:
         session = create_session("w", manager)
         session.save_agent_memory("writer", "draft", 1)
         assert session.end_session() is session.end_session()
@@ -232,8 +218,8 @@ class TestLife:
         assert manager.get_stats().short_term_entries == 0
         assert manager.get_stats().executions == 0
 
-    def test_every_use_keeps_it_open_and_idleness_ends_it(self, tmp_path: Path, clock: Wind) -> None:
-        manager = make(tmp_path, clock, session_timeout=60)
+    def test_every_use_keeps_a_session_open_until_the_timeout(self, tmp_path: Path, clock: FakeClock) -> None:
+        manager = open_manager(tmp_path, clock, session_timeout=60)
         session = create_session("w", manager)
         session.save_agent_memory("writer", "draft", 1)
         uses = (
@@ -244,34 +230,34 @@ class TestLife:
             lambda: session.save_execution_record("writer", {"status": "success"}),
         )
         for use in uses:
-            clock.advance(59)
+            clock.advance(seconds=59)
             use()
             assert manager.get_stats().active_sessions == 1
-        clock.advance(60)
+        clock.advance(seconds=60)
         with pytest.raises(Closed, match="60 seconds"):
             session.retrieve_agent_memory("writer", "draft")
-        clock.advance(15)
+        clock.advance(seconds=15)
         assert manager.get_stats().active_sessions == 0
         session.end_session()
         manager.close()
 
-    def test_what_an_idle_session_left_is_not_the_next_ones(self, tmp_path: Path, clock: Wind) -> None:
-        manager = make(tmp_path, clock, session_timeout=60)
+    def test_data_of_an_idle_session_is_not_given_to_the_next(self, tmp_path: Path, clock: FakeClock) -> None:
+        manager = open_manager(tmp_path, clock, session_timeout=60)
         create_session("w", manager).save_agent_memory("writer", "draft", 1)
-        clock.advance(61)
+        clock.advance(seconds=61)
         with create_session("w", manager) as session:
             assert session.retrieve_agent_memory("writer", "draft") is None
         manager.close()
 
-    def test_a_session_opened_and_left_unused_for_too_long_has_ended(self, tmp_path: Path, clock: Wind) -> None:
-        manager = make(tmp_path, clock, session_timeout=60)
+    def test_session_that_was_never_used_ends_after_the_timeout(self, tmp_path: Path, clock: FakeClock) -> None:
+        manager = open_manager(tmp_path, clock, session_timeout=60)
         session = create_session("w", manager)
-        clock.advance(61)
+        clock.advance(seconds=61)
         with pytest.raises(Closed):
             session.get_conversation_history()
         manager.close()
 
-    def test_clearing_says_whether_there_was_anything_and_ends_the_session(self, manager: MemoryManager) -> None:
+    def test_clear_session_returns_whether_there_was_data_and_ends_it(self, manager: MemoryManager) -> None:
         assert manager.clear_session("w") is False
         session = create_session("w", manager)
         session.save_agent_memory("writer", "draft", 1)
@@ -281,13 +267,13 @@ class TestLife:
         with pytest.raises(Closed, match="cleared"):
             session.retrieve_agent_memory("writer", "draft")
 
-    def test_a_session_that_came_while_the_last_one_left_goes_on(self, manager: MemoryManager) -> None:
+    def test_session_opened_while_the_last_one_ends_stays_usable(self, manager: MemoryManager) -> None:
         session = create_session("w", manager)
         manager.clear_session("w")
         session.save_agent_memory("writer", "draft", 1)
         assert session.retrieve_agent_memory("writer", "draft") == 1
 
-    def test_workflows_nest_and_are_many(self, manager: MemoryManager) -> None:
+    def test_many_workflows_are_open_at_once(self, manager: MemoryManager) -> None:
         sessions = [create_session(f"w{number}", manager) for number in range(50)]
         for number, session in enumerate(sessions):
             session.save_agent_memory("writer", "n", number)
@@ -299,13 +285,13 @@ class TestLife:
 
 
 class TestSummary:
-    def test_it_counts_what_took_place(self, manager: MemoryManager, clock: Wind) -> None:
+    def test_summary_counts_all_actions(self, manager: MemoryManager, clock: FakeClock) -> None:
         with create_session("w", manager, {"user": "ann"}) as session:
             session.save_agent_memory("writer", "draft", 1)
             session.retrieve_agent_memory("editor", "draft")
             session.add_conversation_message("writer", "user", "hi")
             record_id = session.save_execution_record("writer", {"status": "success"})
-            clock.advance(90)
+            clock.advance(seconds=90)
             summary = session.get_session_summary()
         assert summary["workflow_id"] == "w"
         assert (summary.agents, summary.interactions, summary.messages) == (("editor", "writer"), 4, 1)
@@ -314,24 +300,24 @@ class TestSummary:
         record = manager.get_execution_records()[0]
         assert (record.id, record.workflow_id, record.session_id) == (record_id, "w", session.session_id)
 
-    def test_what_took_place_stays_known_after_the_end(self, tmp_path: Path, clock: Wind) -> None:
-        with make(tmp_path, clock) as manager:
+    def test_ended_sessions_are_listed_after_a_restart(self, tmp_path: Path, clock: FakeClock) -> None:
+        with open_manager(tmp_path, clock) as manager:
             with create_session("quiet", manager):
                 pass
             for workflow in ("one", "two"):
                 with create_session(workflow, manager, {"user": "ann", "password": "hunter2"}) as session:
                     session.add_conversation_message("writer", "user", "hi")
-                    clock.advance(30)
-        with make(tmp_path, clock) as again:
+                    clock.advance(seconds=30)
+        with open_manager(tmp_path, clock) as again:
             two, one = again.get_sessions()
             assert (one.workflow_id, two.workflow_id) == ("one", "two")
             assert (one.messages, one.agents, one.duration_seconds) == (1, ("writer",), 30)
             assert one.ended_at == two.opened_at
             assert one.metadata == {"user": "ann", "password": "[redacted]"}
-            assert [each.workflow_id for each in again.get_sessions("two", limit=1)] == ["two"]
+            assert [session.workflow_id for session in again.get_sessions("two", limit=1)] == ["two"]
 
 
-def test_a_closed_manager_opens_no_session(manager: MemoryManager) -> None:
+def test_closed_manager_opens_no_session(manager: MemoryManager) -> None:
     session = create_session("w", manager)
     manager.close()
     with pytest.raises(Closed, match="MemoryManager"):
@@ -341,12 +327,12 @@ def test_a_closed_manager_opens_no_session(manager: MemoryManager) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "  ", None, 7, "a\0b", "x" * 600])
-def test_a_wrong_workflow_name_is_refused(manager: MemoryManager, name: str) -> None:
+def test_invalid_workflow_name_raises(manager: MemoryManager, name: str) -> None:
     with pytest.raises(InvalidInput):
         create_session(name, manager)
 
 
-def test_other_wrong_arguments_are_refused(manager: MemoryManager) -> None:
+def test_invalid_arguments_raise(manager: MemoryManager) -> None:
     with pytest.raises(InvalidType, match="metadata"):
         create_session("w", manager, metadata={"when": object()})  # type: ignore[dict-item]
     with pytest.raises(InvalidInput, match="save it as a value"):
@@ -366,7 +352,7 @@ def test_other_wrong_arguments_are_refused(manager: MemoryManager) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "*", "w:1", "日本語", "a b\nc", "\u00e9", "e\u0301"])
-def test_odd_names_are_only_names(manager: MemoryManager, name: str) -> None:
+def test_unusual_names_are_kept_apart(manager: MemoryManager, name: str) -> None:
     with create_session(name, manager) as session, create_session(f"{name}!", manager) as other:
         session.save_agent_memory(name, name, name)
         session.save_agent_memory(name, name, name, "long_term")
