@@ -279,7 +279,7 @@ def derive_memory(
 def _split_memory(position: int, memory: Memory) -> list[Sentence]:
     speaker = memory.speaker or memory.source or memory.trust
     day = memory.valid_from.date().isoformat()
-    # A named speaker counts as a user, because `select_sentences` gives less weight to sentences with the role "assistant".
+    # A named speaker counts as a user: `select_sentences` gives less weight to the role "assistant".
     role = memory.trust if memory.speaker == memory.trust else "user"
     return [Sentence(position, speaker, role, day, text) for text in split_sentences(memory.content)]
 
