@@ -48,7 +48,7 @@ class Conversations:
 
     def get(self, scope: Scope) -> ConversationMemory:
         if scope == Scope(self._tenant):
-            raise InvalidInput("whose conversation? Name an agent, a user or a session")
+            raise InvalidInput("Name an agent, a user or a session: a conversation belongs to at least one of them")
         with self._lock:
             if self._closed:
                 raise Closed("this MemoryManager is closed: make a new one")

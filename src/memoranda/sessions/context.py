@@ -277,7 +277,7 @@ class Sessions:
         return self._log().find(self._tenant, check_name(workflow_id, "workflow_id"), limit=check_limit(limit))
 
     def log_end(self, workflow: str, record: SessionRecord) -> None:
-        """Store that a session took place, which is kept when its data is gone."""
+        """Store the record of a session that ended; it is kept when the data of the session is removed."""
         redacted = replace(record, metadata=self.executions.redact(record.metadata))
         self._log().add(self._tenant, workflow, redacted, self.clock())
 
