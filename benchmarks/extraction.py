@@ -35,7 +35,8 @@ from typing import Any
 from memoranda import MemoryConfig, MemoryManager
 from memoranda.dates.find import find_mentions
 from memoranda.messages.message import Message
-from memoranda.remember.base import Candidate, KnownTexts, Verdict
+from memoranda.remember.base import Candidate, Verdict
+from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract
 from memoranda.text import query_terms
 
@@ -118,7 +119,7 @@ def _gate(turns: Sequence[Turn]) -> dict[str, object]:
     scopes = list(dict.fromkeys(turn.scope for turn in turns))
     kept: list[tuple[str, Candidate]] = []
     verdicts: Counter[str] = Counter()
-    known = {scope: KnownTexts() for scope in scopes}
+    known = {scope: KnownTextIndex() for scope in scopes}
     started = time.process_time()
     for scope in scopes:
         for each in extract((turn.message for turn in turns if turn.scope == scope), known[scope]):
@@ -146,7 +147,7 @@ def _gate(turns: Sequence[Turn]) -> dict[str, object]:
     }
 
 
-def _replayed(turns: Sequence[Turn], known: dict[str, KnownTexts]) -> int:
+def _replayed(turns: Sequence[Turn], known: dict[str, KnownTextIndex]) -> int:
     """What 20 more rounds of the first conversation add to what is known of it."""
     first = turns[0].scope
     messages = [turn.message for turn in turns if turn.scope == first][:500]
