@@ -63,6 +63,7 @@ def fingerprint(text: str, said_at: datetime) -> Fingerprint:
     plain = " ".join(_WORD.findall(text)).casefold()
     counted = [word for word in plain.split() if word in _COUNTED]
     all_terms = tuple(query_terms(text))
+    mentions = find_mentions(text, said_at)
     return Fingerprint(
         plain=plain,
         all_terms=all_terms,
@@ -70,7 +71,7 @@ def fingerprint(text: str, said_at: datetime) -> Fingerprint:
         numbers=tuple(sorted([*_DIGITS.findall(text), *(word for word in counted if word in _NUMBERS)])),
         names=frozenset(_NAME.findall(" ".join(text.split()))),
         negations=sum(word in _NEGATIONS for word in counted) + len(_NOT.findall(text.lower())),
-        times=tuple((mention.start, mention.end) for mention in find_mentions(text, said_at) if mention.kind == "at"),
+        times=tuple((mention.start, mention.end) for mention in mentions if mention.kind == "at"),
     )
 
 

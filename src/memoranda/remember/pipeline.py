@@ -111,7 +111,7 @@ class RememberPipeline:
         return _report(plan, written, known, answer)
 
     def retry_extraction(self, scope: Scope, options: WriteOptions, llm: LLM) -> Outcomes | None:
-        """Let a model read some of the messages it failed to read before; None when there are none left."""
+        """Ask a model about some of the messages it failed to read before; return None when there are none left."""
         turns = self.unextracted(scope)
         if not turns:
             return None
@@ -156,7 +156,7 @@ class RememberPipeline:
         return self._use_gate and utterance.message is not None and utterance.text != "" and not keeps_all
 
     def _mask_secrets(self, utterances: Sequence[Utterance], options: WriteOptions) -> list[Utterance]:
-        """Return the utterances with the messages for the log: those that went through the gate without secrets."""
+        """Return the utterances, with secrets masked in each message that goes through the gate."""
         return [
             replace(each, message=_mask_message(each.message))
             if each.message is not None and self._is_judged(each, options)
