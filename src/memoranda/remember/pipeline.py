@@ -140,7 +140,8 @@ class RememberPipeline:
                 known_terms.update(indexed)
                 if len(indexed) >= SAME * len(terms):  # otherwise no memory contains enough of its terms
                     ids.update(postings.search(indexed[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
-        memories = [memory for memory in self._store.get(scope, sorted(ids)) if memory is not None]
+        found = self._store.get(scope, sorted(ids)) if ids else []
+        memories = [memory for memory in found if memory is not None]
         texts = KnownTextIndex(((memory.id, _utterance_of_memory(memory, scope)) for memory in memories), known_terms)
         return _Known(texts, {memory.id: memory for memory in memories}, seq)
 

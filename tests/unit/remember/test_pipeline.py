@@ -216,20 +216,20 @@ class TestImportance:
         assert allergy.memory is not None
         assert weather.memory is not None
         assert allergy.memory.importance > 0.8 > 0.5 > weather.memory.importance
-        (given,) = manager.remember(make_message("I'm allergic to nuts.", 3), importance=0.2)
-        assert given.memory is not None
-        assert given.memory.importance == 0.2
+        (nuts,) = manager.remember(make_message("I'm allergic to nuts.", 3), importance=0.2)
+        assert nuts.memory is not None
+        assert nuts.memory.importance == 0.2
 
     def test_plain_text_has_at_least_the_default_importance(self, manager: MemoryManager) -> None:
         assert manager.add_memory("The weather was nice.").importance == 0.5
         assert manager.add_memory("I'm allergic to penicillin.").importance > 0.8
 
     def test_known_content_is_less_important(self, manager: MemoryManager) -> None:
-        (news,) = remember(manager, make_message("The old lighthouse keeper painted seven boats.", 1))
+        (new,) = remember(manager, make_message("The old lighthouse keeper painted seven boats.", 1))
         (known,) = remember(manager, make_message("Seven painted boats, the lighthouse keeper is old today.", 2))
-        assert news.memory is not None
+        assert new.memory is not None
         assert known.memory is not None
-        assert known.memory.importance < news.memory.importance
+        assert known.memory.importance < new.memory.importance
 
 
 class TestClaims:
