@@ -140,9 +140,12 @@ class KnownTextIndex:
     def find_match(self, utterance: Utterance) -> KnownMatch | None:
         """Return the most similar known text that says the same; None when there is none."""
         fingerprint = self._fingerprint(utterance)
-        matches = (text.match(utterance, fingerprint) for text in self._find_similar(fingerprint))
-        found = [match for match in matches if match is not None]
-        return max(found, key=lambda match: match.similarity, default=None)
+        best: KnownMatch | None = None
+        for text in self._find_similar(fingerprint):
+            match = text.match(utterance, fingerprint)
+            if match is not None and (best is None or match.similarity > best.similarity):
+                best = match
+        return best
 
     def novelty(self, utterance: Utterance) -> float:
         """Return the share of its terms that no known text contains, 0…1."""
@@ -171,6 +174,6 @@ class KnownTextIndex:
         # A text that adds nothing has at most 15 % other terms, so one of its rarest 16 % is known: the fastest lookup.
         rarest = sorted(fingerprint.terms, key=lambda term: len(self._by_term.get(term, ())))
         probes = rarest[: max(1, int(len(rarest) * (1 - SAME)) + 1)]
-        shared = Counter(position for term in probes for position in self._by_term.get(term, ()))
+        shared = Counter([position for term in probes for position in self._by_term.get(term, ())])
         positions = [position for position, _ in shared.most_common(_MAX_COMPARED)]
         return [self._texts[n] for n in [*self._by_plain.get(fingerprint.plain, []), *positions]]

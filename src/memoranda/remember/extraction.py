@@ -79,7 +79,9 @@ def extract_each(
     utterances: Sequence[Utterance], known: KnownTexts | None = None, *, importance: float | None = None
 ) -> Iterator[list[Candidate | Verdict]]:
     """Yield the candidates and verdicts of each utterance."""
-    context = dialogue_context((u.speaker for u in utterances), (u.text for u in utterances if u.role == "system"))
+    people, prompts = (u.speaker for u in utterances), (u.text for u in utterances if u.role == "system")
+    context = no_question = dialogue_context(people, prompts)
+    after_question = replace(context, after_question=True)
     texts = NoKnownTexts() if known is None else known
     for utterance in utterances:
         found: list[Candidate | Verdict] = []
@@ -90,7 +92,7 @@ def extract_each(
             found.append(extract_candidate(piece, context, texts.novelty(piece), importance))
             texts.add(piece)
         yield found
-        context = replace(context, after_question=utterance.text.rstrip().endswith("?"))
+        context = after_question if utterance.text.rstrip().endswith("?") else no_question
 
 
 def extract_candidate(
