@@ -36,7 +36,7 @@ from memoranda import MemoryConfig, MemoryManager
 from memoranda.dates.find import find_mentions
 from memoranda.messages.message import Message
 from memoranda.remember.base import Candidate, Verdict
-from memoranda.remember.duplicates import TextIndex
+from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract
 from memoranda.text import query_terms
 
@@ -122,7 +122,7 @@ def _measure_gate(turns: Sequence[Turn]) -> dict[str, object]:
     scopes = list(dict.fromkeys(turn.scope for turn in turns))
     kept: list[tuple[str, Candidate]] = []
     verdicts: Counter[str] = Counter()
-    known = {scope: TextIndex() for scope in scopes}
+    known = {scope: KnownTextIndex() for scope in scopes}
     started = time.process_time()
     for scope in scopes:
         for result in extract((turn.message for turn in turns if turn.scope == scope), known[scope]):
@@ -150,7 +150,7 @@ def _measure_gate(turns: Sequence[Turn]) -> dict[str, object]:
     }
 
 
-def _count_replayed(turns: Sequence[Turn], known: dict[str, TextIndex]) -> int:
+def _count_replayed(turns: Sequence[Turn], known: dict[str, KnownTextIndex]) -> int:
     """Return how many memories 20 repetitions of the first conversation add."""
     first = turns[0].scope
     messages = [turn.message for turn in turns if turn.scope == first][:500]

@@ -1,4 +1,4 @@
-"""Words that carry content, and those of greeting, thanks and agreement that do not. English."""
+"""Tells the English words that carry content from those of greeting, thanks and agreement."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from itertools import islice
 from typing import Final
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-
-
 _FUNCTION_WORDS = """
     a about above after all am an and any are as at be because been before being below between both but by can could
     down during each few for from further had has have having he her here hers herself him himself his how if in into
@@ -19,8 +17,6 @@ _FUNCTION_WORDS = """
     through to under until us was we were what when where which while who whom whose why will with would you your
     yours yourself yourselves been being he's she's they're we've they've that'll who's
 """
-
-
 _SOCIAL_WORDS = """
     hi hello hey heya hiya yo howdy greetings morning afternoon evening bye goodbye cya farewell later laters cheers
     thanks thank thx ty welcome please sorry pardon congrats congratulations kudos bravo yay woohoo hooray wow whoa ooh
@@ -45,49 +41,43 @@ _SOCIAL_WORDS = """
     together part hard better worth special yourself yourselves matter matters stop give giving gives use used using
     reminder remind reminds deal job guess able question questions answer answers information info advice
 """
-
-
 EMPTY_WORDS: Final = frozenset(_SOCIAL_WORDS.split()) | frozenset(_FUNCTION_WORDS.split())
-"""Words of greeting, thanks, praise and agreement, and those that carry a sentence without telling anything."""
-
-
-MAX_WORDS: Final = 6
-"""How many telling words are looked for: more change nothing, and so a long text costs no more than a short one."""
-
-
+"""Words of greeting, thanks, praise and agreement, and function words."""
+_MAX_WORDS: Final = 6
+"""How many content words are searched for. More would change nothing, and a long text takes no longer."""
 _FIRST_CHARS: Final = 300
-"""Characters in which a text that has_content anything nearly always has said so."""
+"""A text with content nearly always has that many content words in its first characters."""
 
 
 def words_of(text: str) -> list[str]:
-    """The words as they are written."""
+    """Return the words of a text as they are written."""
     return _WORD.findall(text)
 
 
 def first_words(text: str, limit: int) -> list[str]:
-    """The first words as they are written; a long text costs no more than a short one."""
+    """Return the first words of a text as they are written."""
     return [word.group() for word in islice(_WORD.finditer(text), limit)]
 
 
 def has_content(text: str, names: Collection[str]) -> bool:
-    """Whether any word says something; `names` are the people in the conversation, in lower case."""
+    """Return whether a text has a content word that is not one of the `names`, which are in lower case."""
     first = first_content_words(text)
     if any(not is_name_of(word, names) for word in first):
         return True
-    return len(first) == MAX_WORDS and any(not is_name_of(word, names) for word in _content_words(_fold(text)))
+    return len(first) == _MAX_WORDS and any(not is_name_of(word, names) for word in _content_words(_fold(text)))
 
 
-@lru_cache(maxsize=64)  # asked for by the gate and by the importance, one after the other
+@lru_cache(maxsize=64)  # the gate and the importance use the same text one after the other
 def first_content_words(text: str) -> tuple[str, ...]:
-    """The first `MAX_WORDS` words that say something, in lower case."""
+    """Return the first six content words of a text, in lower case."""
     folded = _fold(text)
-    start = folded[: folded.find(" ", _FIRST_CHARS)]  # no word reaches over a blank
+    start = folded[: folded.find(" ", _FIRST_CHARS)]  # no word contains a space
     found = _content_words(start) if len(folded) > _FIRST_CHARS else []
-    return tuple((found if len(found) >= MAX_WORDS else _content_words(folded))[:MAX_WORDS])
+    return tuple((found if len(found) >= _MAX_WORDS else _content_words(folded))[:_MAX_WORDS])
 
 
 def _fold(text: str) -> str:
-    # The lower case of \u0130 is two characters, of which one is no letter.
+    # The lower case of \u0130 has two characters, one of which is not a letter.
     return text.replace("\u0130", "\u0131").lower().replace("’", "'")
 
 
@@ -96,7 +86,6 @@ def _content_words(folded: str) -> list[str]:
 
 
 def is_name_of(word: str, names: Collection[str]) -> bool:
-    """Whether a word is the name of one of these people, or short for it."""
+    """Return whether a word is the name of one of these people, or short for it: Mel for Melanie."""
     bare = word.removesuffix("'s")
-    # A nickname: Mel for Melanie, Jo for Joanna.
     return bare in names or (len(bare) >= 2 and any(name.startswith(bare) for name in names))

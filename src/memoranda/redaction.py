@@ -1,10 +1,10 @@
-"""Removes secrets from data before it is written: by field name, and by patterns in text."""
+"""Finds and removes secrets in data before it is written: by field name, and by patterns in text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from memoranda.errors import InvalidInput
@@ -44,6 +44,18 @@ DEFAULT_PATTERNS: Final = (
     r"(?P<keep>(?i:\b(?:api[_-]?key|password|passwd|secret|access[_-]?token|auth[_-]?token)\b[\"']?\s{0,4}[=:]\s{0,4}"
     r"[\"']?))(?!\[redacted\])[^\s\"',;&]{4,}",
 )
+
+_SPOKEN_SECRETS: Final = (
+    # "My password is hunter2": the value has a digit or a symbol in it, because "my password is too long" is no secret.
+    r"(?P<keep>(?i:\b(?:pass(?:word|code|phrase)|pin(?:\s+code)?|api\s+key|secret\s+key|access\s+token|security\s+code|cvv)"
+    r"\s+(?:is|was|=|:)\s+[\"'`]?))(?=\S*[\d!@#$%^&*_+=])[^\s\"'`,;]{3,}",
+    r"\b\d{3}-\d{2}-\d{4}\b",  # a US social security number
+    r"\b(?:\d{4}[ -]){3}\d{4}\b",  # a payment card
+)
+# Every spoken secret contains one of these hints, in lower case, or such a number.
+_SPOKEN_HINTS: Final = ("passcode", "passphrase", "pin", "api", "token", "security", "cvv")
+_SPOKEN_HINT: Final = re.compile(r"\b(?:pass|pin\s+(?:is|was|code|=|:)|api\s+key|access\s+token|security\s+code|cvv)")
+_NUMBER_HINT: Final = re.compile(r"\d{3}-\d\d-\d|\d{4}[ -]\d{4}")
 
 _HINTS: Final = {
     "": (
@@ -106,6 +118,24 @@ class Redactor:
 
     def _substitute(self, match: re.Match[str]) -> str:
         return (match.groupdict().get("keep") or "") + self._replacement
+
+
+@lru_cache(maxsize=64)  # the gate checks a text, and masking its message checks it again
+def holds_secret(text: str) -> bool:
+    """Return whether a text contains a password, key, token or card number, also one that is said in a sentence."""
+    return _may_hold_spoken_secret(text) and _spoken_redactor().text(text) != text
+
+
+def _may_hold_spoken_secret(text: str) -> bool:
+    lowered = text.lower()
+    if any(hint in lowered for hint in _SPOKEN_HINTS) and _SPOKEN_HINT.search(lowered):
+        return True
+    return may_hold_secret(lowered) or _NUMBER_HINT.search(text) is not None
+
+
+@cache  # its patterns are compiled on first use
+def _spoken_redactor() -> Redactor:
+    return Redactor([*DEFAULT_PATTERNS, *_SPOKEN_SECRETS])
 
 
 def may_hold_secret(lowered: str) -> bool:

@@ -1,4 +1,4 @@
-"""The values that flow between the stages. Imported by all, imports nothing of ours."""
+"""The values that users and every module handle. Imports nothing else of this package."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ IntArray: TypeAlias = "NDArray[np.int64]"
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 Clock: TypeAlias = Callable[[], datetime]
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called with (done, total) while long work goes on."""
+"""Called with (done, total) during long work."""
 
 
 def utc_now() -> datetime:
-    """The clock where no other is given."""
+    """Return the current time; the default clock."""
     return datetime.now(UTC)
 
 
 class MemoryType(StrEnum):
-    """What kind of memory it is. A string, so plain strings work everywhere."""
+    """The kind of a memory. A string, so plain strings work everywhere."""
 
     SHORT_TERM = "short_term"
     WORKING = "working"
@@ -50,7 +50,7 @@ class RetentionPolicy(StrEnum):
 
 
 class AnyUser(Enum):
-    """The type of `ANY`: reading across users must be said out loud."""
+    """The type of `ANY`, which must be given to read across users."""
 
     ANY = "ANY"
 
@@ -61,10 +61,10 @@ DEFAULT_TENANT: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose memories: applied inside every query, never as a filter afterwards.
+    """The owner of memories. It is part of every query, never a filter afterwards.
 
-    The tenant always matches exactly. A named agent, user or session matches exactly; an
-    unnamed agent or session means any; an unnamed user means memories of no user.
+    The tenant always matches exactly. A named agent, user or session matches exactly; an unnamed agent or session means
+    any; an unnamed user means memories of no user.
     """
 
     tenant: str = DEFAULT_TENANT
@@ -79,7 +79,7 @@ class Scope:
 
 
 class Record:
-    """Reading a value object like a dict: `hit["score"]`, `dict(message)`."""
+    """A value that can also be read like a dict: `hit["score"]`, `dict(message)`."""
 
     __slots__ = ()
     _aliases: ClassVar[tuple[str, ...]] = ()
@@ -104,7 +104,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Memory(Record):
-    """One thing remembered."""
+    """One remembered text, with its owner, times and origin."""
 
     id: int
     content: str
@@ -112,7 +112,7 @@ class Memory(Record):
     importance: float
     recorded_at: datetime
     valid_from: datetime
-    """When it was said or became true; `recorded_at` is when it was written down."""
+    """When it was said or became true; `recorded_at` is when it was stored."""
     tenant: str = DEFAULT_TENANT
     agent: str | None = None
     user: str | None = None
@@ -130,15 +130,15 @@ class Memory(Record):
     archived_at: datetime | None = None
     version: int = 1
     pinned: bool = False
-    """Never tidied away."""
+    """Whether upkeep leaves it unchanged."""
     notes: dict[str, Any] = field(default_factory=dict)
-    """What was read from it: dates, names, claims, and what its importance is made of."""
+    """What was extracted from it: dates, names, claims, and the features of its importance."""
 
     _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence")
 
     @property
     def evidence(self) -> tuple[int, int] | None:
-        """Where in the text of its message it stands: from the first character up to, not including, the second."""
+        """The offset of its first character in the text of its message, and the offset after its last one."""
         span = self.notes.get("evidence")
         return None if span is None else (span[0], span[1])
 
@@ -171,12 +171,12 @@ class Association(Record):
 
 @dataclass(frozen=True, slots=True)
 class Related(Record):
-    """A memory reached over associations, and how."""
+    """A memory that was reached over associations, and how."""
 
     memory: Memory
     relationship_type: str
     strength: float
-    """The product of the strengths along the way."""
+    """The product of the strengths on the path."""
     depth: int
 
     _aliases = ("id", "content", "metadata")
@@ -196,20 +196,20 @@ class Related(Record):
 
 @dataclass(frozen=True, slots=True)
 class ArmScore(Record):
-    """What one retrieval arm, or one boost, said of a memory."""
+    """The score of a memory in one retrieval arm or one boost."""
 
     arm: str
     rank: int
     """1 is best."""
     score: float
-    """On the arm's own scale, 0…1; for a boost, its gain."""
+    """On the scale of the arm, 0…1; for a boost, its gain."""
     gain: float = 0.0
-    """How far above the usual that is, in standard deviations."""
+    """How far the score is above the mean, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit(Record):
-    """A memory that was found, how well it fits, and why it was found."""
+    """A memory that recall found, its score, and why it was found."""
 
     memory: Memory
     score: float
@@ -253,37 +253,37 @@ class Hit(Record):
 
 @dataclass(frozen=True, slots=True)
 class Window(Record):
-    """A stretch of time that a question names."""
+    """A period of time that a question names."""
 
     start: datetime
     end: datetime
-    """The first moment after it."""
+    """The first moment after the period."""
     phrase: str
     """The words that name it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Record):
-    """How a question was read, and what its answer was made from."""
+    """How a question was understood, and what its answer was made from."""
 
     speakers: tuple[str, ...]
-    """Who it is about, of those who spoke."""
+    """The speakers that it is about."""
     windows: tuple[Window, ...]
     terms: tuple[str, ...]
-    """The words looked up."""
+    """The terms that were looked up."""
     embedded: str | None
-    """The text whose meaning was looked for; None when no model took part."""
+    """The text that was embedded; None when no embedding model took part."""
     considered: int
     """How many memories were in scope."""
     dialogue: float
-    """0…1: how much the texts are the turns of a talk, whose neighbours count."""
+    """0…1: how much the texts are turns of a dialogue, where neighbouring turns count."""
     signals: dict[str, float] = field(default_factory=dict)
-    """What `answerable` was made from."""
+    """The values that `answerable` was computed from."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot(Record):
-    """Why a memory that was expected did not come back, or where it stands."""
+    """Why an expected memory was not returned, or its rank if it was."""
 
     id: int
     reason: str
@@ -295,18 +295,18 @@ class WhyNot(Record):
 
 @dataclass(frozen=True, slots=True)
 class Recall(Sequence[Hit]):
-    """The answer to a `recall`: hits, best first, and what is known about the answer itself."""
+    """The result of a `recall`: hits, best first, and information about the result itself."""
 
     hits: tuple[Hit, ...]
     id: str
     query: str
     answerable: float
-    """0…1: how likely it is that memory holds an answer at all."""
+    """0…1: the probability that memory holds an answer."""
     degraded: tuple[str, ...] = ()
     """The arms that could not take part; empty when all did."""
     elapsed_ms: float = 0.0
     explanation: Explanation | None = None
-    """Filled when `explain=True` was asked."""
+    """Set when the call had `explain=True`."""
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -327,28 +327,28 @@ Status: TypeAlias = Literal["stored", "duplicate", "superseded", "rejected"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Record):
-    """How one write ended."""
+    """The result of one write."""
 
     status: Status
     memory: Memory | None
-    """What is stored now; the one that is known already, for a duplicate."""
+    """The stored memory; for a duplicate, the memory that says the same already."""
     reason: str = ""
     message_id: str | None = None
-    """The message that was given, when it was one."""
+    """The id of the message, if a message was written."""
     rule: str = ""
-    """The rule that refused it, when one did."""
+    """The rule that rejected it, if one did."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage(Record):
-    """What an operation asked of a language model."""
+    """The calls and tokens that an operation used of a language model."""
 
     calls: int = 0
-    """How often the model was called, failed attempts included."""
+    """The number of calls, including failed attempts."""
     input_tokens: int = 0
     output_tokens: int = 0
     estimated: bool = False
-    """Whether a model did not say, and its tokens were counted as a quarter of the letters."""
+    """Whether a model did not report its tokens, so that they were estimated as a quarter of the characters."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -360,10 +360,10 @@ class Usage(Record):
 
 
 class Outcomes(list[Outcome]):
-    """How the writes of one call ended, in the order given, and what a language model was asked for them."""
+    """The results of the writes of one call, in order, and the usage of a language model."""
 
-    def __init__(self, ended: Iterable[Outcome] = (), usage: Usage = Usage()) -> None:  # noqa: B008 - it is frozen
-        super().__init__(ended)
+    def __init__(self, outcomes: Iterable[Outcome] = (), usage: Usage = Usage()) -> None:  # noqa: B008 - it is frozen
+        super().__init__(outcomes)
         self.usage = usage
 
 
@@ -372,7 +372,7 @@ Operator: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exist
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One test of one top-level metadata key. A list in the metadata passes if any item does."""
+    """A condition on one top-level key of the metadata. A list in the metadata passes if any of its items does."""
 
     key: str
     op: Operator
@@ -381,7 +381,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which memories of a scope count; every field that is set must hold."""
+    """Selects memories of a scope: every field that is set must match."""
 
     types: tuple[MemoryType, ...] = ()
     sources: tuple[str, ...] = ()

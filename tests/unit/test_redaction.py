@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput
-from memoranda.redaction import DEFAULT_PATTERNS, Redactor, may_hold_secret
+from memoranda.redaction import DEFAULT_PATTERNS, Redactor, holds_secret, may_hold_secret
 from memoranda.types import JSON
 
 # Concatenated, so that no line of this file looks like a secret to a scanner.
@@ -35,6 +35,13 @@ def test_may_hold_secret_finds_every_secret(secret: str) -> None:
 
 def test_may_hold_secret_is_false_for_plain_words() -> None:
     assert not may_hold_secret("we met at the well-known café on 3 may: it was lovely, and the menu_card was long.")
+
+
+@pytest.mark.parametrize(
+    "text", ["My password is too long.", "You need a basic understanding of algebra.", "My PIN is new."]
+)
+def test_sentence_about_a_secret_holds_none(text: str) -> None:
+    assert not holds_secret(text)
 
 
 @pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))

@@ -16,13 +16,13 @@ EntityKind: TypeAlias = Literal[
     "person", "place", "organisation", "name", "title", "quantity", "email", "url", "handle", "phone"
 ]
 Rule: TypeAlias = Literal[
-    "empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "near_duplicate", "evidence", "importance"
+    "empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "near_duplicate", "evidence"
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A text that was said, or a part of one: who said it, when, and the words."""
+    """A text that somebody said, or a part of one: the words, who said them and when."""
 
     message_id: str
     """Empty for a plain text."""
@@ -38,14 +38,10 @@ class Utterance:
     """The message it came in; None for a plain text."""
     idempotency_key: str | None = None
 
-    @property
-    def trust(self) -> str:
-        return self.role
-
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Something that a text names."""
+    """A name, place, quantity or address that a text mentions."""
 
     kind: EntityKind
     text: str
@@ -62,17 +58,17 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What may become a memory: the words, where they are, and what was extracted from them."""
+    """What may become a memory: the text, where it is, and what was extracted from it."""
 
     utterance: Utterance
     content: str
-    """What is remembered; the evidence itself, unless a model put it in its own words."""
+    """The text to remember: the evidence itself, or a model's own words for it."""
     type: MemoryType
     importance: float
     features: tuple[Feature, ...] = ()
     entities: tuple[Entity, ...] = ()
     events: tuple[Mention, ...] = ()
-    """The times it names; spans count inside the message."""
+    """The times it mentions; spans are offsets in the message."""
     claims: tuple[Claim, ...] = ()
 
     @property
@@ -103,24 +99,25 @@ class KnownMatch:
     """A known text that says the same."""
 
     rule: Literal["duplicate", "near_duplicate", "echo"]
-    of: int | str
-    likeness: float
+    known_id: int | str
+    """The id of the memory, or else of the message, that holds the known text."""
+    similarity: float
     """0…1; 1 is exactly the same text."""
 
 
 class KnownTexts(Protocol):
-    """The texts that the scope holds already, and those of this call so far."""
+    """The texts that the scope contains already, and those of this call so far."""
 
     def find_match(self, utterance: Utterance) -> KnownMatch | None:
         """Return the known text that says the same; None when there is none."""
         ...
 
-    def novelty(self, text: str) -> float:
-        """Return the share of its content words that no known text holds, 0…1."""
+    def novelty(self, utterance: Utterance) -> float:
+        """Return the share of its terms that no known text contains, 0…1."""
         ...
 
     def add(self, utterance: Utterance) -> None:
-        """Make an utterance known, under its message's id."""
+        """Add an utterance to the known texts, under the id of its message."""
         ...
 
 
@@ -130,7 +127,7 @@ class NoKnownTexts:
     def find_match(self, utterance: Utterance) -> KnownMatch | None:  # noqa: ARG002
         return None
 
-    def novelty(self, text: str) -> float:  # noqa: ARG002
+    def novelty(self, utterance: Utterance) -> float:  # noqa: ARG002
         return 1.0
 
     def add(self, utterance: Utterance) -> None:

@@ -1,7 +1,7 @@
-"""Names, places, organisations, titles, quantities and addresses in a text, by rules. Pure.
+"""Finds names, places, organisations, titles, quantities and addresses in a text, by rules. Pure.
 
-A rule that is not sure of the kind says `name`. A word at the start of a sentence is capital anyway, so it counts as a
-name only when something else says so.
+Where the rules cannot tell what kind of name it is, the kind is `name`. A single capitalised word at the start of a
+sentence is not taken for a name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from memoranda.lexicon import EMPTY_WORDS
 from memoranda.remember.base import Entity, EntityKind
 from memoranda.sentences import Span, sentence_spans
 
-MAX_TEXT: Final = 20_000
-"""Characters that are looked through; the names of a longer text are a document's, not the speaker's."""
+_MAX_TEXT: Final = 20_000
+"""A longer text is a document, whose names are not the speaker's."""
 
 _CALENDAR_WORDS = """
     monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
@@ -25,7 +25,7 @@ _CALENDAR_WORDS = """
 _NOT_NAMES: Final = EMPTY_WORDS | frozenset(_CALENDAR_WORDS.split())
 _UPPER = r"[A-Z\u00c0-\u00de]"
 _CAPITAL = rf"{_UPPER}[\w\u00c0-\u024f'’&-]*"
-# The capital comes first, and that it begins a word after that: so the search can skip to the capitals.
+# The capital comes first and the condition that it begins a word follows, so that the search can skip to the capitals.
 _NAME: Final = re.compile(
     rf"{_UPPER}(?<!\w{_UPPER})[\w\u00c0-\u024f'’&-]*(?:\s+(?:(?:of|of\s+the|the|de|van|von|la|le|del|da|di)\s+)?{_CAPITAL})*"
 )
@@ -44,36 +44,36 @@ _PLACE_BEFORE: Final = re.compile(
     r"|travel(?:l?ed|l?ing)?\s+to|vacation\s+in|holiday\s+in|near|visit(?:ed|ing)?|been\s+to|in)\s+(?:the\s+)?$",
     re.I,
 )
-_PLACES = """
+_PLACE_NAMES = """
     City Island Islands Beach Park Lake River Mountain Mountains Mount Street Avenue Road Square County Valley Bay
     Forest Museum Airport Station Bridge Canyon Castle Cathedral Falls
 """
-_PLACE_WORDS: Final = frozenset(_PLACES.split())
+_PLACE_WORDS: Final = frozenset(_PLACE_NAMES.split())
 _ORGANISATION_BEFORE: Final = re.compile(
     r"\b(?:work(?:s|ed|ing)?\s+(?:at|for|with)|job\s+(?:at|with)|interview\s+(?:at|with)|hired\s+by|joined|employed\s+by"
     r"|intern(?:ed|ing|ship)?\s+at|stud(?:y|ied|ying)\s+at|graduated\s+from|volunteer(?:s|ed|ing)?\s+(?:at|for|with))\s+(?:the\s+)?$",
     re.I,
 )
-_ORGANISATIONS = """
+_ORGANISATION_NAMES = """
     Inc Ltd LLC GmbH Corp Corporation Company University College School Hospital Bank Institute Foundation Group Agency
     Association Club Church Clinic Center Centre Academy Studio Lab Labs Airline Airlines Ministry Department
 """
-_ORGANISATION_WORDS: Final = frozenset(_ORGANISATIONS.split())
-# The last word before a name, "the" aside, without which none of the patterns above can match.
-_PERSONS = """
+_ORGANISATION_WORDS: Final = frozenset(_ORGANISATION_NAMES.split())
+# The patterns above can match only if the last word before a name, apart from "the", is one of these.
+_PERSON_LEADS = """
     mr mrs ms dr prof professor uncle aunt sir president captain coach is called named sister brother mother father mom
     mum dad wife husband son daughter friend girlfriend boyfriend partner fiance fiancee fiancé fiancée cousin grandma
     grandpa grandmother grandfather nephew niece boss manager colleague coworker neighbor neighbour roommate flatmate
     therapist doctor teacher dog cat puppy kitten pup horse parrot hamster
 """
-_PERSON_LEADS: Final = frozenset(_PERSONS.split())
-_PLACE_LEADS: Final = frozenset(("in", "to", "near", "visit", "visited", "visiting"))
-_ORGANISATION_LEADS: Final = frozenset(("at", "for", "with", "by", "joined", "from"))
+_BEFORE_PERSON: Final = frozenset(_PERSON_LEADS.split())
+_BEFORE_PLACE: Final = frozenset(("in", "to", "near", "visit", "visited", "visiting"))
+_BEFORE_ORGANISATION: Final = frozenset(("at", "for", "with", "by", "joined", "from"))
 _WORD: Final = re.compile(r"\w+")
-_NO_BLANKS: Final = re.compile(r"\S+")
+_TOKEN: Final = re.compile(r"\S+")
 _QUOTED: Final = re.compile(r"[\"“]([^\"“”\n]{2,80})[\"”]")
-# A kind, what a text must hold for it, and how it looks.
-_PLAIN: Final[tuple[tuple[EntityKind, re.Pattern[str], re.Pattern[str]], ...]] = (
+# A kind, what a text must contain for it, and its pattern.
+_PATTERNS: Final[tuple[tuple[EntityKind, re.Pattern[str], re.Pattern[str]], ...]] = (
     ("email", re.compile("@"), re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,4}\b")),
     ("url", re.compile(r"://|www\."), re.compile(r"\bhttps?://[^\s<>\"')\]]+|\bwww\.[^\s<>\"')\]]+")),
     ("handle", re.compile("@"), re.compile(r"(?<![\w@.])@[A-Za-z_]\w{1,30}\b")),
@@ -98,54 +98,55 @@ _PLAIN: Final[tuple[tuple[EntityKind, re.Pattern[str], re.Pattern[str]], ...]] =
 
 
 def find_entities(text: str, people: Collection[str] = ()) -> tuple[Entity, ...]:
-    """What a text names, in the order it stands; `people` are the names of those who speak."""
-    if len(text) > MAX_TEXT:
+    """Return what a text mentions, in the order of the text. `people` are the names of the speakers."""
+    if len(text) > _MAX_TEXT:
         return ()
-    marked: list[Entity] = []
-    for entity in (*_addresses(text), *_quotes(text)):
-        if _is_apart(entity, marked):
-            marked.append(entity)
-    names = [entity for entity in _names(text, frozenset(people)) if _is_apart(entity, marked)]
-    return tuple(sorted([*marked, *names], key=lambda entity: entity.span))
+    found: list[Entity] = []
+    for entity in (*_find_patterns(text), *_find_titles(text)):
+        if not _overlaps(entity, found):
+            found.append(entity)
+    names = [entity for entity in _find_names(text, frozenset(people)) if not _overlaps(entity, found)]
+    return tuple(sorted([*found, *names], key=lambda entity: entity.span))
 
 
-def _addresses(text: str) -> Iterator[Entity]:
-    for kind, hint, pattern in _PLAIN:
+def _find_patterns(text: str) -> Iterator[Entity]:
+    for kind, hint, pattern in _PATTERNS:
         for match in pattern.finditer(text) if hint.search(text) else ():
             words = match.group().rstrip(" .,;:!?")
             yield Entity(kind, words, (match.start(), match.start() + len(words)))
 
 
-def _quotes(text: str) -> Iterator[Entity]:
+def _find_titles(text: str) -> Iterator[Entity]:
     for match in _QUOTED.finditer(text):
         words = match[1].rstrip(" .,!?")
         if words[:1].isupper() and words.lower() not in _NOT_NAMES:
             yield Entity("title", words, (match.start(1), match.start(1) + len(words)))
 
 
-def _names(text: str, people: frozenset[str]) -> Iterator[Entity]:
+def _find_names(text: str, people: frozenset[str]) -> Iterator[Entity]:
     for start, end in sentence_spans(text):
-        shouted = text[start:end].isupper()
+        if text[start:end].isupper():
+            continue
         for match in _NAME.finditer(text, start, end):
-            span = _trimmed(match, start)
-            if span is not None and not shouted:
-                yield Entity(_kind(text, span, people), text[slice(*span)], span)
+            span = _trim_name(match, start)
+            if span is not None:
+                yield Entity(_classify(text, span, people), text[slice(*span)], span)
 
 
-def _trimmed(match: re.Match[str], sentence: int) -> Span | None:
-    """The name without the words that are capital for another reason; None when nothing is left."""
-    if match.start() == sentence and len(match.group().split()) == 1:
+def _trim_name(match: re.Match[str], sentence_start: int) -> Span | None:
+    """Return the name without words that are capitalised for another reason; None when nothing is left."""
+    if match.start() == sentence_start and len(match.group().split()) == 1:
         return None
-    words = [(word.group(), match.start() + word.start()) for word in _NO_BLANKS.finditer(match.group())]
+    words = [(word.group(), match.start() + word.start()) for word in _TOKEN.finditer(match.group())]
     while words and _is_common(words[-1][0]):
         words.pop()
-    while words and (_is_common(words[0][0]) or (words[0][1] == sentence and len(words) == 1)):
+    while words and (_is_common(words[0][0]) or (words[0][1] == sentence_start and len(words) == 1)):
         words.pop(0)
     if not words:
         return None
-    last, at = words[-1]
+    last, start = words[-1]
     bare = last.removesuffix("'s").removesuffix("’s").rstrip("'’-&")
-    return (words[0][1], at + len(bare)) if len(bare) > 1 or len(words) > 1 else None
+    return (words[0][1], start + len(bare)) if len(bare) > 1 or len(words) > 1 else None
 
 
 def _is_common(word: str) -> bool:
@@ -153,36 +154,34 @@ def _is_common(word: str) -> bool:
     return lowered in _NOT_NAMES or lowered.removesuffix("'s") in _NOT_NAMES
 
 
-def _kind(text: str, span: Span, people: frozenset[str]) -> EntityKind:
-    words, before = text[slice(*span)], text[max(0, span[0] - 40) : span[0]]
-    parts, lead = _WORD.findall(words), _lead(before)
-    if _is_person(words, people) or (lead in _PERSON_LEADS and _follows(before, _TITLE_BEFORE, _KIN_BEFORE)):
+def _classify(text: str, span: Span, people: frozenset[str]) -> EntityKind:
+    name, before = text[slice(*span)], text[max(0, span[0] - 40) : span[0]]
+    words, previous = _WORD.findall(name), _last_word(before)
+    if _is_speaker(name, people) or (
+        previous in _BEFORE_PERSON and (_TITLE_BEFORE.search(before) or _KIN_BEFORE.search(before))
+    ):
         return "person"
-    if not _ORGANISATION_WORDS.isdisjoint(parts):
+    if not _ORGANISATION_WORDS.isdisjoint(words):
         return "organisation"
-    if lead in _ORGANISATION_LEADS and _follows(before, _ORGANISATION_BEFORE):
+    if previous in _BEFORE_ORGANISATION and _ORGANISATION_BEFORE.search(before):
         return "organisation"
-    if not _PLACE_WORDS.isdisjoint(parts) or (lead in _PLACE_LEADS and _follows(before, _PLACE_BEFORE)):
+    if not _PLACE_WORDS.isdisjoint(words) or (previous in _BEFORE_PLACE and _PLACE_BEFORE.search(before)):
         return "place"
     return "name"
 
 
-def _lead(before: str) -> str:
+def _last_word(before: str) -> str:
     words = _WORD.findall(before.lower())
     if words[-1:] == ["the"]:
         words.pop()
     return words[-1] if words else ""
 
 
-def _follows(before: str, *patterns: re.Pattern[str]) -> bool:
-    return any(pattern.search(before) for pattern in patterns)
-
-
-def _is_person(name: str, people: frozenset[str]) -> bool:
-    """One of those who speak, or the short form of one: Mel for Melanie."""
+def _is_speaker(name: str, people: frozenset[str]) -> bool:
+    # A short form counts: Mel for Melanie.
     return name in people or (len(name) >= 2 and any(person.startswith(name) for person in people))
 
 
-def _is_apart(entity: Entity, others: Collection[Entity]) -> bool:
+def _overlaps(entity: Entity, others: Collection[Entity]) -> bool:
     start, end = entity.span
-    return not any(other.span[0] < end and start < other.span[1] for other in others)
+    return any(other.span[0] < end and start < other.span[1] for other in others)

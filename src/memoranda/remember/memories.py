@@ -1,4 +1,4 @@
-"""Single memories: added, read, changed, linked and removed, without the remember pipeline."""
+"""Adds, reads, changes, links and removes single memories, without the remember pipeline."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from memoranda.validation import check_integer
 
 
 class ContentRules(Protocol):
-    """What the rules of extraction say about a text that is no message."""
+    """What extraction by rules finds in a text that is not a message."""
 
     def importance(self, text: str, said_at: datetime) -> float:
         """Return how important a text is, 0…1."""
         ...
 
     def notes(self, text: str, memory: Memory) -> dict[str, JSON]:
-        """Return what is extracted from the new words of a memory."""
+        """Return what is extracted from the new text of a memory."""
         ...
 
 
@@ -53,7 +53,7 @@ class Memories:
         self._clock = clock
 
     def add(self, contents: Sequence[str], options: WriteOptions, progress: Progress | None = None) -> list[Memory]:
-        """Store each text as a memory of its own, whatever is there already."""
+        """Store each text as a new memory, also if the same text is stored already."""
         said_at = options.at or options.now
         new = []
         for content in contents:
@@ -73,7 +73,7 @@ class Memories:
         return memory
 
     def page(self, scope: Scope, where: Filter, limit: int, after: int) -> list[Memory]:
-        """Return memories with an id above `after`, in the order of their ids; fewer than `limit` are the last."""
+        """Return memories with an id above `after`, ordered by id; fewer than `limit` means that there are no more."""
         found: list[Memory] = []
         while len(found) < limit:
             page = self._store.read(lambda tx: find_memories(tx, scope, where, limit, after))  # noqa: B023 - called at once
@@ -87,7 +87,7 @@ class Memories:
         return self._store.read(lambda tx: memory_by_key(tx, scope, key))
 
     def update(self, scope: Scope, memory_id: int, patch: Patch) -> Memory:
-        """Read, patch and write a memory; again when another writer was faster."""
+        """Read, patch and write a memory; try again when another writer changed it in between."""
         if patch == Patch():
             raise InvalidInput("nothing to update: give content, type, source, metadata or importance")
 
@@ -99,7 +99,7 @@ class Memories:
         return retry_on_conflict(write)
 
     def delete(self, scope: Scope, ids: Sequence[int]) -> int:
-        """Remove all of them, or none when one is not there; return how many were removed."""
+        """Remove all of them, or none when one does not exist; return how many were removed."""
         if ids:
             self._apply_change(Remove(scope, tuple(ids), all_or_none=True))
         return len(set(ids))

@@ -1,4 +1,4 @@
-"""Build new memories from what a caller passes: checked, timed, scoped, with their lexical keys. Pure."""
+"""Builds new memories from the arguments of a call and from texts and messages. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from memoranda.types import JSON, MemoryType, Scope
 from memoranda.validation import check_datetime, check_fraction, check_name, check_writable_type, copy_json_object
 
 DEFAULT_IMPORTANCE: Final = 0.5
-"""The importance of a text that was passed in to be kept; what is extracted from it can only add to it."""
+"""The least importance of a text that a caller stores; what the rules find in it can only raise it."""
 EXPIRING: Final = (MemoryType.SHORT_TERM, MemoryType.WORKING)
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The options of one call: they hold for each memory it writes."""
+    """The checked options of one call, for every memory that it writes."""
 
     scope: Scope
     now: datetime
@@ -31,7 +31,7 @@ class WriteOptions:
     at: datetime | None
     short_term_ttl: timedelta
     keep_all: bool = False
-    """Whether every message becomes a memory, whatever the gate says."""
+    """Whether every message becomes a memory, without the gate."""
 
 
 def check_options(
@@ -45,7 +45,7 @@ def check_options(
     metadata: object = None,
     at: object = None,
 ) -> WriteOptions:
-    """Check the arguments of one call. The importance may also be given in the metadata."""
+    """Check the arguments of one call. The importance may also be in the metadata."""
     extra = copy_json_object(metadata, "metadata")
     if importance is None:
         importance = extra.get("importance")
@@ -85,8 +85,9 @@ def from_text(
 
 
 def from_message(text: str, message: Message, options: WriteOptions, type: MemoryType) -> NewMemory:
-    """Return a new memory from words of a message, or from those of a model that read it."""
+    """Return a new memory from a text of a message, or from a model's text about it."""
     kind = options.type or type
+    expires_at, stored = _expiry(kind, options), to_stored_message(message)
     return NewMemory(
         content=text,
         type=kind,
@@ -99,20 +100,20 @@ def from_message(text: str, message: Message, options: WriteOptions, type: Memor
         source=options.source or "conversation",
         trust=message.role,
         metadata={**message.metadata, **options.metadata},
-        message=to_stored_message(message),
-        expires_at=_expiry(kind, options),
+        message=stored,
+        expires_at=expires_at,
     )
 
 
 def to_stored_message(message: Message) -> StoredMessage:
-    """Return a message as the log keeps it."""
+    """Return a message as the message log stores it."""
     speaker = message.name or message.role
     text = spoken_text(message)
     return StoredMessage(message.message_id, message.role, text, message.timestamp, speaker, message.to_dict())
 
 
 def spoken_text(message: Message) -> str | None:
-    """Return the words of a message; None when it has none (only calls, only pictures)."""
+    """Return the text of a message; None when it has none (only calls, only images)."""
     content = message.content
     if isinstance(content, str):
         return content if content.strip() else None

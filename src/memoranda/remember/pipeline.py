@@ -1,8 +1,8 @@
-"""The remember pipeline: text and messages in, one commit, outcomes out.
+"""The remember pipeline: stores texts and messages in one commit and returns outcomes.
 
-Read `RememberPipeline.remember` from top to bottom: validate → find known texts → gate and extract → ask the model,
-where there is one → plan the changes → embed → write. Everything of one call is one commit: the messages for the log,
-the memories, and the claims that end by them.
+Read `RememberPipeline.remember` from top to bottom: validate → find known texts → gate and extract → ask the model, if
+there is one → plan the changes → embed → write. One call is one commit: it holds the messages for the log, the
+memories, and the ends of the claims that they replace.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.messages.message import Message, as_message
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
-from memoranda.remember.duplicates import SAME, TextIndex
+from memoranda.remember.duplicates import SAME, KnownTextIndex
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
-from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets
-from memoranda.remember.llm_extraction import refine
+from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
+from memoranda.remember.llm_extraction import extract_facts
 from memoranda.remember.new_memory import (
     DEFAULT_IMPORTANCE,
     EXPIRING,
@@ -43,16 +43,16 @@ Content: TypeAlias = str | Message | Mapping[str, Any]
 Extracted: TypeAlias = list[Candidate | Verdict]
 """What was found in one utterance, in order."""
 _RETRIED: Final = 20
-"""Messages that a model failed to read and is given again with each call."""
+"""How many messages that a model failed to read are given to it again with each call."""
 _NEIGHBOURS: Final = 3
-"""Memories that share most words with a text: what says the same is among them."""
+"""How many memories that share most terms with a text are compared with it."""
 _MAX_TERMS: Final = 64
 _NO_DIALOGUE: Final = DialogueContext()
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the scope holds that could say the same as this call, up to the change `seq`."""
+    """The memories of the scope, up to the change `seq`, that could say the same as the texts of this call."""
 
     texts: KnownTexts = field(default_factory=NoKnownTexts)
     memories: dict[int, Memory] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class _ModelAnswer:
 
 
 class RememberPipeline:
-    """The writing side of memory, from words to rows."""
+    """Turns texts and messages into memories and writes them."""
 
     def __init__(
         self, store: Store, vectors: Vectors, partitions: Partitions, llm: LLM | None, *, use_gate: bool
@@ -98,7 +98,7 @@ class RememberPipeline:
             idempotency_key: Makes a repeated call a duplicate.
             progress: Called with (done, total) while texts are embedded.
         """
-        utterances = parse_content(content, options, idempotency_key)
+        utterances = _parse_content(content, options, idempotency_key)
         known = self._find_known(utterances, options)
         extracted = self._extract(utterances, known, options)
         utterances = self._mask_secrets(utterances, options)
@@ -111,7 +111,7 @@ class RememberPipeline:
         return _report(plan, written, known, answer)
 
     def retry_extraction(self, scope: Scope, options: WriteOptions, llm: LLM) -> Outcomes | None:
-        """Let a model read some of the messages it failed to read before; None when there are none left."""
+        """Ask a model about some of the messages it failed to read before; return None when there are none left."""
         turns = self.unextracted(scope)
         if not turns:
             return None
@@ -124,41 +124,42 @@ class RememberPipeline:
         return self._store.read(lambda tx: read_unextracted(tx, scope, limit))
 
     def _find_known(self, utterances: Sequence[Utterance], options: WriteOptions) -> _Known:
-        """Return what could say the same: of what the scope still holds, the memories nearest by their words."""
+        """Return the current memories of the scope that share most terms with the utterances."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
         if not judged:
             return _Known()
         scope = options.scope
         partition = self._partitions.get_for_terms(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
-        words, ids = set[str](), set[int]()
+        known_terms, ids = set[str](), set[int]()
+        queries = [query_terms(utterance.text) for utterance in judged]
         with partition.lock:
             seq, postings = partition.seq, partition.postings
             among = partition.eligible(scope.agent, scope.session, options.now.timestamp())
-            for utterance in judged:
-                terms = query_terms(utterance.text)
-                held = [term for term in terms if postings.contains(term)]
-                words.update(held)
-                if len(held) >= SAME * len(terms):  # else no memory holds enough of its words
-                    ids.update(postings.search(held[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
-        memories = [memory for memory in self._store.get(scope, sorted(ids)) if memory is not None]
-        texts = TextIndex(((memory.id, utterance_of_memory(memory, scope)) for memory in memories), words)
+            for terms in queries:
+                indexed = list(filter(postings.contains, terms))
+                known_terms.update(indexed)
+                if len(indexed) >= SAME * len(terms):  # otherwise no memory contains enough of its terms
+                    ids.update(postings.search(indexed[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
+        found = self._store.get(scope, sorted(ids)) if ids else []
+        memories = [memory for memory in found if memory is not None]
+        texts = KnownTextIndex(((memory.id, _utterance_of_memory(memory, scope)) for memory in memories), known_terms)
         return _Known(texts, {memory.id: memory for memory in memories}, seq)
 
     def _extract(self, utterances: Sequence[Utterance], known: _Known, options: WriteOptions) -> list[Extracted]:
-        """Return what each utterance holds. A message goes through the gate; a text is kept as it is."""
+        """Return the candidates and verdicts of each utterance. A plain text does not go through the gate."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
         found = iter(extract_each(judged, known.texts, importance=options.importance))
         return [next(found) if self._is_judged(each, options) else _keep(each, options) for each in utterances]
 
     def _is_judged(self, utterance: Utterance, options: WriteOptions) -> bool:
-        """Return whether it goes through the gate: what expires anyway, as short-term memory does, need not."""
-        kept_anyway = options.keep_all or options.type in EXPIRING
-        return self._use_gate and utterance.message is not None and utterance.text != "" and not kept_anyway
+        """Return whether an utterance goes through the gate; short-term memory, which expires, does not."""
+        keeps_all = options.keep_all or options.type in EXPIRING
+        return self._use_gate and utterance.message is not None and utterance.text != "" and not keeps_all
 
     def _mask_secrets(self, utterances: Sequence[Utterance], options: WriteOptions) -> list[Utterance]:
-        """Return the utterances with messages as the log keeps them: those the gate has judged without secrets."""
+        """Return the utterances, with secrets masked in each message that goes through the gate."""
         return [
-            replace(each, message=mask_message(each.message))
+            replace(each, message=_mask_message(each.message))
             if each.message is not None and self._is_judged(each, options)
             else each
             for each in utterances
@@ -171,7 +172,7 @@ class RememberPipeline:
         known: _Known,
         options: WriteOptions,
     ) -> _ModelAnswer:
-        """Let the model, where there is one, read what passed the gate, and what it failed to read before."""
+        """Ask the model, if there is one, about what passed the gate, and about messages it failed to read before."""
         if self._llm is None:
             return _ModelAnswer()
         passed: list[Candidate] = []
@@ -206,24 +207,24 @@ class RememberPipeline:
 
 
 class ExtractionRules:
-    """The `ContentRules` for memories that are written without the pipeline."""
+    """The `ContentRules` by which memories are written without the pipeline."""
 
     def importance(self, text: str, said_at: datetime) -> float:
         return max(DEFAULT_IMPORTANCE, rate_importance(text, said_at)[0])
 
     def notes(self, text: str, memory: Memory) -> dict[str, JSON]:
-        utterance = utterance_of_memory(replace(memory, content=text), Scope(memory.tenant, user=memory.user))
+        utterance = _utterance_of_memory(replace(memory, content=text), Scope(memory.tenant, user=memory.user))
         return _notes_without_evidence(extract_candidate(utterance, _NO_DIALOGUE, 1.0))
 
 
-def parse_content(
+def _parse_content(
     content: Content | Sequence[Content], options: WriteOptions, idempotency_key: str | None = None
 ) -> list[Utterance]:
     """Check what a call passes and return it as utterances."""
-    given: object = content
+    untyped: object = content
     if isinstance(content, str | Message | Mapping):
         contents: list[Content] = [content]
-    elif isinstance(given, bytes | bytearray) or not isinstance(content, Sequence):
+    elif isinstance(untyped, bytes | bytearray) or not isinstance(content, Sequence):
         raise InvalidType(f"content must be a text, a message or a list of them, not {type(content).__name__}")
     else:
         contents = list(content)
@@ -231,24 +232,24 @@ def parse_content(
     if idempotency_key is not None:
         key = clean_text(idempotency_key, "idempotency_key")
         keys = [key] if len(contents) == 1 else [f"{key}#{n}" for n in range(len(contents))]
-    return [_parse(item, options, own_key) for item, own_key in zip(contents, keys, strict=True)]
+    return [_parse(item, options, item_key) for item, item_key in zip(contents, keys, strict=True)]
 
 
 def _parse(content: Content, options: WriteOptions, key: str | None) -> Utterance:
-    """Return one text or message as an utterance; the words of a plain text are those of the user."""
+    """Return one text or message as an utterance; a plain text counts as said by the user."""
     if isinstance(content, str):
         text = clean_text(content)
         speaker = _speaker(None, "user", options.scope)
         return Utterance("", "user", speaker, options.at or options.now, text, (0, len(text)), None, key)
     message = as_message(content)
+    speaker = _speaker(message.name, message.role, options.scope)
     spoken = spoken_text(message)
     text = "" if spoken is None else clean_text(spoken)
-    speaker = _speaker(message.name, message.role, options.scope)
     return Utterance(message.message_id, message.role, speaker, message.timestamp, text, (0, len(text)), message, key)
 
 
-def utterance_of_memory(memory: Memory, scope: Scope) -> Utterance:
-    """Return a stored memory as something that was said."""
+def _utterance_of_memory(memory: Memory, scope: Scope) -> Utterance:
+    """Return a stored memory as an utterance."""
     name = None if memory.speaker == memory.trust else memory.speaker
     speaker = _speaker(name, memory.trust, scope)
     return Utterance("", memory.trust, speaker, memory.valid_from, memory.content, (0, len(memory.content)))
@@ -268,7 +269,7 @@ def _speaker(name: str | None, role: str, scope: Scope) -> str:
     return scope.user if role == "user" and isinstance(scope.user, str) else role
 
 
-def mask_message(message: Message) -> Message:
+def _mask_message(message: Message) -> Message:
     """Return the message with its secrets masked, everything else unchanged; itself when it has none."""
     content: Any = message.content
     if isinstance(content, str):
@@ -284,16 +285,15 @@ def mask_message(message: Message) -> Message:
 
 
 def _keep(utterance: Utterance, options: WriteOptions) -> Extracted:
-    """Return what becomes of an utterance that the gate does not judge."""
+    """Return what becomes of an utterance that does not go through the gate."""
     if utterance.text == "":
-        reason = f"the {utterance.role} message has no text"
-        return [Verdict(utterance.message_id, "rejected", "empty", reason, (0, 0))]
+        return [reject(utterance, "empty", f"the {utterance.role} message has no text")]
     candidate = extract_candidate(utterance, _NO_DIALOGUE, 1.0, options.importance)
     if utterance.message is None:
         candidate = replace(candidate, importance=max(DEFAULT_IMPORTANCE, candidate.importance))
-    # What expires soon ends no claim, and neither does a message that the gate has not judged.
-    ends_claims = utterance.message is None and options.type not in EXPIRING
-    return [candidate if ends_claims else replace(candidate, claims=())]
+    # A memory that expires makes no claims, and neither does a message that did not go through the gate.
+    makes_claims = utterance.message is None and options.type not in EXPIRING
+    return [candidate if makes_claims else replace(candidate, claims=())]
 
 
 def _query_model(
@@ -305,18 +305,19 @@ def _query_model(
     turns: Sequence[StoredTurn] = (),
 ) -> _ModelAnswer:
     meter = MeteredLLM(llm)
-    given = tuple({turn[1].message_id: turn for turn in (*before, *turns)}.values())  # one of an id; the rest waits
-    again = [_utterance_of_turn(turn) for turn in before if turn in given]
+    # Of messages with the same id, the model reads one; the others wait for the next call.
+    asked = tuple({turn[1].message_id: turn for turn in (*before, *turns)}.values())
+    again = [_utterance_of_turn(turn) for turn in before if turn in asked]
     candidates = [*passed, *only_candidates([piece for found in extract_each(again) for piece in found])]
     try:
-        refined = refine(candidates, meter, known, importance=options.importance)
+        found = extract_facts(candidates, meter, known, importance=options.importance)
     except (Unavailable, ExtractionFailed) as error:
-        return _ModelAnswer(usage=meter.usage, failure=error, turns=given)
-    return _ModelAnswer(refined.found, meter.usage, turns=given)
+        return _ModelAnswer(usage=meter.usage, failure=error, turns=asked)
+    return _ModelAnswer(tuple(found), meter.usage, turns=asked)
 
 
 def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list[NewMemory | Verdict]:
-    """Return a new memory for each candidate; a verdict stays one."""
+    """Return a new memory for each candidate, and the verdicts unchanged."""
     plan: list[NewMemory | Verdict] = []
     for position, piece in enumerate(found):
         if isinstance(piece, Verdict):
@@ -336,7 +337,7 @@ def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list
 
 
 def _plan_model_facts(answer: _ModelAnswer, options: WriteOptions) -> list[NewMemory | Verdict]:
-    """Return a new memory for each fact that a model found, with the message it found it in."""
+    """Return a new memory for each fact that a model found, with the message that holds it."""
     turns = {turn[1].message_id: turn for turn in answer.turns}
     plan: list[NewMemory | Verdict] = []
     for piece in answer.found:
@@ -354,7 +355,7 @@ def _plan_model_facts(answer: _ModelAnswer, options: WriteOptions) -> list[NewMe
 def _unremembered_messages(
     utterances: Sequence[Utterance], plan: Sequence[Sequence[NewMemory | Verdict]], options: WriteOptions
 ) -> list[AppendMessage]:
-    """Return the messages of which nothing is remembered: they go into the log alone."""
+    """Return the messages that make no memory: they are only logged."""
     return [
         AppendMessage(options.scope, to_stored_message(utterance.message), options.now)
         for utterance, pieces in zip(utterances, plan, strict=False)
@@ -364,32 +365,32 @@ def _unremembered_messages(
 
 @dataclass(frozen=True, slots=True)
 class _DuplicateFinder:
-    """Finds the new memories that another writer has stored since: the pure part of `Recheck`."""
+    """Finds new memories that another writer has stored in the meantime. Pure; `Recheck` calls it."""
 
     options: WriteOptions
 
     def __call__(self, changes: Sequence[Change], stored: Sequence[Memory]) -> Duplicates:
-        held = {memory.id: memory for memory in stored if _still_holds(memory, self.options.now)}
+        current = {memory.id: memory for memory in stored if _is_current(memory, self.options.now)}
         scope = self.options.scope
-        texts = TextIndex((memory_id, utterance_of_memory(memory, scope)) for memory_id, memory in held.items())
+        texts = KnownTextIndex((memory.id, _utterance_of_memory(memory, scope)) for memory in current.values())
         duplicates: Duplicates = {}
         for position, change in enumerate(changes):
             if not isinstance(change, NewMemory) or change.message is None:
                 continue
-            verdict = check_duplicate(utterance_of_memory(to_memory(change, 0), change.scope), texts)
+            verdict = check_duplicate(_utterance_of_memory(to_memory(change, 0), change.scope), texts)
             if verdict is not None and isinstance(verdict.duplicate_of, int):
-                memory, message_id = held[verdict.duplicate_of], change.message.message_id
+                memory, message_id = current[verdict.duplicate_of], change.message.message_id
                 duplicates[position] = Outcome(verdict.status, memory, verdict.reason, message_id, verdict.rule)
         return duplicates
 
 
-def _still_holds(memory: Memory, now: datetime) -> bool:
+def _is_current(memory: Memory, now: datetime) -> bool:
     ends = (memory.valid_to, memory.expires_at)
     return memory.archived_at is None and all(end is None or end > now for end in ends)
 
 
 def _notes_without_evidence(candidate: Candidate) -> dict[str, JSON]:
-    """Return the notes of something that is not the words of a message."""
+    """Return the notes for a text that is not part of a message."""
     return {name: note for name, note in to_notes(candidate).items() if name != "evidence"}
 
 
@@ -413,8 +414,8 @@ def _report(
     if answer.failure is None:
         return result
     raise ExtractionFailed(
-        f"what was said is stored, and what rules read from it; the model gave nothing usable ({answer.failure}). "
-        "It is asked again by the next remember() and by upkeep()",
+        "the messages and what the rules extracted from them are stored; the model gave nothing usable "
+        f"({answer.failure}). The next remember() and upkeep() ask it again",
         text=getattr(answer.failure, "text", ""),
         outcomes=result,
     ) from answer.failure

@@ -13,8 +13,8 @@ from memoranda.errors import ExtractionFailed, NotFound
 from memoranda.llm.base import CountingLLM
 from memoranda.llm.gguf import GGUFLLM
 from memoranda.messages.message import Message
-from memoranda.remember.extraction import extract
-from memoranda.remember.llm_extraction import refine
+from memoranda.remember.extraction import extract, only_candidates
+from memoranda.remember.llm_extraction import extract_facts
 from memoranda.testing.fakes import HashEmbedder
 
 MODEL = Path(sys.prefix) / "share" / "memoranda-tests" / "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -43,7 +43,7 @@ def test_truncated_answer_raises_extraction_failed_with_its_text(llm: GGUFLLM, m
     )  # too few for a whole answer: it must fail, cleanly
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     with pytest.raises(ExtractionFailed) as failure:
-        refine(extract([Message("user", text, name="Ana")]), llm)
+        extract_facts(only_candidates(extract([Message("user", text, name="Ana")])), llm)
     assert failure.value.text.strip()  # kept for another try
 
 

@@ -1,10 +1,31 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.unit.remember.utterances import WEDNESDAY, claims
+from memoranda.remember.claims import PATTERNS, patterns_for
+from memoranda.storage.claims import Claim
+from tests.unit.remember.samples import WEDNESDAY, extract_candidate
+
+VOCABULARY = (
+    "I I'm my we and but , . been born in on Lisbon Acme from live lived living to work at as a teacher nurse "
+    "name is call me Max sister dog called 34 turned really have had love like playing the piano play allergic "
+    "peanuts vegan not no longer lactose-intolerant diagnosed with asthma bought an old boat decided will send it "
+    "remind don't forget go let's favourite colour blue hobby joined left job fan of can't stand speak French "
+    "take aspirin moved studying visited got married pronouns are she/her"
+)
+
+
+def claims(text: str, *, role: str = "user", name: str | None = "Ana") -> tuple[Claim, ...]:
+    return extract_candidate(text, role=role, name=name).claims
+
+
+def words_in(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +47,7 @@ from tests.unit.remember.utterances import WEDNESDAY, claims
         ("My email is ana@example.org.", "email", "ana@example.org"),
     ],
 )
-def test_what_one_has_one_of(text: str, attribute: str, value: str) -> None:
+def test_attribute_with_one_value_is_found(text: str, attribute: str, value: str) -> None:
     (claim,) = claims(text)
     assert (claim.subject, claim.attribute, claim.value) == ("Ana", attribute, value)
     assert claim.single
@@ -49,12 +70,12 @@ def test_what_one_has_one_of(text: str, attribute: str, value: str) -> None:
         ("Can you remind me to renew my passport?", "will", "renew my passport", True),
     ],
 )
-def test_what_one_may_have_many_of(text: str, attribute: str, value: str, holds: bool) -> None:
+def test_attribute_with_several_values_is_found(text: str, attribute: str, value: str, holds: bool) -> None:
     (claim,) = claims(text)
     assert (claim.attribute, claim.value, claim.holds, claim.single) == (attribute, value, holds, False)
 
 
-def test_a_list_is_several_claims_of_one_sentence() -> None:
+def test_list_of_values_makes_one_claim_each() -> None:
     found = claims("I'm allergic to peanuts, eggs and shellfish.")
     assert [claim.value for claim in found] == ["peanuts", "eggs", "shellfish"]
     assert len({claim.span for claim in found}) == 1
@@ -68,7 +89,9 @@ def test_a_list_is_several_claims_of_one_sentence() -> None:
         ("My dog's name is Rex.", "Ana's dog", "name", "Rex"),
     ],
 )
-def test_those_around_the_speaker(text: str, subject: str, attribute: str, value: str) -> None:
+def test_claim_about_a_relative_names_the_relative_as_subject(
+    text: str, subject: str, attribute: str, value: str
+) -> None:
     (claim,) = claims(text)
     assert (claim.subject, claim.attribute, claim.value) == (subject, attribute, value)
 
@@ -87,16 +110,16 @@ def test_those_around_the_speaker(text: str, subject: str, attribute: str, value
         "People who work at Acme are nice.",
     ],
 )
-def test_what_is_asked_imagined_or_said_of_the_moment_is_no_claim(text: str) -> None:
+def test_question_condition_or_passing_remark_makes_no_claim(text: str) -> None:
     assert claims(text) == ()
 
 
-def test_an_assistant_claims_nothing_but_a_named_one_may() -> None:
+def test_only_a_named_assistant_makes_claims() -> None:
     assert claims("I live in Berlin.", role="assistant", name=None) == ()
     assert claims("I live in Berlin.", role="assistant", name="Bo")[0].subject == "Bo"
 
 
-def test_the_evidence_is_the_words_that_say_it() -> None:
+def test_evidence_span_covers_only_the_words_of_the_claim() -> None:
     text = "Well, good news: I moved to Lisbon last month, and the sun is great."
     (claim,) = claims(text)
     assert text[slice(*claim.span)] == "I moved to Lisbon"
@@ -104,7 +127,7 @@ def test_the_evidence_is_the_words_that_say_it() -> None:
     assert book.span == (0, len("Harry Potter is my favorite book"))
 
 
-def test_when_a_claim_holds_is_read_from_its_sentence() -> None:
+def test_validity_is_read_from_the_dates_in_the_sentence() -> None:
     assert claims("I've worked for Google since 2019.")[0].valid_from == datetime(2019, 1, 1, tzinfo=UTC)
     assert claims("I live in Berlin.")[0].valid_from == WEDNESDAY
     assert claims("I live in Berlin.")[0].valid_to is None
@@ -112,5 +135,22 @@ def test_when_a_claim_holds_is_read_from_its_sentence() -> None:
     assert claims("I'll send you the contract by Friday.")[0].valid_to == datetime(2023, 6, 17, tzinfo=UTC)
 
 
-def test_a_pasted_document_is_not_the_speakers_word() -> None:
+def test_very_long_text_makes_no_claims() -> None:
     assert claims("I live in Berlin. " * 400) == ()
+
+
+@given(st.lists(st.sampled_from(VOCABULARY.split()), max_size=10))
+def test_patterns_for_includes_every_pattern_that_matches(words: list[str]) -> None:
+    sentence = " ".join(words)
+    selected = patterns_for(words_in(sentence))
+    assert all(pattern in selected for pattern in PATTERNS if pattern.regex.search(sentence))
+
+
+def test_every_pattern_has_a_trigger_word() -> None:
+    everything = {word for pattern in PATTERNS for word in words_in(pattern.template)} | words_in(VOCABULARY)
+    everything |= {"engineer", "suffer", "decided", "joined", "laid", "send"}
+    assert patterns_for(everything) == list(PATTERNS)
+
+
+def test_patterns_for_words_without_a_trigger_is_empty() -> None:
+    assert patterns_for(words_in("I think that this was quite nice")) == []

@@ -8,7 +8,7 @@ import pytest
 PAGE = Path(__file__).parents[3] / "docs" / "remember.md"
 
 
-def test_the_blocks_of_the_page_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_blocks_of_the_page_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     exec(compile("\n".join(blocks), str(PAGE), "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
     shown = capsys.readouterr().out

@@ -24,7 +24,7 @@ from memoranda.remember.entities import find_entities
         ("then Patrick Rothfuss wrote", "name", "Patrick Rothfuss"),
     ],
 )
-def test_what_a_text_names(text: str, kind: str, name: str) -> None:
+def test_entity_is_found_with_its_kind(text: str, kind: str, name: str) -> None:
     (entity,) = find_entities(text)
     assert (entity.kind, entity.text) == (kind, name)
     assert text[slice(*entity.span)] == name
@@ -41,10 +41,10 @@ def test_what_a_text_names(text: str, kind: str, name: str) -> None:
         'he said "That"',
     ],
 )
-def test_capital_words_that_are_no_names(text: str) -> None:
+def test_capitalised_word_that_is_no_name_is_ignored(text: str) -> None:
     assert find_entities(text) == ()
 
 
-def test_those_who_speak_are_known_by_their_short_names_too() -> None:
+def test_short_name_of_a_speaker_is_a_person() -> None:
     found = find_entities("well Mel, ask Caroline", people={"Melanie", "Caroline"})
     assert [(entity.kind, entity.text) for entity in found] == [("person", "Mel"), ("person", "Caroline")]

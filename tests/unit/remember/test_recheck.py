@@ -1,4 +1,4 @@
-"""Told nearly the same at the same moment: one memory comes of it, whoever is told."""
+"""Writers that store nearly the same text at the same moment store one memory."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from tests.crash.writer import tell
 
 FIRST = "My sister Nora loves long hiking weeks in the Swiss Alps every summer."
 SECOND = "My sister Nora loves hiking weeks in the Swiss Alps every summer"
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
-class Interrupted(HashEmbedder):
-    """Does something else first: what is embedded was read before, and is written after."""
+class InterruptedEmbedder(HashEmbedder):
+    """Calls `action` before it embeds for the first time: after duplicates were searched, and before the write."""
 
-    def __init__(self, meanwhile: Callable[[], object]) -> None:
+    def __init__(self, action: Callable[[], object]) -> None:
         super().__init__(32)
-        self._meanwhile: Callable[[], object] | None = meanwhile
+        self._action: Callable[[], object] | None = action
 
     def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
-        meanwhile, self._meanwhile = self._meanwhile, None
-        if meanwhile is not None:
-            meanwhile()
+        action, self._action = self._action, None
+        if action is not None:
+            action()
         return super().embed(texts, kind=kind)
 
 
-def opened(path: Path, embedder: HashEmbedder | None = None) -> MemoryManager:
+def open_manager(path: Path, embedder: HashEmbedder | None = None) -> MemoryManager:
     return MemoryManager(f"sqlite:///{path}", embedder=embedder or HashEmbedder(32))
 
 
-def said(text: str, number: int = 1, *, role: str = "user") -> Message:
+def make_message(text: str, number: int = 1, *, role: str = "user") -> Message:
     return Message(role, text, f"m{number}", name="Ana" if role == "user" else None)
 
 
@@ -55,13 +55,13 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def other(path: Path) -> Iterator[MemoryManager]:
-    with opened(path) as manager:
+    with open_manager(path) as manager:
         yield manager
 
 
-def told_while(path: Path, message: Message, meanwhile: Callable[[], object], **scope: Any) -> list[Outcome]:
-    """How a message ends that is read, then something else happens, then it is written."""
-    with opened(path, Interrupted(meanwhile)) as manager:
+def remember_during(path: Path, message: Message, action: Callable[[], object], **scope: Any) -> list[Outcome]:
+    """Remember a message and call `action` between reading and writing."""
+    with open_manager(path, InterruptedEmbedder(action)) as manager:
         return manager.remember(message, user="ana", **scope)
 
 
@@ -69,79 +69,83 @@ def contents(manager: MemoryManager) -> list[str]:
     return [memory.content for memory in manager.list_memories(user="ana")]
 
 
-def ledger(path: Path) -> list[str]:
+def logged_ids(path: Path) -> list[str]:
     with sqlite3.connect(path) as connection:
         return [row[0] for row in connection.execute("SELECT message_id FROM messages ORDER BY seq")]
 
 
-def test_what_another_writer_has_stored_by_now_is_no_news(path: Path, other: MemoryManager) -> None:
-    (end,) = told_while(path, said(SECOND, 2), lambda: other.remember(said(FIRST), user="ana"))
-    assert (end.status, end.rule, end.message_id) == ("duplicate", "near_duplicate", "m2")
-    assert end.memory is not None
-    assert end.memory.content == FIRST
+def test_text_that_another_writer_stored_in_the_meantime_is_a_duplicate(path: Path, other: MemoryManager) -> None:
+    (outcome,) = remember_during(path, make_message(SECOND, 2), lambda: other.remember(make_message(FIRST), user="ana"))
+    assert (outcome.status, outcome.rule, outcome.message_id) == ("duplicate", "near_duplicate", "m2")
+    assert outcome.memory is not None
+    assert outcome.memory.content == FIRST
     assert contents(other) == [FIRST]
-    assert ledger(path) == ["m1", "m2"]
+    assert logged_ids(path) == ["m1", "m2"]
 
 
-def test_an_answer_that_repeats_it_is_an_echo(path: Path, other: MemoryManager) -> None:
-    answer = said("Nora, your sister, loves long hiking weeks in the Swiss Alps every summer.", 2, role="assistant")
-    (end,) = told_while(path, answer, lambda: other.remember(said(FIRST), user="ana"))
-    assert (end.status, end.rule) == ("rejected", "echo")
+def test_answer_that_repeats_a_new_memory_is_an_echo(path: Path, other: MemoryManager) -> None:
+    answer = make_message(
+        "Nora, your sister, loves long hiking weeks in the Swiss Alps every summer.", 2, role="assistant"
+    )
+    (outcome,) = remember_during(path, answer, lambda: other.remember(make_message(FIRST), user="ana"))
+    assert (outcome.status, outcome.rule) == ("rejected", "echo")
     assert contents(other) == [FIRST]
 
 
-def test_news_stays_news(path: Path, other: MemoryManager) -> None:
-    (end,) = told_while(path, said("I keep 14 hives in Porto.", 2), lambda: other.remember(said(FIRST), user="ana"))
-    assert end.status == "stored"
+def test_different_text_is_stored(path: Path, other: MemoryManager) -> None:
+    (outcome,) = remember_during(
+        path, make_message("I keep 14 hives in Porto.", 2), lambda: other.remember(make_message(FIRST), user="ana")
+    )
+    assert outcome.status == "stored"
 
 
-def test_other_sessions_and_users_are_not_looked_at(path: Path, other: MemoryManager) -> None:
-    def elsewhere() -> None:
-        other.remember(said(FIRST), user="ana", session="one")
-        other.remember(said(FIRST), user="bob")
+def test_memories_of_other_sessions_and_users_are_ignored(path: Path, other: MemoryManager) -> None:
+    def store_elsewhere() -> None:
+        other.remember(make_message(FIRST), user="ana", session="one")
+        other.remember(make_message(FIRST), user="bob")
 
-    (end,) = told_while(path, said(SECOND, 2), elsewhere, session="two")
-    assert end.status == "stored"
-
-
-def test_what_was_stored_and_deleted_again_is_news(path: Path, other: MemoryManager) -> None:
-    def come_and_go() -> None:
-        (end,) = other.remember(said(FIRST), user="ana")
-        assert end.memory is not None
-        other.delete(end.memory.id, user="ana")
-
-    (end,) = told_while(path, said(SECOND, 2), come_and_go)
-    assert end.status == "stored"
+    (outcome,) = remember_during(path, make_message(SECOND, 2), store_elsewhere, session="two")
+    assert outcome.status == "stored"
 
 
-def test_the_rest_of_a_message_is_kept(path: Path, other: MemoryManager) -> None:
+def test_text_that_was_stored_and_deleted_is_stored(path: Path, other: MemoryManager) -> None:
+    def store_and_delete() -> None:
+        (outcome,) = other.remember(make_message(FIRST), user="ana")
+        assert outcome.memory is not None
+        other.delete(outcome.memory.id, user="ana")
+
+    (outcome,) = remember_during(path, make_message(SECOND, 2), store_and_delete)
+    assert outcome.status == "stored"
+
+
+def test_other_parts_of_the_message_are_stored(path: Path, other: MemoryManager) -> None:
     text = f"{FIRST} My password is hunter2! The lease of the office runs until 2031."
     known = "The lease of the office runs until 2031"
-    with opened(path, Interrupted(lambda: other.remember(said(known, 7), user="ana"))) as manager:
-        ends = manager.remember(said(text), user="ana")
-    assert [(end.status, end.rule) for end in ends] == [
+    with open_manager(path, InterruptedEmbedder(lambda: other.remember(make_message(known, 7), user="ana"))) as manager:
+        outcomes = manager.remember(make_message(text), user="ana")
+    assert [(outcome.status, outcome.rule) for outcome in outcomes] == [
         ("stored", ""),
         ("rejected", "secret"),
         ("duplicate", "duplicate"),
     ]
     assert contents(other) == [known, FIRST]
-    assert ledger(path) == ["m7", "m1"]
+    assert logged_ids(path) == ["m7", "m1"]
 
 
-def test_of_many_threads_that_read_before_any_wrote_one_stores_it(path: Path) -> None:
+def test_only_one_of_many_threads_stores_the_same_text(path: Path) -> None:
     threads = 6
-    together = threading.Barrier(threads)
+    barrier = threading.Barrier(threads)
 
-    class Gathered(HashEmbedder):
+    class WaitingEmbedder(HashEmbedder):
         def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
-            together.wait(PATIENCE_S)
+            barrier.wait(TIMEOUT_S)
             return super().embed(texts, kind=kind)
 
-    with opened(path, Gathered(32)) as manager, ThreadPoolExecutor(threads) as pool:
-        ends = pool.map(lambda n: manager.remember(said(FIRST, n), user="ana")[0], range(threads))
-        assert sorted(end.status for end in ends) == ["duplicate"] * (threads - 1) + ["stored"]
+    with open_manager(path, WaitingEmbedder(32)) as manager, ThreadPoolExecutor(threads) as pool:
+        outcomes = pool.map(lambda n: manager.remember(make_message(FIRST, n), user="ana")[0], range(threads))
+        assert sorted(outcome.status for outcome in outcomes) == ["duplicate"] * (threads - 1) + ["stored"]
         assert contents(manager) == [FIRST]
-    assert sorted(ledger(path)) == [f"m{n}" for n in range(threads)]
+    assert sorted(logged_ids(path)) == [f"m{n}" for n in range(threads)]
 
 
 def _write(path: Path, text: str, number: int, go: int, pipe: int) -> None:
@@ -149,23 +153,23 @@ def _write(path: Path, text: str, number: int, go: int, pipe: int) -> None:
         tell(pipe, read=number)
         os.read(go, 1)
 
-    (end,) = told_while(path, said(text, number), wait)
-    tell(pipe, status=end.status)
+    (outcome,) = remember_during(path, make_message(text, number), wait)
+    tell(pipe, status=outcome.status)
 
 
-def test_of_two_processes_that_read_before_either_wrote_one_stores_it(path: Path, other: MemoryManager) -> None:
+def test_only_one_of_two_processes_stores_the_same_text(path: Path, other: MemoryManager) -> None:
     gates = [os.pipe(), os.pipe()]
     texts = [FIRST, FIRST.replace("loves", "really loves")]  # each says the same as the other
     children = [Child(partial(_write, path, texts[n], n, gates[n][0])) for n in range(2)]
-    heard = [child.messages(time.monotonic() + PATIENCE_S) for child in children]
-    assert [next(each) for each in heard] == [{"read": 0}, {"read": 1}]
+    received = [child.messages(time.monotonic() + TIMEOUT_S) for child in children]
+    assert [next(each) for each in received] == [{"read": 0}, {"read": 1}]
     for _, gate in gates:
         os.write(gate, b"!")
-    ended = sorted(str(next(each).get("status")) for each in heard)
+    statuses = sorted(str(next(each).get("status")) for each in received)
     for child in children:
         list(child.kill())
-    for ends in gates:
-        os.close(ends[0])
-        os.close(ends[1])
-    assert ended == ["duplicate", "stored"]
+    for reader, writer in gates:
+        os.close(reader)
+        os.close(writer)
+    assert statuses == ["duplicate", "stored"]
     assert len(contents(other)) == 1
