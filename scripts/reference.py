@@ -23,6 +23,8 @@ versions of the classes, with the same names. This page is written by `python sc
 def main() -> None:
     groups: dict[str, list[str]] = {"Classes": [], "Functions": [], "Errors": [], "Types and constants": []}
     for name in memoranda.__all__:
+        if name == "__version__":
+            continue
         groups[_group(name)].append(f"| `{name}` | {_summary(name)} |")
     print(INTRODUCTION)
     for title, rows in groups.items():
@@ -32,14 +34,14 @@ def main() -> None:
 
 def _group(name: str) -> str:
     value = getattr(memoranda, name)
-    if inspect.isclass(value):
+    if inspect.isclass(value) and value is not object:
         return "Errors" if issubclass(value, Exception) else "Classes"
     return "Functions" if inspect.isfunction(value) else "Types and constants"
 
 
 def _summary(name: str) -> str:
     value = getattr(memoranda, name)
-    if inspect.isclass(value) or inspect.isfunction(value):
+    if (inspect.isclass(value) and value is not object) or inspect.isfunction(value):
         return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", "\\|")
     return _alias_summary(name)
 

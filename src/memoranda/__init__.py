@@ -4,9 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from memoranda.conversation.base import AnyMessage, MessageLog, MessageView
     from memoranda.conversation.memory import ConversationMemory
     from memoranda.conversation.summarizing import SummarizingMemory
-    from memoranda.embedding.model import EmbeddingModel
+    from memoranda.conversation.window import TokenCounter
+    from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind
+    from memoranda.embedding.model import EmbeddingModel, TextOrVector
     from memoranda.errors import (
         Closed,
         Conflict,
@@ -20,21 +23,91 @@ if TYPE_CHECKING:
         NotFound,
         Unavailable,
     )
+    from memoranda.index.base import PartitionVectors, VectorEngine
     from memoranda.index.faiss import FAISSIndex
+    from memoranda.llm.base import LLM
+    from memoranda.maintenance.base import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_session
     from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
     from memoranda.messages.calls import AgentCallMsg, MessageContent, ToolCallMsg
     from memoranda.messages.message import Message
     from memoranda.messages.openai import format_for_openai, from_openai
     from memoranda.persistent.agents import BaseAgent, MemoryMixin
-    from memoranda.persistent.base import MemoryBase, PersistentMemoryBase
+    from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
+    from memoranda.persistent.base import (
+        MemoryBase,
+        PersistentMemoryBase,
+        QueryInput,
+        RecallFromMemoryResult,
+        SaveToMemoryResult,
+    )
     from memoranda.persistent.context import ConversationContext
     from memoranda.persistent.memory import PersistentMemory
+    from memoranda.persistent.tools import MemoryTools, ToolCall, ToolMessage
+    from memoranda.redaction import Redactor
+    from memoranda.remember.pipeline import Content
+    from memoranda.results import (
+        AgentActivity,
+        Backup,
+        CheckReport,
+        CleanedMemory,
+        CleanupReport,
+        Context,
+        Derivation,
+        Document,
+        ExecutionPage,
+        ExecutionRecord,
+        ExecutionStats,
+        ExportReport,
+        FileReport,
+        ForgetReceipt,
+        Health,
+        History,
+        ImportReport,
+        Knowledge,
+        KnowledgeReport,
+        KnowledgeSource,
+        PolicyName,
+        RepairReport,
+        Revision,
+        SessionMessage,
+        SessionSummary,
+        Stats,
+        StoreReceipt,
+        UpkeepAction,
+        UpkeepDecision,
+        UpkeepReport,
+        VerificationReport,
+    )
+    from memoranda.sessions.base import Namespace, ValueScope, ValueStore
     from memoranda.sessions.context import SessionContext
     from memoranda.sessions.inmemory import InMemoryBackend
     from memoranda.sessions.redis import RedisBackend
-    from memoranda.settings import MemoryConfig, get_settings
-    from memoranda.types import ANY, Association, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Scope
+    from memoranda.settings import MemoryConfig, Settings, get_settings
+    from memoranda.types import (
+        ANY,
+        JSON,
+        AnyUser,
+        ArmScore,
+        Association,
+        Clock,
+        Explanation,
+        FloatArray,
+        Hit,
+        IntArray,
+        Memory,
+        MemoryType,
+        Outcome,
+        Outcomes,
+        Progress,
+        Recall,
+        Related,
+        RetentionPolicy,
+        Scope,
+        Usage,
+        WhyNot,
+        Window,
+    )
 
     MemoryAssociation = Association
     MemoryEntry = Memory
@@ -44,22 +117,56 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ANY",
+    "JSON",
+    "LLM",
+    "AgentActivity",
     "AgentCallMsg",
+    "AnyMessage",
+    "AnyUser",
+    "ArmScore",
     "Association",
+    "Backup",
     "BaseAgent",
+    "CheckReport",
+    "CleanedMemory",
+    "CleanupReport",
+    "Clock",
     "Closed",
     "Conflict",
+    "Content",
+    "Context",
     "ConversationContext",
     "ConversationMemory",
     "Denied",
+    "Derivation",
+    "Document",
+    "Embedder",
+    "EmbedderIdentity",
+    "EmbeddingBackend",
     "EmbeddingModel",
+    "ExecutionPage",
+    "ExecutionRecord",
+    "ExecutionStats",
+    "Explanation",
+    "ExportReport",
     "ExtractionFailed",
     "FAISSIndex",
+    "FileReport",
+    "FloatArray",
+    "ForgetReceipt",
+    "Health",
+    "History",
     "Hit",
+    "ImportReport",
     "InMemoryBackend",
     "Incompatible",
+    "InputKind",
+    "IntArray",
     "InvalidInput",
     "InvalidType",
+    "Knowledge",
+    "KnowledgeReport",
+    "KnowledgeSource",
     "MemorandaError",
     "Memory",
     "MemoryAssociation",
@@ -68,23 +175,60 @@ __all__ = [
     "MemoryEntry",
     "MemoryManager",
     "MemoryMixin",
+    "MemoryTools",
     "MemoryType",
     "MemoryTypes",
     "Message",
     "MessageContent",
+    "MessageLog",
+    "MessageView",
     "MissingExtra",
+    "Namespace",
     "NotFound",
     "Outcome",
     "Outcomes",
+    "PartitionVectors",
     "PersistentMemory",
     "PersistentMemoryBase",
+    "PolicyName",
+    "Progress",
+    "QueryInput",
     "Recall",
+    "RecallFromMemoryResult",
+    "Redactor",
     "RedisBackend",
+    "Related",
+    "RepairReport",
+    "RetentionPolicy",
+    "Revision",
+    "SaveToMemoryResult",
     "Scope",
     "SessionContext",
+    "SessionMessage",
+    "SessionSummary",
+    "Settings",
+    "Stats",
+    "StoreReceipt",
     "SummarizingMemory",
+    "TextOrVector",
+    "TokenCounter",
+    "ToolCall",
     "ToolCallMsg",
+    "ToolMessage",
     "Unavailable",
+    "UpkeepAction",
+    "UpkeepDecision",
+    "UpkeepReport",
+    "UpkeepSettings",
+    "Usage",
+    "ValueScope",
+    "ValueStore",
+    "VectorEngine",
+    "VectorStoreConfig",
+    "VerificationReport",
+    "WhyNot",
+    "Window",
+    "__version__",
     "create_session",
     "format_for_anthropic",
     "format_for_openai",
@@ -94,82 +238,65 @@ __all__ = [
     "system_text",
 ]
 
-# Each name is loaded when it is first asked for: importing the package costs next to nothing.
+# Each name is loaded when it is first used: importing the package costs next to nothing.
 _HOMES = {
-    "memoranda.persistent.agents": (
-        "BaseAgent",
-        "MemoryMixin",
-    ),
-    "memoranda.conversation.memory": ("ConversationMemory",),
-    "memoranda.conversation.summarizing": ("SummarizingMemory",),
-    "memoranda.persistent.context": ("ConversationContext",),
-    "memoranda.embedding.model": ("EmbeddingModel",),
+    "memoranda.conversation.base": "AnyMessage MessageLog MessageView",
+    "memoranda.conversation.memory": "ConversationMemory",
+    "memoranda.conversation.summarizing": "SummarizingMemory",
+    "memoranda.conversation.window": "TokenCounter",
+    "memoranda.embedding.base": "Embedder EmbedderIdentity InputKind",
+    "memoranda.embedding.model": "EmbeddingModel TextOrVector",
     "memoranda.errors": (
-        "Closed",
-        "Conflict",
-        "Denied",
-        "ExtractionFailed",
-        "Incompatible",
-        "InvalidInput",
-        "InvalidType",
-        "MissingExtra",
-        "NotFound",
-        "MemorandaError",
-        "Unavailable",
+        "Closed Conflict Denied ExtractionFailed Incompatible InvalidInput InvalidType MemorandaError "
+        "MissingExtra NotFound Unavailable"
     ),
-    "memoranda.index.faiss": ("FAISSIndex",),
-    "memoranda.manager.manager": (
-        "MemoryManager",
-        "create_session",
+    "memoranda.index.base": "PartitionVectors VectorEngine",
+    "memoranda.index.faiss": "FAISSIndex",
+    "memoranda.llm.base": "LLM",
+    "memoranda.maintenance.base": "UpkeepSettings",
+    "memoranda.manager.manager": "MemoryManager create_session",
+    "memoranda.messages.anthropic": "format_for_anthropic from_anthropic system_text",
+    "memoranda.messages.calls": "AgentCallMsg MessageContent ToolCallMsg",
+    "memoranda.messages.message": "Message",
+    "memoranda.messages.openai": "format_for_openai from_openai",
+    "memoranda.persistent.agents": "BaseAgent MemoryMixin",
+    "memoranda.persistent.backends": "EmbeddingBackend VectorStoreConfig",
+    "memoranda.persistent.base": "MemoryBase PersistentMemoryBase QueryInput RecallFromMemoryResult SaveToMemoryResult",
+    "memoranda.persistent.context": "ConversationContext",
+    "memoranda.persistent.memory": "PersistentMemory",
+    "memoranda.persistent.tools": "MemoryTools ToolCall ToolMessage",
+    "memoranda.redaction": "Redactor",
+    "memoranda.remember.pipeline": "Content",
+    "memoranda.results": (
+        "AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
+        "ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport ForgetReceipt Health "
+        "History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName RepairReport Revision "
+        "SessionMessage SessionSummary Stats StoreReceipt UpkeepAction UpkeepDecision UpkeepReport "
+        "VerificationReport"
     ),
-    "memoranda.messages.anthropic": (
-        "format_for_anthropic",
-        "from_anthropic",
-        "system_text",
-    ),
-    "memoranda.messages.calls": (
-        "AgentCallMsg",
-        "MessageContent",
-        "ToolCallMsg",
-    ),
-    "memoranda.messages.message": ("Message",),
-    "memoranda.messages.openai": (
-        "format_for_openai",
-        "from_openai",
-    ),
-    "memoranda.persistent.base": (
-        "MemoryBase",
-        "PersistentMemoryBase",
-    ),
-    "memoranda.persistent.memory": ("PersistentMemory",),
-    "memoranda.sessions.context": ("SessionContext",),
-    "memoranda.sessions.inmemory": ("InMemoryBackend",),
-    "memoranda.sessions.redis": ("RedisBackend",),
-    "memoranda.settings": (
-        "MemoryConfig",
-        "get_settings",
-    ),
+    "memoranda.sessions.base": "Namespace ValueScope ValueStore",
+    "memoranda.sessions.context": "SessionContext",
+    "memoranda.sessions.inmemory": "InMemoryBackend",
+    "memoranda.sessions.redis": "RedisBackend",
+    "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
-        "ANY",
-        "Association",
-        "Hit",
-        "Memory",
-        "MemoryType",
-        "Outcome",
-        "Outcomes",
-        "Recall",
-        "Scope",
+        "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON Memory "
+        "MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot Window"
     ),
 }
 _ALIASES = {"MemoryAssociation": "Association", "MemoryEntry": "Memory", "MemoryTypes": "MemoryType"}
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+_MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def home_of(name: str) -> str:
+    """Return the module that defines an exported name."""
+    return _MODULES[_ALIASES.get(name, name)]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'memoranda' has no attribute {name!r}")
-    wanted = _ALIASES.get(name, name)
-    value = globals()[name] = getattr(import_module(_MODULES[wanted]), wanted)
+    value = globals()[name] = getattr(import_module(home_of(name)), _ALIASES.get(name, name))
     return value
 
 

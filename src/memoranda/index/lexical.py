@@ -67,7 +67,7 @@ class Postings:
         return self._ids[self._counts(term)[0]]
 
     def add(self, id: int, terms: Sequence[str]) -> None:
-        """Add a text by its terms, atomic_replace the text of a known id."""
+        """Add a text by its terms, replace the text of a known id."""
         self.remove([id])
         number = self._append(id, len(terms))
         occurrences = self._occurrences

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import NewMemory, StoredTurn
-from memoranda.storage.message_log import MessageLog
+from memoranda.storage.message_log import MessageRows
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
     memory_from_row,
@@ -43,7 +43,7 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
     """Write the memories that are new; one outcome each, in order. A repeat inside the list is a duplicate too."""
     keys = [dedup_keys(each) for each in new]
     known = _find_known(tx, [key for each in keys for key in each])
-    log = MessageLog(tx, [turn for each in new if (turn := _turn(each))])
+    log = MessageRows(tx, [turn for each in new if (turn := _turn(each))])
     next_id = tx.next_id(memories)
     outcomes: list[Outcome] = []
     added: list[tuple[int, NewMemory]] = []

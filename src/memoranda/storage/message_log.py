@@ -27,7 +27,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class MessageLog:
+class MessageRows:
     """The part of the log that one transaction touches."""
 
     def __init__(self, tx: Transaction, turns: Iterable[StoredTurn]) -> None:
@@ -69,7 +69,7 @@ class MessageLog:
 def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[Outcome]:
     """Write messages without memories; those that are there stay as they are."""
     turns = [(change.scope, change.message) for change in changes]
-    log = MessageLog(tx, turns)
+    log = MessageRows(tx, turns)
     for turn, change in zip(turns, changes, strict=True):
         log.add(turn, change.recorded_at)
     log.write()
@@ -78,7 +78,7 @@ def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[O
 
 def mark_extracted(tx: Transaction, change: MarkExtracted) -> Outcome:
     """Record that a model has read these messages, or why it could not."""
-    numbers = MessageLog(tx, change.turns).known_numbers(change.turns)
+    numbers = MessageRows(tx, change.turns).known_numbers(change.turns)
     if change.failure is None:
         tx.execute(delete(unread).where(unread.c.message_seq.in_(numbers)))
     else:
