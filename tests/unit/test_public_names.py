@@ -10,7 +10,7 @@ import memoranda
 
 def test_all_lists_the_names_that_type_checkers_know() -> None:
     assert len(memoranda.__all__) == len(set(memoranda.__all__))
-    assert dir(memoranda) == memoranda.__all__
+    assert dir(memoranda) == sorted(memoranda.__all__)
     known_to_type_checkers = {
         alias.name
         for node in ast.walk(ast.parse(Path(memoranda.__file__).read_text(encoding="utf-8")))
