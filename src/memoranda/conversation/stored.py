@@ -19,7 +19,7 @@ from memoranda.errors import Incompatible, MemorandaError
 from memoranda.messages.message import Message
 from memoranda.storage.base import Transaction
 from memoranda.storage.changes import StoredMessage
-from memoranda.storage.rows import names_of, to_json, to_micros
+from memoranda.storage.rows import scope_names, to_json, to_micros
 from memoranda.storage.schema import messages
 from memoranda.types import JSON, Scope
 
@@ -136,7 +136,7 @@ def clear(tx: Transaction, tenant: str, agent: str | None) -> None:
 
 
 def _mine(scope: Scope) -> dict[str, Any]:
-    return dict(zip(("in_tenant", "in_agent", "in_user", "in_session"), names_of(scope), strict=True))
+    return dict(zip(("in_tenant", "in_agent", "in_user", "in_session"), scope_names(scope), strict=True))
 
 
 def _bounds(tx: Transaction, mine: Mapping[str, Any]) -> _Bounds:
@@ -158,7 +158,7 @@ def _insert(tx: Transaction, scope: Scope, turns: Sequence[StoredMessage], place
 
 
 def _row(scope: Scope, turn: StoredMessage, place: int, at: int) -> dict[str, Any]:
-    tenant, agent, user, session = names_of(scope)
+    tenant, agent, user, session = scope_names(scope)
     return {
         "message_id": turn.message_id,
         "tenant": tenant,

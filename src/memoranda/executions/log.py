@@ -19,7 +19,7 @@ from memoranda.results import VerificationReport
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked, key_file
 from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import execution_heads, executions
-from memoranda.storage.sqlite.errors import translated
+from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.types import JSON
 
 _E = executions.c
@@ -239,7 +239,7 @@ class KeyRing:
     def key(self) -> bytes:
         if self._key is None:
             assert self._path is not None
-            with translated(str(self._path)):
+            with translate_errors(str(self._path)):
                 self._key = _read(self._path)
         return self._key
 

@@ -21,7 +21,7 @@ from memoranda.storage.claims import slots_of
 from memoranda.storage.lifecycle import read_lineage
 from memoranda.storage.meta import set_meta
 from memoranda.storage.read import filter_conditions
-from memoranda.storage.rows import in_scope, scope_of, within
+from memoranda.storage.rows import in_scope, scope_conditions, scope_of
 from memoranda.storage.schema import (
     ERASURE_PENDING,
     associations,
@@ -226,9 +226,9 @@ def message_numbers(tx: ReadTransaction, target: Target, ids: Collection[int]) -
         copies = select(_S.seq).join(memories, _same_message()).where(_M.id.in_(part))
         found.update(tx.scalars(copies))
     if target.whole_scope:
-        found.update(tx.scalars(select(_S.seq).where(*within(messages, target.scope))))
+        found.update(tx.scalars(select(_S.seq).where(*scope_conditions(messages, target.scope))))
     elif target.containing is not None and target.where == EVERYTHING and not target.ids:
-        wanted = select(_S.seq, _S.content, _S.payload).where(*within(messages, target.scope))
+        wanted = select(_S.seq, _S.content, _S.payload).where(*scope_conditions(messages, target.scope))
         rows = tx.execute(wanted)
         found.update(row[0] for row in rows if _says(target.containing, f"{row[1]}\n{row[2]}"))
     return found

@@ -103,7 +103,7 @@ def test_a_read_that_fails_is_an_error_of_ours_and_keeps_nothing(opened: Connect
     with pytest.raises(MemorandaError):
         opened.fetch("SELECT nothing FROM nowhere")
     assert not opened._raw.idle
-    assert not opened._raw.lent
+    assert not opened._raw.in_use
     assert opened.fetch("SELECT 1") == [(1,)]
     opened.close()
 

@@ -37,7 +37,7 @@ def test_the_newest_library_is_preferred() -> None:
 def test_the_standard_library_can_be_asked_for_and_an_old_one_is_reported(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "_warned", set())
+    monkeypatch.setattr(driver, "_warned_versions", set())
     with caplog.at_level(logging.WARNING, logger="memoranda"):
         driver.load_driver("sqlite3")
         _, chosen = driver.load_driver("sqlite3")

@@ -104,7 +104,7 @@ def test_a_child_forked_in_the_middle_of_a_read_is_told(tmp_path: Path, monkeypa
     store = open_sqlite(tmp_path / "memories.db")
 
     def refused() -> None:
-        with pytest.raises(Unavailable, match="started anew"):
+        with pytest.raises(Unavailable, match="start a new process"):
             StoreOperations(store).find(Scope(), limit=1)
 
     with store._connections.reading():
