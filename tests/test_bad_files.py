@@ -15,8 +15,8 @@ import pytest
 
 from memoranda import Incompatible, MemorandaError, MemoryManager, Unavailable
 from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 
 PAGE = 4096
@@ -191,7 +191,7 @@ FILL = (
             break
         written.append(text)
     store = manager._components.open().store
-    from memoranda.testing.operations import StoreOperations
+    from memoranda.testing.differential import StoreOperations
     from memoranda.types import Scope
 
     kept = [memory.content for memory in StoreOperations(store).find(Scope(), limit=10**6)]

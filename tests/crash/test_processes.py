@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from memoranda.storage.sqlite.store import open_sqlite
-from memoranda.testing.operations import StoreOperations
+from memoranda.testing.differential import StoreOperations
 from memoranda.types import Scope
 from tests.crash.children import Child
 from tests.crash.writer import open_manager, tell

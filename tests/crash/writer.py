@@ -10,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from memoranda import MemoryManager
+from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import StoreOperations
 from memoranda.types import Memory, Scope
 from tests.crash.model import Operation, State
 

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 
 from memoranda import Memory, MemoryManager, Message
 from memoranda.storage.changes import Supersede
+from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 from tests.fake_clock import FakeClock
 

@@ -14,8 +14,8 @@ import pytest
 
 from memoranda import MemoryManager, Unavailable
 from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")

@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     store = open_sqlite(tmp_path / "memories.db")
     generation = store.write(lambda tx: start_generation(tx, HashEmbedder(8).identity, activate=True))
     samples = Samples(0, VectorSpace(generation.id, 8))
-    store.write(MemoryWrite([samples.draft() for _ in range(5)]))
+    store.write(MemoryWrite([samples.new_memory() for _ in range(5)]))
     yield store
     store.close()
 
@@ -44,7 +44,7 @@ def test_a_check_between_the_commits_of_another_handle_raises_no_alarm(tmp_path:
     reader = open_sqlite(tmp_path / "memories.db", driver=driver)
     samples = Samples(0)
     for _ in range(5):
-        writer.write(MemoryWrite([samples.draft()]))
+        writer.write(MemoryWrite([samples.new_memory()]))
         assert reader.check() == []
     reader.close()
     writer.close()
