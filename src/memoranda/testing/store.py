@@ -86,7 +86,7 @@ class MemoryContract(LifecycleContract):
     def test_every_field_is_returned_as_written(self, pair: StorePair, samples: Samples) -> None:
         new = [samples.new_memory(ADA) for _ in range(30)]
         outcomes = pair.apply(list(new))
-        assert [outcome.memory and outcome.memory.content for outcome in outcomes] == [one.content for one in new]
+        assert [outcome.memory and outcome.memory.content for outcome in outcomes] == [each.content for each in new]
         pair.compare_get(ADA, pair.known_ids())
 
     def test_store_copies_values_in_and_out(self, operations: MemoryOperations, samples: Samples) -> None:
@@ -104,7 +104,7 @@ class MemoryContract(LifecycleContract):
     @pytest.mark.parametrize("text", ['O\'Hara said "no"; --', "猫 🙂 é e\u0301", "%_\\", "a\r\nb\tc", "x" * 100_000])
     def test_text_is_returned_exactly(self, operations: MemoryOperations, samples: Samples, text: str) -> None:
         written = _add(operations, samples.new_memory(ADA, text))
-        assert [one and one.content for one in operations.get(ADA, [written.id])] == [text]
+        assert [each and each.content for each in operations.get(ADA, [written.id])] == [text]
 
     @pytest.mark.parametrize("value", ODD_VALUES, ids=repr)
     def test_value_is_returned_with_its_type(self, pair: StorePair, samples: Samples, value: JSON) -> None:
@@ -164,13 +164,13 @@ class MemoryContract(LifecycleContract):
         own, other = (pair.apply([samples.new_memory(scope)])[0].memory for scope in (ADA, BOB))
         assert own is not None
         assert other is not None
-        for number in (other.id, UNKNOWN_ID):
+        for memory_id in (other.id, UNKNOWN_ID):
             with pytest.raises(NotFound):
-                pair.apply([Edit(number, 1, samples.new_memory(ADA))])
+                pair.apply([Edit(memory_id, 1, samples.new_memory(ADA))])
             with pytest.raises(NotFound):
-                pair.apply([Link(ADA, Association(own.id, number, "about", 1.0))])
+                pair.apply([Link(ADA, Association(own.id, memory_id, "about", 1.0))])
             with pytest.raises(NotFound):
-                pair.apply([Link(ADA, Association(number, own.id, "about", 1.0))])
+                pair.apply([Link(ADA, Association(memory_id, own.id, "about", 1.0))])
         pair.compare_memories([ADA, BOB])
 
     def test_remove_deletes_only_memories_of_the_scope(self, pair: StorePair, samples: Samples) -> None:
@@ -186,23 +186,23 @@ class MemoryContract(LifecycleContract):
     def test_message_can_have_several_memories_each_stored_once(self, pair: StorePair, samples: Samples) -> None:
         message = samples.message("We moved. The lease runs until 2031.", samples.moment())
         new = [replace(samples.new_memory(ADA, text), message=message) for text in ("We moved.", "The lease runs.")]
-        assert [end.status for end in pair.apply(list(new))] == ["stored", "stored"]
-        assert [end.status for end in pair.apply(list(new))] == ["duplicate", "duplicate"]
+        assert [outcome.status for outcome in pair.apply(list(new))] == ["stored", "stored"]
+        assert [outcome.status for outcome in pair.apply(list(new))] == ["duplicate", "duplicate"]
         pair.compare_memories([ADA, BOB])
 
     def test_message_never_changes_its_words(self, pair: StorePair, samples: Samples) -> None:
         first = samples.message("We moved.", samples.moment())
         pair.apply([AppendMessage(ADA, first, samples.moment()), AppendMessage(ADA, first, samples.moment())])
         other = replace(first, content="We stayed.")
-        (end,) = pair.apply([replace(samples.new_memory(ADA, "We stayed."), message=other)])
-        assert (end.status, end.memory) == ("duplicate", None)
-        (end,) = pair.apply([replace(samples.new_memory(BOB, "We stayed."), message=other)])
-        assert end.status == "stored"
-        (end,) = pair.apply([replace(samples.new_memory(ADA, "We moved."), message=first)])
-        assert end.memory is not None
-        pair.apply([Remove(ADA, (end.memory.id,))])
-        (end,) = pair.apply([replace(samples.new_memory(ADA, "We stayed."), message=other)])
-        assert end.status == "stored"
+        (outcome,) = pair.apply([replace(samples.new_memory(ADA, "We stayed."), message=other)])
+        assert (outcome.status, outcome.memory) == ("duplicate", None)
+        (outcome,) = pair.apply([replace(samples.new_memory(BOB, "We stayed."), message=other)])
+        assert outcome.status == "stored"
+        (outcome,) = pair.apply([replace(samples.new_memory(ADA, "We moved."), message=first)])
+        assert outcome.memory is not None
+        pair.apply([Remove(ADA, (outcome.memory.id,))])
+        (outcome,) = pair.apply([replace(samples.new_memory(ADA, "We stayed."), message=other)])
+        assert outcome.status == "stored"
         pair.compare_memories([ADA, BOB])
 
     def test_same_text_is_a_duplicate_only_with_deduplicate_and_in_same_scope(
@@ -218,11 +218,11 @@ class MemoryContract(LifecycleContract):
         assert [outcome.status for outcome in pair.apply([no_check, other_case])] == ["stored"] * 2
 
     def test_same_message_is_stored_once_per_scope(self, pair: StorePair, samples: Samples) -> None:
-        said = replace(samples.new_memory(ADA), message=samples.message("hello", samples.moment()))
-        elsewhere = replace(said, scope=BOB)
-        statuses = [outcome.status for outcome in pair.apply([said, said, elsewhere])]
+        new = replace(samples.new_memory(ADA), message=samples.message("hello", samples.moment()))
+        elsewhere = replace(new, scope=BOB)
+        statuses = [outcome.status for outcome in pair.apply([new, new, elsewhere])]
         assert statuses == ["stored", "duplicate", "stored"]
-        assert pair.apply([said])[0].status == "duplicate"
+        assert pair.apply([new])[0].status == "duplicate"
 
     def test_removed_text_is_stored_again(self, pair: StorePair, samples: Samples) -> None:
         new = replace(samples.new_memory(ADA, "said once"), deduplicate=True, message=None)
@@ -287,7 +287,7 @@ class MemoryContract(LifecycleContract):
     def test_metadata_key_is_not_interpreted(self, pair: StorePair, samples: Samples, key: str) -> None:
         only: dict[str, JSON] = {key: 1}
         others: dict[str, JSON] = {other: 1 for other in ODD_KEYS if other != key}
-        pair.apply([replace(samples.new_memory(ADA), metadata=one) for one in (only, others, {})])
+        pair.apply([replace(samples.new_memory(ADA), metadata=each) for each in (only, others, {})])
         assert len(pair.store.matching(ADA, Filter(metadata=(Condition(key, "eq", 1),)))) == 1
         for op in OPERATORS:
             pair.compare_matching(ADA, Filter(metadata=(Condition(key, op, [1, "x"] if op == "in" else 1),)))
@@ -307,10 +307,10 @@ class MemoryContract(LifecycleContract):
             # Powers of two, so that products along different paths are exact.
             strength = samples.random.choice([1.0, 0.5, 0.25])
             pair.apply([Link(ADA, Association(left, right, samples.random.choice(KINDS), strength))])
-        for number in range(1, 13):
+        for memory_id in range(1, 13):
             for depth in (1, 2, 3):
-                pair.compare_related(ADA, number, depth=depth)
-                pair.compare_related(ADA, number, kind="about", depth=depth)
+                pair.compare_related(ADA, memory_id, depth=depth)
+                pair.compare_related(ADA, memory_id, kind="about", depth=depth)
 
     def test_links_are_removed_with_their_memories(self, pair: StorePair, samples: Samples) -> None:
         pair.apply([samples.new_memory(ADA) for _ in range(3)])
@@ -323,9 +323,9 @@ class MemoryContract(LifecycleContract):
 
     def test_related_memories_of_unknown_or_foreign_id_raise_not_found(self, pair: StorePair, samples: Samples) -> None:
         pair.apply([samples.new_memory(BOB)])
-        for number in (pair.store_id(1), UNKNOWN_ID):
+        for memory_id in (pair.store_id(1), UNKNOWN_ID):
             with pytest.raises(NotFound):
-                pair.store.related(ADA, number, kind=None, depth=1)
+                pair.store.related(ADA, memory_id, kind=None, depth=1)
 
     def test_change_log_lists_changed_memories(self, pair: StorePair, samples: Samples) -> None:
         partitions = [PartitionKey("default", user) for user in ("ada", "bob", None, ANY)]
