@@ -1,6 +1,6 @@
-"""The SQLite store as a state machine: whatever is done to the file, it answers as the reference does.
+"""The SQLite store as a state machine: after any step, it gives the same results as the reference.
 
-Longer: MEMORANDA_STATEFUL_EXAMPLES=2000 pytest tests/stateful
+A longer run: MEMORANDA_STATEFUL_EXAMPLES=2000 pytest tests/stateful
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StoreMachine(RuleBasedStateMachine):
         return open_sqlite(self.path)
 
     @initialize(seed=seeds)
-    def begin(self, seed: int) -> None:
+    def start(self, seed: int) -> None:
         generation = self.handles[0].write(
             lambda tx: start_generation(tx, HashEmbedder(DIMENSION).identity, activate=True)
         )
@@ -51,7 +51,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.pair = StorePair(StoreOperations(self.handles[0]))
 
     def use(self, handle: int, seed: int) -> None:
-        # Each rule has a seed of its own, so that leaving a step out does not change the ones after it.
+        # Each rule has its own seed, so that leaving out a step does not change the steps after it.
         self.samples.random.seed(seed)
         self.pair.store = StoreOperations(self.handles[handle])
 
@@ -66,7 +66,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.pair.apply([self.samples.new_memory() for _ in range(count)])
 
     @rule(handle=st.integers(0, 1), seed=seeds)
-    def ask(self, handle: int, seed: int) -> None:
+    def compare(self, handle: int, seed: int) -> None:
         self.use(handle, seed)
         for _ in range(3):
             compare_reads(self.pair, self.samples)
@@ -76,9 +76,9 @@ class StoreMachine(RuleBasedStateMachine):
     def follow_links(self, handle: int, seed: int, depth: int) -> None:
         self.use(handle, seed)
         for tenant in {"default", self.samples.write_scope().tenant}:
-            view = Scope(tenant, user=ANY)
-            for memory in self.pair.reference.find(view, limit=5):
-                self.pair.compare_related(view, memory.id, depth=depth)
+            scope = Scope(tenant, user=ANY)
+            for memory in self.pair.reference.find(scope, limit=5):
+                self.pair.compare_related(scope, memory.id, depth=depth)
 
     @rule(handle=st.integers(0, 1))
     def close_and_reopen(self, handle: int) -> None:
@@ -91,21 +91,21 @@ class StoreMachine(RuleBasedStateMachine):
         self.handles[handle] = self.open()
 
     @rule(seed=seeds, delay=st.floats(0, 0.03))
-    def kill_a_writer(self, seed: int, delay: float) -> None:
+    def kill_writer(self, seed: int, delay: float) -> None:
         self.use(0, seed)
         changes: list[Change] = [self.samples.new_memory() for _ in range(self.samples.random.randint(1, 6))]
         before = self.handles[0].head()
-        writer = Child(lambda _: self.write_elsewhere(changes))
+        writer = Child(lambda _: self.write_in_child(changes))
         time.sleep(delay)
         assert list(writer.kill()) == []
         if self.handles[0].head() != before:
             self.pair.adopt(changes, before)
 
-    def write_elsewhere(self, changes: list[Change]) -> None:
+    def write_in_child(self, changes: list[Change]) -> None:
         self.open().write(MemoryWrite(changes))
 
     @invariant()
-    def every_handle_sees_everything(self) -> None:
+    def every_handle_sees_all_memories(self) -> None:
         if not hasattr(self, "pair"):
             return
         for handle in self.handles:
@@ -126,7 +126,7 @@ TestStore.settings = settings(
     deadline=None,
     database=None,
     derandomize=EXAMPLES is None,
-    # Finding a shorter way to the same failure takes minutes: that is for the long run.
+    # Shrinking a failure takes minutes, so only the longer run does it.
     phases=list(Phase) if EXAMPLES else [Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

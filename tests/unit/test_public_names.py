@@ -8,7 +8,7 @@ import pytest
 import memoranda
 
 
-def test_the_list_is_sorted_and_complete() -> None:
+def test_all_is_sorted_and_complete() -> None:
     assert memoranda.__all__ == sorted(memoranda.__all__)
     assert dir(memoranda) == memoranda.__all__
     known_to_type_checkers = {
@@ -21,16 +21,16 @@ def test_the_list_is_sorted_and_complete() -> None:
 
 
 @pytest.mark.parametrize("name", memoranda.__all__)
-def test_every_name_is_there(name: str) -> None:
+def test_every_public_name_can_be_imported(name: str) -> None:
     assert getattr(memoranda, name) is getattr(memoranda, name)
 
 
-def test_the_other_names_mean_the_same() -> None:
+def test_aliases_are_the_same_classes() -> None:
     assert memoranda.MemoryEntry is memoranda.Memory
     assert memoranda.MemoryTypes is memoranda.MemoryType
     assert memoranda.MemoryAssociation is memoranda.Association
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="Memories"):
         memoranda.Memories  # noqa: B018

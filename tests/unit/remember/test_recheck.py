@@ -19,7 +19,7 @@ from memoranda.embedding.base import InputKind
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 from tests.crash.children import Child
-from tests.crash.writer import tell
+from tests.crash.writer import send
 
 FIRST = "My sister Nora loves long hiking weeks in the Swiss Alps every summer."
 SECOND = "My sister Nora loves hiking weeks in the Swiss Alps every summer"
@@ -146,11 +146,11 @@ def test_of_many_threads_that_read_before_any_wrote_one_stores_it(path: Path) ->
 
 def _write(path: Path, text: str, number: int, go: int, pipe: int) -> None:
     def wait() -> None:
-        tell(pipe, read=number)
+        send(pipe, read=number)
         os.read(go, 1)
 
     (end,) = told_while(path, said(text, number), wait)
-    tell(pipe, status=end.status)
+    send(pipe, status=end.status)
 
 
 def test_of_two_processes_that_read_before_either_wrote_one_stores_it(path: Path, other: MemoryManager) -> None:
