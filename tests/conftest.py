@@ -1,4 +1,4 @@
-"""An unexpected skip is a failure: what is not run protects nobody."""
+"""Fail the run on an unexpected skip: a skipped test protects nothing."""
 
 from __future__ import annotations
 

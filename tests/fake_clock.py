@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 
 class FakeClock:
-    """A clock that is moved by hand."""
+    """A clock that moves only when `advance` is called."""
 
     def __init__(self, start: datetime) -> None:
         self.now = start

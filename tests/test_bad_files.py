@@ -1,4 +1,4 @@
-"""A damaged file, a full disk, a folder that cannot be written: a typed error, and nothing lost or made up."""
+"""A damaged file, a full disk or a read-only folder raises a typed error, and nothing is lost or invented."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 
 from memoranda import Incompatible, MemorandaError, MemoryManager, Unavailable
 from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 
 PAGE = 4096
@@ -24,15 +24,15 @@ TEXTS = [f"note {number} about " + "river stone lamp " * (number * 7 % 90 + 1) f
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sound") / "memories.db"
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("intact") / "memories.db"
     with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16)) as manager:
         manager.add_memories(TEXTS, metadata={"kept": True})
     return path
 
 
-def answer(path: Path) -> list[str]:
-    """All contents by the store, after a question through the index has been answered too."""
+def read_all(path: Path) -> list[str]:
+    """Return all contents in the store, after a recall through the index."""
     with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16)) as manager:
         assert {hit.content for hit in manager.recall("river stone", limit=100)} <= set(TEXTS)
     store = open_sqlite(path)
@@ -42,22 +42,22 @@ def answer(path: Path) -> list[str]:
         store.close()
 
 
-def assert_refused_or_told(path: Path) -> None:
-    """Refused; or every text as it was written, and if some are missing then the store's own check says so."""
-    refusal: MemorandaError | None = None
+def assert_refused_or_reported(path: Path) -> None:
+    """Reading raises `Incompatible`, or returns texts as they were written; if some are missing, `check` says so."""
+    error_raised: MemorandaError | None = None
     contents: list[str] = []
     try:
-        contents = answer(path)
+        contents = read_all(path)
     except MemorandaError as error:
-        refusal = error
-    if refusal is not None:
-        assert isinstance(refusal, Incompatible), refusal
+        error_raised = error
+    if error_raised is not None:
+        assert isinstance(error_raised, Incompatible), error_raised
     elif contents != TEXTS:
         assert set(contents) <= set(TEXTS)
-        assert problems_of(path)
+        assert find_problems(path)
 
 
-def problems_of(path: Path) -> list[str]:
+def find_problems(path: Path) -> list[str]:
     store = open_sqlite(path)
     try:
         return store.check()
@@ -67,22 +67,22 @@ def problems_of(path: Path) -> list[str]:
         store.close()
 
 
-def damaged(sound: Path, tmp_path: Path, data: bytes) -> Path:
+def write_file(tmp_path: Path, data: bytes) -> Path:
     path = tmp_path / "memories.db"
     path.write_bytes(data)
     return path
 
 
-@pytest.mark.parametrize("share", range(1, 32))
-def test_a_file_cut_short_is_refused(sound: Path, tmp_path: Path, share: int) -> None:
-    whole = sound.read_bytes()
-    path = damaged(sound, tmp_path, whole[: len(whole) * share // 32])
+@pytest.mark.parametrize("part", range(1, 32))
+def test_truncated_file_is_refused(intact: Path, tmp_path: Path, part: int) -> None:
+    whole = intact.read_bytes()
+    path = write_file(tmp_path, whole[: len(whole) * part // 32])
     with pytest.raises(Incompatible, match="restore a backup"):
-        answer(path)
+        read_all(path)
 
 
-def test_a_file_cut_short_while_it_is_open_is_told_and_can_be_closed(sound: Path, tmp_path: Path) -> None:
-    path = damaged(sound, tmp_path, sound.read_bytes())
+def test_file_truncated_while_open_raises_incompatible_and_can_be_closed(intact: Path, tmp_path: Path) -> None:
+    path = write_file(tmp_path, intact.read_bytes())
     manager = MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16))
     manager.recall("river")
     os.truncate(path, 3 * PAGE)
@@ -93,14 +93,14 @@ def test_a_file_cut_short_while_it_is_open_is_told_and_can_be_closed(sound: Path
 
 
 @pytest.mark.parametrize("garbage", [b"not a database at all\n" * 500, b"\0" * 8192, b"x" * 100], ids=len)
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, garbage: bytes) -> None:
-    path = damaged(tmp_path, tmp_path, garbage)
+def test_file_that_is_no_database_is_refused_and_unchanged(tmp_path: Path, garbage: bytes) -> None:
+    path = write_file(tmp_path, garbage)
     with pytest.raises(Incompatible, match="restore a backup"):
-        answer(path)
+        read_all(path)
     assert path.read_bytes() == garbage
 
 
-def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_database_of_another_program_is_refused_and_unchanged(tmp_path: Path) -> None:
     import sqlite3
 
     path = tmp_path / "memories.db"
@@ -110,45 +110,45 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
     connection.commit()
     connection.close()
     with pytest.raises(Incompatible):
-        answer(path)
+        read_all(path)
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT shopping FROM memories").fetchall() == [("milk",)]
     connection.close()
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_a_page_of_garbage_is_refused_or_told(sound: Path, tmp_path: Path, seed: int) -> None:
-    rng, data = random.Random(seed), bytearray(sound.read_bytes())
+def test_overwritten_page_is_refused_or_reported(intact: Path, tmp_path: Path, seed: int) -> None:
+    rng, data = random.Random(seed), bytearray(intact.read_bytes())
     start = rng.randrange(len(data) // PAGE) * PAGE
     data[start : start + PAGE] = rng.randbytes(PAGE) if seed % 2 else bytes(PAGE)
-    assert_refused_or_told(damaged(sound, tmp_path, bytes(data)))
+    assert_refused_or_reported(write_file(tmp_path, bytes(data)))
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_flipped_bytes_are_refused_or_told(sound: Path, tmp_path: Path, seed: int) -> None:
-    rng, data = random.Random(seed), bytearray(sound.read_bytes())
+def test_flipped_bits_are_refused_or_reported(intact: Path, tmp_path: Path, seed: int) -> None:
+    rng, data = random.Random(seed), bytearray(intact.read_bytes())
     for _ in range(20):
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    assert_refused_or_told(damaged(sound, tmp_path, bytes(data)))
+    assert_refused_or_reported(write_file(tmp_path, bytes(data)))
 
 
-def test_a_folder_in_the_files_place_is_refused(tmp_path: Path) -> None:
+def test_folder_in_place_of_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "memories.db").mkdir()
     with pytest.raises(Unavailable, match=r"memories\.db"):
-        answer(tmp_path / "memories.db")
+        read_all(tmp_path / "memories.db")
 
 
-def in_a_child(program: str, folder: Path, *, mounts: str = "") -> dict[str, object]:
-    """What a Python program prints as JSON; with mounts, in a namespace of its own that ends with it."""
+def run_in_child(program: str, folder: Path, *, mounts: str = "") -> dict[str, object]:
+    """Return the JSON that a Python program prints; with mounts, it runs in its own mount namespace."""
     command = [sys.executable, "-c", textwrap.dedent(program), str(folder)]
     if mounts:
         if not _can_mount():
-            pytest.skip("this system lets nobody mount anything, not even in a namespace of its own")
+            pytest.skip("this system does not allow mounts, not even in a separate namespace")
         shell = f'{mounts.format(folder=folder)} && exec "$@"'
         command = [*_unshare(), "sh", "-c", shell, "sh", *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert process.returncode == 0, process.stderr
+    return dict(json.loads(process.stdout))
 
 
 def _unshare() -> list[str]:
@@ -191,13 +191,13 @@ FILL = (
             break
         written.append(text)
     store = manager._components.open().store
-    from memoranda.testing.operations import StoreOperations
+    from memoranda.testing.differential import StoreOperations
     from memoranda.types import Scope
 
     kept = [memory.content for memory in StoreOperations(store).find(Scope(), limit=10**6)]
     found = len(manager.recall("river stone", limit=5))
-    make_room()
-    later = attempt("room again")
+    free_space()
+    later = attempt("space again")
     manager.close()
     print(json.dumps({
         "refused": refused, "written": len(written), "same": kept == ["the first", *written],
@@ -207,68 +207,68 @@ FILL = (
 )
 
 
-def test_a_full_disk_refuses_the_write_and_keeps_the_rest(tmp_path: Path) -> None:
-    room = """
+def test_full_disk_refuses_write_and_keeps_stored_memories(tmp_path: Path) -> None:
+    ballast = """
     def fill():
         (folder / "ballast").write_bytes(bytes(1_500_000))
-    def make_room():
+    def free_space():
         (folder / "ballast").unlink()
     """
-    told = in_a_child(
-        textwrap.dedent(room) + textwrap.dedent(FILL),
+    result = run_in_child(
+        textwrap.dedent(ballast) + textwrap.dedent(FILL),
         tmp_path,
         mounts="mount -t tmpfs -o size=3m tmpfs {folder}",
     )
-    assert told["refused"] is not None
-    kind, message = told["refused"]  # type: ignore[misc]
+    assert result["refused"] is not None
+    kind, message = result["refused"]  # type: ignore[misc]
     assert kind == "Unavailable"
     assert "the disk is full, nothing was written: free some space" in message
-    assert told["written"]
-    assert (told["same"], told["later"]) == (True, None)
-    assert told["found"] == min(5, int(str(told["written"])))
+    assert result["written"]
+    assert (result["same"], result["later"]) == (True, None)
+    assert result["found"] == min(5, int(str(result["written"])))
 
 
-def test_a_file_that_may_not_grow_refuses_the_write_and_keeps_the_rest(tmp_path: Path) -> None:
+def test_file_size_limit_refuses_write_and_keeps_stored_memories(tmp_path: Path) -> None:
     limit = """
     import resource
 
     def fill():
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, resource.RLIM_INFINITY))
-    def make_room():
+    def free_space():
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     """
-    told = in_a_child(textwrap.dedent(limit) + textwrap.dedent(FILL), tmp_path)
-    assert told["refused"] is not None
-    kind, message = told["refused"]  # type: ignore[misc]
+    result = run_in_child(textwrap.dedent(limit) + textwrap.dedent(FILL), tmp_path)
+    assert result["refused"] is not None
+    kind, message = result["refused"]  # type: ignore[misc]
     assert kind == "Unavailable"
     assert "memories.db" in message
-    assert (told["same"], told["later"]) == (True, None)
+    assert (result["same"], result["later"]) == (True, None)
 
 
-def test_a_path_that_the_system_cannot_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_outside_file_system_encoding_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}.items():
         monkeypatch.setenv(name, value)
     program = OPEN.replace("/memories.db", "/m\\xe9moires.db") + '\n    print(json.dumps({"refused": attempt("x")}))'
-    kind, message = in_a_child(program, tmp_path)["refused"]  # type: ignore[misc]
+    kind, message = run_in_child(program, tmp_path)["refused"]  # type: ignore[misc]
     assert (kind, "UTF-8 locale" in message) == ("InvalidInput", True)
 
 
 READ_ONLY = "mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
 
 
-def test_a_read_only_folder_cannot_hold_a_new_store(tmp_path: Path) -> None:
-    told = in_a_child(OPEN + '\n    print(json.dumps({"refused": attempt("x")}))', tmp_path, mounts=READ_ONLY)
-    kind, message = told["refused"]  # type: ignore[misc]
+def test_new_store_in_read_only_folder_is_refused(tmp_path: Path) -> None:
+    result = run_in_child(OPEN + '\n    print(json.dumps({"refused": attempt("x")}))', tmp_path, mounts=READ_ONLY)
+    kind, message = result["refused"]  # type: ignore[misc]
     assert kind == "Unavailable"
     assert "choose another path" in message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_in_a_read_only_folder_refuses_writes_and_stays_whole(sound: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copy(sound, tmp_path / "memories.db"))
+def test_store_in_read_only_folder_refuses_writes_and_is_unchanged(intact: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(intact, tmp_path / "memories.db"))
     before = path.read_bytes()
-    told = in_a_child(OPEN + '\n    print(json.dumps({"refused": attempt("x")}))', tmp_path, mounts=READ_ONLY)
-    kind, message = told["refused"]  # type: ignore[misc]
+    result = run_in_child(OPEN + '\n    print(json.dumps({"refused": attempt("x")}))', tmp_path, mounts=READ_ONLY)
+    kind, message = result["refused"]  # type: ignore[misc]
     assert kind == "Unavailable"
     assert "choose another path" in message
     assert path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""Bad input: a typed error that says what to do, and a store in which not a byte has changed."""
+"""Bad input raises a typed error that says what to do, and changes nothing in the store."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TEN_MEGABYTES = "ten megabytes " * (10_000_000 // 14)
 LONE_SURROGATE = "half a \ud83d face"
 FIRST_MOMENT = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
 LAST_MOMENT = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12)))
-circle: list[object] = []
-circle.append(circle)
+circular: list[object] = []
+circular.append(circular)
 
 Call = Callable[[Any], object]
 
 
 def dump(path: Path) -> dict[str, list[Any]]:
-    """Every row of the store, read by another library than the one that wrote it."""
+    """Return every row of the store, read with another library than the one that wrote it."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         return {table: sorted(connection.execute(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
@@ -59,7 +59,7 @@ TEXTS: dict[str, tuple[object, str]] = {
     "surrogate": (LONE_SURROGATE, "lone surrogate at position 7"),
     "ten megabytes": (TEN_MEGABYTES, "split it into several"),
 }
-TEXT_VERBS: dict[str, Callable[[Any, Any], object]] = {
+TEXT_METHODS: dict[str, Callable[[Any, Any], object]] = {
     "add_memory": lambda m, text: m.add_memory(text),
     "add_memories": lambda m, text: m.add_memories(["fine", text, "fine too"]),
     "remember": lambda m, text: m.remember(text),
@@ -73,11 +73,11 @@ TEXT_VERBS: dict[str, Callable[[Any, Any], object]] = {
 
 
 @pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("verb", TEXT_VERBS)
-def test_text_that_cannot_be_kept(manager: MemoryManager, path: Path, verb: str, text: str) -> None:
+@pytest.mark.parametrize("method", TEXT_METHODS)
+def test_bad_text_is_refused(manager: MemoryManager, path: Path, method: str, text: str) -> None:
     bad, advice = TEXTS[text]
-    expected = "nothing to update" if (verb, text) == ("update", "none") else advice
-    assert_refused(path, InvalidInput, expected, lambda: TEXT_VERBS[verb](manager, bad))
+    expected = "nothing to update" if (method, text) == ("update", "none") else advice
+    assert_refused(path, InvalidInput, expected, lambda: TEXT_METHODS[method](manager, bad))
 
 
 CALLS: dict[str, tuple[type[MemorandaError], str, Call]] = {
@@ -131,7 +131,7 @@ CALLS: dict[str, tuple[type[MemorandaError], str, Call]] = {
     "metadata nan": (InvalidInput, "JSON", lambda m: m.add_memory("x", metadata={"a": float("nan")})),
     "metadata list": (InvalidInput, "must be a dict", lambda m: m.add_memory("x", metadata=["a"])),
     "metadata number key": (InvalidInput, "JSON keys are strings", lambda m: m.update(1, metadata={1: "a"})),
-    "metadata circular": (InvalidInput, "holds itself", lambda m: m.add_memory("x", metadata={"a": circle})),
+    "metadata circular": (InvalidInput, "holds itself", lambda m: m.add_memory("x", metadata={"a": circular})),
     "metadata nul": (InvalidInput, "NUL byte: remove it", lambda m: m.add_memory("x", metadata={"a": "\0"})),
     "metadata surrogate": (InvalidInput, "surrogate", lambda m: m.add_memory("x", metadata={"a": LONE_SURROGATE})),
     "metadata surrogate key": (InvalidInput, "surrogate", lambda m: m.add_memory("x", metadata={LONE_SURROGATE: 1})),
@@ -232,16 +232,16 @@ CALLS: dict[str, tuple[type[MemorandaError], str, Call]] = {
 
 
 @pytest.mark.parametrize("case", CALLS)
-def test_a_call_that_is_wrong(manager: MemoryManager, path: Path, case: str) -> None:
+def test_bad_argument_is_refused(manager: MemoryManager, path: Path, case: str) -> None:
     error, advice, call = CALLS[case]
     assert_refused(path, error, advice, lambda: call(manager))
 
 
 def assert_refused(path: Path, error: type[MemorandaError], advice: str, call: Callable[[], object]) -> None:
     before = dump(path)
-    with pytest.raises(error, match=advice) as refusal:
+    with pytest.raises(error, match=advice) as raised:
         call()
-    assert len(str(refusal.value)) < 500, "an error message is for reading"
+    assert len(str(raised.value)) < 500, "the error message is too long to read"
     assert dump(path) == before
 
 
@@ -259,31 +259,31 @@ def assert_refused(path: Path, error: type[MemorandaError], advice: str, call: C
     ],
     ids=["punctuation", "stop words", "emoji", "right to left", "sql", "quote", "fts syntax", "100,000 words"],
 )
-def test_any_text_a_person_types_is_a_question(manager: MemoryManager, query: str) -> None:
+def test_recall_accepts_any_text(manager: MemoryManager, query: str) -> None:
     found = manager.recall(query)
     assert all(0 <= hit.score <= 1 for hit in found)
     assert manager.recall("the river").hits[0].content == "the river is cold"
 
 
-def test_a_number_no_column_can_hold_matches_nothing(manager: MemoryManager) -> None:
+def test_number_too_large_for_a_column_matches_nothing(manager: MemoryManager) -> None:
     manager.add_memory("a big number", metadata={"n": 2**70})
     assert manager.get(5).metadata == {"n": 2**70}
     assert list(manager.recall("number", where={"metadata": {"n": 2**80}})) == []
 
 
-def test_a_filter_may_list_thousands_of_values(manager: MemoryManager) -> None:
-    for wanted in ([*range(9_000), "many", None, True], [*map(str, range(9_000)), 1]):
-        found = manager.recall("river lamp", where={"metadata": {"n": wanted}})
+def test_filter_can_list_thousands_of_values(manager: MemoryManager) -> None:
+    for values in ([*range(9_000), "many", None, True], [*map(str, range(9_000)), 1]):
+        found = manager.recall("river lamp", where={"metadata": {"n": values}})
         assert {hit.content for hit in found} == {"the river is cold", "the lamp is green"}
 
 
 @pytest.mark.parametrize("now", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
-def test_a_question_may_be_asked_at_the_end_of_time(manager: MemoryManager, now: datetime) -> None:
+def test_recall_accepts_first_and_last_year(manager: MemoryManager, now: datetime) -> None:
     for when in ("yesterday", "this week", "last night", "five minutes ago", "between yesterday and tomorrow"):
         assert manager.recall(f"was the river cold {when}?", now=now)
 
 
-def test_six_characters_that_would_be_a_nul_byte_in_json_are_none(manager: MemoryManager) -> None:
+def test_escaped_nul_in_metadata_is_kept_and_real_nul_is_refused(manager: MemoryManager) -> None:
     code = {r"\u0000": r"print('\u0000')", "slash": "\\\\u0000"}
     assert manager.add_memory("a snippet", metadata=code).metadata == code
     for bad in ("\0", "\\\0", "\\\\\0"):
@@ -291,16 +291,16 @@ def test_six_characters_that_would_be_a_nul_byte_in_json_are_none(manager: Memor
             manager.add_memory("a snippet", metadata={"code": bad})
 
 
-def test_an_age_may_be_less_than_a_day(manager: MemoryManager) -> None:
+def test_cleanup_accepts_fraction_of_a_day(manager: MemoryManager) -> None:
     assert manager.cleanup_old_memories(0.5, 1.0).removed == 0
     assert manager.cleanup_old_memories(0, 1.0).removed == 3
 
 
-def test_metadata_may_be_any_mapping(manager: MemoryManager) -> None:
+def test_metadata_can_be_any_mapping(manager: MemoryManager) -> None:
     assert manager.add_memory("x", metadata=MappingProxyType({"n": 2})).metadata == {"n": 2}
 
 
-def test_a_closed_manager_says_so(path: Path) -> None:
+def test_closed_manager_raises_closed(path: Path) -> None:
     manager = MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16))
     manager.add_memory("kept", at=datetime(2024, 1, 1, tzinfo=UTC))
     manager.close()
@@ -312,8 +312,8 @@ def test_a_closed_manager_says_so(path: Path) -> None:
     assert dump(path) == before
 
 
-class TestTwoEmbedders:
-    def test_another_size_is_refused_with_the_way_out(self, manager: MemoryManager, path: Path) -> None:
+class TestOtherEmbedder:
+    def test_other_dimension_is_refused_with_advice(self, manager: MemoryManager, path: Path) -> None:
         manager.close()
         before = dump(path)
         with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(32)) as other:
@@ -322,7 +322,7 @@ class TestTwoEmbedders:
                     call("the river")
             assert dump(path) == before
 
-    def test_reembedding_is_the_way_out(self, manager: MemoryManager, path: Path) -> None:
+    def test_reembed_switches_to_other_dimension(self, manager: MemoryManager, path: Path) -> None:
         manager.close()
         with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(32)) as other:
             assert other.reembed() == 4

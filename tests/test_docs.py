@@ -1,4 +1,4 @@
-"""The Python blocks of every page run in an empty folder; every setting and error is described."""
+"""The Python blocks of every page run in an empty folder; every setting, error and method is documented."""
 
 from __future__ import annotations
 
@@ -15,45 +15,61 @@ from memoranda import MemoryConfig, MemoryManager, errors
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
-NEED_A_SERVER = {"server.md"}  # run against a live one beside the server's own tests
+NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name not in NEED_A_SERVER], ids=lambda page: page.name)
-def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
+def test_python_blocks_of_page_run(page: Path, tmp_path: Path) -> None:
     program = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8")))
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MEMORY_", "EMBEDDING_"))}
-    done = subprocess.run(
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MEMORY_", "EMBEDDING_"))}
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         cwd=tmp_path,
-        env=kept | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
+        env=environment | {"PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
-def test_every_setting_is_described() -> None:
+def test_store_contract_of_storage_page_passes(tmp_path: Path) -> None:
+    blocks = BLOCK.findall((ROOT / "docs" / "storage.md").read_text(encoding="utf-8"))
+    (suite,) = [block for block in blocks if "StoreContract" in block]
+    (tmp_path / "test_my_store.py").write_text(suite, encoding="utf-8")
+    process = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_store.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert process.returncode == 0, process.stdout
+
+
+def test_every_setting_is_documented() -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     variables = [spec.metadata["variable"] for spec in fields(MemoryConfig)]
     assert [name for name in variables if f"`{name}`" not in page] == []
 
 
-def test_every_error_is_described() -> None:
+def test_every_error_is_documented() -> None:
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     names = [name for name, value in vars(errors).items() if isinstance(value, type)]
     assert [name for name in names if f"`{name}`" not in page] == []
 
 
-def test_every_method_of_the_manager_is_on_the_page_of_methods() -> None:
+def test_every_manager_method_is_documented() -> None:
     page = (ROOT / "docs" / "which-method.md").read_text(encoding="utf-8")
     methods = [name for name in dir(MemoryManager) if not name.startswith("_")]
     assert [name for name in methods if not re.search(rf"\b{name}\b", page)] == []
 
 
-def test_every_page_is_on_the_index() -> None:
+def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     pages = {page.name for page in ROOT.glob("docs/*.md")} - {"index.md"}
     assert [name for name in sorted(pages) if f"({name})" not in index] == []
@@ -67,6 +83,6 @@ def test_files_named_in_contributing_exist() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_to_files_work(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []

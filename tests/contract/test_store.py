@@ -5,47 +5,32 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.embedding.vectors import start_generation
-from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
-from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import MemoryOperations
+from memoranda.storage.base import Store
+from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.testing.differential import MemoryOperations
 from memoranda.testing.reference import ReferenceStore
-from memoranda.testing.samples import VectorSpace
-from memoranda.testing.store import StoreContract
-
-DIMENSION = 8
+from memoranda.testing.store import MemoryContract, StoreContract
 
 
-class TestReferenceStore(StoreContract):
+class TestReferenceStore(MemoryContract):
     @pytest.fixture
     def operations(self) -> MemoryOperations:
         return ReferenceStore()
-
-    @pytest.fixture
-    def space(self) -> VectorSpace:
-        return VectorSpace(generation=1, dimension=DIMENSION)
 
 
 class SQLiteContract(StoreContract):
     driver: str
 
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[SQLiteStore]:
+    def store(self, tmp_path: Path) -> Iterator[Store]:
         store = open_sqlite(tmp_path / "memories.db", driver=self.driver)
         yield store
-        problems = store.check()
         store.close()
-        assert problems == []
-
-    @pytest.fixture
-    def space(self, store: SQLiteStore) -> VectorSpace:
-        identity = HashEmbedder(DIMENSION).identity
-        return VectorSpace(store.write(lambda tx: start_generation(tx, identity, activate=True)).id, DIMENSION)
 
 
-class TestSQLiteWithTheStandardLibrary(SQLiteContract):
+class TestStandardLibrarySQLite(SQLiteContract):
     driver = "sqlite3"
 
 
-class TestSQLiteWithItsNewestLibrary(SQLiteContract):
+class TestPysqlite3(SQLiteContract):
     driver = "pysqlite3"

@@ -1,11 +1,11 @@
-"""What a killed writer may leave behind: all it was told is written, and its last operation whole or not at all."""
+"""The states a store may have after its writer was killed: all acknowledged operations, and the last one or not."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 State = dict[str, str]
-"""Token → content of every memory in the store. A token names a memory for good; its content may change."""
+"""Token → content of every memory in the store. The token of a memory never changes; its content may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,79 +16,81 @@ class Operation:
     put: State = field(default_factory=dict)
     drop: tuple[str, ...] = ()
 
-    def on(self, state: State) -> State:
+    def apply(self, state: State) -> State:
         return {token: text for token, text in (state | self.put).items() if token not in self.drop}
 
 
 @dataclass(slots=True)
 class Ledger:
-    """The parent's account of one store over all its crashes.
+    """The expected content of one store over all its crashes.
 
-    An operation that was struck stays in doubt until the next one is acknowledged. A writer can die after its
-    commit is in the log but before the other processes are told: while one of them has the file open the operation
-    is not there, and when the last has closed it, recovery finds it in the log. It was never acknowledged, so both
-    are right; but once it has been there it must stay, and once overtaken by another it must never come.
+    An interrupted operation is uncertain until the next one is acknowledged. A writer can die after its commit is in
+    the log but before other processes see it: while one of them has the file open the operation is missing, and after
+    the last has closed it, recovery finds it in the log. It was never acknowledged, so both are correct; but once seen
+    it must stay, and after a later operation it must never appear.
     """
 
     state: State = field(default_factory=dict)
     in_flight: Operation | None = None
-    doubtful: list[Operation] = field(default_factory=list)
+    uncertain: list[Operation] = field(default_factory=list)
     absent: int = 0
-    """How many of the doubtful were found missing once: one of them that comes after all comes late."""
+    """How many of the uncertain operations were missing at the last check; if one appears now, it is late."""
     late: int = 0
     acknowledged: int = 0
-    struck: int = 0
-    """Kills that hit in the middle of an operation."""
+    interrupted: int = 0
+    """Kills in the middle of an operation."""
     intended: set[str] = field(default_factory=set)
-    """Every content the writer ever set out to write."""
+    """Every content that the writer ever began to write."""
     undone: set[str] = field(default_factory=set)
-    """Contents that another operation overtook before they were on disk: nobody may ever have seen them."""
+    """Contents that were not on disk when a later operation was acknowledged: no reader may ever see them."""
 
     def begin(self, operation: Operation) -> None:
         self.in_flight = operation
         self.intended |= set(operation.put.values())
 
-    def done(self) -> None:
+    def acknowledge(self) -> None:
         assert self.in_flight is not None
-        self._settle(self.in_flight.on(self.state))
+        self._set_state(self.in_flight.apply(self.state))
         self.in_flight = None
         self.acknowledged += 1
 
-    def killed(self) -> None:
+    def interrupt(self) -> None:
         if self.in_flight is not None:
-            self.doubtful.append(self.in_flight)
-            self.struck += 1
+            self.uncertain.append(self.in_flight)
+            self.interrupted += 1
         self.in_flight = None
 
-    def reopened(self, rows: list[tuple[str, str]]) -> list[str]:
-        """The findings if the store is in none of its possible states."""
+    def check(self, rows: list[tuple[str, str]]) -> list[str]:
+        """Return what is wrong if the rows found are in none of the possible states."""
         found = dict(rows)
-        possible = [self.state, *(operation.on(self.state) for operation in self.doubtful)]
-        findings = [f"{len(rows) - len(found)} rows twice"] if len(found) != len(rows) else []
+        possible = [self.state, *(operation.apply(self.state) for operation in self.uncertain)]
+        findings = [f"{len(rows) - len(found)} duplicate rows"] if len(found) != len(rows) else []
         if found not in possible:
             findings += _differences(found, possible)
         if found != self.state:
             self.late += found in possible[1 : self.absent + 1]
-            self._settle(found)
-        self.absent = len(self.doubtful)
+            self._set_state(found)
+        self.absent = len(self.uncertain)
         return findings
 
-    def _settle(self, state: State) -> None:
-        put = {text for operation in self.doubtful for text in operation.put.values()}
+    def _set_state(self, state: State) -> None:
+        put = {text for operation in self.uncertain for text in operation.put.values()}
         self.undone |= put - set(state.values())
-        self.state, self.doubtful, self.absent = state, [], 0
+        self.state, self.uncertain, self.absent = state, [], 0
 
 
 def _differences(found: State, possible: list[State]) -> list[str]:
-    everywhere = set.intersection(*(set(state) for state in possible))
-    anywhere = {pair for state in possible for pair in state.items()}
-    known = {token for token, _ in anywhere}
-    named = {
-        "lost": everywhere - found.keys(),
+    in_all = set.intersection(*(set(state) for state in possible))
+    in_any = {pair for state in possible for pair in state.items()}
+    known = {token for token, _ in in_any}
+    differences = {
+        "lost": in_all - found.keys(),
         "phantom": found.keys() - known,
-        "with foreign text": {
-            token for token, text in found.items() if token in known and (token, text) not in anywhere
+        "with wrong content": {
+            token for token, text in found.items() if token in known and (token, text) not in in_any
         },
     }
-    told = [f"{len(tokens)} {what}: {', '.join(sorted(tokens)[:5])}" for what, tokens in named.items() if tokens]
-    return told or ["an operation was written by halves"]
+    found_problems = [
+        f"{len(tokens)} {what}: {', '.join(sorted(tokens)[:5])}" for what, tokens in differences.items() if tokens
+    ]
+    return found_problems or ["an operation was written in part"]

@@ -1,4 +1,4 @@
-"""The short version of `python -m tests.crash.run`, in a process of its own since it forks."""
+"""A short `python -m tests.crash.run`, in a separate process because it forks."""
 
 from __future__ import annotations
 
@@ -21,58 +21,58 @@ def test_two_hundred_kills_lose_nothing(tmp_path: Path) -> None:
     assert "findings                         0" in done.stdout
 
 
-class TestTheLedgerItself:
-    """An oracle that cannot fail proves nothing: each kind of loss must be told."""
+class TestLedger:
+    """A check that cannot fail proves nothing: the ledger must find each kind of loss."""
 
     def ledger(self) -> Ledger:
         ledger = Ledger()
         ledger.begin(Operation("bulk", {"a": "note a", "b": "note b"}))
-        ledger.done()
+        ledger.acknowledge()
         return ledger
 
-    def test_what_was_acknowledged_is_right(self) -> None:
-        assert self.ledger().reopened([("a", "note a"), ("b", "note b")]) == []
+    def test_acknowledged_rows_are_correct(self) -> None:
+        assert self.ledger().check([("a", "note a"), ("b", "note b")]) == []
 
-    def test_a_lost_row_is_told(self) -> None:
-        assert self.ledger().reopened([("a", "note a")]) == ["1 lost: b"]
+    def test_lost_row_is_found(self) -> None:
+        assert self.ledger().check([("a", "note a")]) == ["1 lost: b"]
 
-    def test_a_phantom_is_told(self) -> None:
+    def test_phantom_row_is_found(self) -> None:
         rows = [("a", "note a"), ("b", "note b"), ("c", "note c")]
-        assert self.ledger().reopened(rows) == ["1 phantom: c"]
+        assert self.ledger().check(rows) == ["1 phantom: c"]
 
-    def test_a_row_twice_is_told(self) -> None:
+    def test_duplicate_row_is_found(self) -> None:
         rows = [("a", "note a"), ("a", "note a"), ("b", "note b")]
-        assert self.ledger().reopened(rows) == ["1 rows twice"]
+        assert self.ledger().check(rows) == ["1 duplicate rows"]
 
-    def test_a_lost_update_is_told(self) -> None:
+    def test_lost_update_is_found(self) -> None:
         ledger = self.ledger()
         ledger.begin(Operation("update", {"a": "note a again"}))
-        ledger.done()
-        assert ledger.reopened([("a", "note a"), ("b", "note b")]) == ["1 with foreign text: a"]
+        ledger.acknowledge()
+        assert ledger.check([("a", "note a"), ("b", "note b")]) == ["1 with wrong content: a"]
 
-    def test_a_batch_by_halves_is_told(self) -> None:
+    def test_batch_written_in_part_is_found(self) -> None:
         ledger = self.ledger()
         ledger.begin(Operation("bulk", {"c": "note c", "d": "note d"}))
-        ledger.killed()
+        ledger.interrupt()
         rows = [("a", "note a"), ("b", "note b"), ("c", "note c")]
-        assert ledger.reopened(rows) == ["an operation was written by halves"]
+        assert ledger.check(rows) == ["an operation was written in part"]
 
-    def test_a_struck_operation_may_come_late_but_not_go_again(self) -> None:
+    def test_interrupted_operation_may_appear_late_but_not_vanish(self) -> None:
         ledger = self.ledger()
         ledger.begin(Operation("add", {"c": "note c"}))
-        ledger.killed()
+        ledger.interrupt()
         before, after = [("a", "note a"), ("b", "note b")], [("a", "note a"), ("b", "note b"), ("c", "note c")]
-        assert ledger.reopened(before) == []
-        assert ledger.reopened(after) == []
+        assert ledger.check(before) == []
+        assert ledger.check(after) == []
         assert ledger.late == 1
-        assert ledger.reopened(before) == ["1 lost: c"]
+        assert ledger.check(before) == ["1 lost: c"]
 
-    def test_an_overtaken_operation_must_never_come(self) -> None:
+    def test_interrupted_operation_must_not_appear_after_a_later_one(self) -> None:
         ledger = self.ledger()
         ledger.begin(Operation("add", {"c": "note c"}))
-        ledger.killed()
-        assert ledger.reopened([("a", "note a"), ("b", "note b")]) == []
+        ledger.interrupt()
+        assert ledger.check([("a", "note a"), ("b", "note b")]) == []
         ledger.begin(Operation("delete", drop=("b",)))
-        ledger.done()
+        ledger.acknowledge()
         assert ledger.undone == {"note c"}
-        assert ledger.reopened([("a", "note a"), ("c", "note c")]) == ["1 phantom: c"]
+        assert ledger.check([("a", "note a"), ("c", "note c")]) == ["1 phantom: c"]

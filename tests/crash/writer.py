@@ -1,4 +1,4 @@
-"""The process that gets killed: it opens the store, tells what it finds, then writes until it dies."""
+"""The process that is killed: it opens the store, sends what it finds, then writes until it is killed."""
 
 from __future__ import annotations
 
@@ -10,68 +10,68 @@ from dataclasses import asdict
 from pathlib import Path
 
 from memoranda import MemoryManager
+from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import StoreOperations
 from memoranda.types import Memory, Scope
 from tests.crash.model import Operation, State
 
-NOBODY = Scope()
 DIMENSION = 32
-ROOM = 60
-"""Memories in the store at most: a crash test needs many operations, not many rows."""
+MAX_MEMORIES = 60
+"""A crash test needs many operations, not many rows."""
 
 
 def open_manager(path: Path) -> MemoryManager:
     return MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(DIMENSION))
 
 
-def tell(pipe: int, **what: object) -> None:
-    os.write(pipe, json.dumps(what).encode() + b"\n")
+def send(pipe: int, **message: object) -> None:
+    os.write(pipe, json.dumps(message).encode() + b"\n")
 
 
-def live(path: Path, pipe: int, seed: int) -> None:
-    """Never returns by itself."""
+def write_until_killed(path: Path, pipe: int, seed: int) -> None:
     with open_manager(path) as manager:
-        rows, problems = survey(manager)
-        tell(pipe, rows=[(token_of(row.content), row.content) for row in rows], problems=problems)
+        rows, problems = read_store(manager)
+        send(pipe, rows=[(token_of(row.content), row.content) for row in rows], problems=problems)
         ids = {token_of(row.content): row.id for row in rows}
-        for operation in operations(random.Random(seed), {token_of(row.content): row.content for row in rows}, seed):
-            tell(pipe, begin=asdict(operation))
+        for operation in random_operations(
+            random.Random(seed), {token_of(row.content): row.content for row in rows}, seed
+        ):
+            send(pipe, begin=asdict(operation))
             perform(manager, operation, ids)
-            tell(pipe, done=True)
+            send(pipe, done=True)
 
 
-def survey(manager: MemoryManager) -> tuple[list[Memory], list[str]]:
-    """Every memory in the store, and all that does not fit together."""
-    # The manager's own store: opening the file a second time would double the cost of each crash.
+def read_store(manager: MemoryManager) -> tuple[list[Memory], list[str]]:
+    """Return every memory in the store, and the problems of store and index."""
+    # The manager's own store: opening the file a second time would take twice as long.
     store = manager._components.open().store
-    rows = StoreOperations(store).find(NOBODY, limit=10_000)
-    return rows, store.check() + index_problems(manager, rows)
+    rows = StoreOperations(store).find(Scope(), limit=10_000)
+    return rows, store.check() + find_index_problems(manager, rows)
 
 
-def index_problems(manager: MemoryManager, rows: list[Memory]) -> list[str]:
-    """Whether recall, which goes through the derived index, knows exactly the rows of the store."""
+def find_index_problems(manager: MemoryManager, rows: list[Memory]) -> list[str]:
+    """Return a problem unless recall, which uses the index, finds exactly the rows of the store."""
     if not rows:
         return []
-    hits = manager.recall("note", limit=10 * ROOM)
+    hits = manager.recall("note", limit=10 * MAX_MEMORIES)
     if {hit.id for hit in hits} == {row.id for row in rows}:
         return []
-    return [f"the index knows {len(hits)} memories, the store {len(rows)}"]
+    return [f"the index has {len(hits)} memories, the store {len(rows)}"]
 
 
-def operations(rng: random.Random, state: State, life: int) -> Iterator[Operation]:
-    """An endless, seeded sequence of things to do to the state, each worked out before it is done."""
+def random_operations(rng: random.Random, state: State, seed: int) -> Iterator[Operation]:
+    """Yield operations for ever; each depends on the state after the one before."""
     number = 0
     while True:
         number += 1
-        operation = _next(rng, state, f"{life}.{number}")
+        operation = _random_operation(rng, state, f"{seed}.{number}")
         yield operation
-        state = operation.on(state)
+        state = operation.apply(state)
 
 
-def _next(rng: random.Random, state: State, name: str) -> Operation:
+def _random_operation(rng: random.Random, state: State, name: str) -> Operation:
     kinds = ["add", "bulk", "update", "delete"] if state else ["add", "bulk"]
-    kind = "delete" if len(state) > ROOM else rng.choice(kinds)
+    kind = "delete" if len(state) > MAX_MEMORIES else rng.choice(kinds)
     if kind == "add":
         return Operation("add", {name: _text(rng, name)})
     if kind == "bulk":
@@ -88,13 +88,13 @@ def token_of(content: str) -> str:
 
 
 def _text(rng: random.Random, name: str) -> str:
-    # Now and then a text of several pages, so that one commit spans many of the file's pages.
+    # Sometimes a long text, so that one commit spans many pages of the file.
     size = rng.choice([3, 3, 3, 10, 600])
     return f"note {name} " + " ".join(rng.choices(["river", "stone", "lamp", "train", "cloud"], k=size))
 
 
 def perform(manager: MemoryManager, operation: Operation, ids: dict[str, int]) -> None:
-    """The operation through the public API."""
+    """Run the operation through the public API."""
     match operation.kind:
         case "add":
             ((token, text),) = operation.put.items()

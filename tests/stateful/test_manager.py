@@ -1,4 +1,4 @@
-"""The manager as a state machine: after any step, both handles on the file recall exactly what is there."""
+"""The manager as a state machine: after any step, two managers on one file recall exactly what is stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ManagerMachine(RuleBasedStateMachine):
         url = f"sqlite:///{Path(self.folder) / 'memories.db'}"
         return MemoryManager(db_url=url, embedder=HashEmbedder(16)).__enter__()
 
-    def pick(self, choice: int) -> int:
+    def pick_id(self, choice: int) -> int:
         return sorted(self.known)[choice % len(self.known)]
 
     @rule(handle=handles, user=users, text=words)
@@ -51,16 +51,16 @@ class ManagerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.known)
     @rule(handle=handles, choice=choices, text=words)
     def update(self, handle: int, choice: int, text: list[str]) -> None:
-        number = self.pick(choice)
-        user = self.known[number][0]
-        memory = self.managers[handle].update(number, "note again " + " ".join(text), user=user)
-        self.known[number] = (user, memory.content)
+        memory_id = self.pick_id(choice)
+        user = self.known[memory_id][0]
+        memory = self.managers[handle].update(memory_id, "note again " + " ".join(text), user=user)
+        self.known[memory_id] = (user, memory.content)
 
     @precondition(lambda self: self.known)
     @rule(handle=handles, choice=choices)
     def delete(self, handle: int, choice: int) -> None:
-        number = self.pick(choice)
-        self.managers[handle].delete(number, user=self.known.pop(number)[0])
+        memory_id = self.pick_id(choice)
+        self.managers[handle].delete(memory_id, user=self.known.pop(memory_id)[0])
 
     @rule(handle=handles)
     def close_and_reopen(self, handle: int) -> None:
@@ -73,10 +73,10 @@ class ManagerMachine(RuleBasedStateMachine):
         self.managers[handle] = self.open()
 
     @invariant()
-    def recall_knows_exactly_what_is_there(self) -> None:
+    def recall_returns_exactly_what_is_stored(self) -> None:
         for manager in self.managers:
             for user in (None, "ann", "anna", "Ann"):
-                expected = {number: text for number, (owner, text) in self.known.items() if owner == user}
+                expected = {memory_id: text for memory_id, (owner, text) in self.known.items() if owner == user}
                 found = manager.recall("note", user=user, limit=1000)
                 assert {hit.id: hit.content for hit in found} == expected
                 assert not found.degraded

@@ -1,6 +1,6 @@
-"""The SQLite store as a state machine: whatever is done to the file, it answers as the reference does.
+"""The SQLite store as a state machine: after any step, it gives the same results as the reference.
 
-Longer: MEMORANDA_STATEFUL_EXAMPLES=2000 pytest tests/stateful
+A longer run: MEMORANDA_STATEFUL_EXAMPLES=2000 pytest tests/stateful
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from memoranda.embedding.vectors import start_generation
 from memoranda.storage.changes import Change
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.storage.write import MemoryWrite
-from memoranda.testing.differential import Pair
+from memoranda.testing.differential import StoreOperations, StorePair, apply_random_changes, compare_reads
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.history import compare_answers, random_step
-from memoranda.testing.operations import StoreOperations
 from memoranda.testing.samples import Samples, VectorSpace
 from memoranda.types import ANY, Scope
 from tests.crash.children import Child
@@ -45,42 +43,42 @@ class StoreMachine(RuleBasedStateMachine):
         return open_sqlite(self.path)
 
     @initialize(seed=seeds)
-    def begin(self, seed: int) -> None:
+    def start(self, seed: int) -> None:
         generation = self.handles[0].write(
             lambda tx: start_generation(tx, HashEmbedder(DIMENSION).identity, activate=True)
         )
         self.samples = Samples(seed, VectorSpace(generation.id, DIMENSION))
-        self.pair = Pair(StoreOperations(self.handles[0]))
+        self.pair = StorePair(StoreOperations(self.handles[0]))
 
     def use(self, handle: int, seed: int) -> None:
-        # Each rule has a seed of its own, so that leaving a step out does not change the ones after it.
+        # Each rule has its own seed, so that leaving out a step does not change the steps after it.
         self.samples.random.seed(seed)
         self.pair.store = StoreOperations(self.handles[handle])
 
     @rule(handle=st.integers(0, 1), seed=seeds)
     def change(self, handle: int, seed: int) -> None:
         self.use(handle, seed)
-        random_step(self.pair, self.samples)
+        apply_random_changes(self.pair, self.samples)
 
     @rule(handle=st.integers(0, 1), seed=seeds, count=st.integers(2, 40))
     def add_in_bulk(self, handle: int, seed: int, count: int) -> None:
         self.use(handle, seed)
-        self.pair.apply([self.samples.draft() for _ in range(count)])
+        self.pair.apply([self.samples.new_memory() for _ in range(count)])
 
     @rule(handle=st.integers(0, 1), seed=seeds)
-    def ask(self, handle: int, seed: int) -> None:
+    def compare(self, handle: int, seed: int) -> None:
         self.use(handle, seed)
         for _ in range(3):
-            compare_answers(self.pair, self.samples)
+            compare_reads(self.pair, self.samples)
 
     @precondition(lambda self: self.pair.known_ids())
     @rule(handle=st.integers(0, 1), seed=seeds, depth=st.integers(1, 3))
     def follow_links(self, handle: int, seed: int, depth: int) -> None:
         self.use(handle, seed)
-        for tenant in {"default", self.samples.owner().tenant}:
-            view = Scope(tenant, user=ANY)
-            for memory in self.pair.reference.find(view, limit=5):
-                self.pair.related(view, memory.id, depth=depth)
+        for tenant in {"default", self.samples.write_scope().tenant}:
+            scope = Scope(tenant, user=ANY)
+            for memory in self.pair.reference.find(scope, limit=5):
+                self.pair.compare_related(scope, memory.id, depth=depth)
 
     @rule(handle=st.integers(0, 1))
     def close_and_reopen(self, handle: int) -> None:
@@ -93,26 +91,26 @@ class StoreMachine(RuleBasedStateMachine):
         self.handles[handle] = self.open()
 
     @rule(seed=seeds, delay=st.floats(0, 0.03))
-    def kill_a_writer(self, seed: int, delay: float) -> None:
+    def kill_writer(self, seed: int, delay: float) -> None:
         self.use(0, seed)
-        changes: list[Change] = [self.samples.draft() for _ in range(self.samples.random.randint(1, 6))]
+        changes: list[Change] = [self.samples.new_memory() for _ in range(self.samples.random.randint(1, 6))]
         before = self.handles[0].head()
-        writer = Child(lambda _: self.write_elsewhere(changes))
+        writer = Child(lambda _: self.write_in_child(changes))
         time.sleep(delay)
         assert list(writer.kill()) == []
         if self.handles[0].head() != before:
             self.pair.adopt(changes, before)
 
-    def write_elsewhere(self, changes: list[Change]) -> None:
+    def write_in_child(self, changes: list[Change]) -> None:
         self.open().write(MemoryWrite(changes))
 
     @invariant()
-    def every_handle_sees_everything(self) -> None:
+    def every_handle_sees_all_memories(self) -> None:
         if not hasattr(self, "pair"):
             return
         for handle in self.handles:
             self.pair.store = StoreOperations(handle)
-            self.pair.everything([Scope("default", user=ANY)])
+            self.pair.compare_memories([Scope("default", user=ANY)])
         assert self.handles[0].check() == []
 
     def teardown(self) -> None:
@@ -128,7 +126,7 @@ TestStore.settings = settings(
     deadline=None,
     database=None,
     derandomize=EXAMPLES is None,
-    # Finding a shorter way to the same failure takes minutes: that is for the long run.
+    # Shrinking a failure takes minutes, so only the longer run does it.
     phases=list(Phase) if EXAMPLES else [Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

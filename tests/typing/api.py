@@ -1,4 +1,4 @@
-"""What a type checker must understand of the public API; checked by mypy, never run."""
+"""Types that a type checker must infer for the public API; checked by mypy, never run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memoranda import ConversationMemory, Hit, Memory, MemoryManager, MemoryType
 from memoranda.aio.manager import MemoryManager as AsyncMemoryManager
 
 
-def sync(manager: MemoryManager) -> None:
+def use_manager(manager: MemoryManager) -> None:
     assert_type(manager.add_memory("tea", MemoryType.SEMANTIC), Memory)
     assert_type(manager.add_memory("tea", "semantic"), Memory)
     assert_type(manager.remember(["tea", Message("user", "tea"), {"role": "user", "content": "tea"}]), Outcomes)
@@ -21,7 +21,7 @@ def sync(manager: MemoryManager) -> None:
         assert_type(memory, ConversationMemory)
 
 
-async def twin(manager: AsyncMemoryManager) -> None:
+async def use_async_manager(manager: AsyncMemoryManager) -> None:
     assert_type(await manager.add_memory("tea", "semantic"), Memory)
     assert_type(await manager.recall("tea"), Recall)
     assert_type(await manager.get_memory("Analyzer"), aio.ConversationMemory)

@@ -10,8 +10,8 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
 
 
-class Ticking:
-    """A clock that goes on by a second at each look."""
+class TickingClock:
+    """A clock that advances by a second at each call."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -23,5 +23,5 @@ class Ticking:
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[MemoryManager]:
-    with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64), clock=Ticking()) as manager:
+    with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64), clock=TickingClock()) as manager:
         yield manager

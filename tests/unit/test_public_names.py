@@ -23,16 +23,16 @@ def test_all_lists_the_names_that_type_checkers_know() -> None:
 
 
 @pytest.mark.parametrize("name", memoranda.__all__)
-def test_every_name_is_there(name: str) -> None:
+def test_every_public_name_can_be_imported(name: str) -> None:
     assert getattr(memoranda, name) is getattr(memoranda, name)
 
 
-def test_the_other_names_mean_the_same() -> None:
+def test_aliases_are_the_same_classes() -> None:
     assert memoranda.MemoryEntry is memoranda.Memory
     assert memoranda.MemoryTypes is memoranda.MemoryType
     assert memoranda.MemoryAssociation is memoranda.Association
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="Memories"):
         memoranda.Memories  # noqa: B018

@@ -20,7 +20,7 @@ from memoranda.errors import Incompatible, MemorandaError
 from memoranda.messages.message import Message
 from memoranda.storage.base import ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
-from memoranda.storage.rows import names_of, to_json, to_micros
+from memoranda.storage.rows import scope_names, to_json, to_micros
 from memoranda.storage.schema import messages
 from memoranda.types import JSON, Scope
 
@@ -175,7 +175,7 @@ def clear(tx: Transaction, tenant: str, agent: str | None) -> None:
 
 
 def _parameters(scope: Scope) -> dict[str, Any]:
-    return dict(zip(("in_tenant", "in_agent", "in_user", "in_session"), names_of(scope), strict=True))
+    return dict(zip(("in_tenant", "in_agent", "in_user", "in_session"), scope_names(scope), strict=True))
 
 
 def _read_bounds(tx: ReadTransaction, parameters: Mapping[str, Any]) -> _Bounds:
@@ -186,7 +186,7 @@ def _read_bounds(tx: ReadTransaction, parameters: Mapping[str, Any]) -> _Bounds:
 def _insert(tx: Transaction, scope: Scope, new: Sequence[StoredMessage], position: int) -> None:
     if not new:
         return
-    tenant, agent, user, session = names_of(scope)
+    tenant, agent, user, session = scope_names(scope)
     rows = [
         {
             "message_id": message.message_id,

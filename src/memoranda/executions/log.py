@@ -20,7 +20,7 @@ from memoranda.results import VerificationReport
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked, key_file
 from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import execution_heads, executions
-from memoranda.storage.sqlite.errors import translated
+from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.types import JSON
 
 _KEY_BYTES: Final = 32
@@ -257,7 +257,7 @@ class DatabaseKey:
     def read(self) -> bytes:
         if self._key is None:
             assert self._path is not None
-            with translated(str(self._path)):
+            with translate_errors(str(self._path)):
                 self._key = _read_key(self._path)
         return self._key
 

@@ -21,7 +21,7 @@ from memoranda.storage.claims import slots_of
 from memoranda.storage.lifecycle import read_lineage
 from memoranda.storage.meta import set_meta
 from memoranda.storage.read import filter_conditions
-from memoranda.storage.rows import in_scope, scope_of, within
+from memoranda.storage.rows import in_scope, scope_conditions, scope_of
 from memoranda.storage.schema import (
     ERASURE_PENDING,
     associations,
@@ -230,7 +230,7 @@ def _find_messages(tx: ReadTransaction, target: ErasureTarget, ids: Collection[i
             tx.scalars(select(_MEMORY.message_seq).where(_MEMORY.id.in_(part), _MEMORY.message_seq.is_not(None)))
         )
         found.update(tx.scalars(select(_MESSAGE.seq).join(memories, is_copy).where(_MEMORY.id.in_(part))))
-    in_target = within(messages, target.scope)
+    in_target = scope_conditions(messages, target.scope)
     if target.whole_scope:
         found.update(tx.scalars(select(_MESSAGE.seq).where(*in_target)))
     elif target.containing is not None and target.where == EVERYTHING and not target.ids:

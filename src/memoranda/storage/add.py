@@ -1,4 +1,4 @@
-"""New memories become rows: known ones are recognised, the rest is written in bulk."""
+"""Add memories: recognise those that are stored already, and insert the others in bulk."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import NewMemory, StoredTurn
-from memoranda.storage.message_log import MessageRows
+from memoranda.storage.message_log import MessageLogWriter
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
     memory_from_row,
     micros_or_none,
-    name,
-    names_of,
+    scope_names,
+    stored_name,
     to_json,
     to_micros,
 )
@@ -28,7 +28,7 @@ from memoranda.types import Memory, Outcome
 
 _Kind: TypeAlias = Literal["once", "message", "text"]
 DedupKey: TypeAlias = tuple[_Kind, str, str, str, str, str | bytes | tuple[str, bytes]]
-"""How a memory may be known already: kind, tenant, agent, user, session, and the value."""
+"""What makes a memory a duplicate: kind, tenant, agent, user, session, and the value."""
 
 _REASONS: dict[_Kind, str] = {
     "once": "the idempotency key was used before",
@@ -43,14 +43,14 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
     """Write the memories that are new; one outcome each, in order. A repeat inside the list is a duplicate too."""
     keys = [dedup_keys(each) for each in new]
     known = _find_known(tx, [key for each in keys for key in each])
-    log = MessageRows(tx, [turn for each in new if (turn := _turn(each))])
+    log = MessageLogWriter(tx, [turn for each in new if (turn := _turn(each))])
     next_id = tx.next_id(memories)
     outcomes: list[Outcome] = []
     added: list[tuple[int, NewMemory]] = []
     rows: list[tuple[Any, ...]] = []
-    for each, own_keys in zip(new, keys, strict=True):
+    for each, each_keys in zip(new, keys, strict=True):
         message_id = each.message.message_id if each.message else None
-        found = next((key for key in own_keys if key in known), None)
+        found = next((key for key in each_keys if key in known), None)
         if found is not None:
             outcomes.append(Outcome("duplicate", known[found], _REASONS[found[0]], message_id))
             continue
@@ -63,20 +63,20 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
         added.append((memory.id, each))
         rows.append(_row(memory.id, each, message_seq))
         outcomes.append(Outcome("stored", memory, message_id=message_id))
-        known.update(dict.fromkeys(own_keys, memory))
+        known.update(dict.fromkeys(each_keys, memory))
     log.write()
     if added:
         insert_memories(tx, _COLUMNS, rows)
         insert_vectors(tx, added)
-        insert_changes(tx, "add", [(key, each.scope.tenant, name(each.scope.user)) for key, each in added])
+        insert_changes(tx, "add", [(key, each.scope.tenant, stored_name(each.scope.user)) for key, each in added])
     return outcomes
 
 
 def dedup_keys(new: NewMemory) -> list[DedupKey]:
-    """Return the keys by which this memory may be there already."""
+    """Return the keys by which this memory may be stored already."""
     if new.idempotency_key is None and new.message is None and not new.deduplicate:
         return []
-    names = names_of(new.scope)
+    names = scope_names(new.scope)
     keys: list[DedupKey] = []
     if new.idempotency_key is not None:
         keys.append(("once", *names[:3], "", new.idempotency_key))
@@ -116,7 +116,10 @@ def _stored_key(kind: _Kind, memory: Memory, value: Any) -> DedupKey:
 
 
 def _still_holds(at: int) -> ColumnElement[bool]:
-    """A text that has ended, expired or been archived is new when said again, unless another memory repeats it."""
+    """Return the condition under which a stored text makes a new one a duplicate.
+
+    A text that has ended, expired or been archived does not, unless another memory repeats it.
+    """
     m = memories.c
     holds = and_(m.archived_at.is_(None), m.valid_to.is_(None), or_(m.expires_at.is_(None), m.expires_at > at))
     other, line = memories.alias("other"), lineage.c
@@ -133,7 +136,7 @@ def to_memory(new: NewMemory, memory_id: int) -> Memory:
     scope, message = new.scope, new.message
     return Memory(
         memory_id, new.content, new.type, new.importance, new.recorded_at, new.valid_from,
-        tenant=scope.tenant, agent=scope.agent, user=name(scope.user) or None, session=scope.session,
+        tenant=scope.tenant, agent=scope.agent, user=stored_name(scope.user) or None, session=scope.session,
         source=new.source, trust=new.trust, metadata=_copy(new.metadata) if new.metadata else {}, key=new.key,
         value=None if new.key is None else _copy(new.value), message_id=message.message_id if message else None,
         speaker=message.speaker if message else None, expires_at=new.expires_at,
@@ -152,9 +155,9 @@ def insert_memories(tx: Transaction, columns: tuple[str, ...], rows: Sequence[tu
     """Insert rows of `memories` and count them in the same transaction."""
     tx.add_counts(_counts(columns, rows))
     # For SQLite's driver a NULL is the most expensive value to bind: a column that is NULL in every row is left out.
-    given = [n for n, values in enumerate(zip(*rows, strict=True)) if values.count(None) < len(values)]
-    chosen = itemgetter(*given)
-    tx.insert_rows(memories, chosen(columns), [chosen(row) for row in rows])
+    filled = [n for n, values in enumerate(zip(*rows, strict=True)) if values.count(None) < len(values)]
+    select_filled = itemgetter(*filled)
+    tx.insert_rows(memories, select_filled(columns), [select_filled(row) for row in rows])
 
 
 _EDITED = (
@@ -171,7 +174,7 @@ def _row(memory_id: int, new: NewMemory, message_seq: int | None) -> tuple[Any, 
     """Return the values of `_COLUMNS`."""
     message = new.message
     return (
-        memory_id, *names_of(new.scope), new.key, message_seq,
+        memory_id, *scope_names(new.scope), new.key, message_seq,
         message.message_id if message else None, message.speaker if message else None, to_micros(new.recorded_at),
         new.idempotency_key, *_edited_values(new),
     )  # fmt: skip
@@ -239,7 +242,7 @@ def count_by_agent(tx: ReadTransaction, tenant: str, limit: int) -> dict[str, Ag
 
 
 def _counts(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> list[tuple[str, str, str, int, int]]:
-    """Return what new rows add to `counters`: one row a type and an agent, where a trigger would run for each row."""
+    """Return what new rows add to `counters`: one row for each type and agent; a trigger would run for each memory."""
     tenant, agent, kind, at = (columns.index(column) for column in ("tenant", "agent", "type", "recorded_at"))
     found: dict[tuple[str, str, str], tuple[int, int]] = {}
     for row in rows:

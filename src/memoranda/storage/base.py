@@ -92,7 +92,7 @@ def run_works(tx: Transaction, works: Sequence[Work[Any]]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """What one index covers: a tenant's memories of one user, of no user, or of all users."""
+    """The part of a store that one index covers: a tenant's memories of one user, of no user, or of all users."""
 
     tenant: str
     user: str | AnyUser | None
@@ -165,7 +165,7 @@ class Store(IndexSource, Protocol):
     """
 
     id: str
-    """Made at random when the database was created; an index remembers it."""
+    """Random, set when the database was created; an index file records it."""
     path: Path | None
     """The database file; None for a store that is not one file."""
 

@@ -68,7 +68,7 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class AppendMessage:
-    """Write a message into the log that becomes no memory; a message that is there stays as it is."""
+    """Write a message that becomes no memory into the log; a message that is stored already stays as it is."""
 
     scope: Scope
     message: StoredMessage
@@ -77,7 +77,7 @@ class AppendMessage:
 
 @dataclass(frozen=True, slots=True)
 class MarkExtracted:
-    """Say that a model has read these messages, or with a `failure` that it still has to."""
+    """Record that a model has read these messages, or with a `failure` that it has yet to."""
 
     turns: tuple[StoredTurn, ...]
     failure: str | None = None
@@ -94,12 +94,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete memories of a scope with their vectors and associations. Ids that are not there are ignored."""
+    """Delete memories of a scope with their vectors and associations. Unknown ids are ignored."""
 
     scope: Scope
     ids: tuple[int, ...]
     all_or_none: bool = False
-    """Raise `NotFound`, and delete nothing, when one is not there."""
+    """Raise `NotFound`, and delete nothing, when an id is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """Write a new memory made from others of its user; `NotFound` when one of them is not there."""
+    """Write a new memory made from others of the same user; `NotFound` when one of those is unknown."""
 
     new: NewMemory
     sources: tuple[int, ...]

@@ -18,7 +18,7 @@ from sqlalchemy import delete, select, text, update
 
 from memoranda.sentences import Span
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
-from memoranda.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, name, to_json
+from memoranda.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, stored_name, to_json
 from memoranda.storage.schema import claims, memories
 from memoranda.types import JSON, Memory, Scope
 
@@ -149,8 +149,8 @@ def slot_of(owner: Scope, claim: Mapping[str, Any]) -> bytes:
     """
     subject = fold(claim["subject"])
     unnamed = subject.partition("'")[0] in _UNNAMED and owner.user is None
-    session = name(owner.session) if unnamed else ""
-    parts = [owner.tenant, name(owner.agent), name(owner.user), session, subject, claim["attribute"]]
+    session = stored_name(owner.session) if unnamed else ""
+    parts = [owner.tenant, stored_name(owner.agent), stored_name(owner.user), session, subject, claim["attribute"]]
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 

@@ -1,4 +1,4 @@
-"""The log of what was said: one row a message, its words never changed, whether or not it becomes a memory."""
+"""The message log: one row for each message, never changed, whether or not the message becomes a memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
-from memoranda.storage.rows import from_micros, names_of, scope_of, to_json, to_micros, within
+from memoranda.storage.rows import from_micros, scope_conditions, scope_names, scope_of, to_json, to_micros
 from memoranda.storage.schema import messages, unread
 from memoranda.types import Outcome, Scope
 
@@ -27,8 +27,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class MessageRows:
-    """The part of the log that one transaction touches."""
+class MessageLogWriter:
+    """The messages that one transaction adds to the log, and the stored ones with the same ids."""
 
     def __init__(self, tx: Transaction, turns: Iterable[StoredTurn]) -> None:
         self._tx = tx
@@ -67,9 +67,9 @@ class MessageRows:
 
 
 def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[Outcome]:
-    """Write messages without memories; those that are there stay as they are."""
+    """Write messages without memories; messages that are stored already stay as they are."""
     turns = [(change.scope, change.message) for change in changes]
-    log = MessageRows(tx, turns)
+    log = MessageLogWriter(tx, turns)
     for turn, change in zip(turns, changes, strict=True):
         log.add(turn, change.recorded_at)
     log.write()
@@ -78,7 +78,7 @@ def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[O
 
 def mark_extracted(tx: Transaction, change: MarkExtracted) -> Outcome:
     """Record that a model has read these messages, or why it could not."""
-    numbers = MessageRows(tx, change.turns).known_numbers(change.turns)
+    numbers = MessageLogWriter(tx, change.turns).known_numbers(change.turns)
     if change.failure is None:
         tx.execute(delete(unread).where(unread.c.message_seq.in_(numbers)))
     else:
@@ -88,10 +88,10 @@ def mark_extracted(tx: Transaction, change: MarkExtracted) -> Outcome:
 
 
 def read_unextracted(tx: ReadTransaction, scope: Scope, limit: int) -> list[StoredTurn]:
-    """Return the oldest messages of a scope that a model has still to read."""
+    """Return the oldest messages of a scope that a model has yet to read."""
     columns = (_M.tenant, _M.agent, _M.user, _M.session, _M.payload)
     query = select(*columns, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker).join(unread)
-    rows = tx.execute(query.where(*within(messages, scope)).order_by(_M.seq).limit(limit))
+    rows = tx.execute(query.where(*scope_conditions(messages, scope)).order_by(_M.seq).limit(limit))
     return [_stored_turn(row) for row in rows]
 
 
@@ -102,13 +102,13 @@ def _stored_turn(row: Row) -> StoredTurn:
 
 
 def _key(turn: StoredTurn) -> _Key:
-    return (*names_of(turn[0]), turn[1].message_id)
+    return (*scope_names(turn[0]), turn[1].message_id)
 
 
 def _row(seq: int, turn: StoredTurn, recorded_at: datetime) -> tuple[Any, ...]:
     """Return the values of `_COLUMNS`."""
     scope, message = turn
     return (
-        seq, message.message_id, *names_of(scope), message.role, message.speaker, message.content,
+        seq, message.message_id, *scope_names(scope), message.role, message.speaker, message.content,
         to_json(message.payload), to_micros(message.said_at), to_micros(recorded_at),
     )  # fmt: skip

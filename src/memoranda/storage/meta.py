@@ -14,7 +14,7 @@ from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.schema import meta
 
 LEASE_TIME: Final = timedelta(minutes=5)
-"""How long a lease holds after it was last renewed: a process that died keeps others waiting no longer."""
+"""How long a lease holds after its last renewal, so that a process that died delays others no longer than this."""
 _LEASE_MICROS: Final = int(LEASE_TIME.total_seconds() * 1_000_000)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
 
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
 from memoranda.storage.changes import no_memory
-from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owned_by, to_micros
+from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owner_conditions, to_micros
 from memoranda.storage.schema import associations, changes, memories
 from memoranda.types import EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
 
@@ -63,7 +63,7 @@ def matching_ids(tx: ReadTransaction, scope: Scope, where: Filter) -> IntArray:
 
 def memory_by_key(tx: ReadTransaction, scope: Scope, key: str) -> Memory | None:
     """Return the memory saved under a key by exactly this agent, user and session."""
-    row = tx.execute(SELECT_MEMORY.where(_M.key == key, *owned_by(scope))).first()
+    row = tx.execute(SELECT_MEMORY.where(_M.key == key, *owner_conditions(scope))).first()
     return None if row is None else memory_from_row(row)
 
 
@@ -76,34 +76,33 @@ def changed_memories(tx: ReadTransaction, scope: Scope, since: int) -> list[Memo
 
 
 def related_memories(tx: ReadTransaction, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
-    """Breadth first: each memory once, at its smallest depth and by its strongest way there."""
+    """Search breadth first; return each memory once, at its smallest depth and by its strongest path."""
     require_memories(tx, scope, [memory_id])
-    ways: dict[int, tuple[float, str, int]] = {memory_id: (1.0, "", 0)}
+    paths: dict[int, tuple[float, str, int]] = {memory_id: (1.0, "", 0)}
     frontier = [memory_id]
     for level in range(1, depth + 1):
         reached: dict[int, tuple[float, str, int]] = {}
         for link in _links(tx, frontier, kind):
-            for here, there in ((link.memory_id, link.related_memory_id), (link.related_memory_id, link.memory_id)):
-                if here in ways and ways[here][2] == level - 1 and there not in ways:
-                    way = (ways[here][0] * link.strength, link.relationship_type, level)
-                    reached[there] = max(reached.get(there, way), way)
-        # A way must not lead through a memory that the scope cannot see.
-        visible = [memory.id for memory in get_memories(tx, scope, sorted(reached)) if memory]
-        ways |= {there: reached[there] for there in visible}
-        frontier = visible
-    del ways[memory_id]
-    found = [memory for memory in get_memories(tx, scope, sorted(ways)) if memory]
-    related = [Related(memory, ways[memory.id][1], ways[memory.id][0], ways[memory.id][2]) for memory in found]
+            for start, end in ((link.memory_id, link.related_memory_id), (link.related_memory_id, link.memory_id)):
+                if start in paths and paths[start][2] == level - 1 and end not in paths:
+                    path = (paths[start][0] * link.strength, link.relationship_type, level)
+                    reached[end] = max(reached.get(end, path), path)
+        # A path must not lead through a memory that the scope cannot see.
+        frontier = [memory.id for memory in get_memories(tx, scope, sorted(reached)) if memory]
+        paths |= {end: reached[end] for end in frontier}
+    del paths[memory_id]
+    found = [memory for memory in get_memories(tx, scope, sorted(paths)) if memory]
+    related = [Related(memory, paths[memory.id][1], paths[memory.id][0], paths[memory.id][2]) for memory in found]
     return sorted(related, key=lambda each: (each.depth, -each.strength, each.memory.id))
 
 
 def _links(tx: ReadTransaction, ids: Sequence[int], kind: str | None) -> Iterator[Association]:
     a = associations.c
     for part in chunked(ids):
-        wanted = select(associations).where(or_(a.memory_id.in_(part), a.related_memory_id.in_(part)))
+        query = select(associations).where(or_(a.memory_id.in_(part), a.related_memory_id.in_(part)))
         if kind is not None:
-            wanted = wanted.where(a.relationship_type == kind)
-        yield from (Association(*row) for row in tx.execute(wanted))
+            query = query.where(a.relationship_type == kind)
+        yield from (Association(*row) for row in tx.execute(query))
 
 
 def partition_keys(tx: ReadTransaction) -> list[PartitionKey]:
@@ -117,7 +116,7 @@ _LARGEST = 2**63 - 1
 
 
 def filter_conditions(where: Filter) -> list[ColumnElement[bool]]:
-    """Every field that is set, as a condition on `memories`."""
+    """Return a condition on `memories` for each field that is set."""
     conditions: list[ColumnElement[bool]] = []
     if where.types:
         conditions.append(_M.type.in_([kind.value for kind in where.types]))
@@ -133,21 +132,21 @@ def filter_conditions(where: Filter) -> list[ColumnElement[bool]]:
         conditions.append(_M.importance >= where.min_importance)
     if where.max_importance is not None:
         conditions.append(_M.importance <= where.max_importance)
-    return conditions + [_metadata(condition) for condition in where.metadata]
+    return conditions + [_metadata_condition(condition) for condition in where.metadata]
 
 
-def _metadata(condition: Condition) -> ColumnElement[bool]:
+def _metadata_condition(condition: Condition) -> ColumnElement[bool]:
     # json_each lists the members of the object, so that a key is compared as a value and never parsed as a path.
     member = func.json_each(_M.metadata).table_valued("key", "value", "type", name="member")
-    named = member.c.key == condition.key
+    has_key = member.c.key == condition.key
     if condition.op == "exists":
-        there = exists(select(1).select_from(member).where(named))
-        return there if condition.value else ~there
+        present = exists(select(1).select_from(member).where(has_key))
+        return present if condition.value else ~present
     if condition.op == "ne":
-        return ~_metadata(Condition(condition.key, "eq", condition.value))
+        return ~_metadata_condition(Condition(condition.key, "eq", condition.value))
     item = func.json_each(member.c.value).table_valued("value", "type", name="item")
     any_item = and_(member.c.type == "array", exists(select(1).select_from(item).where(_test(item.c, condition))))
-    return exists(select(1).select_from(member).where(named, or_(_test(member.c, condition), any_item)))
+    return exists(select(1).select_from(member).where(has_key, or_(_test(member.c, condition), any_item)))
 
 
 def _test(found: Any, condition: Condition) -> ColumnElement[bool]:
@@ -163,7 +162,7 @@ def _test(found: Any, condition: Condition) -> ColumnElement[bool]:
 
 
 def _one_of(found: Any, values: list[JSON]) -> ColumnElement[bool]:
-    """One comparison for each kind of value: SQLite does not take a thousand side by side."""
+    """Compare once for each kind of value: SQLite does not take a thousand comparisons in one statement."""
     texts = [value for value in values if isinstance(value, str)]
     numbers = [_number(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     others = [value for value in (None, True, False) if any(value is each for each in values)]
@@ -188,5 +187,5 @@ def _bound(value: JSON) -> ColumnElement[Any]:
 
 
 def _number(value: float) -> float:
-    # What SQLite cannot hold as an integer it reads from JSON as a floating point number.
+    # An integer that is too large for SQLite is read from JSON as a floating point number.
     return float(value) if isinstance(value, int) and abs(value) > _LARGEST else value

@@ -23,33 +23,34 @@ HEAD = "0002"
 metadata = MetaData()
 
 
-def _scope() -> list[Column[str]]:
-    named = [Column(name, TEXT, nullable=False, server_default="") for name in ("agent", "user", "session")]
-    return [Column("tenant", TEXT, nullable=False), *named]
+_SCOPE = ("tenant", "agent", "user", "session")
+
+
+def _scope_columns() -> list[Column[str]]:
+    optional = [Column(name, TEXT, nullable=False, server_default="") for name in _SCOPE[1:]]
+    return [Column("tenant", TEXT, nullable=False), *optional]
 
 
 meta = Table("meta", metadata, Column("key", TEXT, primary_key=True), Column("value", TEXT, nullable=False))
-
-_NAMES = ("tenant", "agent", "user", "session")
 
 messages = Table(
     "messages",
     metadata,
     Column("seq", Integer, primary_key=True),
     Column("message_id", TEXT, nullable=False),
-    *_scope(),
+    *_scope_columns(),
     Column("role", TEXT, nullable=False),
     Column("speaker", TEXT),
     Column("content", TEXT),
     Column("payload", TEXT, nullable=False),
     Column("said_at", BigInteger, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
-    # Its position in the conversation of exactly this scope, without gaps; NULL for the message behind a memory.
+    # The position in the conversation of exactly this scope, without gaps; NULL for the source message of a memory.
     Column("position", Integer),
-    Index("messages_once", "message_id", *_NAMES, unique=True, sqlite_where=text("position IS NULL")),
+    Index("messages_once", "message_id", *_SCOPE, unique=True, sqlite_where=text("position IS NULL")),
     Index("messages_in_order", "tenant", "user", "session", "seq"),
-    Index("messages_position", *_NAMES, "position", sqlite_where=text("position IS NOT NULL")),
-    Index("messages_known", *_NAMES, "message_id", sqlite_where=text("position IS NOT NULL")),
+    Index("messages_position", *_SCOPE, "position", sqlite_where=text("position IS NOT NULL")),
+    Index("messages_known", *_SCOPE, "message_id", sqlite_where=text("position IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 
@@ -57,7 +58,7 @@ memories = Table(
     "memories",
     metadata,
     Column("id", Integer, primary_key=True),
-    *_scope(),
+    *_scope_columns(),
     Column("content", TEXT, nullable=False),
     Column("type", TEXT, nullable=False),
     Column("key", TEXT),
@@ -88,27 +89,25 @@ memories = Table(
     Index("memories_hash", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
     Index("memories_spoken", "message_id", sqlite_where=text("message_id IS NOT NULL")),
-    Index(
-        "memories_key", "tenant", "agent", "user", "session", "key", unique=True, sqlite_where=text("key IS NOT NULL")
-    ),
+    Index("memories_key", *_SCOPE, "key", unique=True, sqlite_where=text("key IS NOT NULL")),
     Index("memories_superseded", "superseded_by", sqlite_where=text("superseded_by IS NOT NULL")),
     Index("memories_once", "idempotency_key", sqlite_where=text("idempotency_key IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 
-# Finds the claims in the notes of memories by what they are about.
+# Where to find the claims that the notes of memories hold, by slot.
 claims = Table(
     "claims",
     metadata,
     Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
-    # Its number among the claims of the memory.
+    # The position among the claims of the memory.
     Column("position", Integer, primary_key=True),
     # Owner, subject and attribute as one hash.
     Column("slot", BLOB, nullable=False),
     Index("claims_slot", "slot"),
 )
 
-# Messages that a model has still to read, because it failed.
+# Messages that a model has yet to read, because it failed.
 unread = Table(
     "unread",
     metadata,
@@ -147,7 +146,7 @@ associations = Table(
     Index("associations_back", "related_memory_id"),
 )
 
-# What a memory was made from. A source that is deleted stays known by its number.
+# Which memories a memory was derived from. The id of a deleted source is kept.
 lineage = Table(
     "lineage",
     metadata,
@@ -157,7 +156,7 @@ lineage = Table(
     Index("lineage_back", "source_id"),
 )
 
-# What a memory was before each edit.
+# Former versions of a memory, one for each edit.
 revisions = Table(
     "revisions",
     metadata,
@@ -171,7 +170,7 @@ revisions = Table(
     Column("changed_at", BigInteger, nullable=False),
 )
 
-# One row a session, written when it ends: what took place stays known after its data is gone.
+# One row for each ended session, kept after the session's data is deleted.
 sessions = Table(
     "sessions",
     metadata,
@@ -214,8 +213,8 @@ execution_heads = Table(
     Column("seal", BLOB, nullable=False),
 )
 
-# How many rows there are of what, and the newest: memories by type and by agent, executions by agent. `add`
-# counts new memories, triggers of the first migration count all else, in the transaction that changes the rows.
+# Counts, and the time of the newest row: memories by type and by agent, executions by agent. `add` counts new
+# memories, triggers of the first migration count everything else, in the transaction that changes the rows.
 counters = Table(
     "counters",
     metadata,
@@ -226,7 +225,7 @@ counters = Table(
     Column("last_at", BigInteger, nullable=False),
 )
 
-# Who may use the server: of a key's secret only a keyed hash is kept.
+# Keys to the server; of each secret only a keyed hash is stored.
 api_keys = Table(
     "api_keys",
     metadata,
@@ -256,4 +255,4 @@ changes = Table(
 )
 
 ERASURE_PENDING = "erasure:pending"
-"""The key in `meta` that says that erased bytes may still be in the file."""
+"""The key in `meta` that is set while erased bytes may still be in the file."""

@@ -35,13 +35,13 @@ from memoranda.storage.changes import (
 from memoranda.storage.claims import CLAIMS, claims_of, index_claims, owner_of, slots_of
 from memoranda.storage.message_log import append_messages, mark_extracted
 from memoranda.storage.read import changed_memories, get_memory, require_memories
-from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, name, owned_by
+from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owner_conditions, stored_name
 from memoranda.storage.schema import memories, messages, vectors
 from memoranda.types import Memory, Outcome, Scope
 
 _R = TypeVar("_R")
 _MAX_TRIES: Final = 100
-"""Of writers that collide, one succeeds each time."""
+"""Enough for that many concurrent writers: of writers that collide, one succeeds each time."""
 Duplicates: TypeAlias = dict[int, Outcome]
 """Changes that turned out to be duplicates, by position, with their outcomes."""
 
@@ -62,7 +62,7 @@ class Recheck:
 
     @property
     def owner(self) -> tuple[str, str]:
-        return self.scope.tenant, name(self.scope.user)
+        return self.scope.tenant, stored_name(self.scope.user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _apply(tx: Transaction, change: Change) -> Outcome:
 
 def _save(tx: Transaction, new: NewMemory) -> Outcome:
     """Write a memory with a key: a new row, or the row of that key replaced."""
-    conditions = (memories.c.key == new.key, *owned_by(new.scope))
+    conditions = (memories.c.key == new.key, *owner_conditions(new.scope))
     known = tx.execute(select(memories.c.id, memories.c.version).where(*conditions)).first()
     if known is None:
         return add_memories(tx, [new])[0]

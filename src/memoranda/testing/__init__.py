@@ -1,4 +1,4 @@
-"""Contract suites, an exact reference and fakes: for Memoranda's own back ends and for yours."""
+"""Contract suites, an exact reference and fakes, for Memoranda's own components and for yours."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import sys
 _SUITES = ("differential", "embedder", "index", "lifecycle", "log", "store", "values")
 
 if "pytest" in sys.modules:
-    # The suites are imported, not collected: without this a failed assert would not show its values.
+    # The suites are imported, not collected: without this a failed assertion would not show its values.
     sys.modules["pytest"].register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))

@@ -1,181 +1,297 @@
-"""A store and the reference side by side: every call goes to both, every answer must be the same."""
+"""Differential testing of stores: run the same operations on a store and on the reference, and compare the results."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
-from memoranda.errors import MemorandaError
-from memoranda.results import Derivation, DerivationKind, Revision
-from memoranda.storage.base import IndexRow, PartitionKey
-from memoranda.storage.changes import (
-    Archive,
-    Change,
-    Derive,
-    Edit,
-    Link,
-    Pin,
-    Remove,
-    Supersede,
-)
-from memoranda.testing.operations import MemoryOperations
+from memoranda.errors import Conflict, MemorandaError, NotFound
+from memoranda.results import Derivation, Revision
+from memoranda.storage.base import IndexRow, IndexSource, PartitionKey, Store
+from memoranda.storage.changes import Archive, Change, Derive, Edit, Link, NewMemory, Pin, Remove, Supersede
+from memoranda.storage.lifecycle import read_lineage, read_revisions
+from memoranda.storage.read import find_memories, matching_ids, memory_by_key, related_memories
+from memoranda.storage.write import MemoryWrite
 from memoranda.testing.reference import ReferenceStore
+from memoranda.testing.samples import KINDS, ODD_VALUES, Samples
 from memoranda.types import ANY, EVERYTHING, Association, Filter, IntArray, Memory, Outcome, Related, Scope
 
+UNKNOWN_ID = 424_242
+"""An id that no test reaches."""
 
-class Pair:
-    """Drives a store together with the reference. Ids are the reference's; the store may number otherwise."""
+
+class MemoryOperations(IndexSource, Protocol):
+    """The operations that are compared between two stores."""
+
+    def apply(self, changes: Sequence[Change]) -> list[Outcome]:
+        """Apply all changes in one commit; an error leaves nothing behind."""
+        ...
+
+    def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]: ...
+
+    def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]: ...
+
+    def matching(self, scope: Scope, where: Filter) -> IntArray: ...
+
+    def related(self, scope: Scope, memory_id: int, *, kind: str | None, depth: int) -> list[Related]: ...
+
+    def by_key(self, scope: Scope, key: str) -> Memory | None: ...
+
+    def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]: ...
+
+    def revisions(self, scope: Scope, memory_id: int) -> list[Revision]: ...
+
+
+class StoreOperations:
+    """`MemoryOperations` over a `Store`."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.get = store.get
+        self.head = store.head
+        self.changed = store.changed
+        self.rows = store.rows
+
+    def apply(self, changes: Sequence[Change]) -> list[Outcome]:
+        return self.store.write(MemoryWrite(changes)) if changes else []
+
+    def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]:
+        return self.store.read(lambda tx: find_memories(tx, scope, where, limit, after))
+
+    def matching(self, scope: Scope, where: Filter) -> IntArray:
+        return self.store.read(lambda tx: matching_ids(tx, scope, where))
+
+    def related(self, scope: Scope, memory_id: int, *, kind: str | None, depth: int) -> list[Related]:
+        return self.store.read(lambda tx: related_memories(tx, scope, memory_id, kind, depth))
+
+    def by_key(self, scope: Scope, key: str) -> Memory | None:
+        return self.store.read(lambda tx: memory_by_key(tx, scope, key))
+
+    def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
+        return self.store.read(lambda tx: read_lineage(tx, scope, ids))
+
+    def revisions(self, scope: Scope, memory_id: int) -> list[Revision]:
+        return self.store.read(lambda tx: read_revisions(tx, scope, memory_id))
+
+
+class StorePair:
+    """A store and the reference. All ids passed in are the reference's; the store may number otherwise."""
 
     def __init__(self, store: MemoryOperations) -> None:
         self.store = store
         self.reference = ReferenceStore()
-        self._to_store: dict[int, int] = {}
-        self._to_reference: dict[int, int] = {}
+        self._store_ids: dict[int, int] = {}
+        self._reference_ids: dict[int, int] = {}
 
     def known_ids(self) -> list[int]:
-        """Every id ever given out, those of removed memories too."""
-        return sorted(self._to_store)
+        """Return every id ever assigned, those of removed memories too."""
+        return sorted(self._store_ids)
 
-    def store_id(self, number: int) -> int:
-        # An id the reference never gave out must be unknown to the store as well.
-        return self._to_store.get(number, number + 1_000_000)
+    def store_id(self, memory_id: int) -> int:
+        # An id that the reference never assigned must be unknown to the store as well.
+        return self._store_ids.get(memory_id, memory_id + 1_000_000)
 
     def apply(self, changes: Sequence[Change]) -> list[Outcome]:
-        """The outcomes, equal on both sides; an error is raised once both have raised its type."""
-        expected, error = _attempt(self.reference, changes)
-        found, store_error = _attempt(self.store, [self._translate(change) for change in changes])
+        """Apply changes to both and return the outcomes, which must be equal; an error must be raised by both."""
+        expected, error = _try_apply(self.reference, changes)
+        found, store_error = _try_apply(self.store, [self._with_store_ids(change) for change in changes])
         assert type(store_error) is type(error), f"store: {store_error!r}, reference: {error!r}"
         if error is not None:
             raise error
         assert [outcome.status for outcome in found] == [outcome.status for outcome in expected]
-        for mine, theirs in zip(expected, found, strict=True):
-            self._learn(mine.memory, theirs.memory)
+        for reference_outcome, store_outcome in zip(expected, found, strict=True):
+            self._match(reference_outcome.memory, store_outcome.memory)
         return expected
 
-    def adopt(self, additions: Sequence[Change], since: int) -> None:
-        """Takes over additions that somebody else made to the store after the change number `since`."""
-        added = [outcome.memory for outcome in self.reference.apply(additions) if outcome.status == "stored"]
+    def adopt(self, changes: Sequence[Change], since: int) -> None:
+        """Apply to the reference what another process added to the store after the change number `since`."""
+        added = [outcome.memory for outcome in self.reference.apply(changes) if outcome.status == "stored"]
         tenants = {memory.tenant for memory in added if memory}
-        fresh = {number for name in tenants for number in self.store.changed(PartitionKey(name, ANY), since).tolist()}
-        for mine, number in zip(added, sorted(fresh), strict=True):
-            assert mine is not None
-            self._learn(mine, self.store.get(Scope(mine.tenant, user=ANY), [number])[0])
+        new_ids = {each for name in tenants for each in self.store.changed(PartitionKey(name, ANY), since).tolist()}
+        for memory, new_id in zip(added, sorted(new_ids), strict=True):
+            assert memory is not None
+            self._match(memory, self.store.get(Scope(memory.tenant, user=ANY), [new_id])[0])
 
-    def get(self, scope: Scope, ids: Sequence[int]) -> None:
-        found = self.store.get(scope, [self.store_id(number) for number in ids])
-        self._same(self.reference.get(scope, ids), found)
+    def compare_get(self, scope: Scope, ids: Sequence[int]) -> None:
+        self._assert_equal(self.reference.get(scope, ids), self.store.get(scope, self._to_store_ids(ids)))
 
-    def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int = 1_000, after: int = 0) -> None:
+    def compare_find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int = 1_000, after: int = 0) -> None:
         found = self.store.find(scope, where, limit=limit, after=self.store_id(after) if after else 0)
-        self._same(self.reference.find(scope, where, limit=limit, after=after), found)
+        self._assert_equal(self.reference.find(scope, where, limit=limit, after=after), found)
 
-    def matching(self, scope: Scope, where: Filter = EVERYTHING) -> None:
+    def compare_matching(self, scope: Scope, where: Filter = EVERYTHING) -> None:
         found = self.store.matching(scope, where).tolist()
         expected = self.reference.matching(scope, where).tolist()
-        assert found == sorted(self._to_store[number] for number in expected), (scope, where)
+        assert found == sorted(self._store_ids[memory_id] for memory_id in expected), (scope, where)
 
-    def related(self, scope: Scope, number: int, *, kind: str | None = None, depth: int = 1) -> None:
-        found = self.store.related(scope, self.store_id(number), kind=kind, depth=depth)
-        expected = self.reference.related(scope, number, kind=kind, depth=depth)
-        assert [self._path(one) for one in found] == [_path(one) for one in expected]
-        self._same([one.memory for one in expected], [one.memory for one in found])
+    def compare_related(self, scope: Scope, memory_id: int, *, kind: str | None = None, depth: int = 1) -> None:
+        found = self.store.related(scope, self.store_id(memory_id), kind=kind, depth=depth)
+        expected = self.reference.related(scope, memory_id, kind=kind, depth=depth)
+        assert list(map(_path, found)) == list(map(_path, expected))
+        self._assert_equal([each.memory for each in expected], [each.memory for each in found])
 
-    def by_key(self, scope: Scope, key: str) -> None:
-        self._same([self.reference.by_key(scope, key)], [self.store.by_key(scope, key)])
+    def compare_by_key(self, scope: Scope, key: str) -> None:
+        self._assert_equal([self.reference.by_key(scope, key)], [self.store.by_key(scope, key)])
 
-    def lineage(self, scope: Scope, ids: Sequence[int]) -> None:
-        found = self.store.lineage(scope, [self.store_id(number) for number in ids])
-        own = [Derivation(self._to_reference[d], self._to_reference[s], kind) for d, s, kind in map(_descent, found)]
-        assert own == self.reference.lineage(scope, ids)
+    def compare_lineage(self, scope: Scope, ids: Sequence[int]) -> None:
+        found = [
+            Derivation(self._reference_ids[line.derived_id], self._reference_ids[line.source_id], line.kind)
+            for line in self.store.lineage(scope, self._to_store_ids(ids))
+        ]
+        assert found == self.reference.lineage(scope, ids)
 
-    def revisions(self, scope: Scope, number: int) -> None:
-        found = self.store.revisions(scope, self.store_id(number))
-        expected = self.reference.revisions(scope, number)
-        # The reference has no clock: when it was changed is the store's own affair.
-        assert [_undated(one) for one in found] == [_undated(one) for one in expected]
+    def compare_revisions(self, scope: Scope, memory_id: int) -> None:
+        found = self.store.revisions(scope, self.store_id(memory_id))
+        expected = self.reference.revisions(scope, memory_id)
+        # The reference has no clock, so the times of the changes are not compared.
+        assert list(map(_without_time, found)) == list(map(_without_time, expected))
 
-    def changed(self, key: PartitionKey, since: int, store_since: int) -> None:
-        expected = [self._to_store[number] for number in self.reference.changed(key, since).tolist()]
+    def compare_changed(self, key: PartitionKey, since: int, store_since: int) -> None:
+        expected = [self._store_ids[memory_id] for memory_id in self.reference.changed(key, since).tolist()]
         assert self.store.changed(key, store_since).tolist() == sorted(expected)
 
-    def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> None:
+    def compare_rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> None:
         import numpy as np
 
-        asked = None if ids is None else np.array(sorted(map(self.store_id, ids.tolist())), dtype=np.int64)
-        found = [self._own(row) for row in self.store.rows(key, asked, generation)]
+        store_ids = None if ids is None else np.array(sorted(self._to_store_ids(ids.tolist())), dtype=np.int64)
+        rows: Iterator[IndexRow] = self.store.rows(key, store_ids, generation)
+        found = [replace(row, id=self._reference_ids[row.id]) for row in rows]
         assert found == list(self.reference.rows(key, ids, generation))
 
-    def everything(self, scopes: Sequence[Scope]) -> None:
-        """Compares all memories and partitions seen through these scopes."""
+    def compare_memories(self, scopes: Sequence[Scope]) -> None:
+        """Compare all memories as seen through these scopes."""
         for scope in scopes:
-            self.find(scope)
-            self.get(scope, self.known_ids())
+            self.compare_find(scope)
+            self.compare_get(scope, self.known_ids())
 
-    def _renumbered(self, memory: Memory) -> Memory:
-        by = memory.superseded_by
-        return replace(
-            memory, id=self._to_reference[memory.id], superseded_by=None if by is None else self._to_reference[by]
-        )
-
-    def _own(self, row: IndexRow) -> IndexRow:
-        return replace(row, id=self._to_reference[row.id])
-
-    def _path(self, one: Related) -> tuple[int, str, float, int]:
-        return self._to_reference[one.id], *_path(one)[1:]
-
-    def _translate(self, change: Change) -> Change:
+    def _with_store_ids(self, change: Change) -> Change:
         match change:
-            case Edit(number, _, _):
-                return replace(change, id=self.store_id(number))
+            case Edit(memory_id, _, _):
+                return replace(change, id=self.store_id(memory_id))
             case Remove(_, ids) | Archive(_, ids) | Pin(_, ids):
-                return replace(change, ids=self._store_ids(ids))
+                return replace(change, ids=self._to_store_ids(ids))
             case Supersede(_, ids, by):
-                return replace(change, ids=self._store_ids(ids), by=self.store_id(by))
+                return replace(change, ids=self._to_store_ids(ids), by=self.store_id(by))
             case Derive(_, sources):
-                return replace(change, sources=self._store_ids(sources))
+                return replace(change, sources=self._to_store_ids(sources))
             case Link(scope, link):
                 ends = self.store_id(link.memory_id), self.store_id(link.related_memory_id)
                 return Link(scope, Association(*ends, link.relationship_type, link.strength))
             case _:
                 return change
 
-    def _store_ids(self, ids: Sequence[int]) -> tuple[int, ...]:
-        return tuple(self.store_id(number) for number in ids)
+    def _to_store_ids(self, ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.store_id(memory_id) for memory_id in ids)
 
-    def _learn(self, mine: Memory | None, theirs: Memory | None) -> None:
-        if mine is not None and theirs is not None:
-            assert self._to_store.setdefault(mine.id, theirs.id) == theirs.id, "an id was given out twice"
-            assert self._to_reference.setdefault(theirs.id, mine.id) == mine.id, "an id was given out twice"
-        self._same([mine], [theirs])
+    def _with_reference_ids(self, memory: Memory) -> Memory:
+        by = None if memory.superseded_by is None else self._reference_ids[memory.superseded_by]
+        return replace(memory, id=self._reference_ids[memory.id], superseded_by=by)
 
-    def _same(self, expected: Sequence[Memory | None], found: Sequence[Memory | None]) -> None:
-        own = [one and self._renumbered(one) for one in found]
-        assert list(map(_plain, own)) == list(map(_plain, expected))
+    def _match(self, memory: Memory | None, stored: Memory | None) -> None:
+        """Record which ids belong together, and compare the two memories."""
+        if memory is not None and stored is not None:
+            assert self._store_ids.setdefault(memory.id, stored.id) == stored.id, "an id was assigned twice"
+            assert self._reference_ids.setdefault(stored.id, memory.id) == memory.id, "an id was assigned twice"
+        self._assert_equal([memory], [stored])
+
+    def _assert_equal(self, expected: Sequence[Memory | None], found: Sequence[Memory | None]) -> None:
+        renumbered = [each and self._with_reference_ids(each) for each in found]
+        assert list(map(_to_comparable, renumbered)) == list(map(_to_comparable, expected))
 
 
-def _attempt(store: MemoryOperations, changes: Sequence[Change]) -> tuple[list[Outcome], MemorandaError | None]:
+def _try_apply(store: MemoryOperations, changes: Sequence[Change]) -> tuple[list[Outcome], MemorandaError | None]:
     try:
         return store.apply(changes), None
     except MemorandaError as error:
         return [], error
 
 
-def _path(one: Related) -> tuple[int, str, float, int]:
-    return one.id, one.relationship_type, round(one.strength, 9), one.depth
+def _path(found: Related) -> tuple[str, float, int]:
+    return found.relationship_type, round(found.strength, 9), found.depth
 
 
-def _descent(one: Derivation) -> tuple[int, int, DerivationKind]:
-    return one.derived_id, one.source_id, one.kind
+def _without_time(revision: Revision) -> dict[str, object]:
+    return {name: revision[name] for name in revision.keys() if name != "changed_at"}  # noqa: SIM118 - Record.keys()
 
 
-def _undated(one: Revision) -> dict[str, object]:
-    return {name: one[name] for name in one.keys() if name != "changed_at"}  # noqa: SIM118 - a record's keys() is its own
-
-
-def _plain(memory: Memory | None) -> dict[str, object] | None:
+def _to_comparable(memory: Memory | None) -> dict[str, object] | None:
     if memory is None:
         return None
     # As JSON text, True and 1 and 1.0 are three different values; as Python values they are equal.
-    loose = {name: json.dumps(memory[name], sort_keys=True) for name in ("metadata", "value")}
-    return {name: memory[name] for name in memory.keys()} | loose  # noqa: SIM118 - a record's keys() is its own
+    as_text = {name: json.dumps(memory[name], sort_keys=True) for name in ("metadata", "value")}
+    return {name: memory[name] for name in memory.keys()} | as_text  # noqa: SIM118 - Record.keys()
+
+
+def apply_random_changes(pair: StorePair, samples: Samples) -> None:
+    """Apply one or several random changes, valid or not, to both stores."""
+    changes = [_random_change(pair, samples) for _ in range(samples.random.choice([1, 1, 2, 5]))]
+    # When both sides raise the same error, they agree.
+    with suppress(Conflict, NotFound):
+        pair.apply(changes)
+
+
+def compare_reads(pair: StorePair, samples: Samples) -> None:
+    """Compare every reading operation once, with a random scope and filter."""
+    scope, where = samples.read_scope(), samples.filter()
+    pair.compare_matching(scope, where)
+    pair.compare_find(scope, where, limit=5, after=samples.random.choice([0, *pair.known_ids()]))
+    pair.compare_get(scope, pair.known_ids())
+    pair.compare_by_key(samples.write_scope(), samples.random.choice(["k1", "k2"]))
+    pair.compare_rows(PartitionKey(scope.tenant, scope.user), None, None)
+    pair.compare_lineage(scope, pair.known_ids())
+    for memory in pair.reference.find(scope, limit=3):
+        pair.compare_revisions(scope, memory.id)
+
+
+def _random_change(pair: StorePair, samples: Samples) -> Change:
+    """Return an addition half of the time, else a change to memories that may or may not exist."""
+    choice = samples.random.random()
+    ids = [*pair.known_ids(), UNKNOWN_ID]
+    if choice < 0.5:
+        return _random_addition(samples)
+    if choice < 0.7:
+        return _random_edit(pair, samples, samples.random.choice(ids))
+    scope = samples.read_scope()
+    if choice < 0.8:
+        return Remove(scope, tuple(samples.random.choices(ids, k=2)), samples.random.random() < 0.5)
+    if choice < 0.92:
+        return _random_upkeep(samples, scope, samples.random.choices(ids, k=2))
+    ends = samples.random.choice(ids), samples.random.choice(ids)
+    return Link(scope, Association(*ends, samples.random.choice(KINDS), samples.random.choice([0.25, 0.5, 1.0])))
+
+
+def _random_addition(samples: Samples) -> NewMemory:
+    new, pick = samples.new_memory(), samples.random.choice
+    key = pick([None, None, None, "k1", "k2"])
+    return replace(
+        new,
+        key=key,
+        value=None if key is None else pick(ODD_VALUES),
+        deduplicate=key is None and pick([True, False]),
+        idempotency_key=pick([None, None, f"call-{samples.random.randint(0, 5)}"]) if key is None else None,
+    )
+
+
+def _random_edit(pair: StorePair, samples: Samples, memory_id: int) -> Edit:
+    known = pair.reference.get(Scope(samples.write_scope().tenant, user=ANY), [memory_id])[0]
+    if known is None:
+        return Edit(memory_id, 1, samples.new_memory())
+    owner = Scope(known.tenant, known.agent, known.user, known.session)
+    version = known.version - (samples.random.random() < 0.1)
+    return Edit(memory_id, version, replace(samples.new_memory(owner), key=known.key, value=known.value))
+
+
+def _random_upkeep(samples: Samples, scope: Scope, memory_ids: list[int]) -> Change:
+    ids, pick = tuple(memory_ids), samples.random.choice
+    owner = scope if scope.user is not ANY else replace(scope, user=None)
+    changes: list[Change] = [
+        Archive(scope, ids, samples.moment()),
+        Archive(scope, ids, None),
+        Supersede(scope, ids, pick(memory_ids), samples.moment(), merged=pick([True, False])),
+        Pin(scope, ids, pick([True, False])),
+        Derive(replace(samples.new_memory(owner), message=None), ids, "consolidated"),
+    ]
+    return pick(changes)

@@ -9,15 +9,21 @@ from datetime import datetime
 from memoranda.results import Derivation, Revision
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.storage.changes import Change, NewMemory
-from memoranda.testing.fakes import in_scope, matches
-from memoranda.testing.store_changes import State, apply_change, by_key, only_repeats, owned
-from memoranda.types import ANY, EVERYTHING, Filter, IntArray, Memory, Outcome, Related, Scope
+from memoranda.testing.reference_changes import (
+    State,
+    apply_change,
+    is_in_scope,
+    memory_by_key,
+    only_repeats,
+    require_memory,
+)
+from memoranda.types import ANY, EVERYTHING, JSON, Condition, Filter, IntArray, Memory, Outcome, Related, Scope
 
-FOREVER = float("inf")
+_NEVER = float("inf")
 
 
 class ReferenceStore:
-    """A `MemoryStore` and `IndexSource` in memory, kept simple to be correct. Not thread-safe."""
+    """`MemoryOperations` in memory, kept simple to be correct. Not thread-safe."""
 
     def __init__(self) -> None:
         self._state = State()
@@ -29,28 +35,28 @@ class ReferenceStore:
         return copy.deepcopy(outcomes)
 
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
-        found = {memory.id: memory for memory in self._visible(scope)}
-        return copy.deepcopy([found.get(number) for number in ids])
+        found = {memory.id: memory for memory in self._memories(scope)}
+        return copy.deepcopy([found.get(memory_id) for memory_id in ids])
 
     def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]:
-        found = [memory for memory in self._visible(scope) if memory.id > after and matches(memory, where)]
+        found = [memory for memory in self._memories(scope) if memory.id > after and passes_filter(memory, where)]
         return copy.deepcopy(found[:limit])
 
     def matching(self, scope: Scope, where: Filter) -> IntArray:
-        return _to_ids(memory.id for memory in self._visible(scope) if matches(memory, where))
+        return _to_ids(memory.id for memory in self._memories(scope) if passes_filter(memory, where))
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
-        return copy.deepcopy(by_key(self._state, scope, key))
+        return copy.deepcopy(memory_by_key(self._state, scope, key))
 
     def related(self, scope: Scope, memory_id: int, *, kind: str | None, depth: int) -> list[Related]:
-        owned(self._state, scope, memory_id)
+        require_memory(self._state, scope, memory_id)
         reached: dict[int, Related] = {}
         frontier = {memory_id: 1.0}
-        for step in range(1, depth + 1):
-            neighbours = self._neighbours(scope, frontier, kind, step)
-            new = {number: found for number, found in neighbours.items() if number not in {memory_id, *reached}}
+        for level in range(1, depth + 1):
+            neighbours = self._neighbours(scope, frontier, kind, level)
+            new = {end: found for end, found in neighbours.items() if end not in {memory_id, *reached}}
             reached |= new
-            frontier = {number: found.strength for number, found in new.items()}
+            frontier = {end: found.strength for end, found in new.items()}
         return copy.deepcopy(sorted(reached.values(), key=lambda found: (found.depth, -found.strength, found.id)))
 
     def _neighbours(self, scope: Scope, frontier: dict[int, float], kind: str | None, depth: int) -> dict[int, Related]:
@@ -60,7 +66,7 @@ class ReferenceStore:
                 continue
             for start, end in ((left, right), (right, left)):
                 memory = self._state.memories[end]
-                if start in frontier and in_scope(memory, scope):
+                if start in frontier and is_in_scope(memory, scope):
                     found = Related(memory, name, frontier[start] * strength, depth)
                     neighbours[end] = max(
                         neighbours.get(end, found), found, key=lambda path: (path.strength, path.relationship_type)
@@ -68,16 +74,16 @@ class ReferenceStore:
         return neighbours
 
     def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
-        visible, requested = {memory.id for memory in self._visible(scope)}, set(ids)
+        visible, requested = {memory.id for memory in self._memories(scope)}, set(ids)
         found = [
-            link
-            for link in self._state.lineage
-            if link.derived_id in visible and requested & {link.derived_id, link.source_id}
+            line
+            for line in self._state.lineage
+            if line.derived_id in visible and requested & {line.derived_id, line.source_id}
         ]
-        return sorted(found, key=lambda link: (link.derived_id, link.source_id, link.kind))
+        return sorted(found, key=lambda line: (line.derived_id, line.source_id, line.kind))
 
     def revisions(self, scope: Scope, memory_id: int) -> list[Revision]:
-        owned(self._state, scope, memory_id)
+        require_memory(self._state, scope, memory_id)
         return copy.deepcopy(self._state.revisions.get(memory_id, []))
 
     def head(self) -> int:
@@ -85,24 +91,73 @@ class ReferenceStore:
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
         return _to_ids(
-            number
-            for tenant, user, number in self._state.log[since:]
+            memory_id
+            for tenant, user, memory_id in self._state.log[since:]
             if tenant == key.tenant and (key.user is ANY or user == key.user)
         )
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
         requested = None if ids is None else set(ids.tolist())
-        for memory in self._visible(Scope(key.tenant, user=key.user)):
+        for memory in self._memories(Scope(key.tenant, user=key.user)):
             absent = memory.archived_at is not None or only_repeats(self._state, memory.id)
             if not absent and (requested is None or memory.id in requested):
-                yield _index_row(memory, self._state.drafts[memory.id], generation)
+                yield _index_row(memory, self._state.inputs[memory.id], generation)
 
-    def _visible(self, scope: Scope) -> list[Memory]:
-        return [memory for _, memory in sorted(self._state.memories.items()) if in_scope(memory, scope)]
+    def _memories(self, scope: Scope) -> list[Memory]:
+        return [memory for _, memory in sorted(self._state.memories.items()) if is_in_scope(memory, scope)]
 
 
-def _index_row(memory: Memory, draft: NewMemory, generation: int | None) -> IndexRow:
-    vector = draft.vector if generation is not None and draft.generation == generation else None
+def passes_filter(memory: Memory, where: Filter) -> bool:
+    return (
+        (not where.types or memory.type in where.types)
+        and (not where.sources or memory.source in where.sources)
+        and (not where.speakers or memory.speaker in where.speakers)
+        and (where.after is None or memory.valid_from >= where.after)
+        and (where.before is None or memory.valid_from < where.before)
+        and (where.min_importance is None or memory.importance >= where.min_importance)
+        and (where.max_importance is None or memory.importance <= where.max_importance)
+        and all(_metadata_passes(memory.metadata, condition) for condition in where.metadata)
+    )
+
+
+def _metadata_passes(metadata: dict[str, JSON], condition: Condition) -> bool:
+    present = condition.key in metadata
+    if condition.op == "exists":
+        return present == bool(condition.value)
+    if not present:
+        return condition.op == "ne"
+    found = metadata[condition.key]
+    items = found if isinstance(found, list) else [found]
+    if condition.op == "ne":
+        return not any(_is_equal(item, condition.value) for item in items)
+    return any(_item_passes(item, condition) for item in items)
+
+
+def _item_passes(item: JSON, condition: Condition) -> bool:
+    value = condition.value
+    if condition.op == "eq":
+        return _is_equal(item, value)
+    if condition.op == "in":
+        return any(_is_equal(item, choice) for choice in (value if isinstance(value, list) else [value]))
+    if _kind(item) != _kind(value) or _kind(item) not in ("str", "number"):
+        return False
+    # Python orders strings by code point, which is the order of their UTF-8 bytes too.
+    sign = (item > value) - (item < value)  # type: ignore[operator]
+    return {"gt": sign > 0, "gte": sign >= 0, "lt": sign < 0, "lte": sign <= 0}[condition.op]
+
+
+def _is_equal(left: JSON, right: JSON) -> bool:
+    return _kind(left) == _kind(right) and left == right
+
+
+def _kind(value: JSON) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def _index_row(memory: Memory, new: NewMemory, generation: int | None) -> IndexRow:
+    vector = new.vector if generation is not None and new.generation == generation else None
     return IndexRow(
         id=memory.id,
         agent=memory.agent,
@@ -111,16 +166,16 @@ def _index_row(memory: Memory, draft: NewMemory, generation: int | None) -> Inde
         valid_from=memory.valid_from.timestamp(),
         valid_to=_timestamp(memory.valid_to),
         expires_at=_timestamp(memory.expires_at),
-        terms=draft.terms,
+        terms=new.terms,
         vector=None if vector is None else vector.astype("<f4").tobytes(),
     )
 
 
 def _timestamp(moment: datetime | None) -> float:
-    return FOREVER if moment is None else moment.timestamp()
+    return _NEVER if moment is None else moment.timestamp()
 
 
-def _to_ids(numbers: Iterator[int]) -> IntArray:
+def _to_ids(ids: Iterator[int]) -> IntArray:
     import numpy as np
 
-    return np.array(sorted(set(numbers)), dtype=np.int64)
+    return np.array(sorted(set(ids)), dtype=np.int64)

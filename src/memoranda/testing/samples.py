@@ -1,4 +1,4 @@
-"""Random scopes, drafts and filters, chosen to be easily confused with one another."""
+"""Random scopes, memories and filters that a wrong store would mix up."""
 
 from __future__ import annotations
 
@@ -16,78 +16,25 @@ from memoranda.types import ANY, JSON, AnyUser, Condition, Filter, FloatArray, M
 EPOCH = datetime(2024, 2, 29, 12, 0, 0, 1, tzinfo=UTC)
 
 CONFUSABLE_NAMES = (
-    "ann",
-    "anna",
-    "Ann",
-    "ann ",
-    " ann",
-    "a%",
-    "an_",
-    "café",
-    "cafe\u0301",
-    "ann'; DROP TABLE memories; --",
-    "../ann",
-    "ann/anna",
-    "аnn",
-    "ann\u200b",
-    "None",
-    "null",
-    "*",
-    "0",
-)
-"""Names that differ only by prefix, case, blanks, wildcards, Unicode form, look-alikes or markup."""
+    "ann", "anna", "Ann", "ann ", " ann", "a%", "an_", "café", "cafe\u0301", "ann'; DROP TABLE memories; --",
+    "../ann", "ann/anna", "аnn", "ann\u200b", "None", "null", "*", "0",
+)  # fmt: skip
+"""Names that differ only by prefix, case, spaces, wildcards, Unicode form, similar letters or markup."""
 
 ODD_KEYS = (
-    "topic",
-    "Topic",
-    "top ic",
-    "a.b",
-    "$",
-    "$.topic",
-    "topic[0]",
-    'quo"te',
-    "quo'te",
-    "back\\slash",
-    "ключ",
-    "cle\u0301",
-    "clé",
-    "x') OR 1=1 --",
-    "%",
-    "",
-    "🙂",
-)
+    "topic", "Topic", "top ic", "a.b", "$", "$.topic", "topic[0]", 'quo"te', "quo'te", "back\\slash", "ключ",
+    "cle\u0301", "clé", "x') OR 1=1 --", "%", "", "🙂",
+)  # fmt: skip
 """Metadata keys that a store must neither interpret nor mix up."""
 
 ODD_VALUES: tuple[JSON, ...] = (
-    "red",
-    "Red",
-    "red'; --",
-    "",
-    "1",
-    "true",
-    0,
-    1,
-    -1,
-    1.0,
-    0.5,
-    1e300,
-    2**53,
-    True,
-    False,
-    None,
-    "é",
-    "e\u0301",
-    [],
-    ["red", 1],
-    [True, "1"],
-    [[1], {"red": 1}],
-    {"red": 1},
-    {},
-)
+    "red", "Red", "red'; --", "", "1", "true", 0, 1, -1, 1.0, 0.5, 1e300, 2**53, True, False, None, "é", "e\u0301",
+    [], ["red", 1], [True, "1"], [[1], {"red": 1}], {"red": 1}, {},
+)  # fmt: skip
 
 WORDS = ("apple", "river", "stone", "lamp", "green", "quiet", "train", "paper", "cloud", "seven", "bridge", "coffee")
 PLAIN_VALUES: tuple[JSON, ...] = tuple(value for value in ODD_VALUES if not isinstance(value, list | dict))
-"""The values a condition can ask for."""
+"""The values that a condition can compare with."""
 ORDERED_VALUES: tuple[JSON, ...] = (0, 1, 0.5, -1, 1e300, "red", "Red", "", "é")
 SOURCES = (None, "chat", "Chat", "import")
 SPEAKERS = (None, "Ann", "Ben")
@@ -104,39 +51,39 @@ class VectorSpace:
 
 
 class Samples:
-    """An endless supply of random values; the same seed gives the same ones."""
+    """A generator of random values; the same seed gives the same values."""
 
     def __init__(self, seed: int, space: VectorSpace | None = None) -> None:
         self.random = random.Random(seed)
-        self._noise = np.random.default_rng(seed)
+        self._numpy_random = np.random.default_rng(seed)
         self._space = space
-        self._serial = 0
+        self._message_count = 0
         self._names: Sequence[str] = self.random.sample(CONFUSABLE_NAMES, 3)
 
-    def owner(self) -> Scope:
-        """A scope a memory can be written to."""
+    def write_scope(self) -> Scope:
+        """Return a scope that a memory can be written to."""
         pick = self.random.choice
-        maybe: list[str | None] = [None, *self._names]
-        return Scope(pick(["default", *self._names[:1]]), pick(maybe), pick(maybe), pick(maybe))
+        names: list[str | None] = [None, *self._names]
+        return Scope(pick(["default", *self._names[:1]]), pick(names), pick(names), pick(names))
 
-    def view(self) -> Scope:
-        """A scope to read through: any owner's, or one across users."""
-        owner = self.owner()
-        user: str | AnyUser | None = ANY if self.random.random() < 0.2 else owner.user
-        return Scope(owner.tenant, owner.agent, user, owner.session)
+    def read_scope(self) -> Scope:
+        """Return a scope to read with: one that can be written to, or one across users."""
+        scope = self.write_scope()
+        user: str | AnyUser | None = ANY if self.random.random() < 0.2 else scope.user
+        return Scope(scope.tenant, scope.agent, user, scope.session)
 
     def content(self) -> str:
         return " ".join(self.random.choices(WORDS, k=self.random.randint(1, 8)))
 
-    def draft(self, scope: Scope | None = None, content: str | None = None) -> NewMemory:
-        """A memory with every field filled now and then."""
+    def new_memory(self, scope: Scope | None = None, content: str | None = None) -> NewMemory:
+        """Return a memory with some of its optional fields set."""
         pick = self.random.choice
         text = self.content() if content is None else content
         said_at = self.moment()
         return NewMemory(
             content=text,
             type=pick(list(MemoryType)),
-            scope=scope or self.owner(),
+            scope=scope or self.write_scope(),
             importance=pick([0.0, 0.1, 0.25, 0.5, 1.0]),
             recorded_at=self.moment(),
             valid_from=said_at,
@@ -153,9 +100,9 @@ class Samples:
         )
 
     def message(self, text: str, said_at: datetime) -> StoredMessage:
-        self._serial += 1
+        self._message_count += 1
         return StoredMessage(
-            message_id=f"m{self._serial}",
+            message_id=f"m{self._message_count}",
             role="user",
             content=text,
             said_at=said_at,
@@ -166,7 +113,7 @@ class Samples:
     def vector(self) -> FloatArray | None:
         if self._space is None:
             return None
-        raw = self._noise.standard_normal(self._space.dimension).astype(np.float32)
+        raw = self._numpy_random.standard_normal(self._space.dimension).astype(np.float32)
         return np.asarray(raw / np.linalg.norm(raw), dtype=np.float32)
 
     def moment(self) -> datetime:
@@ -187,18 +134,18 @@ class Samples:
         return Condition(key, op, value)
 
     def filter(self) -> Filter:
-        """A filter with a few of its fields set."""
+        """Return a filter with a few of its fields set."""
         pick = self.random.choice
         return Filter(
-            types=tuple(self.random.sample(list(MemoryType), 3)) if self._now_and_then() else (),
-            sources=("chat", "import") if self._now_and_then() else (),
-            speakers=("Ann",) if self._now_and_then() else (),
-            after=self.moment() if self._now_and_then() else None,
-            before=self.moment() if self._now_and_then() else None,
-            min_importance=pick([0.1, 0.25]) if self._now_and_then() else None,
-            max_importance=pick([0.25, 0.5]) if self._now_and_then() else None,
+            types=tuple(self.random.sample(list(MemoryType), 3)) if self._sometimes() else (),
+            sources=("chat", "import") if self._sometimes() else (),
+            speakers=("Ann",) if self._sometimes() else (),
+            after=self.moment() if self._sometimes() else None,
+            before=self.moment() if self._sometimes() else None,
+            min_importance=pick([0.1, 0.25]) if self._sometimes() else None,
+            max_importance=pick([0.25, 0.5]) if self._sometimes() else None,
             metadata=tuple(self.condition() for _ in range(pick([0, 0, 1, 1, 2]))),
         )
 
-    def _now_and_then(self) -> bool:
+    def _sometimes(self) -> bool:
         return self.random.random() < 0.3

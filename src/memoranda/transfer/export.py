@@ -14,10 +14,10 @@ from memoranda.files import atomic_replace
 from memoranda.results import Backup, ExportReport
 from memoranda.settings import MemoryConfig, database_url, index_path
 from memoranda.storage.base import BackupStore, ReadTransaction, Store
-from memoranda.storage.rows import to_json, within
+from memoranda.storage.rows import scope_conditions, to_json
 from memoranda.storage.schema import memories
 from memoranda.storage.sqlite import backup
-from memoranda.storage.sqlite.errors import translated
+from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.transfer.rows import LINKS, LOGS, TABLES, to_record
 from memoranda.types import ANY, JSON, Progress, Scope
 
@@ -28,9 +28,9 @@ _BATCH: Final = 500
 
 def restore(source: str | PathLike[str], config: MemoryConfig, *, force: bool = False) -> Backup:
     """Replace the configured database, which no process may have open, by a backup."""
-    from memoranda.storage.sqlite.store import path_of
+    from memoranda.storage.sqlite.store import path_from_url
 
-    database = path_of(database_url(config))
+    database = path_from_url(database_url(config))
     if database is None:
         raise InvalidInput("a database in memory cannot be restored: name a file")
     restored = backup.restore(Path(source), database, force=force)
@@ -53,7 +53,7 @@ def export_file(
     """Write the export to a file, which is complete or does not exist."""
     path, lines, exported = Path(target), 0, 0
     total = store.read(lambda tx: _count_memories(tx, scope))
-    with translated(str(path)):
+    with translate_errors(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             for line in store.stream(lambda tx: export_lines(tx, scope, store.id)):
@@ -76,15 +76,17 @@ def export_lines(tx: ReadTransaction, scope: Scope, store_id: str) -> Iterator[s
 
 
 def _count_memories(tx: ReadTransaction, scope: Scope) -> int:
-    return int(tx.execute(select(func.count()).select_from(memories).where(*within(memories, scope))).scalar_one())
+    return int(
+        tx.execute(select(func.count()).select_from(memories).where(*scope_conditions(memories, scope))).scalar_one()
+    )
 
 
 def _records(tx: ReadTransaction, scope: Scope) -> Iterator[dict[str, JSON]]:
     for kind, table in TABLES.items():
         key = next(iter(table.primary_key.columns))
-        for row in _stream(tx, table, within(table, scope), [key]):
+        for row in _stream(tx, table, scope_conditions(table, scope), [key]):
             yield to_record(kind, row)
-    ids = select(memories.c.id).where(*within(memories, scope))
+    ids = select(memories.c.id).where(*scope_conditions(memories, scope))
     for kind, (table, id_columns) in LINKS.items():
         conditions = [table.c[column].in_(ids) for column in id_columns]
         for row in _stream(tx, table, conditions, list(table.primary_key.columns)):

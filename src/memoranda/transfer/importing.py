@@ -18,7 +18,7 @@ from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import resolve_slots
 from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
 from memoranda.storage.rows import from_micros
-from memoranda.storage.sqlite.errors import translated
+from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.text import lexical_keys
 from memoranda.transfer.export import FORMAT, VERSION
 from memoranda.transfer.rows import (
@@ -67,7 +67,7 @@ def import_file(
     path = Path(source)
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    with translated(str(path)), path.open("rb") as file:
+    with translate_errors(str(path)), path.open("rb") as file:
         checked = _check_file(file, path, tenant)
         file.seek(0)
         importer = _Importer(store, vectors, executions, tenant, checked.store_id)

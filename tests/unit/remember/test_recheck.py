@@ -19,7 +19,7 @@ from memoranda.embedding.base import InputKind
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 from tests.crash.children import Child
-from tests.crash.writer import tell
+from tests.crash.writer import send
 
 FIRST = "My sister Nora loves long hiking weeks in the Swiss Alps every summer."
 SECOND = "My sister Nora loves hiking weeks in the Swiss Alps every summer"
@@ -150,11 +150,11 @@ def test_only_one_of_many_threads_stores_the_same_text(path: Path) -> None:
 
 def _write(path: Path, text: str, number: int, go: int, pipe: int) -> None:
     def wait() -> None:
-        tell(pipe, read=number)
+        send(pipe, read=number)
         os.read(go, 1)
 
     (outcome,) = remember_during(path, make_message(text, number), wait)
-    tell(pipe, status=outcome.status)
+    send(pipe, status=outcome.status)
 
 
 def test_only_one_of_two_processes_stores_the_same_text(path: Path, other: MemoryManager) -> None:

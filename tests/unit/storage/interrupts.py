@@ -1,4 +1,4 @@
-"""Ctrl-C at a chosen moment, the same one at each run."""
+"""Raise `KeyboardInterrupt` at a chosen step of a call, the same step at each run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import ParamSpec
 P = ParamSpec("P")
 
 
-def interrupted_at(
-    moment: int, call: Callable[P, object], *args: P.args, inside: Sequence[ModuleType], **kwargs: P.kwargs
+def interrupt_at(
+    step: int, call: Callable[P, object], *args: P.args, inside: Sequence[ModuleType], **kwargs: P.kwargs
 ) -> bool:
-    """Whether the call was interrupted at its so-many-th call or return in these modules, where Python looks for it."""
-    files, left = {module.__file__ for module in inside}, moment
+    """Interrupt a call at its n-th function call or return in these modules; False when it ended before that."""
+    files, left = {module.__file__ for module in inside}, step
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal left
@@ -25,7 +25,7 @@ def interrupted_at(
                 sys.setprofile(None)
                 raise KeyboardInterrupt
 
-    gc.disable()  # an interrupt inside of a finalizer is lost: Python prints it and goes on
+    gc.disable()  # an interrupt inside a finalizer is lost: Python prints it and continues
     sys.setprofile(count)
     try:
         call(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What holds after memories were taken away: what only they had ended is true again."""
+"""Claims after memories are removed or edited: a claim that only they had ended holds again."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 
 from memoranda import Memory, MemoryManager, Message
 from memoranda.storage.changes import Supersede
+from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 from tests.fake_clock import FakeClock
 
@@ -37,36 +37,36 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def manager(path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
-    with opened(path, clock) as manager:
+    with open_manager(path, clock) as manager:
         yield manager
 
 
-def opened(path: Path, clock: FakeClock) -> MemoryManager:
+def open_manager(path: Path, clock: FakeClock) -> MemoryManager:
     return MemoryManager(f"sqlite:///{path}", embedder=HashEmbedder(64), clock=clock)
 
 
 _numbers = count()
 
 
-def tell(manager: MemoryManager, text: str, days: float, *, role: str = "user", user: str = "ana") -> int:
-    """Each turn in a session of its own, where it is no repetition of another one."""
+def remember(manager: MemoryManager, text: str, days: float, *, role: str = "user", user: str = "ana") -> int:
+    """Remember a message in a new session, so that it is no duplicate; return the id of its memory."""
     message = Message(role, text, name="Ana", timestamp=SAID + timedelta(days=days))
-    (end,) = manager.remember(message, user=user, session=f"s{next(_numbers)}")
-    assert end.memory is not None
-    return end.memory.id
+    (outcome,) = manager.remember(message, user=user, session=f"s{next(_numbers)}")
+    assert outcome.memory is not None
+    return outcome.memory.id
 
 
-def get(manager: MemoryManager, number: int) -> Memory:
-    return manager.get(number, user="ana")
+def get(manager: MemoryManager, memory_id: int) -> Memory:
+    return manager.get(memory_id, user="ana")
 
 
-def ended(manager: MemoryManager, number: int) -> tuple[datetime | None, int | None]:
-    memory = get(manager, number)
+def end_of(manager: MemoryManager, memory_id: int) -> tuple[datetime | None, int | None]:
+    memory = get(manager, memory_id)
     return memory.valid_to, memory.superseded_by
 
 
-def supersedes(manager: MemoryManager, number: int) -> list[int]:
-    found = manager.get_related_memories(number, "supersedes", user="ana")
+def superseded_ids(manager: MemoryManager, memory_id: int) -> list[int]:
+    found = manager.get_related_memories(memory_id, "supersedes", user="ana")
     return sorted(link.id for link in found)
 
 
@@ -76,176 +76,176 @@ def homes(manager: MemoryManager) -> list[str]:
 
 
 OPEN = (None, None)
-Away = Callable[[MemoryManager, int], object]
-WAYS: dict[str, Away] = {
-    "delete": lambda manager, number: manager.delete(number, user="ana"),
-    "forget": lambda manager, number: manager.forget(number, user="ana"),
-    "other words": lambda manager, number: manager.update(number, "Our cat sleeps all day.", user="ana"),
+Removal = Callable[[MemoryManager, int], object]
+REMOVALS: dict[str, Removal] = {
+    "delete": lambda manager, memory_id: manager.delete(memory_id, user="ana"),
+    "forget": lambda manager, memory_id: manager.forget(memory_id, user="ana"),
+    "update": lambda manager, memory_id: manager.update(memory_id, "Our cat sleeps all day.", user="ana"),
 }
 
 
-@pytest.mark.parametrize("away", WAYS.values(), ids=WAYS.keys())
-class TestWhatAMemoryEndedHoldsAgainWithoutIt:
-    def test_an_older_one(self, manager: MemoryManager, away: Away) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        paris = tell(manager, "I live in Paris.", 30)
+@pytest.mark.parametrize("remove", REMOVALS.values(), ids=REMOVALS.keys())
+class TestRemovingSupersedingMemory:
+    def test_restores_older_claim(self, manager: MemoryManager, remove: Removal) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Paris.", 30)
         assert homes(manager) == ["I live in Paris."]
-        away(manager, paris)
-        assert ended(manager, berlin) == OPEN
+        remove(manager, paris)
+        assert end_of(manager, berlin) == OPEN
         assert get(manager, berlin).notes["claims"][0]["valid_to"] is None
         assert "I live in Berlin." in homes(manager)
-        assert supersedes(manager, berlin) == []
+        assert superseded_ids(manager, berlin) == []
 
-    def test_unless_a_third_one_ends_it(self, manager: MemoryManager, away: Away) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        paris = tell(manager, "I live in Paris.", 30)
-        rome = tell(manager, "I live in Rome.", 60)
-        away(manager, paris)
-        assert ended(manager, berlin) == (MAY, rome)
-        assert supersedes(manager, rome) == [berlin]
-        away(manager, rome)
-        assert ended(manager, berlin) == OPEN
+    def test_leaves_claim_ended_when_a_third_memory_ends_it(self, manager: MemoryManager, remove: Removal) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Paris.", 30)
+        rome = remember(manager, "I live in Rome.", 60)
+        remove(manager, paris)
+        assert end_of(manager, berlin) == (MAY, rome)
+        assert superseded_ids(manager, rome) == [berlin]
+        remove(manager, rome)
+        assert end_of(manager, berlin) == OPEN
 
-    def test_the_last_of_a_chain(self, manager: MemoryManager, away: Away) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        paris = tell(manager, "I live in Paris.", 30)
-        away(manager, tell(manager, "I live in Rome.", 60))
-        assert ended(manager, berlin) == (SAID + timedelta(days=30), paris)
-        assert ended(manager, paris) == OPEN
+    def test_restores_last_claim_of_a_chain(self, manager: MemoryManager, remove: Removal) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Paris.", 30)
+        remove(manager, remember(manager, "I live in Rome.", 60))
+        assert end_of(manager, berlin) == (SAID + timedelta(days=30), paris)
+        assert end_of(manager, paris) == OPEN
 
-    def test_what_was_told_late_and_was_past_at_once(self, manager: MemoryManager, away: Away) -> None:
-        paris = tell(manager, "I live in Paris.", 30)
-        berlin = tell(manager, "I live in Berlin.", 0)
-        assert ended(manager, berlin) == (SAID + timedelta(days=30), paris)
-        away(manager, paris)
-        assert ended(manager, berlin) == OPEN
+    def test_restores_claim_that_was_past_when_stored(self, manager: MemoryManager, remove: Removal) -> None:
+        paris = remember(manager, "I live in Paris.", 30)
+        berlin = remember(manager, "I live in Berlin.", 0)
+        assert end_of(manager, berlin) == (SAID + timedelta(days=30), paris)
+        remove(manager, paris)
+        assert end_of(manager, berlin) == OPEN
 
-    def test_a_memory_that_tells_more(self, manager: MemoryManager, away: Away) -> None:
-        berlin = tell(manager, "I live in Berlin. Our cat Tom fell into the Spree on Sunday.", 0)
-        paris = tell(manager, "I live in Paris.", 30)
+    def test_restores_claim_of_memory_with_other_content(self, manager: MemoryManager, remove: Removal) -> None:
+        berlin = remember(manager, "I live in Berlin. Our cat Tom fell into the Spree on Sunday.", 0)
+        paris = remember(manager, "I live in Paris.", 30)
         assert "no longer true" in manager.context("the cat and the Spree", user="ana")
-        away(manager, paris)
-        assert ended(manager, berlin) == OPEN
+        remove(manager, paris)
+        assert end_of(manager, berlin) == OPEN
         assert "no longer true" not in manager.context("Tom and the Spree", user="ana")
 
-    def test_what_was_denied(self, manager: MemoryManager, away: Away) -> None:
-        acme = tell(manager, "I work at Acme.", 0)
-        away(manager, tell(manager, "I no longer work at Acme.", 30))
-        assert ended(manager, acme) == OPEN
+    def test_restores_denied_claim(self, manager: MemoryManager, remove: Removal) -> None:
+        acme = remember(manager, "I work at Acme.", 0)
+        remove(manager, remember(manager, "I no longer work at Acme.", 30))
+        assert end_of(manager, acme) == OPEN
 
-    def test_a_source_that_was_not_believed_is_believed(self, manager: MemoryManager, away: Away) -> None:
-        guess = tell(manager, "I live in Berlin.", 0, role="assistant")
-        users = tell(manager, "I live in Paris.", 10)
-        other = tell(manager, "I live in Rome.", 20, role="assistant")
-        assert ended(manager, other) == OPEN
-        away(manager, users)
-        assert ended(manager, guess) == (SAID + timedelta(days=20), other)
+    def test_lets_source_of_lower_trust_supersede(self, manager: MemoryManager, remove: Removal) -> None:
+        guess = remember(manager, "I live in Berlin.", 0, role="assistant")
+        users = remember(manager, "I live in Paris.", 10)
+        other = remember(manager, "I live in Rome.", 20, role="assistant")
+        assert end_of(manager, other) == OPEN
+        remove(manager, users)
+        assert end_of(manager, guess) == (SAID + timedelta(days=20), other)
         assert [link.id for link in manager.get_related_memories(other, "contradicts", user="ana")] == []
 
-    def test_another_handle_on_the_file_sees_it(
-        self, manager: MemoryManager, away: Away, path: Path, clock: FakeClock
+    def test_is_seen_by_another_manager_on_the_file(
+        self, manager: MemoryManager, remove: Removal, path: Path, clock: FakeClock
     ) -> None:
-        tell(manager, "I live in Berlin.", 0)
-        paris = tell(manager, "I live in Paris.", 30)
-        with opened(path, clock) as other:
+        remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Paris.", 30)
+        with open_manager(path, clock) as other:
             assert homes(other) == ["I live in Paris."]
-            away(manager, paris)
+            remove(manager, paris)
             assert "I live in Berlin." in homes(other)
 
 
 class TestUpkeep:
-    def test_a_clean_up_reopens(self, manager: MemoryManager, clock: FakeClock) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
+    def test_cleanup_restores_superseded_claim(self, manager: MemoryManager, clock: FakeClock) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
         manager.remember("I live in Paris.", user="ana", importance=0.1)
-        assert ended(manager, berlin) != OPEN
+        assert end_of(manager, berlin) != OPEN
         clock.advance(days=3)
         assert manager.cleanup_old_memories(max_age_days=2, min_importance=0.2, user="ana").removed == 1
-        assert ended(manager, berlin) == OPEN
+        assert end_of(manager, berlin) == OPEN
 
-    def test_what_is_put_away_still_counts_until_it_is_deleted(self, manager: MemoryManager, clock: FakeClock) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
+    def test_archived_memory_supersedes_until_it_is_deleted(self, manager: MemoryManager, clock: FakeClock) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
         paris = manager.remember("I live in Paris.", user="ana", importance=0.1)[0].memory
         assert paris is not None
         manager.archive(paris.id, user="ana")
-        assert ended(manager, berlin)[1] == paris.id
+        assert end_of(manager, berlin)[1] == paris.id
         clock.advance(days=31)
         assert [each.id for each in manager.upkeep(policies=["delete"], user="ana").decisions] == [paris.id]
-        assert ended(manager, berlin) == OPEN
+        assert end_of(manager, berlin) == OPEN
 
-    def test_a_merged_memory_is_spoken_for_by_the_one_that_repeats_it(self, manager: MemoryManager) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
+    def test_deleting_merged_memory_restores_claim_it_had_ended(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
         first, second = manager.remember(["I live in Paris!", "I live in Paris."], user="ana", at=MAY)
         assert first.memory is not None
         assert second.memory is not None
         merged = manager.upkeep(policies=["merge"], user="ana").decisions
         assert [(each.id, each.into) for each in merged] == [(second.memory.id, first.memory.id)]
         manager.delete(first.memory.id, user="ana")
-        assert ended(manager, berlin) == OPEN
+        assert end_of(manager, berlin) == OPEN
 
 
-class TestWhatIsNotTouched:
-    def test_an_end_that_somebody_set(self, manager: MemoryManager) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        other = tell(manager, "Our cat sleeps all day.", 0)
+class TestUnaffectedClaims:
+    def test_end_set_by_a_caller_is_kept(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        other = remember(manager, "Our cat sleeps all day.", 0)
         store = manager._components.open().store
         StoreOperations(store).apply([Supersede(Scope("default", user="ana"), (berlin,), other, MAY)])
-        paris = tell(manager, "I live in Paris.", 60)
-        assert ended(manager, berlin) == (MAY, other)
+        paris = remember(manager, "I live in Paris.", 60)
+        assert end_of(manager, berlin) == (MAY, other)
         manager.delete(paris, user="ana")
-        assert ended(manager, berlin) == (MAY, other)
+        assert end_of(manager, berlin) == (MAY, other)
 
-    def test_an_end_that_the_words_name(self, manager: MemoryManager) -> None:
-        paris = tell(manager, "I live in Paris.", 30)
-        until = tell(manager, "I used to live in Berlin.", 40)
+    def test_end_stated_in_the_text_is_kept(self, manager: MemoryManager) -> None:
+        paris = remember(manager, "I live in Paris.", 30)
+        until = remember(manager, "I used to live in Berlin.", 40)
         before = get(manager, until)
         manager.delete(paris, user="ana")
         assert get(manager, until) == before
 
-    def test_other_peoples_facts(self, manager: MemoryManager) -> None:
-        bob = tell(manager, "I live in Berlin.", 0, user="bob")
-        newer = tell(manager, "I live in Rome.", 5, user="bob")
-        manager.delete(tell(manager, "I live in Paris.", 30), user="ana")
+    def test_claims_of_other_users_are_kept(self, manager: MemoryManager) -> None:
+        bob = remember(manager, "I live in Berlin.", 0, user="bob")
+        newer = remember(manager, "I live in Rome.", 5, user="bob")
+        manager.delete(remember(manager, "I live in Paris.", 30), user="ana")
         assert manager.get(bob, user="bob").superseded_by == newer
 
-    def test_an_update_that_leaves_the_words(self, manager: MemoryManager) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        paris = tell(manager, "I live in Paris.", 60)
+    def test_update_without_new_text_keeps_claims(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Paris.", 60)
         manager.update(berlin, metadata={"seen": True}, user="ana")
         manager.update(paris, metadata={"seen": True}, user="ana")
-        assert ended(manager, berlin) == (MAY, paris)
+        assert end_of(manager, berlin) == (MAY, paris)
         assert get(manager, berlin).notes["claims"][0]["ended_by"] == paris
 
 
 class TestUpdate:
-    def test_new_words_end_what_they_contradict(self, manager: MemoryManager) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        cat = tell(manager, "Our cat sleeps all day.", 60)
+    def test_new_text_ends_claim_it_contradicts(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        cat = remember(manager, "Our cat sleeps all day.", 60)
         manager.update(cat, "I live in Paris.", user="ana")
-        assert ended(manager, berlin) == (MAY, cat)
+        assert end_of(manager, berlin) == (MAY, cat)
 
-    def test_other_words_for_what_has_ended_have_ended(self, manager: MemoryManager) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        paris = tell(manager, "I live in Paris.", 60)
+    def test_new_text_of_superseded_memory_is_resolved_again(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Paris.", 60)
         assert manager.update(berlin, "I live in Bern.", user="ana").superseded_by == paris
-        assert supersedes(manager, paris) == [berlin]
+        assert superseded_ids(manager, paris) == [berlin]
         assert manager.update(berlin, "Our cat sleeps all day.", user="ana").superseded_by is None
-        assert supersedes(manager, paris) == []
+        assert superseded_ids(manager, paris) == []
 
 
 class TestErasure:
-    def test_no_byte_of_the_erased_is_left_in_the_reopened(
+    def test_forgotten_text_is_not_left_in_restored_memory(
         self, manager: MemoryManager, path: Path, clock: FakeClock
     ) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        paris = tell(manager, "I live in Zanzibarville.", 30)
+        berlin = remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Zanzibarville.", 30)
         assert manager.forget(paris, user="ana").complete
-        assert ended(manager, berlin) == OPEN
+        assert end_of(manager, berlin) == OPEN
         manager.close()
         assert b"anzibarv" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
 
-    def test_the_change_log_names_the_reopened(self, manager: MemoryManager, path: Path) -> None:
-        berlin = tell(manager, "I live in Berlin.", 0)
-        manager.delete(tell(manager, "I live in Paris.", 30), user="ana")
+    def test_change_log_lists_restored_memory(self, manager: MemoryManager, path: Path) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        manager.delete(remember(manager, "I live in Paris.", 30), user="ana")
         with sqlite3.connect(path) as connection:
             [last] = connection.execute("SELECT op, memory_id FROM changes ORDER BY seq DESC LIMIT 1").fetchall()
         assert last == ("reopen", berlin)
@@ -254,51 +254,53 @@ class TestErasure:
 class TestImport:
     @pytest.fixture
     def file(self, manager: MemoryManager, tmp_path: Path) -> Path:
-        tell(manager, "Our cat sleeps all day.", 0)
-        tell(manager, "I live in Berlin.", 0)
-        tell(manager, "I live in Paris.", 60)
+        remember(manager, "Our cat sleeps all day.", 0)
+        remember(manager, "I live in Berlin.", 0)
+        remember(manager, "I live in Paris.", 60)
         manager.export_jsonl(tmp_path / "out.jsonl")
         return tmp_path / "out.jsonl"
 
     @pytest.fixture
     def other(self, tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
-        with opened(tmp_path / "other.db", clock) as other:
-            tell(other, "My bike is red.", 0)
+        with open_manager(tmp_path / "other.db", clock) as other:
+            remember(other, "My bike is red.", 0)
             yield other
 
-    def test_it_knows_who_ended_what(self, other: MemoryManager, file: Path) -> None:
+    def test_imported_claims_know_which_memory_ended_them(self, other: MemoryManager, file: Path) -> None:
         for _ in range(2):
             other.import_jsonl(file)
         berlin, paris = [memory.id for memory in other.list_memories(user="ana")][2:]
         assert get(other, berlin).notes["claims"][0]["ended_by"] == paris
         other.delete(paris, user="ana")
-        assert ended(other, berlin) == OPEN
+        assert end_of(other, berlin) == OPEN
 
-    def test_what_was_deleted_and_comes_again_ends_it_again(self, other: MemoryManager, file: Path) -> None:
+    def test_deleted_memory_imported_again_ends_claim_again(self, other: MemoryManager, file: Path) -> None:
         other.import_jsonl(file)
         berlin, paris = [memory.id for memory in other.list_memories(user="ana")][2:]
         other.delete(paris, user="ana")
         other.import_jsonl(file)
         again = other.list_memories(user="ana")[-1].id
         assert again > paris
-        assert ended(other, berlin) == (MAY, again)
+        assert end_of(other, berlin) == (MAY, again)
 
-    def test_what_holds_is_decided_among_all_that_is_there(self, other: MemoryManager, file: Path) -> None:
-        rome = tell(other, "I live in Rome.", 90)
-        bern = tell(other, "I live in Bern.", 30)
+    def test_imported_claims_are_resolved_with_stored_ones(self, other: MemoryManager, file: Path) -> None:
+        rome = remember(other, "I live in Rome.", 90)
+        bern = remember(other, "I live in Bern.", 30)
         other.import_jsonl(file)
         assert homes(other) == ["I live in Rome."]
         assert {memory.superseded_by for memory in other.list_memories(user="ana") if memory.valid_to} == {rome}
-        assert ended(other, bern)[1] == rome
+        assert end_of(other, bern)[1] == rome
 
-    def test_what_was_merged_stays_spoken_for(self, other: MemoryManager, manager: MemoryManager, file: Path) -> None:
+    def test_deleting_imported_merged_memory_restores_claim(
+        self, other: MemoryManager, manager: MemoryManager, file: Path
+    ) -> None:
         manager.remember(["I live in Oslo!", "I live in Oslo."], user="ana", at=MAY)
         manager.upkeep(policies=["merge"], user="ana")
         manager.export_jsonl(file)
         other.import_jsonl(file)
         *_, paris, oslo, _ = [memory.id for memory in other.list_memories(user="ana")]
         other.delete(oslo, user="ana")
-        assert ended(other, paris) == OPEN
+        assert end_of(other, paris) == OPEN
 
 
 PLACES = ("Berlin", "Paris", "Rome")
@@ -317,52 +319,54 @@ TEXTS = (
 )
 texts = st.sampled_from(TEXTS)
 choices = st.integers(0, 999)
-tells = st.tuples(st.just("tell"), texts, st.integers(0, 6), st.sampled_from(["user", "user", "user", "assistant"]))
-takes = st.one_of(
+additions = st.tuples(
+    st.just("remember"), texts, st.integers(0, 6), st.sampled_from(["user", "user", "user", "assistant"])
+)
+changes = st.one_of(
     st.tuples(st.sampled_from(["delete", "forget", "archive"]), choices),
     st.tuples(st.just("update"), choices, texts),
 )
-stories = st.tuples(
-    st.lists(tells, min_size=4, max_size=9), st.lists(st.one_of(takes, tells), min_size=1, max_size=9)
+histories = st.tuples(
+    st.lists(additions, min_size=4, max_size=9), st.lists(st.one_of(changes, additions), min_size=1, max_size=9)
 ).map(lambda parts: [*parts[0], *parts[1]])
 
 
 @dataclass
-class Told:
+class Statement:
     text: str
     days: int
     role: str
 
 
 @dataclass
-class Story:
-    """A manager, and what a plain list says should be there."""
+class History:
+    """A user of a manager, and the statements that its memories should hold, by memory id."""
 
     manager: MemoryManager
     user: str
-    told: dict[int, Told] = field(default_factory=dict)
+    statements: dict[int, Statement] = field(default_factory=dict)
 
-    def tell(self, text: str, days: int, role: str) -> None:
-        self.told[tell(self.manager, text, days, role=role, user=self.user)] = Told(text, days, role)
+    def remember(self, text: str, days: int, role: str) -> None:
+        self.statements[remember(self.manager, text, days, role=role, user=self.user)] = Statement(text, days, role)
 
-    def do(self, step: tuple[Any, ...]) -> None:
-        verb, *rest = step
-        if verb == "tell":
-            self.tell(*rest)
-        elif self.told:
-            number = sorted(self.told)[rest[0] % len(self.told)]
-            if verb == "update":
-                self.told[number].text = rest[1]
-                self.manager.update(number, rest[1], user=self.user)
+    def run(self, step: tuple[Any, ...]) -> None:
+        method, *arguments = step
+        if method == "remember":
+            self.remember(*arguments)
+        elif self.statements:
+            memory_id = sorted(self.statements)[arguments[0] % len(self.statements)]
+            if method == "update":
+                self.statements[memory_id].text = arguments[1]
+                self.manager.update(memory_id, arguments[1], user=self.user)
             else:
-                getattr(self.manager, verb)(number, user=self.user)
-                if verb != "archive":
-                    del self.told[number]
+                getattr(self.manager, method)(memory_id, user=self.user)
+                if method != "archive":
+                    del self.statements[memory_id]
 
     def facts(self) -> list[tuple[Any, ...]]:
-        """All that is known of each memory, with places in the list for ids."""
-        order = {number: place for place, number in enumerate(sorted(self.told))}
-        return [self._fact(self.manager.get(number, user=self.user), order) for number in order]
+        """Return what is stored about each memory, with positions in this list for ids."""
+        order = {memory_id: position for position, memory_id in enumerate(sorted(self.statements))}
+        return [self._fact(self.manager.get(memory_id, user=self.user), order) for memory_id in order]
 
     def _fact(self, memory: Memory, order: dict[int, int]) -> tuple[Any, ...]:
         claims = [
@@ -381,14 +385,14 @@ def shared() -> Iterator[MemoryManager]:
 
 
 @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(stories)
-def test_what_holds_is_what_would_hold_had_only_the_rest_been_told(
-    shared: MemoryManager, story: list[tuple[Any, ...]]
+@given(histories)
+def test_changed_history_equals_history_of_remaining_statements(
+    shared: MemoryManager, steps: list[tuple[Any, ...]]
 ) -> None:
-    lived = Story(shared, f"lived{next(_numbers)}")
-    for step in story:
-        lived.do(step)
-    plain = Story(shared, f"plain{next(_numbers)}")
-    for _, told in sorted(lived.told.items()):
-        plain.tell(told.text, told.days, told.role)
-    assert lived.facts() == plain.facts()
+    changed = History(shared, f"changed{next(_numbers)}")
+    for step in steps:
+        changed.run(step)
+    remaining = History(shared, f"remaining{next(_numbers)}")
+    for _, statement in sorted(changed.statements.items()):
+        remaining.remember(statement.text, statement.days, statement.role)
+    assert changed.facts() == remaining.facts()

@@ -16,45 +16,45 @@ from memoranda.storage.sqlite import connections
 from memoranda.storage.sqlite.connections import Connections, FileLock
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
-from tests.unit.storage.interrupts import interrupted_at
+from tests.unit.storage.interrupts import interrupt_at
 
 
-def test_a_write_interrupted_at_any_moment_leaves_the_next_one_free(tmp_path: Path) -> None:
-    moment = 0
+def test_interrupt_at_any_step_of_a_write_does_not_block_the_next(tmp_path: Path) -> None:
+    step = 0
     (tmp_path / "a.db").touch()
-    while interrupted_at(
-        moment, write, opened := Connections(tmp_path / "a.db"), "one", inside=[connections, base, default]
+    while interrupt_at(
+        step, write, opened := Connections(tmp_path / "a.db"), "one", inside=[connections, base, default]
     ):
         write(opened, "two")
         opened.close()
-        assert rows(tmp_path / "a.db")[-1] == "two", f"after an interrupt at moment {moment}"
-        moment += 1
-    assert moment > 10
+        assert rows(tmp_path / "a.db")[-1] == "two", f"after an interrupt at step {step}"
+        step += 1
+    assert step > 10
 
 
-def test_one_that_is_let_go_of_without_closing_leaves_no_handle_open(tmp_path: Path) -> None:
+def test_connections_dropped_without_close_leave_no_handle_open(tmp_path: Path) -> None:
     (tmp_path / "a.db").touch()
     opened = Connections(tmp_path / "a.db")
     write(opened, "one")
     opened.fetch("SELECT text FROM notes")
     last = weakref.ref(opened)
     del opened
-    for _ in range(3):  # SQLAlchemy's pool is a circle of its own, behind ours
+    for _ in range(3):  # SQLAlchemy's pool is a reference cycle of its own
         gc.collect()
     assert last() is None
     assert not (tmp_path / "a.db-wal").exists()  # SQLite removes it with the last handle
 
 
-@pytest.mark.parametrize("become", ["removed", "replaced"])
-def test_what_would_be_written_into_a_file_that_is_gone_is_refused(tmp_path: Path, become: str) -> None:
+@pytest.mark.parametrize("change", ["removed", "replaced"])
+def test_write_to_removed_or_replaced_file_is_refused(tmp_path: Path, change: str) -> None:
     store = open_sqlite(tmp_path / "a.db")
     store.write(lambda tx: start_generation(tx, HashEmbedder(4).identity, activate=True))
     assert store.status().problems == ()
     (tmp_path / "a.db").rename(tmp_path / "elsewhere.db")
-    if become == "replaced":
+    if change == "replaced":
         open_sqlite(tmp_path / "b.db").close()
         (tmp_path / "b.db").rename(tmp_path / "a.db")
-    with pytest.raises(Unavailable, match=f"{become} while it was open: close this, then open it again"):
+    with pytest.raises(Unavailable, match=f"{change} while it was open: close this, then open it again"):
         store.write(lambda tx: start_generation(tx, HashEmbedder(8).identity, activate=False))
     assert store.status().problems != ()
     store.close()
@@ -80,7 +80,7 @@ def opened(tmp_path: Path) -> Connections:
     return Connections(tmp_path / "a.db")
 
 
-def test_a_new_file_is_turned_to_write_ahead_logging_behind_the_lock(tmp_path: Path) -> None:
+def test_new_file_is_switched_to_wal_under_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     path.touch()
     with ThreadPoolExecutor(1) as pool:
@@ -93,23 +93,23 @@ def test_a_new_file_is_turned_to_write_ahead_logging_behind_the_lock(tmp_path: P
     assert path.read_bytes()[18:20] == b"\x02\x02"
 
 
-def test_reads_one_after_the_other_share_a_connection(opened: Connections) -> None:
+def test_consecutive_reads_share_a_connection(opened: Connections) -> None:
     assert [opened.fetch("SELECT ?", (n,)) for n in range(3)] == [[(0,)], [(1,)], [(2,)]]
     assert len(opened._raw.idle) == 1
     opened.close()
 
 
-def test_a_read_that_fails_is_an_error_of_ours_and_keeps_nothing(opened: Connections) -> None:
+def test_failed_read_raises_memoranda_error_and_drops_connection(opened: Connections) -> None:
     with pytest.raises(MemorandaError):
         opened.fetch("SELECT nothing FROM nowhere")
     assert not opened._raw.idle
-    assert not opened._raw.lent
+    assert not opened._raw.in_use
     assert opened.fetch("SELECT 1") == [(1,)]
     opened.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_closing_while_others_read_leaves_no_handle_open(opened: Connections) -> None:
+def test_close_during_reads_leaves_no_handle_open(opened: Connections) -> None:
     started = threading.Barrier(9)
 
     def read() -> None:

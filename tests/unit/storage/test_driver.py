@@ -24,20 +24,20 @@ from memoranda.storage.sqlite import driver
         ("3.53.4", False),
     ],
 )
-def test_the_wal_reset_bug_is_known_by_version(version: str, buggy: bool) -> None:
+def test_wal_reset_bug_is_recognised_by_version(version: str, buggy: bool) -> None:
     assert driver.has_wal_reset_bug(version) is buggy
 
 
-def test_the_newest_library_is_preferred() -> None:
+def test_pysqlite3_is_preferred() -> None:
     module, chosen = driver.load_driver()
     assert chosen.name == "pysqlite3"
     assert chosen.version == module.sqlite_version
 
 
-def test_the_standard_library_can_be_asked_for_and_an_old_one_is_reported(
+def test_standard_library_can_be_chosen_and_warns_once_when_old(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "_warned", set())
+    monkeypatch.setattr(driver, "_warned_versions", set())
     with caplog.at_level(logging.WARNING, logger="memoranda"):
         driver.load_driver("sqlite3")
         _, chosen = driver.load_driver("sqlite3")
@@ -45,6 +45,6 @@ def test_the_standard_library_can_be_asked_for_and_an_old_one_is_reported(
     assert len(caplog.records) == (1 if chosen.wal_reset_bug else 0)
 
 
-def test_an_unknown_driver_is_refused() -> None:
+def test_unknown_driver_is_refused() -> None:
     with pytest.raises(InvalidInput, match="use one of pysqlite3, sqlite3"):
         driver.load_driver("duckdb")

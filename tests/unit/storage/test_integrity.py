@@ -29,29 +29,29 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     store = open_sqlite(tmp_path / "memories.db")
     generation = store.write(lambda tx: start_generation(tx, HashEmbedder(8).identity, activate=True))
     samples = Samples(0, VectorSpace(generation.id, 8))
-    store.write(MemoryWrite([samples.draft() for _ in range(5)]))
+    store.write(MemoryWrite([samples.new_memory() for _ in range(5)]))
     yield store
     store.close()
 
 
-def test_a_sound_store_has_no_problems(store: SQLiteStore) -> None:
+def test_intact_store_has_no_problems(store: SQLiteStore) -> None:
     assert store.check() == []
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "pysqlite3"])
-def test_a_check_between_the_commits_of_another_handle_raises_no_alarm(tmp_path: Path, driver: str) -> None:
+def test_check_between_commits_of_another_handle_finds_nothing(tmp_path: Path, driver: str) -> None:
     writer = open_sqlite(tmp_path / "memories.db", driver=driver)
     reader = open_sqlite(tmp_path / "memories.db", driver=driver)
     samples = Samples(0)
     for _ in range(5):
-        writer.write(MemoryWrite([samples.draft()]))
+        writer.write(MemoryWrite([samples.new_memory()]))
         assert reader.check() == []
     reader.close()
     writer.close()
 
 
 @pytest.mark.parametrize("finding", DAMAGE)
-def test_each_kind_of_disagreement_is_told(store: SQLiteStore, finding: str) -> None:
+def test_check_finds_each_kind_of_damage(store: SQLiteStore, finding: str) -> None:
     with closing(sqlite3.connect(store.path)) as connection, connection:
         connection.execute(DAMAGE[finding])
     problems = store.check()
@@ -59,7 +59,7 @@ def test_each_kind_of_disagreement_is_told(store: SQLiteStore, finding: str) -> 
 
 
 @pytest.mark.parametrize("column", ["agent", "session", "speaker"])
-def test_a_name_that_is_no_text_is_told_and_not_searched(tmp_path: Path, column: str) -> None:
+def test_recall_raises_incompatible_when_a_name_is_not_text(tmp_path: Path, column: str) -> None:
     with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as manager:
         manager.add_memory("tea at five")
     with closing(sqlite3.connect(tmp_path / "m.db")) as raw, raw:

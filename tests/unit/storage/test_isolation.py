@@ -1,4 +1,4 @@
-"""Nothing an agent stores can be read in another agent's scope, whatever the names."""
+"""What an agent stores cannot be read in another agent's scope, whatever the names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memoranda.testing.fakes import HashEmbedder
 from tests.unit.sessions.confusable import names
 
 several = st.lists(names, min_size=2, max_size=5, unique=True)
-number = count()
+_numbers = count()
 
 
 @pytest.fixture(scope="module")
@@ -28,30 +28,32 @@ slow = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChe
 
 @slow
 @given(agents=several, key=names)
-def test_values_and_memories_stay_with_their_agent(shared_manager: MemoryManager, agents: list[str], key: str) -> None:
-    manager = shared_manager.for_tenant(f"tenant {next(number)}")
-    for place, agent in enumerate(agents[:-1]):
-        manager.save(agent, key, place)
-        manager.save(agent, key, place, "long_term")
-        manager.remember(f"the word of the day is number{place}", agent=agent)
-        manager.save_execution_record(agent, {"n": place})
-    for place, agent in enumerate(agents):
-        own = place if place < len(agents) - 1 else None
+def test_values_and_memories_are_visible_to_their_agent_only(
+    shared_manager: MemoryManager, agents: list[str], key: str
+) -> None:
+    manager = shared_manager.for_tenant(f"tenant {next(_numbers)}")
+    for position, agent in enumerate(agents[:-1]):
+        manager.save(agent, key, position)
+        manager.save(agent, key, position, "long_term")
+        manager.remember(f"the word of the day is number{position}", agent=agent)
+        manager.save_execution_record(agent, {"n": position})
+    for position, agent in enumerate(agents):
+        own = position if position < len(agents) - 1 else None
         assert manager.retrieve(agent, key) == own
         assert manager.retrieve(agent, key, "long_term") == own
         found = manager.search_similar(agent, "the word of the day", top_k=50)
         assert {hit.memory.agent for hit in found} <= {agent}
         words = {hit.content for hit in found if hit.content.startswith("the word")}
-        assert words == (set() if own is None else {f"the word of the day is number{place}"})
+        assert words == (set() if own is None else {f"the word of the day is number{position}"})
         assert [record["n"] for record in manager.get_execution_records(agent)] == ([] if own is None else [own])
 
 
 @slow
 @given(workflows=several, agents=several, key=names)
-def test_what_is_in_a_session_stays_with_its_workflow_and_agent(
+def test_session_data_is_visible_to_its_workflow_and_agent_only(
     shared_manager: MemoryManager, workflows: list[str], agents: list[str], key: str
 ) -> None:
-    manager = shared_manager.for_tenant(f"tenant {next(number)}")
+    manager = shared_manager.for_tenant(f"tenant {next(_numbers)}")
     sessions = [create_session(workflow, manager) for workflow in workflows]
     stored = {(w, a): f"{w} {a}" for w in range(len(workflows)) for a in range(len(agents)) if (w + a) % 2}
     for (workflow, agent), value in stored.items():
@@ -62,8 +64,8 @@ def test_what_is_in_a_session_stays_with_its_workflow_and_agent(
         for a, agent in enumerate(agents):
             for kind in ("short_term", "long_term"):
                 assert session.retrieve_agent_memory(agent, key, kind) == stored.get((w, a))
-        said = [message.content for message in session.get_conversation_history()]
-        assert said == [value for (workflow, _), value in stored.items() if workflow == w]
+        contents = [message.content for message in session.get_conversation_history()]
+        assert contents == [value for (workflow, _), value in stored.items() if workflow == w]
     assert all(manager.retrieve(agent, key, kind) is None for agent in agents for kind in ("short_term", "long_term"))
     sessions[0].end_session()
     for (workflow, agent), value in stored.items():

@@ -16,7 +16,7 @@ from memoranda.storage.schema import metadata
 from memoranda.storage.sqlite.store import open_sqlite
 
 
-def test_migrations_make_exactly_the_tables_of_the_schema(tmp_path: Path) -> None:
+def test_migrations_create_exactly_the_tables_of_the_schema(tmp_path: Path) -> None:
     open_sqlite(tmp_path / "a.db").close()
     engine = create_engine(f"sqlite:///{tmp_path / 'a.db'}")
     with engine.connect() as connection:
@@ -24,12 +24,12 @@ def test_migrations_make_exactly_the_tables_of_the_schema(tmp_path: Path) -> Non
     engine.dispose()
 
 
-def test_a_new_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+def test_new_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     open_sqlite(tmp_path / "a.db").close()
     assert stat.S_IMODE((tmp_path / "a.db").stat().st_mode) == 0o600
 
 
-def test_a_store_keeps_its_name(tmp_path: Path) -> None:
+def test_store_keeps_its_id(tmp_path: Path) -> None:
     first = open_sqlite(tmp_path / "a.db")
     first.close()
     again = open_sqlite(tmp_path / "a.db")
@@ -39,20 +39,20 @@ def test_a_store_keeps_its_name(tmp_path: Path) -> None:
     other.close()
 
 
-def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+def test_database_of_newer_schema_is_refused(tmp_path: Path) -> None:
     open_sqlite(tmp_path / "a.db").close()
     _run(tmp_path / "a.db", "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(Incompatible, match="upgrade memoranda"):
         open_sqlite(tmp_path / "a.db")
 
 
-def test_somebody_elses_database_is_refused(tmp_path: Path) -> None:
+def test_database_of_another_program_is_refused(tmp_path: Path) -> None:
     _run(tmp_path / "a.db", "CREATE TABLE holidays (day TEXT)")
     with pytest.raises(Incompatible, match="holidays"):
         open_sqlite(tmp_path / "a.db")
 
 
-def test_a_database_in_memory_is_gone_at_close() -> None:
+def test_temporary_database_is_deleted_at_close() -> None:
     store = open_sqlite("sqlite://")
     assert store.path.exists()
     store.close()

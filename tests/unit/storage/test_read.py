@@ -9,7 +9,7 @@ from memoranda.testing.fakes import HashEmbedder
 
 
 @pytest.mark.parametrize(("allowed", "found"), [([], []), (["tea"], ["Ann"]), (["tea", "milk"], ["Ann", "Bo"])])
-def test_a_list_of_nothing_matches_nothing(tmp_path: Path, allowed: list[str], found: list[str]) -> None:
+def test_in_filter_matches_only_listed_values(tmp_path: Path, allowed: list[str], found: list[str]) -> None:
     with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
         manager.add_memory("Ann", metadata={"drink": "tea"})
         manager.add_memory("Bo", metadata={"drink": "milk"})

@@ -27,79 +27,79 @@ def claim(
 BERLIN = KnownClaim(1, claim("Berlin"))
 
 
-def test_a_newer_value_takes_the_place_of_the_older_one() -> None:
+def test_newer_value_supersedes_older_one() -> None:
     decision = decide(claim("Lisbon", JUNE), [BERLIN])
     assert (decision.action, decision.ends, decision.ends_at) == ("supersede", (1,), JUNE)
 
 
-def test_the_same_value_again_is_a_repetition() -> None:
+def test_same_value_again_is_a_repeat() -> None:
     decision = decide(claim("the  berlin", JUNE), [BERLIN])
     assert (decision.action, decision.of) == ("repeat", 1)
 
 
-def test_an_older_value_learned_later_is_past() -> None:
+def test_older_value_learned_later_is_past() -> None:
     decision = decide(claim("Rome", MAY - timedelta(days=90)), [BERLIN])
     assert (decision.action, decision.valid_to, decision.of) == ("past", MAY, 1)
 
 
-def test_what_used_to_be_ends_nothing() -> None:
+def test_claim_about_the_past_ends_nothing() -> None:
     assert decide(claim("Rome", JUNE, valid_to=JUNE), [BERLIN]).action == "add"
 
 
-def test_what_names_its_own_end_keeps_it() -> None:
+def test_claim_with_its_own_end_keeps_it() -> None:
     before = MAY - timedelta(days=90)
     assert decide(claim("Rome", before, valid_to=before + timedelta(days=9)), [BERLIN]).action == "add"
 
 
-def test_a_source_of_lower_trust_never_corrects_the_user() -> None:
+def test_source_of_lower_trust_never_supersedes_the_user() -> None:
     decision = decide(claim("Lisbon", JUNE, trust="assistant"), [BERLIN])
     assert (decision.action, decision.of, decision.ends) == ("conflict", 1, ())
     assert decide(claim("Lisbon", JUNE, trust="web page"), [BERLIN]).action == "conflict"
 
 
-def test_the_user_corrects_a_source_of_lower_trust() -> None:
+def test_user_supersedes_source_of_lower_trust() -> None:
     guess = KnownClaim(4, claim("Berlin", trust="assistant"))
     assert decide(claim("Lisbon", JUNE), [guess]).ends == (4,)
 
 
-def test_many_values_live_beside_each_other_until_one_is_denied() -> None:
+def test_values_of_multi_valued_attribute_hold_until_denied() -> None:
     likes = [KnownClaim(n, claim(value, attribute="likes", single=False)) for n, value in enumerate(("tea", "rain"))]
     assert decide(claim("snow", JUNE, attribute="likes", single=False), likes).action == "add"
     denied = decide(claim("rain", JUNE, attribute="likes", single=False, holds=False), likes)
     assert (denied.action, denied.ends) == ("supersede", (1,))
 
 
-def test_no_longer_working_somewhere_ends_that_job_and_no_other() -> None:
+def test_denied_employer_ends_that_job_only() -> None:
     acme = KnownClaim(1, claim("Acme", attribute="employer"))
     assert decide(claim("Acme", JUNE, attribute="employer", holds=False), [acme]).ends == (1,)
     assert decide(claim("Initech", JUNE, attribute="employer", holds=False), [acme]).action == "add"
 
 
-def test_others_and_what_has_ended_do_not_matter() -> None:
+def test_other_subjects_and_ended_claims_are_ignored() -> None:
     ended = KnownClaim(2, claim("Rome", MAY, valid_to=MAY + timedelta(days=1)))
     sister = KnownClaim(3, claim("Madrid", subject="Ana's sister"))
     assert decide(claim("Lisbon", JUNE), [ended, sister]).action == "add"
 
 
 class TestReplay:
-    def test_each_is_ended_by_the_next(self) -> None:
+    def test_each_claim_is_ended_by_the_next(self) -> None:
         chain = [MadeClaim(1, claim("Berlin")), MadeClaim(2, claim("Lisbon", JUNE)), MadeClaim(3, claim("Rome", JULY))]
         assert replay(chain).endings == [Ending(JUNE, 2), Ending(JULY, 3), None]
         assert replay([chain[0], chain[2]]).endings == [Ending(JULY, 3), None]
         assert replay(chain[:2]).endings == [Ending(JUNE, 2), None]
 
-    def test_what_is_told_late_is_past(self) -> None:
+    def test_older_claim_made_later_is_past(self) -> None:
         late = [MadeClaim(1, claim("Lisbon", JUNE)), MadeClaim(2, claim("Berlin"))]
         assert replay(late).endings == [None, Ending(JUNE, 1)]
 
-    def test_a_contradiction_names_both(self) -> None:
+    def test_conflict_names_both_memories(self) -> None:
         done = replay([MadeClaim(1, claim("Berlin")), MadeClaim(2, claim("Lisbon", JUNE, trust="tool"))])
         assert (done.endings, done.conflicts) == ([None, None], {(2, 1)})
 
-    def test_one_memory_never_ends_its_own_claims(self) -> None:
+    def test_memory_never_ends_its_own_claims(self) -> None:
         assert replay([MadeClaim(1, claim("Berlin")), MadeClaim(1, claim("Lisbon", JUNE))]).endings == [None, None]
 
-    def test_of_many_values_only_the_denied_one_ends(self) -> None:
+    def test_denial_ends_only_the_denied_value(self) -> None:
         likes = [MadeClaim(n, claim(str(n), attribute="likes", single=False)) for n in range(50)]
         denied = MadeClaim(99, claim("7", JUNE, attribute="likes", single=False, holds=False))
         ends = replay([*likes, denied]).endings

@@ -1,4 +1,4 @@
-"""Bringing a database to the current schema."""
+"""Bring a database to the current schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memoranda.storage.schema import HEAD
 
 
 def current_version(connection: Connection) -> str | None:
-    """The schema version of a database; None when it is empty."""
+    """Return the schema version of a database; None when it is empty."""
     tables = inspect(connection).get_table_names()
     if "alembic_version" in tables:
         return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
@@ -21,7 +21,7 @@ def current_version(connection: Connection) -> str | None:
 
 
 def upgrade(connection: Connection) -> None:
-    """Runs the migrations that are missing, inside the caller's transaction."""
+    """Run the missing migrations, inside the caller's transaction."""
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,4 @@
-"""Alembic's entry: migrations run on the connection that the store hands over."""
+"""The script that Alembic runs: it migrates on the connection that `upgrade` passes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A copy of a database taken while it is in use, and putting one back.
+"""Back up a database while it is in use, and restore it.
 
-A backup is one SQLite file, with its checksum beside it (`<file>.sha256`, in the form that `sha256sum -c` reads) and,
-where the database has an audit key, a copy of that (`<file>.key`).
+A backup is one SQLite file, with its checksum in `<file>.sha256`, in the form that `sha256sum -c` reads, and a copy of
+the audit key in `<file>.key` if the database has one.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ from memoranda.results import Backup
 from memoranda.storage.base import key_file
 from memoranda.storage.sqlite.connections import FileLock
 from memoranda.storage.sqlite.driver import load_driver
-from memoranda.storage.sqlite.errors import translated
+from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.storage.sqlite.transaction import SQLiteTransaction
 from memoranda.types import Progress
 
 _PAGES_AT_ONCE: Final = 1000
 _CHUNK: Final = 1 << 20
-_BESIDE: Final = ("-wal", "-shm", "-journal")
+_SUFFIXES: Final = ("-wal", "-shm", "-journal")
 
 
 def back_up(tx: SQLiteTransaction, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
-    """Everything committed before the call, as one file; other connections write on meanwhile."""
+    """Copy everything committed before the call into one file, while other connections may write."""
     if target.exists() and not force:
         raise Conflict(f"{target} exists: choose another name, or replace it with force")
-    with translated(str(target)):
+    with translate_errors(str(target)):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_replace(target) as draft:
-            _copy(tx, draft, progress)
-            done = Backup(target, draft.stat().st_size, _count_memories(draft), _digest(draft))
+        with atomic_replace(target) as temporary:
+            _copy(tx, temporary, progress)
+            backup = Backup(target, temporary.stat().st_size, _count_memories(temporary), _digest(temporary))
             checksum_file(target).unlink(missing_ok=True)
-        _write_private(checksum_file(target), f"{done.sha256}  {target.name}\n".encode())
-    return done
+        _write_private(checksum_file(target), f"{backup.sha256}  {target.name}\n".encode())
+    return backup
 
 
 def copy_key(database: Path, target: Path) -> None:
-    """The audit key beside the copy: without it, a restored audit trail could not be verified."""
+    """Copy the audit key too: without it, a restored audit trail could not be verified."""
     source = key_file(database)
     if source.exists():
-        with translated(str(target)):
+        with translate_errors(str(target)):
             _write_private(key_file(target), source.read_bytes())
 
 
 def inspect(backup: Path) -> Backup:
-    """The backup, found whole; `Incompatible` when a single byte of it is not what was written."""
+    """Return a description of a backup; `Incompatible` when a single byte of it is not what was written."""
     if not backup.is_file():
         raise NotFound(f"no backup {backup}")
-    with translated(str(backup)):
+    with translate_errors(str(backup)):
         digest, expected = _digest(backup), _expected_digest(backup)
         if expected is not None and digest != expected:
             raise Incompatible(f"{backup} is damaged (its checksum is wrong): use another backup")
@@ -61,18 +61,18 @@ def inspect(backup: Path) -> Backup:
 
 
 def restore(backup: Path, database: Path, *, force: bool = False) -> Backup:
-    """Puts a backup in the place of a database. What was there is kept, as `<file>.before-restore`."""
+    """Replace a database by a backup. The old database is kept as `<file>.before-restore`."""
     found = inspect(backup)
     if database.exists() and not force:
         raise Conflict(f"{database} exists: restore to another path, or replace it with force")
-    with translated(str(database)):
+    with translate_errors(str(database)):
         database.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(database.with_name(f"{database.name}.lock"))
         with lock():
-            with atomic_replace(database) as draft:
-                shutil.copyfile(backup, draft)
-                fsync_file(draft)
-                _move_old_aside(database)
+            with atomic_replace(database) as temporary:
+                shutil.copyfile(backup, temporary)
+                fsync_file(temporary)
+                _rename_old(database)
             if key_file(backup).exists():
                 _write_private(key_file(database), key_file(backup).read_bytes())
         lock.close()
@@ -83,26 +83,27 @@ def checksum_file(backup: Path) -> Path:
     return backup.with_name(f"{backup.name}.sha256")
 
 
-def _copy(tx: SQLiteTransaction, draft: Path, progress: Progress | None) -> None:
-    # Inside one read transaction every step sees the same commit, so writers neither wait nor make it start again.
+def _copy(tx: SQLiteTransaction, copy: Path, progress: Progress | None) -> None:
+    # Inside one read transaction every step sees the same commit, so that writers need not wait and the copy need not
+    # start again.
     tx.driver_sql("BEGIN")
     tx.driver_sql("SELECT count(*) FROM sqlite_master").all()
     source: Any = tx.driver
-    target = type(source)(str(draft), isolation_level=None)
+    target = type(source)(str(copy), isolation_level=None)
     try:
-        source.backup(target, pages=_PAGES_AT_ONCE, progress=_reporting(progress))
-        target.execute("PRAGMA journal_mode=DELETE")  # one file, that opens on a read-only medium as well
-        said = target.execute("PRAGMA quick_check(1)").fetchone()[0]
+        source.backup(target, pages=_PAGES_AT_ONCE, progress=_progress_handler(progress))
+        target.execute("PRAGMA journal_mode=DELETE")  # one file, which opens on a read-only medium too
+        result = target.execute("PRAGMA quick_check(1)").fetchone()[0]
     finally:
         target.close()
         tx.driver_sql("ROLLBACK")
-        for ending in _BESIDE:
-            draft.with_name(draft.name + ending).unlink(missing_ok=True)
-    if said != "ok":
-        raise Incompatible(f"the database is damaged, no backup was made ({said}): run check, then repair or restore")
+        for suffix in _SUFFIXES:
+            copy.with_name(copy.name + suffix).unlink(missing_ok=True)
+    if result != "ok":
+        raise Incompatible(f"the database is damaged, no backup was made ({result}): run check, then repair or restore")
 
 
-def _reporting(progress: Progress | None) -> Any:
+def _progress_handler(progress: Progress | None) -> Any:
     if progress is None:
         return None
     return lambda _status, left, total: progress(total - left, total)
@@ -119,19 +120,21 @@ def _count_memories(path: Path) -> int:
         connection.close()
 
 
-def _move_old_aside(database: Path) -> None:
+def _rename_old(database: Path) -> None:
     if not database.exists():
         return
     _require_unused(database)
-    stem = _free_name(database)
-    for ending in ("", *_BESIDE, ".key"):
-        companion = database.with_name(database.name + ending)
-        if companion.exists():
-            companion.rename(stem.with_name(stem.name + ending))
+    target = database.with_name(f"{database.name}.before-restore")
+    if target.exists():
+        target = target.with_name(f"{target.name}-{uuid.uuid4().hex[:8]}")
+    for suffix in ("", *_SUFFIXES, ".key"):
+        file = database.with_name(database.name + suffix)
+        if file.exists():
+            file.rename(target.with_name(target.name + suffix))
 
 
 def _require_unused(database: Path) -> None:
-    """Takes the file out of WAL mode, which works for its only user alone and leaves everything in the one file."""
+    """Leave WAL mode, which only a file's only user can do, and which moves everything into the one file."""
     module, _ = load_driver()
     connection = module.connect(str(database), isolation_level=None, timeout=1.0)
     try:
@@ -140,19 +143,14 @@ def _require_unused(database: Path) -> None:
         if "locked" in str(error):
             message = f"{database} is in use by another program: end it, then restore"
             raise Unavailable(message, retry_after=1.0) from error
-        # A damaged file is what a backup is for: it is moved aside as it is.
+        # A damaged file is what a backup is for: it is renamed as it is.
     finally:
         connection.close()
 
 
-def _free_name(database: Path) -> Path:
-    first = database.with_name(f"{database.name}.before-restore")
-    return first if not first.exists() else first.with_name(f"{first.name}-{uuid.uuid4().hex[:8]}")
-
-
 def _write_private(path: Path, data: bytes) -> None:
-    with atomic_replace(path) as draft:
-        draft.write_bytes(data)
+    with atomic_replace(path) as temporary:
+        temporary.write_bytes(data)
 
 
 def _digest(path: Path) -> str:

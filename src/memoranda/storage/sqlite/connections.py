@@ -1,4 +1,4 @@
-"""SQLite connections: many readers, one writer behind the lock, and nothing shared with a forked child."""
+"""SQLite connections: many readers, one writer that holds the file lock, and nothing shared with a forked child."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from memoranda.errors import Closed, Unavailable
 from memoranda.fork_safety import register_fork_handler
 from memoranda.storage.base import Durability
 from memoranda.storage.sqlite.driver import load_driver
-from memoranda.storage.sqlite.errors import translated
+from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.storage.sqlite.transaction import driver_of
 
-# Five vectors of the default model fit a page of this size, where one of SQLite's 4096 bytes holds two.
+# A page of this size holds five vectors of the default model; one of SQLite's usual 4096 bytes holds two.
 _PAGE_BYTES = 8192
-# The writer checkpoints by itself after a commit, while it still holds the lock; readers never checkpoint.
+# The writer checkpoints after a commit, while it still holds the lock; readers never checkpoint.
 _CHECKPOINT_PAGES = 1000
 _BUSY_MS = 30_000
-_JOURNAL = b"\x01\x01"  # in the header of a database that is not in WAL mode
+_ROLLBACK_JOURNAL = b"\x01\x01"  # in the header of a database that is not in WAL mode
 _FORK_WAIT = 5.0
 
 _inherited: list[object] = []
-"""Handles of a parent process that were in use when it forked: closing them here would be done behind its back."""
+"""Handles that the parent process used when it forked. They are kept alive: closing them here would harm the parent."""
 
 
 class Connections:
@@ -45,30 +45,30 @@ class Connections:
         self._module, self.driver = load_driver(driver)
         self._open_handle = partial(_open_handle, self._module, str(path), durability)
         self._closed = False
-        self._torn = False
-        self._held_by_fork: list[threading.Lock] = []
+        self._forked_in_use = False
+        self._fork_locks: list[threading.Lock] = []
         self._start()
-        self._turn_to_wal()
+        self._switch_to_wal()
         register_fork_handler(self)
 
     def _start(self) -> None:
         self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         self._engine = self._make_engine()
         self._raw = _RawReaders(self._open_handle)
-        # When it is let go of without `close()`.
+        # For an object that is dropped without `close()`.
         self._disposal = weakref.finalize(self, _dispose, self._engine, self._raw)
         self._disposal.atexit = False
-        self._file = _identity(self.path)
+        self._file_id = _file_id(self.path)
         self._writer: Connection | None = None
-        self._one_writer = threading.Lock()
-        self._borrowing = threading.Lock()  # held by a fork, so that no handle is opened meanwhile
+        self._write_lock = threading.Lock()
+        self._open_lock = threading.Lock()  # held during a fork, so that no handle is opened
 
-    def _turn_to_wal(self) -> None:
-        """A new file is turned to write-ahead logging by one process alone: SQLite would refuse the others at once."""
-        with translated(str(self.path)):
-            if _is_without_wal(self.path):
+    def _switch_to_wal(self) -> None:
+        """Switch a new file to write-ahead logging, under the lock: SQLite would refuse other processes at once."""
+        with translate_errors(str(self.path)):
+            if _has_no_wal(self.path):
                 with self._lock():
-                    self._raw.give_back(self._raw_reader())
+                    self._raw.release(self._raw_reader())
 
     def _make_engine(self) -> Engine:
         return create_engine(
@@ -82,18 +82,18 @@ class Connections:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees the latest commit of any process; never waits for a writer."""
+        """Yield a connection that sees the latest commit of any process; never wait for a writer."""
         self._ensure_open()
-        with translated(str(self.path)), self._reader() as connection:
+        with translate_errors(str(self.path)), self._reader() as connection:
             try:
                 yield connection
             except self._module.Error as error:
                 raise DBAPIError(None, None, error) from error
 
     def fetch(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """The rows of one read of the latest commit, past SQLAlchemy: for the few reads that every call makes."""
+        """Return the rows of one statement, without SQLAlchemy: for the few reads that every call makes."""
         self._ensure_open()
-        with translated(str(self.path)):
+        with translate_errors(str(self.path)):
             raw = self._raw_reader()
             try:
                 rows: list[tuple[Any, ...]] = raw.execute(statement, parameters).fetchall()
@@ -102,16 +102,16 @@ class Connections:
                 if isinstance(error, self._module.Error):
                     raise DBAPIError(statement, None, error) from error
                 raise
-        self._raw.give_back(raw)
-        if self._closed:  # in the meantime, by another thread
+        self._raw.release(raw)
+        if self._closed:  # by another thread, during the read
             self._raw.close()
         return rows
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One write transaction: on disk when this is left, undone when it raises."""
+        """Yield a connection in a write transaction: on disk at exit, undone when the block raises."""
         self._ensure_open()
-        with self._one_writer, translated(str(self.path)), self._lock():
+        with self._write_lock, translate_errors(str(self.path)), self._lock():
             self._ensure_in_place()
             try:
                 connection = self._writer_connection()
@@ -120,7 +120,7 @@ class Connections:
                 yield connection
                 raw.execute("COMMIT")
             except BaseException as error:
-                # After a failed write or sync nobody knows what the handle holds: the next write opens a new one.
+                # After a failed write or sync the state of the handle is unknown: the next write opens a new one.
                 self._drop_writer()
                 if isinstance(error, self._module.Error):
                     raise DBAPIError(None, None, error) from error
@@ -128,9 +128,9 @@ class Connections:
 
     @contextmanager
     def maintaining(self) -> Iterator[Connection]:
-        """The writer's connection outside of any transaction, while no other process writes or checkpoints."""
+        """Yield the writer's connection outside of a transaction, while no other process writes or checkpoints."""
         self._ensure_open()
-        with self._one_writer, translated(str(self.path)), self._lock():
+        with self._write_lock, translate_errors(str(self.path)), self._lock():
             self._ensure_in_place()
             try:
                 yield self._writer_connection()
@@ -139,65 +139,64 @@ class Connections:
                 raise
 
     def close(self) -> None:
-        """Closes everything; the last one out leaves a checkpointed file without a WAL."""
+        """Close every handle; the last process to close the file checkpoints it and removes its WAL."""
         if self._closed:
             return
         self._closed = True
-        if self._torn:
+        if self._forked_in_use:
             return
-        with self._one_writer, translated(str(self.path)):
+        with self._write_lock, translate_errors(str(self.path)):
             self._close_handles()
 
     def problem(self) -> str | None:
-        """What is wrong when the path no longer leads to the file that was opened: what is written there is lost."""
-        there = _identity(self.path)
-        if there == self._file:
+        """Return what is wrong when the path is no longer the opened file: what is written to that file is lost."""
+        current = _file_id(self.path)
+        if current == self._file_id:
             return None
-        return f"{self.path} was {'replaced' if there else 'removed'} while it was open: close this, then open it again"
+        change = "replaced" if current else "removed"
+        return f"{self.path} was {change} while it was open: close this, then open it again"
 
     def before_fork(self) -> None:
-        """Closes every handle, and lets none be opened until the fork is over.
+        """Close every handle, and let no other be opened until the fork is over.
 
-        SQLite keeps its locks by process: a child that inherits a handle believes to hold locks it does not hold, and
-        what it commits goes into a log that its parent deletes.
+        SQLite keeps its locks by process: a child with an inherited handle assumes locks that it does not hold, and
+        its commits go into a log that the parent deletes.
         """
         deadline = time.monotonic() + _FORK_WAIT
-        locks = (self._one_writer, self._borrowing)
-        self._held_by_fork = [lock for lock in locks if lock.acquire(timeout=_FORK_WAIT)]
-        if self._handles() and len(self._held_by_fork) == len(locks):
+        locks = (self._write_lock, self._open_lock)
+        self._fork_locks = [lock for lock in locks if lock.acquire(timeout=_FORK_WAIT)]
+        if self._count_open() and len(self._fork_locks) == len(locks):
             self._drop_writer()
-            while self._in_use() and time.monotonic() < deadline:
+            while self._count_in_use() and time.monotonic() < deadline:
                 time.sleep(0.001)
-            if not self._in_use():
+            if not self._count_in_use():
                 self._close_handles()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Handles are opened again when they are needed; but not in the child where one was still in use."""
-        held, self._held_by_fork = self._held_by_fork, []
+        """Let handles be opened again when needed, except in a child that inherited one in use."""
+        locks, self._fork_locks = self._fork_locks, []
         if not in_child:
-            for lock in held:
+            for lock in locks:
                 lock.release()
             return
-        self._torn = bool(self._handles())
-        if self._torn:
+        self._forked_in_use = bool(self._count_open())
+        if self._forked_in_use:
             _inherited.extend((self._engine, self._raw))
             self._disposal.detach()
         self._start()
 
     def _close_handles(self) -> None:
-        # Closing the last handle of all processes checkpoints, so it happens under the lock as well.
+        # Closing the last handle of all processes checkpoints, so it needs the lock as well.
         with self._lock():
             _dispose(self._engine, self._raw)
             self._drop_writer()
         self._lock.close()
 
-    def _in_use(self) -> int:
-        """How many handles somebody has borrowed."""
-        return self._pool().checkedout() + len(self._raw.lent)
+    def _count_in_use(self) -> int:
+        return self._pool().checkedout() + len(self._raw.in_use)
 
-    def _handles(self) -> int:
-        """How many handles are open."""
-        return self._in_use() + self._pool().checkedin() + len(self._raw.idle)
+    def _count_open(self) -> int:
+        return self._count_in_use() + self._pool().checkedin() + len(self._raw.idle)
 
     def _pool(self) -> QueuePool:
         pool = self._engine.pool
@@ -205,20 +204,20 @@ class Connections:
         return pool
 
     def _reader(self) -> Connection:
-        with self._borrowing:
+        with self._open_lock:
             return self._engine.connect()
 
     def _raw_reader(self) -> Any:
         try:
-            with self._borrowing:
-                return self._raw.take()
+            with self._open_lock:
+                return self._raw.acquire()
         except self._module.Error as error:
             raise DBAPIError(None, None, error) from error
 
     def _writer_connection(self) -> Connection:
         if self._writer is None:
             self._writer = self._engine.connect()
-            # Past SQLAlchemy, which would leave a transaction of its own open.
+            # Not through SQLAlchemy, which would leave a transaction of its own open.
             driver_of(self._writer).execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
         return self._writer
 
@@ -235,42 +234,42 @@ class Connections:
     def _ensure_open(self) -> None:
         if self._closed:
             raise Closed(f"the store {self.path} is closed: open a new one")
-        if self._torn:
+        if self._forked_in_use:
             raise Unavailable(
                 f"{self.path} was being read or written while this process was forked from another: "
-                "use it in a process that is started anew (multiprocessing's spawn), or fork when it is not in use"
+                "start a new process instead (multiprocessing's spawn), or fork when the store is not in use"
             )
 
 
 class _RawReaders:
-    """The driver's own connections, for reads that go past SQLAlchemy; one that is idle is taken before a new one."""
+    """A pool of the driver's own connections, for reads without SQLAlchemy."""
 
     def __init__(self, open_handle: Callable[[], Any]) -> None:
         self._open_handle = open_handle
         self.idle: deque[Any] = deque()
-        self.lent: set[Any] = set()
+        self.in_use: set[Any] = set()
 
-    def take(self) -> Any:
+    def acquire(self) -> Any:
         try:
             raw = self.idle.pop()
         except IndexError:
             raw = self._open_handle()
-        self.lent.add(raw)
+        self.in_use.add(raw)
         return raw
 
-    def give_back(self, raw: Any) -> None:
+    def release(self, raw: Any) -> None:
         self.idle.append(raw)
-        self.lent.discard(raw)
+        self.in_use.discard(raw)
 
     def drop(self, raw: Any) -> None:
-        # Closed before it is taken off the list: a fork waits for what is on it.
+        # Closed before it leaves `in_use`: a fork waits until that is empty.
         try:
             raw.close()
         finally:
-            self.lent.discard(raw)
+            self.in_use.discard(raw)
 
     def close(self) -> None:
-        """Closes those that are idle."""
+        """Close the idle connections."""
         with suppress(IndexError):
             while True:
                 self.idle.pop().close()
@@ -281,8 +280,8 @@ def _dispose(engine: Engine, readers: _RawReaders) -> None:
     readers.close()
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file this is, whatever its name; None when there is none."""
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Return what identifies a file whatever its name; None when it does not exist."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -290,27 +289,27 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _is_without_wal(path: Path) -> bool:
-    """Whether this is an empty file, or a database that keeps a journal of another kind."""
+def _has_no_wal(path: Path) -> bool:
+    """Return whether a file is empty, or a database with another kind of journal."""
     with path.open("rb") as file:
         header = file.read(20)
-    return not header or header[18:20] == _JOURNAL
+    return not header or header[18:20] == _ROLLBACK_JOURNAL
 
 
 def _open_handle(module: Any, path: str, durability: Durability) -> Any:
-    """A new connection of the driver. A function, since SQLAlchemy would keep the object of a method alive for ever."""
+    """Return a new connection of the driver. Not a method: SQLAlchemy would keep its object alive for ever."""
     raw = module.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
     try:
-        _set_up(raw, durability)
+        _configure(raw, durability)
     except BaseException:
         raw.close()
         raise
     return raw
 
 
-def _set_up(raw: Any, durability: Durability) -> None:
+def _configure(raw: Any, durability: Durability) -> None:
     for pragma in (
-        f"page_size={_PAGE_BYTES}",  # of a new file; one that is there keeps its own
+        f"page_size={_PAGE_BYTES}",  # of a new file; an existing file keeps its own
         "journal_mode=WAL",
         f"synchronous={durability.upper()}",
         "foreign_keys=ON",
@@ -331,7 +330,7 @@ if sys.platform == "win32":
         while True:
             try:
                 msvcrt.locking(fd, msvcrt.LK_LOCK, 1)
-            except OSError:  # LK_LOCK gives up after ten seconds; waiting longer is what we want
+            except OSError:  # LK_LOCK gives up after ten seconds; we wait longer
                 continue
             return
 
@@ -350,7 +349,7 @@ else:
 
 
 class FileLock:
-    """A blocking lock on a file, free again the moment its holder dies. One thread at a time."""
+    """A blocking lock on a file, released when its holder dies. For one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Which SQLite library is used, and what is known about it."""
+"""Choose the SQLite library, and know its bugs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from memoranda.types import Record
 logger = logging.getLogger("memoranda")
 
 _MODULES = {"pysqlite3": "pysqlite3.dbapi2", "sqlite3": "sqlite3"}
+_warned_versions: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,14 @@ class Driver(Record):
     name: Literal["pysqlite3", "sqlite3"]
     version: str
     wal_reset_bug: bool
-    """Whether racing checkpoints can lose commits; our lock file keeps them from racing."""
+    """Whether concurrent checkpoints can lose commits; the lock file prevents them."""
 
 
 def load_driver(name: str | None = None) -> tuple[ModuleType, Driver]:
-    """The named driver, or the newest library there is: `pysqlite3` where installed, else `sqlite3`."""
+    """Load the named driver; without a name `pysqlite3`, which is newer, or `sqlite3` where that is not installed."""
     if name is not None and name not in _MODULES:
         raise InvalidInput(f"unknown SQLite driver {name!r}: use one of {', '.join(_MODULES)}")
-    module_name, module = _first_installed([name] if name else list(_MODULES))
+    module_name, module = _import_first([name] if name else list(_MODULES))
     version = module.sqlite_version
     driver = Driver(module_name, version, has_wal_reset_bug(version))
     if driver.wal_reset_bug:
@@ -39,13 +40,13 @@ def load_driver(name: str | None = None) -> tuple[ModuleType, Driver]:
 
 
 def has_wal_reset_bug(version: str) -> bool:
-    """SQLite 3.7.0 to 3.51.2 can lose commits when checkpoints race; 3.44.6 and 3.50.7 are mended."""
+    """Return whether this SQLite can lose commits: 3.7.0 to 3.51.2, except 3.44.6 and 3.50.7, which have the fix."""
     number = tuple(int(part) for part in version.split("."))
-    mended = (3, 44, 6) <= number < (3, 45) or (3, 50, 7) <= number < (3, 51)
-    return (3, 7, 0) <= number < (3, 51, 3) and not mended
+    fixed = (3, 44, 6) <= number < (3, 45) or (3, 50, 7) <= number < (3, 51)
+    return (3, 7, 0) <= number < (3, 51, 3) and not fixed
 
 
-def _first_installed(names: list[str]) -> tuple[Literal["pysqlite3", "sqlite3"], ModuleType]:
+def _import_first(names: list[str]) -> tuple[Literal["pysqlite3", "sqlite3"], ModuleType]:
     for name in names:
         try:
             module = importlib.import_module(_MODULES[name])
@@ -55,15 +56,12 @@ def _first_installed(names: list[str]) -> tuple[Literal["pysqlite3", "sqlite3"],
     raise InvalidInput(f"the SQLite driver {names[0]!r} is not installed: pip install {names[0]}")
 
 
-_warned: set[str] = set()
-
-
 def _warn_once(version: str) -> None:
-    if version in _warned:
+    if version in _warned_versions:
         return
-    _warned.add(version)
+    _warned_versions.add(version)
     logger.warning(
-        "SQLite %s has the WAL-reset bug. Memoranda's lock file guards against it, other programs "
-        "writing to the same file do not: pip install pysqlite3 brings a mended library.",
+        "SQLite %s has the WAL-reset bug. Memoranda's lock file protects against it, but not when other programs "
+        "write to the same file: pip install pysqlite3 installs a fixed library.",
         version,
     )

@@ -1,4 +1,4 @@
-"""The one place where the database's errors become ours."""
+"""Translate errors of the database and the file system into Memoranda's own."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _READ_ONLY = ("readonly", "read-only", "attempt to write", "unable to open")
 
 
 @contextmanager
-def translated(where: str) -> Iterator[None]:
-    """Raises Memoranda's own error, with advice, in place of a driver's."""
+def translate_errors(where: str) -> Iterator[None]:
+    """Raise Memoranda's own error, which says what to do, in place of a driver's."""
     try:
         yield
     except MemorandaError:
@@ -36,18 +36,20 @@ def translated(where: str) -> Iterator[None]:
         raise Unavailable(f"{where}: {error.strerror or error}: {advice}") from error
 
 
-def _translate(said: str, where: str) -> MemorandaError:
-    lowered = said.lower()
-    if any(sign in lowered for sign in _DAMAGED):
-        return Incompatible(f"{where} is damaged or not a Memoranda database ({said}): restore a backup")
-    if any(sign in lowered for sign in _FULL):
+def _translate(message: str, where: str) -> MemorandaError:
+    lowered = message.lower()
+    if any(phrase in lowered for phrase in _DAMAGED):
+        return Incompatible(f"{where} is damaged or not a Memoranda database ({message}): restore a backup")
+    if any(phrase in lowered for phrase in _FULL):
         return Unavailable(f"{where}: the disk is full, nothing was written: free some space, then try again")
-    if any(sign in lowered for sign in _READ_ONLY):
-        return Unavailable(f"{where} cannot be written ({said}): check the folder's permissions or choose another path")
+    if any(phrase in lowered for phrase in _READ_ONLY):
+        return Unavailable(
+            f"{where} cannot be written ({message}): check the folder's permissions or choose another path"
+        )
     if "locked" in lowered or "busy" in lowered:
-        return Unavailable(f"{where} is locked by another program ({said})", retry_after=1.0)
+        return Unavailable(f"{where} is locked by another program ({message})", retry_after=1.0)
     if "foreign key" in lowered:
         return Incompatible(f"{where} was moved to another embedding model by another process: open it again")
     if "unique constraint" in lowered:
-        return Conflict(f"{where}: somebody else wrote the same row first ({said})")
-    return Unavailable(f"{where}: the database failed ({said})")
+        return Conflict(f"{where}: another writer wrote the same row first ({message})")
+    return Unavailable(f"{where}: the database failed ({message})")

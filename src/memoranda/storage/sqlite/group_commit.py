@@ -1,4 +1,4 @@
-"""Group commit: writers that come while a commit runs share the next one."""
+"""Group commit: writers that arrive while a commit runs share the next one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from memoranda.errors import Unavailable
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
+_LONGEST_WAIT = 0.001
 
 
 class _Ticket(Generic[Work, Result]):
@@ -23,16 +24,13 @@ class _Ticket(Generic[Work, Result]):
         self.error: BaseException | None = None
 
 
-_LONGEST_WAIT = 0.001
-
-
 class GroupCommit(Generic[Work, Result]):
-    """Calls `commit(works) -> results` with everything that is waiting, one call at a time.
+    """Call `commit(works) -> results` with everything that is waiting, one call at a time.
 
-    No thread of its own: the first writer to arrive commits for all who wait. Where several wrote a moment ago, it
-    waits for them to come back, as long as they keep coming: one commit of eight is cheaper than two of four. A lone
-    writer never waits. When a shared commit fails, each work is committed alone, so that an error reaches only the
-    caller that caused it.
+    It has no thread of its own: the first writer to arrive commits for all that wait. When several wrote a moment ago,
+    it waits for them as long as they keep arriving: one commit of eight is cheaper than two of four. A single writer
+    never waits. When a shared commit fails, each work is committed alone, so that an error reaches only the caller
+    that caused it.
     """
 
     def __init__(self, commit: Callable[[Sequence[Work]], list[Result]], max_group: int = 256) -> None:
@@ -41,7 +39,7 @@ class GroupCommit(Generic[Work, Result]):
         self._waiting: list[_Ticket[Work, Result]] = []
         self._group: list[_Ticket[Work, Result]] = []
         self._leader: _Ticket[Work, Result] | None = None
-        # Always entered as a lock: a condition is entered by Python code, which an interrupt can leave locked.
+        # Always acquired directly: a condition acquires it in Python code, which an interrupt can leave locked.
         self._lock = threading.Lock()
         self._turn = threading.Condition(self._lock)
         self._gathered = threading.Condition(self._lock)
@@ -49,27 +47,27 @@ class GroupCommit(Generic[Work, Result]):
         self._patience = 0.0
 
     def submit(self, work: Work) -> Result:
-        """Returns the work's own result once it is committed, or raises its own error."""
+        """Return the result of the work once it is committed, or raise its error."""
         ticket: _Ticket[Work, Result] = _Ticket(work)
         try:
-            self._line_up(ticket)
+            self._enqueue(ticket)
             while group := self._await_turn(ticket):
                 self._lead(group)
-        except BaseException:  # an interrupt, wherever it came: nobody else may be left waiting for this thread
+        except BaseException:  # an interrupt at any point: no other thread may be left waiting for this one
             self._withdraw(ticket)
             raise
         if ticket.error is not None:
             raise ticket.error
         return ticket.result  # type: ignore[return-value]
 
-    def _line_up(self, ticket: _Ticket[Work, Result]) -> None:
+    def _enqueue(self, ticket: _Ticket[Work, Result]) -> None:
         with self._lock:
             self._waiting.append(ticket)
             if len(self._waiting) == self._expected:
                 self._gathered.notify()
 
     def _await_turn(self, ticket: _Ticket[Work, Result]) -> list[_Ticket[Work, Result]]:
-        """The group that this writer now commits; none when another one has committed its work."""
+        """Return the group that this writer now commits; empty when another writer has committed its work."""
         with self._lock:
             while self._leader is not None and not ticket.finished:
                 self._turn.wait()
@@ -81,10 +79,10 @@ class GroupCommit(Generic[Work, Result]):
             return self._group
 
     def _gather(self) -> None:
-        """Waits for the writers of a moment ago, until none has come for a while."""
-        here = 0
-        while here < len(self._waiting) < self._expected:
-            here = len(self._waiting)
+        """Wait for the writers of the last commit, until no more arrive."""
+        arrived = 0
+        while arrived < len(self._waiting) < self._expected:
+            arrived = len(self._waiting)
             self._gathered.wait(self._patience)
 
     def _lead(self, group: list[_Ticket[Work, Result]]) -> None:
@@ -96,7 +94,7 @@ class GroupCommit(Generic[Work, Result]):
             self._step_down()
 
     def _withdraw(self, ticket: _Ticket[Work, Result]) -> None:
-        """Takes back a work that nobody has begun to commit, and gives up the lead."""
+        """Take back a work whose commit has not begun, and stop leading."""
         with self._lock:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
@@ -112,12 +110,12 @@ class GroupCommit(Generic[Work, Result]):
                 ticket.finished = True
         self._group = []
         self._turn.notify_all()
-        self._leader = None  # the last step: interrupted before it, all of this is done again
+        self._leader = None  # last: after an interrupt before this line, all of the above runs again
 
     def _commit_group(self, group: list[_Ticket[Work, Result]]) -> None:
         try:
             results = self._commit([ticket.work for ticket in group])
-        except Exception as error:  # noqa: BLE001 - handed to the caller whose work it was
+        except Exception as error:  # noqa: BLE001 - raised by `submit` in the thread that passed the work
             if len(group) > 1:
                 for ticket in group:
                     self._commit_group([ticket])

@@ -32,7 +32,7 @@ from memoranda.storage.base import (
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity
 from memoranda.storage.sqlite.connections import Connections
-from memoranda.storage.sqlite.errors import translated
+from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
@@ -61,7 +61,7 @@ class SQLiteStore:
         self.path: Path = path
         self._clock = clock
         self._remove_folder: weakref.finalize[..., Any] | None = None
-        with translated(str(path)):
+        with translate_errors(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner only
         self._connections = Connections(path, driver=driver, durability=durability)
@@ -173,7 +173,7 @@ def open_sqlite(
     url: str | Path, *, driver: str | None = None, durability: Durability = "full", clock: Clock = utc_now
 ) -> SQLiteStore:
     """Open `sqlite:///file.db` or a path; `sqlite://` is a private file that is deleted at `close()`."""
-    path = url if isinstance(url, Path) else path_of(url)
+    path = url if isinstance(url, Path) else path_from_url(url)
     if path is not None:
         return SQLiteStore(path, driver=driver, durability=durability, clock=clock)
     folder = tempfile.mkdtemp(prefix="memoranda-")
@@ -182,7 +182,7 @@ def open_sqlite(
     return store
 
 
-def path_of(url: str) -> Path | None:
+def path_from_url(url: str) -> Path | None:
     """Return the file behind a URL or path; None for a database in memory."""
     clean_text(url, "the database URL")
     if "://" not in url:

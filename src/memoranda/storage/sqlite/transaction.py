@@ -1,6 +1,6 @@
 """Transactions on SQLite, and every statement that goes straight to the driver.
 
-What each call of a program does goes past SQLAlchemy, which would take longer than SQLite itself. All such statements
+Statements that every call of a program runs bypass SQLAlchemy, which would take longer than SQLite itself. All of them
 are in this file.
 """
 
@@ -16,7 +16,14 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memoranda.errors import Incompatible
 from memoranda.storage.base import Generation, IndexRow, PartitionKey, chunked
-from memoranda.storage.rows import MEMORY_COLUMNS, column_values, in_index, memory_from_row, name, to_json
+from memoranda.storage.rows import (
+    MEMORY_COLUMNS,
+    index_conditions,
+    memory_from_row,
+    scope_columns,
+    stored_name,
+    to_json,
+)
 from memoranda.storage.schema import memories
 from memoranda.types import ANY, IntArray, Memory, Scope
 
@@ -106,7 +113,7 @@ def read_active_generation(fetch: Fetch) -> Generation | None:
 
 def read_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
     """Return memories of a scope in the order of `ids`: the statement that every recall runs."""
-    columns = column_values(scope)
+    columns = scope_columns(scope)
     # The ids are one parameter, so that the statement is the same, and prepared, however many there are.
     rows = fetch(_select_by_ids(tuple(columns)), [*columns.values(), to_json(list(ids))])
     found = {row[0]: memory_from_row(row) for row in rows}
@@ -165,13 +172,13 @@ def _with_owner(statement: str, key: PartitionKey) -> tuple[str, dict[str, Any]]
     """Return the statement with the partition's user as a condition, and its parameters."""
     if key.user is ANY:
         return statement, {"tenant": key.tenant}
-    return f'{statement} AND "user" = :user', {"tenant": key.tenant, "user": name(key.user)}
+    return f'{statement} AND "user" = :user', {"tenant": key.tenant, "user": stored_name(key.user)}
 
 
 @cache
 def _in_index_sql() -> str:
     """Return the condition on indexed rows as SQL text, compiled once."""
-    query = select(memories.c.id).where(*in_index())
+    query = select(memories.c.id).where(*index_conditions())
     compiled = query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     return str(compiled).partition("WHERE ")[2]
 

@@ -1,4 +1,4 @@
-"""A forked child writes to the store like any other process, whatever its parent does meanwhile or afterwards."""
+"""A forked child uses the store like any other process, whatever its parent does."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 
 from memoranda import MemoryManager, Unavailable
 from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.operations import StoreOperations
 from memoranda.types import Scope
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
@@ -33,10 +33,10 @@ def open_manager(folder: Path) -> MemoryManager:
     return MemoryManager(f"sqlite:///{folder}/memories.db", embedder=HashEmbedder(16))
 
 
-def forked(work: Callable[[], object]) -> int:
-    """The id of a child that does this and ends with 0, or with 1 when it raised; it lives a minute at most."""
+def fork(work: Callable[[], object]) -> int:
+    """Fork a child that exits with 0, or with 1 when `work` raises, after a minute at most; return its process id."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside other threads is what is tested here
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking with other threads running is what is tested here
         child = os.fork()
     if child == 0:  # pragma: no cover
         signal.alarm(60)
@@ -48,11 +48,11 @@ def forked(work: Callable[[], object]) -> int:
     return child
 
 
-def ended_well(child: int) -> bool:
+def succeeds(child: int) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_what_a_child_writes_after_its_parent_has_closed_is_kept(manager: MemoryManager, tmp_path: Path) -> None:
+def test_writes_of_child_after_parent_closed_are_kept(manager: MemoryManager, tmp_path: Path) -> None:
     written, closed = os.pipe(), os.pipe()
 
     def write() -> None:
@@ -62,11 +62,11 @@ def test_what_a_child_writes_after_its_parent_has_closed_is_kept(manager: Memory
         manager.add_memories(["after it", "and after that"])
         manager.add_memory("and last")
 
-    child = forked(write)
+    child = fork(write)
     os.read(written[0], 1)
     manager.close()
     os.write(closed[1], b".")
-    assert ended_well(child)
+    assert succeeds(child)
     for end in (*written, *closed):
         os.close(end)
     with open_manager(tmp_path) as reopened:
@@ -75,23 +75,23 @@ def test_what_a_child_writes_after_its_parent_has_closed_is_kept(manager: Memory
         assert reopened.check().problems == ()
 
 
-def test_a_child_of_a_parent_at_work_in_other_threads_does_not_wait_for_them(manager: MemoryManager) -> None:
+def test_child_does_not_wait_for_busy_threads_of_parent(manager: MemoryManager) -> None:
     stopped = threading.Event()
 
-    def work(verb: Callable[[str], object]) -> None:
+    def work(method: Callable[[str], object]) -> None:
         while not stopped.is_set():
-            verb("a busy river")
+            method("a busy river")
 
     def in_the_child() -> None:
         manager.add_memory("a child's river")
         assert len(manager.recall("a child's river")) > 1
         manager.close()
 
-    threads = [threading.Thread(target=work, args=(verb,)) for verb in (manager.add_memory, manager.recall) * 2]
+    threads = [threading.Thread(target=work, args=(method,)) for method in (manager.add_memory, manager.recall) * 2]
     for thread in threads:
         thread.start()
     try:
-        assert all(ended_well(forked(in_the_child)) for _ in range(8))
+        assert all(succeeds(fork(in_the_child)) for _ in range(8))
     finally:
         stopped.set()
         for thread in threads:
@@ -99,26 +99,26 @@ def test_a_child_of_a_parent_at_work_in_other_threads_does_not_wait_for_them(man
     assert manager.check().problems == ()
 
 
-def test_a_child_forked_in_the_middle_of_a_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_child_forked_during_a_read_raises_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoranda.storage.sqlite.connections._FORK_WAIT", 0.01)
     store = open_sqlite(tmp_path / "memories.db")
 
-    def refused() -> None:
-        with pytest.raises(Unavailable, match="started anew"):
+    def read_in_child() -> None:
+        with pytest.raises(Unavailable, match="start a new process"):
             StoreOperations(store).find(Scope(), limit=1)
 
     with store._connections.reading():
-        assert ended_well(forked(refused))
-    assert ended_well(forked(lambda: StoreOperations(store).find(Scope(), limit=1)))
+        assert succeeds(fork(read_in_child))
+    assert succeeds(fork(lambda: StoreOperations(store).find(Scope(), limit=1)))
     assert StoreOperations(store).find(Scope(), limit=1) == []
     store.close()
 
 
-def test_a_child_that_closes_leaves_its_parents_private_store_alone() -> None:
+def test_close_in_child_keeps_temporary_store_of_parent() -> None:
     with MemoryManager("sqlite://", embedder=HashEmbedder(16)) as manager:
         manager.add_memory("the river")
         file = Path(manager.health().database)
-        assert ended_well(forked(manager.close))
+        assert succeeds(fork(manager.close))
         assert file.exists()
         assert manager.get(1).content == "the river"
     assert not file.parent.exists()

@@ -8,15 +8,15 @@ import pytest
 
 from memoranda.storage.sqlite import group_commit
 from memoranda.storage.sqlite.group_commit import GroupCommit
-from tests.unit.storage.interrupts import interrupted_at
+from tests.unit.storage.interrupts import interrupt_at
 
 
-def test_a_work_gets_its_own_result() -> None:
+def test_submit_returns_result_of_its_work() -> None:
     group = GroupCommit[int, int](lambda works: [work * 2 for work in works])
     assert group.submit(21) == 42
 
 
-def test_writers_that_wait_share_one_commit() -> None:
+def test_waiting_writers_share_one_commit() -> None:
     sizes: list[int] = []
 
     def commit(works: Sequence[int]) -> list[int]:
@@ -31,7 +31,7 @@ def test_writers_that_wait_share_one_commit() -> None:
     assert len(sizes) < 8
 
 
-def test_no_group_is_larger_than_allowed() -> None:
+def test_group_is_never_larger_than_max_group() -> None:
     sizes: list[int] = []
 
     def commit(works: Sequence[int]) -> list[int]:
@@ -43,7 +43,7 @@ def test_no_group_is_larger_than_allowed() -> None:
     assert max(sizes) <= 3
 
 
-def test_an_error_reaches_only_the_writer_that_caused_it() -> None:
+def test_error_reaches_only_the_writer_that_caused_it() -> None:
     def commit(works: Sequence[int]) -> list[int]:
         time.sleep(0.02)
         if 3 in works:
@@ -56,7 +56,7 @@ def test_an_error_reaches_only_the_writer_that_caused_it() -> None:
     assert [str(result) for result in results if isinstance(result, ValueError)] == ["three"]
 
 
-def test_an_interrupted_commit_leaves_nobody_waiting() -> None:
+def test_interrupted_commit_leaves_no_writer_waiting() -> None:
     def commit(works: Sequence[int]) -> list[int]:
         raise KeyboardInterrupt
 
@@ -67,7 +67,7 @@ def test_an_interrupted_commit_leaves_nobody_waiting() -> None:
         group.submit(2)
 
 
-def test_writers_of_a_moment_ago_are_waited_for_but_not_for_ever() -> None:
+def test_wait_for_recent_writers_ends_when_none_arrive() -> None:
     sizes: list[int] = []
 
     def commit(works: Sequence[int]) -> list[int]:
@@ -77,12 +77,12 @@ def test_writers_of_a_moment_ago_are_waited_for_but_not_for_ever() -> None:
 
     group = GroupCommit[int, int](commit)
     assert sorted(_in_threads(group, range(8))) == list(range(8))
-    # The others have gone; the one that is left gets its answer all the same.
+    # The other writers have finished; the remaining one still gets its result.
     assert [group.submit(8), group.submit(9)] == [8, 9]
     assert sizes[-2:] == [1, 1]
 
 
-def test_a_writer_interrupted_while_it_waits_for_others_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_while_waiting_for_others_does_not_block_next_writer(monkeypatch: pytest.MonkeyPatch) -> None:
     group = GroupCommit[int, int](lambda works: list(works))
     _in_threads(group, range(8))
     group._expected = 2
@@ -97,13 +97,13 @@ def test_a_writer_interrupted_while_it_waits_for_others_holds_nobody_up(monkeypa
     assert group.submit(2) == 2
 
 
-def test_an_interrupt_at_any_moment_leaves_the_next_writer_free() -> None:
-    moment = 0
-    while interrupted_at(moment, (group := GroupCommit[int, int](list)).submit, 0, inside=(group_commit, threading)):
-        assert _in_threads(group, [1, 2]) in ([1, 2], [2, 1]), f"after an interrupt at moment {moment}"
+def test_interrupt_at_any_step_does_not_block_next_writer() -> None:
+    step = 0
+    while interrupt_at(step, (group := GroupCommit[int, int](list)).submit, 0, inside=(group_commit, threading)):
+        assert _in_threads(group, [1, 2]) in ([1, 2], [2, 1]), f"after an interrupt at step {step}"
         assert group._waiting == []
-        moment += 1
-    assert moment > 20
+        step += 1
+    assert step > 20
 
 
 def _in_threads(group: GroupCommit[int, int], works: Sequence[int]) -> list[int | Exception]:
