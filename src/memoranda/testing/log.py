@@ -80,14 +80,14 @@ def _random_messages(rng: random.Random, count: int) -> list[Message]:
 
 
 def _append(log: MessageLog, model: list[Message], rng: random.Random) -> list[Message]:
-    added, keep, once = (
+    added, keep, skip = (
         _random_messages(rng, rng.randint(0, 8)),
         rng.choice([None, None, 0, 1, 5, 12]),
         rng.random() < 0.5,
     )
-    log.append(added, keep=keep, skip_duplicates=once)
+    log.append(added, keep=keep, skip_duplicates=skip)
     for message in added:
-        if not once or all(message.message_id != each.message_id for each in model):
+        if not skip or all(message.message_id != each.message_id for each in model):
             model = [*model, message]
     return model if keep is None else model[len(model) - min(keep, len(model)) :]
 
