@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memoranda.messages.calls import AgentCallMsg, MessageContent, ToolCallMsg
     from memoranda.messages.message import Message
     from memoranda.messages.openai import format_for_openai, from_openai
-    from memoranda.persistent.agents import BaseAgent, MemoryMixin
+    from memoranda.persistent.agents import BaseAgent, ConversationContext, MemoryMixin
     from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
     from memoranda.persistent.base import (
         MemoryBase,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         RecallFromMemoryResult,
         SaveToMemoryResult,
     )
-    from memoranda.persistent.context import ConversationContext
     from memoranda.persistent.memory import PersistentMemory
     from memoranda.persistent.tools import MemoryTools, ToolCall, ToolMessage
     from memoranda.redaction import Redactor
@@ -259,10 +258,9 @@ _HOMES = {
     "memoranda.messages.calls": "AgentCallMsg MessageContent ToolCallMsg",
     "memoranda.messages.message": "Message",
     "memoranda.messages.openai": "format_for_openai from_openai",
-    "memoranda.persistent.agents": "BaseAgent MemoryMixin",
+    "memoranda.persistent.agents": "BaseAgent ConversationContext MemoryMixin",
     "memoranda.persistent.backends": "EmbeddingBackend VectorStoreConfig",
     "memoranda.persistent.base": "MemoryBase PersistentMemoryBase QueryInput RecallFromMemoryResult SaveToMemoryResult",
-    "memoranda.persistent.context": "ConversationContext",
     "memoranda.persistent.memory": "PersistentMemory",
     "memoranda.persistent.tools": "MemoryTools ToolCall ToolMessage",
     "memoranda.redaction": "Redactor",

@@ -53,7 +53,7 @@ _TABLE: Final[dict[str, dict[str, Entry]]] = {
     "vector_store": {
         "chroma": Entry("memoranda.index.chroma:ChromaEngine", extra="chroma"),
         "faiss": Entry("memoranda.index.faiss:FAISSIndex"),
-        "qdrant": Entry("memoranda.index.qdrant:open_qdrant", extra="qdrant"),
+        "qdrant": Entry("memoranda.index.qdrant_server:open_qdrant", extra="qdrant"),
     },
 }
 

@@ -8,10 +8,10 @@ from typing import Self
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.threads import off_loop
-from memoranda.persistent import context
+from memoranda.persistent import agents
 from memoranda.settings import MemoryConfig
 
-_Sync = context.ConversationContext
+_Sync = agents.ConversationContext
 
 
 class ConversationContext:

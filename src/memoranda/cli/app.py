@@ -19,7 +19,7 @@ from memoranda.cli import (
     sessions,
     transfer,
 )
-from memoranda.cli.errors import make_group
+from memoranda.cli.output import make_group
 
 app = make_group("Memory for AI agents.")
 for module in (memories, recall, maintenance, transfer, serve, bench):

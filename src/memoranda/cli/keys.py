@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.errors import make_group
 from memoranda.cli.options import CommandOptions, command
-from memoranda.cli.output import fields_table, message, print_result, table
+from memoranda.cli.output import fields_table, make_group, message, print_result, table
 
 if TYPE_CHECKING:
     from memoranda.server.keys import IssuedKey

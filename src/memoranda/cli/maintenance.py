@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from memoranda.cli.errors import DAMAGED
 from memoranda.cli.options import WHOLE_TENANT, CommandOptions, command
-from memoranda.cli.output import fields_table, message, print_result, problem_list, progress_bar, table
+from memoranda.cli.output import DAMAGED, fields_table, message, print_result, problem_list, progress_bar, table
 
 if TYPE_CHECKING:
     from memoranda.results import PolicyName

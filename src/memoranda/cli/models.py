@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.errors import make_group
 from memoranda.cli.options import AsJson
-from memoranda.cli.output import message, print_result, progress_bar, table
+from memoranda.cli.output import make_group, message, print_result, progress_bar, table
 
 app = make_group("Add, list and remove embedding models.")
 

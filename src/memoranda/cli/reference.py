@@ -10,7 +10,7 @@ from typing import Any, Final
 from typer.main import get_command
 
 from memoranda.cli.app import app
-from memoranda.cli.errors import EXIT_CODES
+from memoranda.cli.output import EXIT_CODES
 
 START: Final = "<!-- generated: python -m memoranda.cli.reference docs/cli.md -->"
 END: Final = "<!-- end of the generated part -->"

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli.errors import DAMAGED, make_group
 from memoranda.cli.options import CommandOptions, command
-from memoranda.cli.output import message, print_result, record_table, table
+from memoranda.cli.output import DAMAGED, make_group, message, print_result, record_table, table
 from memoranda.errors import NotFound
 
 sessions = make_group("Show and clear the sessions of workflows.")

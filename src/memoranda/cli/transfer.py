@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.errors import make_group
 from memoranda.cli.options import WHOLE_TENANT, WRITE, CommandOptions, command
-from memoranda.cli.output import message, print_result, progress_bar
+from memoranda.cli.output import make_group, message, print_result, progress_bar
 from memoranda.errors import Incompatible, NotFound
 from memoranda.types import Progress, Record
 

@@ -15,8 +15,7 @@ from memoranda.errors import ExtractionFailed
 from memoranda.llm.base import LLM
 from memoranda.messages.message import Message
 from memoranda.messages.parts import text_of
-from memoranda.sentences import split_sentences
-from memoranda.text import query_terms
+from memoranda.text import query_terms, split_sentences
 
 MIN_CHARACTERS: Final = 600
 """A summary may always have this length, however short the conversation is."""

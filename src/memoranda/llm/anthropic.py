@@ -10,8 +10,7 @@ from dataclasses import replace
 import anthropic
 
 from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
-from memoranda.llm.base import Completion
-from memoranda.llm.retrying import Retries, call_with_retries, parse_retry_after
+from memoranda.llm.base import Completion, Retries, call_with_retries, parse_retry_after
 
 
 class AnthropicLLM:

@@ -19,9 +19,8 @@ from memoranda.llm.base import LLM
 from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
 from memoranda.maintenance.policies import trust_rank
 from memoranda.results import DerivationKind
-from memoranda.sentences import split_sentences
 from memoranda.storage.changes import NewMemory
-from memoranda.text import content_hash, lexical_keys, query_terms
+from memoranda.text import content_hash, lexical_keys, query_terms, split_sentences
 from memoranda.types import JSON, Clock, FloatArray, Memory, MemoryType, Scope
 
 if TYPE_CHECKING:

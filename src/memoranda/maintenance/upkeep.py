@@ -19,7 +19,7 @@ from memoranda.types import Clock, Progress, Scope
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
-    from memoranda.recall.accesses import AccessCounter
+    from memoranda.recall.pipeline import AccessCounter
     from memoranda.remember.pipeline import RememberPipeline
     from memoranda.storage.base import Store
 

@@ -65,8 +65,7 @@ class StoreComponents:
         from memoranda.executions.log import ExecutionLog
         from memoranda.index.partitions import Partitions
         from memoranda.maintenance.forget import is_erasure_pending, last_erasure
-        from memoranda.recall.accesses import AccessCounter
-        from memoranda.recall.pipeline import RecallPipeline
+        from memoranda.recall.pipeline import AccessCounter, RecallPipeline
         from memoranda.remember.memories import Memories
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.sessions.log import SessionLog

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import exp
+
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import NotFound
-from memoranda.recall.query import ParsedQuery
+from memoranda.recall.query import ROLES, ParsedQuery
 from memoranda.recall.rank import Ranking, to_scores
-from memoranda.types import ArmScore, Explanation, Recall, WhyNot
+from memoranda.types import ArmScore, Explanation, IntArray, Recall, WhyNot
 
 
 def explain_query(parsed: ParsedQuery, ranking: Ranking, signals: dict[str, float]) -> Explanation:
@@ -46,3 +48,43 @@ def explain_absence(ranking: Ranking, memory_id: int, limit: int, allowed: NDArr
     rank, score = int(positions[0]) + 1, float(to_scores(ranking.sums[row : row + 1])[0])
     reason = "it is among the hits" if rank <= limit else f"{rank - 1} memories fit better, and the limit is {limit}"
     return WhyNot(memory_id, reason, rank, score, ranking.why(row))
+
+
+_WEIGHTS = {"meaning": 2.0, "words": 2.0, "other_speaker": -1.5}
+"""Fitted on LoCoMo's adversarial questions, rounded, and checked on LongMemEval's: see `benchmarks/quality.py`."""
+
+
+_BIAS = -1.0
+
+
+def answer_signals(
+    ranking: Ranking, speakers: tuple[str, ...], allowed: NDArray[np.bool_] | None = None
+) -> dict[str, float]:
+    """Return the inputs of `answerable`; empty when there is no memory to answer from."""
+    rows = np.arange(len(ranking.candidates)) if allowed is None else np.flatnonzero(allowed)
+    if not len(rows):
+        return {}
+    best = rows[int(np.argmax(ranking.sums[rows]))]
+    raw = {arm.name: arm.raw for arm in ranking.arms}
+    names_one_person = len(speakers) == 1 and speakers[0] not in ROLES
+    return {
+        "top": float(ranking.sums[best]),
+        "meaning": float(raw["dense"][best]) if "dense" in raw else 0.0,
+        "words": float(raw["lexical"][rows].max()),
+        "other_speaker": _lead_of_other_speakers(ranking, rows) if names_one_person else 0.0,
+    }
+
+
+def answerable(signals: dict[str, float]) -> float:
+    """Return a probability; 0 when there is no memory to answer from."""
+    if not signals:
+        return 0.0
+    return 1.0 / (1.0 + exp(-_BIAS - sum(weight * signals[name] for name, weight in _WEIGHTS.items())))
+
+
+def _lead_of_other_speakers(ranking: Ranking, rows: IntArray) -> float:
+    """Return how much the best memory leads the best one of the person asked about: a sign of the wrong person."""
+    said = rows[ranking.gains["speaker"][rows] > 0]
+    if not len(said):
+        return 0.0
+    return float(ranking.content[rows].max() - ranking.content[said].max())

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 import uuid
-from datetime import datetime
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.embedding.vectors import Vectors
-from memoranda.errors import InvalidInput, Unavailable
+from memoranda.errors import InvalidInput, MemorandaError, Unavailable
+from memoranda.fork_safety import register_fork_handler
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
-from memoranda.recall.abstain import answer_signals, answerable
-from memoranda.recall.accesses import AccessCounter
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
-from memoranda.recall.explain import explain_absence, explain_query
+from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_query
 from memoranda.recall.query import MODES, Mode, ParsedQuery, RecallQuery, find_speakers, parse_query
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_text
 from memoranda.types import EVERYTHING, Clock, Filter, Hit, Recall, Scope, WhyNot
@@ -231,3 +235,57 @@ def _check_mode(mode: str | None) -> Mode:
         if mode == known:
             return known
     raise InvalidInput(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
+
+
+_log = logging.getLogger(__name__)
+
+
+_WRITE_INTERVAL: Final = timedelta(minutes=1)
+
+
+_MAX_PENDING: Final = 10_000
+
+
+class AccessCounter:
+    """Counts accesses per memory. A crash loses the counts of the last minute."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._start()
+        register_fork_handler(self)
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[int] = Counter()
+        self._since: datetime | None = None
+
+    def before_fork(self) -> None:
+        """Do nothing: the parent process writes its own counts."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Start from zero in the child, or accesses would be counted twice."""
+        if in_child:
+            self._start()
+
+    def record(self, ids: Iterable[int]) -> None:
+        """Count one access for each id."""
+        now = self._clock()
+        with self._lock:
+            self._counts.update(ids)
+            self._since = self._since or now
+            due = now - self._since >= _WRITE_INTERVAL or len(self._counts) >= _MAX_PENDING
+        if due:
+            self.write()
+
+    def write(self) -> None:
+        """Write the counts to the store; drop them with a warning when the store cannot be written."""
+        with self._lock:
+            counts, self._counts, self._since = self._counts, Counter(), None
+        if not counts:
+            return
+        now = self._clock()
+        try:
+            self._store.write(lambda tx: count_accesses(tx, counts, now))
+        except MemorandaError as error:
+            _log.warning("accesses could not be written: %s", error)

@@ -8,8 +8,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from memoranda.dates.find import Mention
 from memoranda.messages.message import Message
-from memoranda.sentences import Span
 from memoranda.storage.claims import Claim
+from memoranda.text import Span
 from memoranda.types import MemoryType, Status
 
 EntityKind: TypeAlias = Literal[

@@ -17,9 +17,8 @@ from typing import Final
 
 from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
-from memoranda.sentences import Span, sentence_spans
 from memoranda.storage.claims import Claim
-from memoranda.text import lower_case
+from memoranda.text import Span, lower_case, sentence_spans
 
 _MAX_TEXT: Final = 4_000
 """A longer text is a pasted document, whose "I" is not the speaker."""

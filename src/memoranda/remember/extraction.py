@@ -19,7 +19,6 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from memoranda.dates.find import Mention, find_mentions
-from memoranda.lexicon import first_content_words
 from memoranda.messages.message import Message
 from memoranda.messages.parts import text_of
 from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
@@ -27,6 +26,7 @@ from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
 from memoranda.remember.gate import DialogueContext, dialogue_context, judge
 from memoranda.storage.claims import CLAIMS, Claim
+from memoranda.text import first_content_words
 from memoranda.types import JSON, MemoryType
 
 _EXPLICIT: Final = re.compile(

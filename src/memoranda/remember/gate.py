@@ -12,10 +12,9 @@ from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.fence import find_recalled_spans
-from memoranda.lexicon import first_content_words, first_words, has_content, is_name_of, words_of
 from memoranda.redaction import holds_secret
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
-from memoranda.sentences import Span, sentence_spans
+from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
 from memoranda.types import Status
 
 SECRET_REASON: Final = "holds a secret: a password, key or card number"

@@ -19,7 +19,7 @@ from memoranda.redaction import holds_secret
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.extraction import extract_candidate
 from memoranda.remember.gate import SECRET_REASON, DialogueContext, reject
-from memoranda.sentences import Span
+from memoranda.text import Span
 from memoranda.types import JSON, MemoryType
 
 _CHUNK: Final = 12_000

@@ -17,8 +17,6 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
-from memoranda.lexicon import has_content
-from memoranda.sentences import Span
 from memoranda.storage import lifecycle
 from memoranda.storage.base import Transaction
 from memoranda.storage.claims import (
@@ -37,6 +35,7 @@ from memoranda.storage.claims import (
     write_notes,
 )
 from memoranda.storage.supersession import ClaimDecision, Ending, KnownClaim, MadeClaim, Resolution, decide, replay
+from memoranda.text import Span, has_content
 from memoranda.types import Memory, Outcome
 
 CONTRADICTS: Final = "contradicts"

@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias, cast
 
 from sqlalchemy import delete, select, text, update
 
-from memoranda.sentences import Span
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, stored_name, to_json
 from memoranda.storage.schema import claims, memories
+from memoranda.text import Span
 from memoranda.types import JSON, Memory, Scope
 
 CLAIMS: Final = "claims"

@@ -17,9 +17,8 @@ from memoranda import Closed, InvalidInput, MemoryManager, Unavailable
 from memoranda.index.base import VectorEngine
 from memoranda.index.collection import CollectionIndex
 from memoranda.index.partitions import Partitions
-from memoranda.index.qdrant import open_qdrant
 from memoranda.index.qdrant_edge import QdrantEdge
-from memoranda.index.qdrant_server import QdrantServer
+from memoranda.index.qdrant_server import QdrantServer, open_qdrant
 from memoranda.testing.fakes import HashEmbedder, MemoryIndexSource
 from memoranda.testing.index import unit_rows
 from memoranda.types import FloatArray, IntArray

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.knowledge.chunks import split_document
+from memoranda.knowledge.knowledge import split_document
 
 GUIDE = """Intro before any heading.
 

@@ -11,9 +11,8 @@ pytest.importorskip("anthropic")
 
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.llm.anthropic import AnthropicLLM
-from memoranda.llm.base import LLM, CountingLLM, MeteredLLM
+from memoranda.llm.base import LLM, CountingLLM, MeteredLLM, Retries
 from memoranda.llm.openai import OpenAILLM
-from memoranda.llm.retrying import Retries
 from tests.unit.llm.endpoint import Endpoint, run_endpoint
 
 Remote: TypeAlias = OpenAILLM | AnthropicLLM

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from memoranda.errors import InvalidInput, Unavailable
-from memoranda.llm.retrying import Retries, call_with_retries
+from memoranda.llm.base import Retries, call_with_retries
 
 
 def test_waits_are_random_and_their_maximum_doubles_up_to_the_longest() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from memoranda.sentences import sentence_spans, split_sentences
+from memoranda.text import sentence_spans, split_sentences
 
 
 def test_text_is_split_at_sentence_ends_and_at_line_ends() -> None:
