@@ -234,5 +234,5 @@ def chunked(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
 
 
 def key_file(database: Path) -> Path:
-    """Return the file beside a database, or beside its backup, that holds the audit key."""
+    """Return the file that holds the audit key of a database or of its backup."""
     return database.with_name(f"{database.name}.key")

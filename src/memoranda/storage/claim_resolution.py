@@ -1,6 +1,6 @@
 """Resolve claims inside the transaction that writes or removes their memories.
 
-What holds in a slot, such as where Ana lives, follows from the claims of the memories that are there, in the order in
+What holds in a slot, such as where Ana lives, follows from the claims of the stored memories, in the order in
 which they were written (`supersession`). A new claim is compared with those that hold. When a memory is
 removed or gets other words, its slots are resolved again from the claims that are left: what only that memory had
 ended holds again. An archived memory still counts; of a merged one, the memory that repeats it makes the claim.
@@ -69,7 +69,7 @@ def resolve_new(tx: Transaction, outcome: Outcome) -> Outcome:
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
-    """Decide anew what holds in these slots, from the claims that are there."""
+    """Decide again what holds in these slots, from the stored claims."""
     if not slots:
         return
     stored = claims_in_slots(tx, slots)
@@ -163,7 +163,7 @@ def _says_only_past(memory: Memory) -> bool:
     if any(claim.valid_to is None for claim in claims):
         return False
     start, end = memory.evidence or (0, len(memory.content))
-    if len(memory.content) != end - start:  # a model's own words for its evidence, which is all that it says
+    if len(memory.content) != end - start:  # words of a model, which say nothing beyond the evidence
         return True
     spans = [(claim.span[0] - start, claim.span[1] - start) for claim in claims]
     speaker = {word.lower() for word in (memory.speaker or "").split()}

@@ -1,7 +1,7 @@
-"""Claims: what a memory says about somebody. The claims themselves are kept in the notes of their memory.
+"""Claims: what a memory says about a person. Claims are stored in the notes of their memory.
 
 A claim in the notes with `ended_by` was ended by the memory of that id, which also set its `valid_to`. Without it,
-`valid_to` is what the words themselves say, or what somebody set, and is never changed. The table `claims` finds
+`valid_to` is what the text itself says, or what a caller set, and is never changed. The table `claims` finds
 claims by their slot: owner, subject and attribute.
 """
 
@@ -35,7 +35,7 @@ Ends: TypeAlias = dict[int, tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a sentence says about somebody: subject, attribute, value, and when it holds."""
+    """What a sentence says about a person: subject, attribute, value, and when it holds."""
 
     subject: str
     """A speaker's name, or "Anna's sister"."""
@@ -131,7 +131,7 @@ def ends_in(notes: Mapping[str, Any]) -> Ends:
 
 
 def without_enders(notes: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return the notes with each end in place, but without the id of the memory that set it."""
+    """Return the notes with each end, but without the id of the memory that set it."""
     kept: list[JSON] = [
         {key: value for key, value in claim.items() if key != ENDED_BY} for claim in notes.get(CLAIMS, ())
     ]

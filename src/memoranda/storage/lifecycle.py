@@ -155,7 +155,7 @@ def read_all(tx: ReadTransaction, scope: Scope) -> Iterator[tuple[Memory, int, i
 
 
 def read_users(tx: ReadTransaction, scope: Scope) -> list[str | None]:
-    """Return whose memories a scope holds, None for memories of no user."""
+    """Return the users that have memories in a scope, None for memories of no user."""
     rows = tx.scalars(select(_M.user).where(*in_scope(scope)).distinct().order_by(_M.user))
     return [user or None for user in rows]
 

@@ -41,11 +41,11 @@ class LifecycleContract:
         pair.compare_memories([ADA])
 
     def test_changes_apply_only_to_memories_of_the_scope(self, pair: StorePair, samples: Samples) -> None:
-        (own,), (other,) = _add(pair, samples, 1), _add(pair, samples, 1, BOB)
-        ids = (own.id, other.id)
+        (first,), (other,) = _add(pair, samples, 1), _add(pair, samples, 1, BOB)
+        ids = (first.id, other.id)
         pair.apply([Archive(ADA, ids, samples.moment()), Pin(ADA, ids)])
         with pytest.raises(NotFound):
-            pair.apply([Supersede(ADA, (own.id,), other.id, samples.moment())])
+            pair.apply([Supersede(ADA, (first.id,), other.id, samples.moment())])
         with pytest.raises(NotFound):
             pair.apply([Derive(samples.new_memory(ADA), (other.id,), "consolidated")])
         pair.compare_memories([ADA, BOB, Scope(user=ANY)])

@@ -161,26 +161,26 @@ class MemoryContract(LifecycleContract):
         pair.compare_get(ADA, [memory.id])
 
     def test_edit_or_link_of_unknown_or_foreign_id_raises_not_found(self, pair: StorePair, samples: Samples) -> None:
-        own, other = (pair.apply([samples.new_memory(scope)])[0].memory for scope in (ADA, BOB))
-        assert own is not None
+        first, other = (pair.apply([samples.new_memory(scope)])[0].memory for scope in (ADA, BOB))
+        assert first is not None
         assert other is not None
         for memory_id in (other.id, UNKNOWN_ID):
             with pytest.raises(NotFound):
                 pair.apply([Edit(memory_id, 1, samples.new_memory(ADA))])
             with pytest.raises(NotFound):
-                pair.apply([Link(ADA, Association(own.id, memory_id, "about", 1.0))])
+                pair.apply([Link(ADA, Association(first.id, memory_id, "about", 1.0))])
             with pytest.raises(NotFound):
-                pair.apply([Link(ADA, Association(memory_id, own.id, "about", 1.0))])
+                pair.apply([Link(ADA, Association(memory_id, first.id, "about", 1.0))])
         pair.compare_memories([ADA, BOB])
 
     def test_remove_deletes_only_memories_of_the_scope(self, pair: StorePair, samples: Samples) -> None:
-        own, other = (pair.apply([samples.new_memory(scope)])[0].memory for scope in (ADA, BOB))
-        assert own is not None
+        first, other = (pair.apply([samples.new_memory(scope)])[0].memory for scope in (ADA, BOB))
+        assert first is not None
         assert other is not None
-        outcome = pair.store.apply([Remove(ADA, tuple(map(pair.store_id, (own.id, other.id, UNKNOWN_ID))))])[0]
+        outcome = pair.store.apply([Remove(ADA, tuple(map(pair.store_id, (first.id, other.id, UNKNOWN_ID))))])[0]
         assert (outcome.status, outcome.memory) == ("stored", None)
         assert "1" in outcome.reason
-        pair.reference.apply([Remove(ADA, (own.id, other.id))])
+        pair.reference.apply([Remove(ADA, (first.id, other.id))])
         pair.compare_memories([ADA, BOB])
 
     def test_message_can_have_several_memories_each_stored_once(self, pair: StorePair, samples: Samples) -> None:

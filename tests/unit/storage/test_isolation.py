@@ -38,14 +38,16 @@ def test_values_and_memories_are_visible_to_their_agent_only(
         manager.remember(f"the word of the day is number{position}", agent=agent)
         manager.save_execution_record(agent, {"n": position})
     for position, agent in enumerate(agents):
-        own = position if position < len(agents) - 1 else None
-        assert manager.retrieve(agent, key) == own
-        assert manager.retrieve(agent, key, "long_term") == own
+        expected = position if position < len(agents) - 1 else None
+        assert manager.retrieve(agent, key) == expected
+        assert manager.retrieve(agent, key, "long_term") == expected
         found = manager.search_similar(agent, "the word of the day", top_k=50)
         assert {hit.memory.agent for hit in found} <= {agent}
         words = {hit.content for hit in found if hit.content.startswith("the word")}
-        assert words == (set() if own is None else {f"the word of the day is number{position}"})
-        assert [record["n"] for record in manager.get_execution_records(agent)] == ([] if own is None else [own])
+        assert words == (set() if expected is None else {f"the word of the day is number{position}"})
+        assert [record["n"] for record in manager.get_execution_records(agent)] == (
+            [] if expected is None else [expected]
+        )
 
 
 @slow
