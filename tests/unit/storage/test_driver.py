@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from memoranda.errors import InvalidInput
-from memoranda.storage.sqlite import driver
+from memoranda.storage.sqlite import connections
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ from memoranda.storage.sqlite import driver
     ],
 )
 def test_wal_reset_bug_is_recognised_by_version(version: str, buggy: bool) -> None:
-    assert driver.has_wal_reset_bug(version) is buggy
+    assert connections.has_wal_reset_bug(version) is buggy
 
 
 def test_pysqlite3_is_preferred() -> None:
-    module, chosen = driver.load_driver()
+    module, chosen = connections.load_driver()
     assert chosen.name == "pysqlite3"
     assert chosen.version == module.sqlite_version
 
@@ -37,14 +37,14 @@ def test_pysqlite3_is_preferred() -> None:
 def test_standard_library_can_be_chosen_and_warns_once_when_old(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "_warned_versions", set())
+    monkeypatch.setattr(connections, "_warned_versions", set())
     with caplog.at_level(logging.WARNING, logger="memoranda"):
-        driver.load_driver("sqlite3")
-        _, chosen = driver.load_driver("sqlite3")
+        connections.load_driver("sqlite3")
+        _, chosen = connections.load_driver("sqlite3")
     assert chosen.name == "sqlite3"
     assert len(caplog.records) == (1 if chosen.wal_reset_bug else 0)
 
 
 def test_unknown_driver_is_refused() -> None:
     with pytest.raises(InvalidInput, match="use one of pysqlite3, sqlite3"):
-        driver.load_driver("duckdb")
+        connections.load_driver("duckdb")
