@@ -71,7 +71,6 @@ class Transaction(ReadTransaction, Protocol):
 Work: TypeAlias = Callable[[Transaction], R]
 
 
-@runtime_checkable
 class BatchWork(Protocol):
     """Work that is cheaper when several of its kind run together."""
 
@@ -86,7 +85,9 @@ def run_works(tx: Transaction, works: Sequence[Work[Any]]) -> list[Any]:
     results: list[Any] = []
     for kind, run in groupby(works, key=type):
         same = list(run)
-        results += kind.run_batch(tx, same) if issubclass(kind, BatchWork) else [work(tx) for work in same]
+        # A look at the attribute: a check against the protocol would cost more than a small commit's own Python.
+        run_batch = getattr(kind, "run_batch", None)
+        results += [work(tx) for work in same] if run_batch is None else run_batch(tx, same)
     return results
 
 
