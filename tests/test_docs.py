@@ -86,3 +86,17 @@ def test_files_named_in_contributing_exist() -> None:
 def test_links_to_files_work(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_headings_work(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://)([^)#]*)#([^)]+)\)", page.read_text(encoding="utf-8"))
+    missing = [
+        f"{file}#{anchor}" for file, anchor in links if anchor not in _anchors(page.parent / file if file else page)
+    ]
+    assert missing == []
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

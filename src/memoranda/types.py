@@ -142,6 +142,9 @@ class Memory(Record):
         span = self.notes.get("evidence")
         return None if span is None else (span[0], span[1])
 
+    def has_expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
     @property
     def memory_type(self) -> MemoryType:
         return self.type

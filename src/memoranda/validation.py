@@ -26,7 +26,7 @@ MAX_DEPTH: Final = 100
 """How deep lists and objects may be nested."""
 SHARED_USER: Final = "memoranda:shared"
 """The user that shared knowledge belongs to. No caller can name it, so that it is in nobody's scope by accident."""
-_MAX_ID: Final = 2**63 - 1
+MAX_ID: Final = 2**63 - 1
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
 _OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
@@ -100,7 +100,7 @@ def check_limit(value: object) -> int:
 
 def check_id(value: object, name: str = "a memory id") -> int:
     """Check an id."""
-    return check_integer(value, name, maximum=_MAX_ID)
+    return check_integer(value, name, maximum=MAX_ID)
 
 
 def check_ids(values: object) -> list[int]:
@@ -111,7 +111,7 @@ def check_ids(values: object) -> list[int]:
 
 def check_cursor(value: object, name: str) -> int:
     """Check a position to continue from: an id, or 0 for the start."""
-    return check_integer(value, name, minimum=0, maximum=_MAX_ID)
+    return check_integer(value, name, minimum=0, maximum=MAX_ID)
 
 
 def check_fraction(value: object, name: str) -> float:

@@ -177,7 +177,7 @@ class SummarizingMemory(_Conversation[summarizing.SummarizingMemory]):
         super().__init__(core)
 
     async def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
-        """Add one message, several, or none. If the conversation is then full, summarise it."""
+        """Add one message, several, or none. If the conversation is then full, summarize it."""
         await in_thread(self._core.add, messages, allow_duplicates)
 
     @property
@@ -200,5 +200,5 @@ class SummarizingMemory(_Conversation[summarizing.SummarizingMemory]):
         return await in_thread(self._core.summary_message)
 
     async def originals(self, summary: int | None = None) -> list[Message]:
-        """Return the summarised messages: all of them, or those of one summary."""
+        """Return the summarized messages: all of them, or those of one summary."""
         return await in_thread(self._core.originals, summary)

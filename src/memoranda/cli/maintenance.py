@@ -45,7 +45,7 @@ def upkeep(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")] = False,
 ) -> None:
-    """Run the upkeep policies. They merge, summarise, archive and expire memories."""
+    """Run the upkeep policies. They merge, summarize, archive and expire memories."""
     names = [cast("PolicyName", policy) for policy in policies or ()] or None
     with options.open_manager() as manager, progress_bar("Upkeep", options.as_json) as progress:
         report = manager.upkeep(policies=names, dry_run=dry_run, progress=progress, **options.tenant_scope)

@@ -101,7 +101,7 @@ def why(options: CommandOptions, query: Query, memory_id: MemoryId, limit: Limit
             print_result(reason, options.as_json, lambda: record_table(reason))
             return
     hit = found[position - 1]
-    print_result({"place": position, "hit": hit}, options.as_json, lambda: _why_view(hit, position))
+    print_result({"position": position, "hit": hit}, options.as_json, lambda: _why_view(hit, position))
 
 
 def show_memory(options: CommandOptions, memory_id: MemoryId) -> None:

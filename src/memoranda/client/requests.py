@@ -302,7 +302,7 @@ health = endpoint(Embedded.health, "GET", "/v1/health", parse_as(Health))
 
 @derive_from(Embedded.upkeep)
 def upkeep(arguments: Arguments) -> HttpCall[UpkeepReport]:
-    """Tidy, merge, summarise and archive memories, and report why; for all users it needs the admin scope."""
+    """Tidy, merge, summarize and archive memories, and report why; for all users it needs the admin scope."""
     if arguments.pop("llm") is not None or arguments.pop("every") is not None:
         raise InvalidInput("a server has its own model and its own schedule: leave out llm and every")
     if (settings := arguments["settings"]) is not None:

@@ -35,13 +35,13 @@ class SummarizingMemory(ConversationMemory):
     between the system message and the newest turns. The messages behind the summaries are read with `originals`.
 
     Args:
-        max_messages: When the conversation has this many messages, its oldest half is summarised.
+        max_messages: When the conversation has this many messages, its oldest half is summarized.
         retention_policy: `single_run`, `session` or `persistent`.
         llm: The model that writes the summaries.
         ratio: The share of the length that a summary keeps, between 0 and 1.
         counter: Counts the tokens of a text.
         log: Where the messages of the window are kept; without it, in this process.
-        archive: Where the summarised messages are kept; without it, in this process.
+        archive: Where the summarized messages are kept; without it, in this process.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SummarizingMemory(ConversationMemory):
     ) -> None:
         super().__init__(max_messages, retention_policy, counter=counter, log=log)
         if max_messages < 2:
-            raise InvalidInput(f"max_messages is {max_messages}: a conversation of 2 or more can be summarised")
+            raise InvalidInput(f"max_messages is {max_messages}: a conversation of 2 or more can be summarized")
         if not 0 < ratio < 1:
             raise InvalidInput(f"ratio is {ratio}: give the share of the length to keep, between 0 and 1")
         self.summaries: list[str] = []
@@ -81,7 +81,7 @@ class SummarizingMemory(ConversationMemory):
         return super().in_memory and isinstance(self._archive, ListLog)
 
     def add(self, messages: AnyMessage | Iterable[AnyMessage] | None, allow_duplicates: bool = False) -> None:
-        """Add one message, several, or none; then summarise the conversation if it is full."""
+        """Add one message, several, or none; then summarize the conversation if it is full."""
         super().add(messages, allow_duplicates)
         self._summarize_while_full()
 
@@ -91,7 +91,7 @@ class SummarizingMemory(ConversationMemory):
             return self._to_message(self.summaries) if self.summaries else None
 
     def originals(self, summary: int | None = None) -> list[Message]:
-        """Return the messages that were summarised: all of them, or those of the summary with this index."""
+        """Return the messages that were summarized: all of them, or those of the summary with this index."""
         with self._lock:
             if summary is None:
                 return self._archive.read(0, len(self._archive))

@@ -20,7 +20,7 @@ from memoranda.text import query_terms, split_sentences
 MIN_CHARACTERS: Final = 600
 """A summary may always have this length, however short the conversation is."""
 CHUNK_TOKENS = 6_000
-"""What a model gets in one prompt; longer conversations are summarised in chunks, then the chunks' summaries."""
+"""What a model gets in one prompt; longer conversations are summarized in chunks, then the chunks' summaries."""
 MIN_TOKENS = 150
 
 # Patterns that distinguish facts from small talk, with their weights, fitted on two annotated sets of conversations

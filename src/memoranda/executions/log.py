@@ -18,9 +18,9 @@ from sqlalchemy import ColumnElement, func, insert, select
 from memoranda.errors import Incompatible, InvalidInput
 from memoranda.results import VerificationReport
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked, key_file
+from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import execution_heads, executions
-from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.types import JSON
 
 _KEY_BYTES: Final = 32

@@ -188,6 +188,4 @@ def open_qdrant(
         return QdrantEdge(path if on_disk else None, collection_name=collection_name)
     if path is not None:
         raise InvalidInput("a Qdrant server takes no path: give url or host, or path, not both")
-    from memoranda.index.qdrant_server import QdrantServer
-
     return QdrantServer(url=url, host=host, port=port, api_key=api_key, collection_name=collection_name)

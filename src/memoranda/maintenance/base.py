@@ -45,11 +45,7 @@ def is_live(item: UpkeepItem, now: datetime) -> bool:
     """Return whether the memory takes part in recall: not archived, not expired, still valid."""
     memory = item.memory
     ended = memory.valid_to is not None and memory.valid_to <= now
-    return memory.archived_at is None and not has_expired(memory, now) and not ended
-
-
-def has_expired(memory: Memory, now: datetime) -> bool:
-    return memory.expires_at is not None and memory.expires_at <= now
+    return memory.archived_at is None and not memory.has_expired(now) and not ended
 
 
 def owner_key(memory: Memory) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from math import log2
 from typing import Final, TypeAlias
 
-from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, has_expired, is_live, owner_key
+from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
 from memoranda.results import UpkeepDecision
 from memoranda.text import query_terms
 from memoranda.types import Memory, MemoryType
@@ -24,7 +24,7 @@ def find_expired(items: Iterable[UpkeepItem], now: datetime) -> list[UpkeepDecis
     return [
         UpkeepDecision("expire", "removed", memory.id, memory.content, f"expired at {memory.expires_at:%Y-%m-%d %H:%M}")
         for memory in (item.memory for item in items)
-        if has_expired(memory, now) and not memory.pinned
+        if memory.has_expired(now) and not memory.pinned
     ]
 
 

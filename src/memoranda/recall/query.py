@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from memoranda.dates.find import Mention, find_mentions
+from memoranda.dates.intervals import DAY, WEEK, midnight
 from memoranda.index.partition import Partition
 from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME, query_terms, terms
 from memoranda.types import Filter, Scope, Window
@@ -128,8 +129,6 @@ def _remove_names(question: str, names: Sequence[str]) -> str:
     return " ".join(question.split())
 
 
-_DAY: Final = timedelta(days=1)
-_WEEK: Final = timedelta(days=7)
 _MAX_CHARACTERS: Final = 2_000  # a longer question is not read for dates to its end
 _LEADING_WORDS: Final = re.compile(r"(?:\b(?:on|in|during|of|at|over|within|for)\s+)?(?:\bthe\s+)?$", re.I)
 _MAX_LEADING: Final = 20  # characters before a date that are searched for leading words
@@ -156,22 +155,18 @@ def _to_window(text: str, mention: Mention) -> Window | None:
     leading = _LEADING_WORDS.search(text, max(0, first - _MAX_LEADING), first)
     margin = _margin(mention)
     try:
-        start, end = mention.start - margin, mention.end + margin + _DAY - timedelta.resolution
+        start, end = mention.start - margin, mention.end + margin + DAY - timedelta.resolution
     except OverflowError:
         return None
-    return Window(_midnight(start), _midnight(end), text[leading.start() if leading else first : last])
+    return Window(midnight(start), midnight(end), text[leading.start() if leading else first : last])
 
 
 def _margin(mention: Mention) -> timedelta:
     """Return how far the time that is meant may lie from the one that is named."""
     length = mention.end - mention.start
-    if mention.is_absolute or not (length == _WEEK or _COUNTED_BACK.search(mention.text)):
+    if mention.is_absolute or not (length == WEEK or _COUNTED_BACK.search(mention.text)):
         return timedelta(0)
-    return max(_DAY, length / 4)
-
-
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return max(DAY, length / 4)
 
 
 _QUESTION_WORD: Final = re.compile(

@@ -19,13 +19,13 @@ from memoranda.redaction import holds_secret
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.extraction import extract_candidate
 from memoranda.remember.gate import SECRET_REASON, DialogueContext, reject
+from memoranda.remember.new_memory import DEFAULT_IMPORTANCE
 from memoranda.text import Span
 from memoranda.types import JSON, MemoryType
 
 _CHUNK: Final = 12_000
 """Characters in one prompt."""
 MAX_TOKENS: Final = 1_500
-_DEFAULT_IMPORTANCE: Final = 0.5
 _PROMPT: Final = """Below are messages of a conversation, each with its number. List what is worth remembering for
 years: facts about people, preferences, plans, decisions, dates. Leave out greetings, passing opinions and questions.
 
@@ -100,7 +100,7 @@ def _parse_fact(item: JSON, n: int, messages: int) -> Fact:
     missing = [name for name in ("message", "quote", "fact") if name not in fields]
     if missing:
         raise InvalidInput(f"item {n} has no {', '.join(missing)}")
-    importance = fields.get("importance", _DEFAULT_IMPORTANCE)
+    importance = fields.get("importance", DEFAULT_IMPORTANCE)
     return Fact(
         message=int(expect_number(fields["message"], f"message of item {n}", minimum=1, maximum=messages)),
         quote=expect_text(fields["quote"], f"quote of item {n}"),

@@ -68,7 +68,7 @@ class Memories:
 
     def get(self, scope: Scope, memory_id: int) -> Memory:
         memory = self._store.get(scope, [memory_id])[0]
-        if memory is None or _has_expired(memory, self._clock()):
+        if memory is None or memory.has_expired(self._clock()):
             raise no_memory(scope, memory_id)
         return memory
 
@@ -79,7 +79,7 @@ class Memories:
             page = self._store.read(lambda tx: find_memories(tx, scope, where, limit, after))  # noqa: B023 - called at once
             if not page:
                 break
-            found += [memory for memory in page if not _has_expired(memory, self._clock())]
+            found += [memory for memory in page if not memory.has_expired(self._clock())]
             after = page[-1].id
         return found[:limit]
 
@@ -157,7 +157,3 @@ class Memories:
 def _stored(outcome: Outcome) -> Memory:
     assert outcome.memory is not None
     return outcome.memory
-
-
-def _has_expired(memory: Memory, now: datetime) -> bool:
-    return memory.expires_at is not None and memory.expires_at <= now

@@ -9,16 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from memoranda.results import PolicyName
 from memoranda.sessions.base import MAX_NAME
 from memoranda.text import MAX_TEXT
-from memoranda.validation import MAX_LIMIT
+from memoranda.validation import MAX_ID, MAX_LIMIT
 
 MAX_ITEMS = 1000
 """Texts, messages or ids in one call."""
-_MAX_ID = 2**63 - 1
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Moment: TypeAlias = Annotated[str, Field(max_length=64, examples=["2026-03-01T12:00:00+00:00"])]
-MemoryId: TypeAlias = Annotated[int, Field(ge=1, le=_MAX_ID)]
+MemoryId: TypeAlias = Annotated[int, Field(ge=1, le=MAX_ID)]
 UnitInterval: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 TokenCount: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]

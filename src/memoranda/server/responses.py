@@ -18,7 +18,7 @@ from memoranda.server.observability import OPERATIONS, trace_operation
 from memoranda.types import Hit, Memory
 
 _CHUNK = 100
-"""Items serialised at a time, which takes about a millisecond."""
+"""Items serialized at a time, which takes about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class ServerStatus:
 
 
 class JsonRoute(APIRoute):
-    """A route that serialises its result directly, without validating it against the response model."""
+    """A route that serializes its result directly, without validating it against the response model."""
 
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Any]], **options: Any) -> None:
         result = get_type_hints(endpoint)["return"]
@@ -140,7 +140,7 @@ def _to_json_endpoint(
 
 
 async def _serialize(value: object) -> bytes:
-    """Return the value as JSON. A long list is serialised in chunks, so that other requests run in between."""
+    """Return the value as JSON. A long list is serialized in chunks, so that other requests run in between."""
     if isinstance(value, list | tuple) and len(value) > _CHUNK:
         chunks = []
         for start in range(0, len(value), _CHUNK):

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda import registry
+from memoranda.errors import InvalidInput
 from memoranda.types import Clock, utc_now
 
 if TYPE_CHECKING:
+    from memoranda.results import Backup
     from memoranda.storage.base import Durability, Store
 
 
@@ -18,3 +20,14 @@ def open_store(url: str | Path, *, durability: Durability = "full", clock: Clock
     kind = scheme.partition("+")[0] if separator else "sqlite"
     store: Store = registry.resolve("store", kind)(url, durability=durability, clock=clock)
     return store
+
+
+def restore_backup(url: str, backup: Path, *, force: bool) -> tuple[Path, Backup]:
+    """Replace the database file that a URL names by a backup; return the file and the backup."""
+    from memoranda.storage.sqlite.backup import restore
+    from memoranda.storage.sqlite.store import path_from_url
+
+    database = path_from_url(url)
+    if database is None:
+        raise InvalidInput("a database in memory cannot be restored: name a file")
+    return database, restore(backup, database, force=force)

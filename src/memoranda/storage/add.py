@@ -26,12 +26,12 @@ from memoranda.storage.schema import changes, counters, lineage, memories, vecto
 from memoranda.text import content_hash
 from memoranda.types import Memory, Outcome
 
-_Kind: TypeAlias = Literal["once", "message", "text"]
+_Kind: TypeAlias = Literal["idempotency_key", "message", "text"]
 DedupKey: TypeAlias = tuple[_Kind, str, str, str, str, str | bytes | tuple[str, bytes]]
 """What makes a memory a duplicate: kind, tenant, agent, user, session, and the value."""
 
 _REASONS: dict[_Kind, str] = {
-    "once": "the idempotency key was used before",
+    "idempotency_key": "the idempotency key was used before",
     "message": "this message is remembered already",
     "text": "this text is remembered already",
 }
@@ -79,7 +79,7 @@ def dedup_keys(new: NewMemory) -> list[DedupKey]:
     names = scope_names(new.scope)
     keys: list[DedupKey] = []
     if new.idempotency_key is not None:
-        keys.append(("once", *names[:3], "", new.idempotency_key))
+        keys.append(("idempotency_key", *names[:3], "", new.idempotency_key))
     if new.message is not None:
         keys.append(("message", *names, (new.message.message_id, new.content_hash)))
     elif new.deduplicate:
@@ -91,7 +91,7 @@ def _find_known(tx: Transaction, keys: Sequence[DedupKey]) -> dict[DedupKey, Mem
     if not keys:
         return {}
     columns: dict[_Kind, Any] = {
-        "once": memories.c.idempotency_key,
+        "idempotency_key": memories.c.idempotency_key,
         "message": memories.c.message_id,
         "text": memories.c.content_hash,
     }
@@ -110,7 +110,7 @@ def _find_known(tx: Transaction, keys: Sequence[DedupKey]) -> dict[DedupKey, Mem
 
 def _stored_key(kind: _Kind, memory: Memory, value: Any) -> DedupKey:
     """Return the key of this kind by which a stored memory is known."""
-    session = "" if kind == "once" else memory.session or ""
+    session = "" if kind == "idempotency_key" else memory.session or ""
     key_value = (value, content_hash(memory.content)) if kind == "message" else value
     return kind, memory.tenant, memory.agent or "", memory.user or "", session, key_value
 

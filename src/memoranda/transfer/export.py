@@ -13,11 +13,11 @@ from memoranda.errors import InvalidInput
 from memoranda.files import atomic_replace
 from memoranda.results import Backup, ExportReport
 from memoranda.settings import MemoryConfig, database_url, index_path
+from memoranda.storage import restore_backup
 from memoranda.storage.base import BackupStore, ReadTransaction, Store
+from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import scope_conditions, to_json
 from memoranda.storage.schema import memories
-from memoranda.storage.sqlite import backup
-from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.transfer.rows import LINKS, LOGS, TABLES, to_record
 from memoranda.types import ANY, JSON, Progress, Scope
 
@@ -28,12 +28,7 @@ _BATCH: Final = 500
 
 def restore(source: str | PathLike[str], config: MemoryConfig, *, force: bool = False) -> Backup:
     """Replace the configured database, which no process may have open, by a backup."""
-    from memoranda.storage.sqlite.store import path_from_url
-
-    database = path_from_url(database_url(config))
-    if database is None:
-        raise InvalidInput("a database in memory cannot be restored: name a file")
-    restored = backup.restore(Path(source), database, force=force)
+    database, restored = restore_backup(database_url(config), Path(source), force=force)
     index = index_path(config, database)
     assert index is not None
     index.unlink(missing_ok=True)  # it was derived from the database that was replaced

@@ -17,8 +17,8 @@ from memoranda.storage.base import chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import resolve_slots
 from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
+from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import from_micros
-from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.text import lexical_keys
 from memoranda.transfer.export import FORMAT, VERSION
 from memoranda.transfer.rows import (

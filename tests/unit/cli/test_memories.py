@@ -103,7 +103,7 @@ def test_history_shows_earlier_versions(memoranda: Memoranda) -> None:
 def test_why_explains_hits_and_misses(memoranda: Memoranda) -> None:
     [tea, oslo] = _add(memoranda, "Ann likes green tea", "Bob moved to Oslo")
     explained = memoranda.json("why", "green tea", str(tea), "-u", "ann")
-    assert explained["place"] == 1
+    assert explained["position"] == 1
     assert {each["arm"] for each in explained["hit"]["why"]} >= {"lexical", "dense"}
     assert "lexical" in memoranda("why", "green tea", str(tea), "-u", "ann").stdout
     reason = memoranda.json("why", "green tea", str(oslo), "-u", "ann", "-n", "1")

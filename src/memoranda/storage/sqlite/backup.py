@@ -16,8 +16,8 @@ from memoranda.errors import Conflict, Incompatible, NotFound, Unavailable
 from memoranda.files import atomic_replace, fsync_file
 from memoranda.results import Backup
 from memoranda.storage.base import key_file
+from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.connections import FileLock, load_driver
-from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.storage.sqlite.transaction import SQLiteTransaction
 from memoranda.types import Progress
 

@@ -25,7 +25,7 @@ from sqlalchemy.pool import QueuePool
 from memoranda.errors import Closed, InvalidInput, Unavailable
 from memoranda.fork_safety import register_fork_handler
 from memoranda.storage.base import Durability
-from memoranda.storage.sqlite.errors import translate_errors
+from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.transaction import driver_of
 from memoranda.types import Record
 

@@ -29,10 +29,10 @@ from memoranda.storage.base import (
     Work,
     run_works,
 )
+from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity
 from memoranda.storage.sqlite.connections import Connections
-from memoranda.storage.sqlite.errors import translate_errors
 from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
