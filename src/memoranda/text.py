@@ -1,4 +1,4 @@
-"""The rules for text: what may be stored, and which terms the lexical index contains."""
+"""The rules for text: what may be stored, its lexical terms, its sentences, and the words that carry content."""
 
 from __future__ import annotations
 
@@ -188,12 +188,8 @@ class _StemCache(dict[str, str]):
 
 _stem = _StemCache().__getitem__
 _STOP_STEMS = frozenset(map(_stem, _STOP_WORDS.split()))
-
-
 Span: TypeAlias = tuple[int, int]
 """A part of a text: the offset of its first character, and the offset after its last one."""
-
-
 _END: Final = re.compile(
     # The punctuation comes first and the conditions on what precedes it follow, so that the search can skip ahead.
     r"[.!?…。！？\n](?:(?<=[。！？])|(?<=\n)\n*|(?<=[.!?…])"
@@ -225,8 +221,6 @@ def _find_spans(text: str) -> Iterator[Span]:
 
 
 _WRITTEN_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-
-
 _FUNCTION_WORDS = """
     a about above after all am an and any are as at be because been before being below between both but by can could
     down during each few for from further had has have having he her here hers herself him himself his how if in into
@@ -265,12 +259,8 @@ _SOCIAL_WORDS = """
 
 EMPTY_WORDS: Final = frozenset(_SOCIAL_WORDS.split()) | frozenset(_FUNCTION_WORDS.split())
 """Words of greeting, thanks, praise and agreement, and function words."""
-
-
 _MAX_WORDS: Final = 6
 """How many content words are searched for. More would change nothing, and a long text takes no longer."""
-
-
 _FIRST_CHARS: Final = 300
 """A text with content nearly always has that many content words in its first characters."""
 

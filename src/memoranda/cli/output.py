@@ -1,4 +1,4 @@
-"""Results of commands: tables for people, JSON for programs, progress on standard error."""
+"""Output of commands: tables for people, JSON for programs, progress on standard error, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -160,8 +160,6 @@ def progress_bar(title: str, as_json: bool) -> Iterator[Progress | None]:
 
 
 DAMAGED: Final = 6
-
-
 EXIT_CODES: Final[dict[int, str]] = {
     0: "Success.",
     1: "Any other error.",

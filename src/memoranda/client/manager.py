@@ -149,9 +149,9 @@ class MemoryManager:
             progress: Called with the number of memories done and in total.
         """
         params = encode_query(to_server_arguments({"agent": agent, "user": user, "session": session}))
-        with atomic_replace(Path(target)) as draft:
-            self._transport.download("/v1/export", params, draft)
-            report = _read_export(draft, Path(target))
+        with atomic_replace(Path(target)) as temporary:
+            self._transport.download("/v1/export", params, temporary)
+            report = _read_export(temporary, Path(target))
             if progress is not None:
                 progress(report.memories, report.memories)
             return report

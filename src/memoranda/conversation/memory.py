@@ -239,8 +239,8 @@ def parse_messages(items: object, name: str = "messages") -> list[Message]:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file; after a crash the file has the old text or the new one."""
-    with atomic_replace(path, _FILE_MODE) as draft:
-        draft.write_text(text, encoding="utf-8", newline="\n")
+    with atomic_replace(path, _FILE_MODE) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_json(path: Path) -> JSON:

@@ -1,4 +1,4 @@
-"""Vectors on a Qdrant server."""
+"""Vectors on a Qdrant server; `open_qdrant` chooses between a server and the embedded engine."""
 
 from __future__ import annotations
 

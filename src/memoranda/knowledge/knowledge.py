@@ -217,17 +217,9 @@ def _read_text(path: Path) -> str:
 
 _MAX_CHARS: Final = 1000
 """Characters in one chunk, about what the embedding model reads of a text."""
-
-
 _HEADING: Final = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
-
-
 _UNDERLINE: Final = re.compile(r"^ {0,3}(=+|-{2,})[ \t]*$")
-
-
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-
-
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])")
 
 

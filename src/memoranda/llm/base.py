@@ -1,4 +1,4 @@
-"""The interface to a language model. Nothing requires one; some features work better with one."""
+"""The interface to a language model, its usage and its retries. Nothing requires one; some features gain from one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents with a memory: a small base class, and a mixin for existing classes."""
+"""Agents with a memory: a small base class, a mixin for existing classes, and a conversation with its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explain, as data, why a memory was found or was not."""
+"""Explain, as data, why a memory was found or was not, and how likely it is that memory holds an answer."""
 
 from __future__ import annotations
 
@@ -52,8 +52,6 @@ def explain_absence(ranking: Ranking, memory_id: int, limit: int, allowed: NDArr
 
 _WEIGHTS = {"meaning": 2.0, "words": 2.0, "other_speaker": -1.5}
 """Fitted on LoCoMo's adversarial questions, rounded, and checked on LongMemEval's: see `benchmarks/quality.py`."""
-
-
 _BIAS = -1.0
 
 

@@ -1,4 +1,7 @@
-"""Recall: a question becomes hits. `RecallPipeline.recall` lists the steps; they follow in the same order."""
+"""Recall: a question becomes hits. `RecallPipeline.recall` lists the steps; they follow in the same order.
+
+`AccessCounter` counts which memories were returned.
+"""
 
 from __future__ import annotations
 
@@ -238,11 +241,7 @@ def _check_mode(mode: str | None) -> Mode:
 
 
 _log = logging.getLogger(__name__)
-
-
 _WRITE_INTERVAL: Final = timedelta(minutes=1)
-
-
 _MAX_PENDING: Final = 10_000
 
 

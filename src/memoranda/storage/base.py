@@ -71,21 +71,14 @@ class Transaction(ReadTransaction, Protocol):
 Work: TypeAlias = Callable[[Transaction], R]
 
 
-class BatchWork(Protocol):
-    """Work that is cheaper when several of its kind run together."""
-
-    @staticmethod
-    def run_batch(tx: Transaction, works: Sequence[Any]) -> list[Any]:
-        """Run the works in order and return one result each."""
-        ...
-
-
 def run_works(tx: Transaction, works: Sequence[Work[Any]]) -> list[Any]:
-    """Run the works of one commit in order; neighbours of one kind run as a batch where they can."""
+    """Run the works of one commit in order and return one result each.
+
+    Neighbours of one kind run together where their class has `run_batch(tx, works)`, as `MemoryWrite` does.
+    """
     results: list[Any] = []
     for kind, run in groupby(works, key=type):
         same = list(run)
-        # A look at the attribute: a check against the protocol would cost more than a small commit's own Python.
         run_batch = getattr(kind, "run_batch", None)
         results += [work(tx) for work in same] if run_batch is None else run_batch(tx, same)
     return results
@@ -141,7 +134,7 @@ class StoreStatus:
     database: str
     size_bytes: int
     library: str
-    """The database library and its version."""
+    """The name of the database library."""
     version: str
     problems: tuple[str, ...] = ()
     wal_reset_bug: bool = False

@@ -386,8 +386,6 @@ logger = logging.getLogger("memoranda")
 
 
 _MODULES = {"pysqlite3": "pysqlite3.dbapi2", "sqlite3": "sqlite3"}
-
-
 _warned_versions: set[str] = set()
 
 
