@@ -133,6 +133,10 @@ class Memory(Record):
     """Whether upkeep leaves it unchanged."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What was extracted from it: dates, names, claims, and the features of its importance."""
+    quarantined_at: datetime | None = None
+    """Since when it is kept out of recall as suspicious; None when it is not."""
+    superseded_at: datetime | None = None
+    """When the store learnt that another memory replaced it; `valid_to` is when it stopped being true."""
 
     _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence")
 
@@ -325,7 +329,7 @@ class Recall(Sequence[Hit]):
         return iter(self.hits)
 
 
-Status: TypeAlias = Literal["stored", "duplicate", "superseded", "rejected"]
+Status: TypeAlias = Literal["stored", "duplicate", "superseded", "quarantined", "rejected"]
 
 
 @dataclass(frozen=True, slots=True)
