@@ -34,42 +34,11 @@ _POLITE_END: Final = re.compile(
 )
 _ECHO_TOKENS: Final = 5
 """A shorter answer is no echo."""
-_LEAD_IN: Final = frozenset(
-    [
-        "so",
-        "ok",
-        "okay",
-        "got",
-        "it",
-        "noted",
-        "sure",
-        "yes",
-        "yeah",
-        "right",
-        "understood",
-        "i'll",
-        "remember",
-        "that",
-        "you",
-        "said",
-        "told",
-        "me",
-        "mentioned",
-        "i",
-        "see",
-        "thanks",
-        "thank",
-        "for",
-        "sharing",
-        "telling",
-        "and",
-        "great",
-        "glad",
-        "to",
-        "hear",
-        "nice",
-    ]
-)
+_LEAD_IN_WORDS = """
+    so ok okay got it noted sure yes yeah right understood i'll remember that you said told me mentioned i see thanks
+    thank for sharing telling and great glad to hear nice
+"""
+_LEAD_IN: Final = frozenset(_LEAD_IN_WORDS.split())
 _NEGATIONS: Final = frozenset(("not", "no", "never", "nobody", "none", "nothing", "without", "hardly", "cannot"))
 _OTHER_PERSON: Final = {
     "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "i'm": "you're", "i've": "you've",
