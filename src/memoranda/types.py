@@ -231,8 +231,15 @@ class Hit(Record):
     score: float
     """0…1, higher is better."""
     why: tuple[ArmScore, ...] = ()
+    later: tuple[Memory, ...] = ()
+    """What was said later about the same thing, oldest first. This memory may no longer be true."""
 
-    _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source")
+    _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by")
+
+    @property
+    def superseded_by(self) -> int | None:
+        """The id of the memory that replaced this one; None while it holds."""
+        return self.memory.superseded_by
 
     @property
     def id(self) -> int:

@@ -24,6 +24,7 @@ from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
 from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_query
+from memoranda.recall.later import asks_for_the_present, attach_later, put_newer_first
 from memoranda.recall.query import MODES, Mode, ParsedQuery, RecallQuery, find_speakers, parse_query
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
@@ -31,7 +32,7 @@ from memoranda.storage.base import PartitionKey
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_text
-from memoranda.types import EVERYTHING, Clock, Filter, Hit, Recall, Scope, WhyNot
+from memoranda.types import EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class RecallPipeline:
         allowed = self._apply_filters(query, ranking)
         hits = self._load_hits(query, ranking, allowed)
         hits = self._rerank(query, ranking, hits, degraded)
+        hits = self._add_later(query, parsed, ranking, allowed, hits)
         self._accesses.record(hit.id for hit in hits)
         signals = answer_signals(ranking, parsed.speakers, allowed)
         return Recall(
@@ -229,6 +231,28 @@ class RecallPipeline:
             except Unavailable as error:
                 degraded.append(f"reranker: {error}")
         return hits[: query.limit]
+
+    def _add_later(
+        self,
+        query: RecallQuery,
+        parsed: ParsedQuery,
+        ranking: Ranking,
+        allowed: NDArray[np.bool_] | None,
+        hits: tuple[Hit, ...],
+    ) -> tuple[Hit, ...]:
+        """Add to each hit what was said later; where the present is asked for, put that above the hit."""
+        found = attach_later(self._store, query.scope, hits, query.known_at)
+        about_present = query.as_of is None and not parsed.windows and asks_for_the_present(query.text)
+        if not about_present or not any(hit.later for hit in found):
+            return tuple(found)
+
+        def make_hit(memory: Memory, below: Hit) -> Hit | None:
+            rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64)).tolist()
+            if not rows or (allowed is not None and not allowed[rows[0]]):
+                return None
+            return Hit(memory, below.score, ranking.why(rows[0]))
+
+        return tuple(put_newer_first(found, make_hit)[: query.limit])
 
 
 def _check_mode(mode: str | None) -> Mode:

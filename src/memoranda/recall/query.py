@@ -35,6 +35,9 @@ class RecallQuery:
     now: datetime
     mode: Mode = "default"
     as_of: datetime | None = None
+    """Answer from what was true at this time."""
+    known_at: datetime | None = None
+    """Answer from what was known at this time."""
 
 
 @dataclass(frozen=True, slots=True)

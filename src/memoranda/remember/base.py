@@ -35,6 +35,8 @@ class Utterance:
     message: Message | None = None
     """The message it came in; None for a plain text."""
     idempotency_key: str | None = None
+    owner: str = "user"
+    """Whom "the user" means: the name of the user whose memory it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from memoranda.validation import check_datetime, check_fraction, check_name, che
 
 DEFAULT_IMPORTANCE: Final = 0.5
 """The least importance of a text that a caller stores; what the rules find in it can only raise it."""
+USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat"))
+"""Sources that are the user's own word; any other source of a text is a document's."""
 EXPIRING: Final = (MemoryType.SHORT_TERM, MemoryType.WORKING)
 
 
@@ -30,6 +32,8 @@ class WriteOptions:
     metadata: dict[str, JSON]
     at: datetime | None
     short_term_ttl: timedelta
+    trust: str = "user"
+    """Whose word a plain text is: the user's, an agent's own note, or a document's."""
     keep_all: bool = False
     """Whether every message becomes a memory, without the gate."""
 
@@ -44,21 +48,31 @@ def check_options(
     importance: object = None,
     metadata: object = None,
     at: object = None,
+    trust: object = None,
 ) -> WriteOptions:
-    """Check the arguments of one call. The importance may also be in the metadata."""
+    """Check the arguments of one call. The importance may also be in the metadata.
+
+    A text with a source is the word of that source, unless the source is the user.
+    """
     extra = copy_json_object(metadata, "metadata")
+    origin = check_name(source, "source")
     if importance is None:
         importance = extra.get("importance")
     return WriteOptions(
         scope=scope,
         now=now,
         type=None if type is None else check_writable_type(type),
-        source=check_name(source, "source"),
+        source=origin,
         importance=None if importance is None else check_fraction(importance, "importance"),
         metadata=extra,
         at=None if at is None else check_datetime(at, "at"),
         short_term_ttl=short_term_ttl,
+        trust=trust if isinstance(trust, str) else _trust_of(origin),
     )
+
+
+def _trust_of(source: str | None) -> str:
+    return "user" if source is None or source.casefold() in USER_SOURCES else "document"
 
 
 def from_text(
@@ -77,6 +91,7 @@ def from_text(
         content_hash=content_hash(content),
         terms=lexical_keys(content),
         source=options.source,
+        trust=options.trust,
         metadata=options.metadata,
         key=key,
         value=value,

@@ -31,9 +31,11 @@ from memoranda.remember.new_memory import (
     spoken_text,
     to_stored_message,
 )
+from memoranda.remember.updates import UpdateFinder
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import PartitionKey, Store
 from memoranda.storage.changes import AppendMessage, Change, MarkExtracted, NewMemory, StoredTurn
+from memoranda.storage.claims import FOLLOWED
 from memoranda.storage.message_log import read_unextracted
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text import clean_text, query_terms
@@ -50,6 +52,8 @@ _KNOWN_SHARE: Final = 0.7
 """The share of a text's terms that must be known for it to repeat something; the others are a lead-in."""
 _MAX_TERMS: Final = 64
 _NO_DIALOGUE: Final = DialogueContext()
+DATED_IN_FUTURE: Final = "dated in the future"
+"""The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class RememberPipeline:
         self._partitions = partitions
         self._llm = llm
         self._use_gate = use_gate
+        self._updates = UpdateFinder(store, vectors, partitions)
 
     def remember(
         self,
@@ -109,7 +114,7 @@ class RememberPipeline:
         plan.append(_plan_model_facts(answer, options))
         unremembered = _unremembered_messages(utterances, plan, options)
         recheck = None if known.seq is None else Recheck(options.scope, known.seq, _DuplicateFinder(options))
-        written = self._write(plan, unremembered, answer, recheck, progress)
+        written = self._write(plan, unremembered, answer, options.now, recheck, progress)
         return _report(plan, written, known, answer)
 
     def retry_extraction(self, scope: Scope, options: WriteOptions, llm: LLM) -> Outcomes | None:
@@ -119,7 +124,7 @@ class RememberPipeline:
             return None
         answer = _query_model(llm, [], turns, NoKnownTexts(), options)
         plan = [_plan_model_facts(answer, options)]
-        return _report(plan, self._write(plan, [], answer), _Known(), answer)
+        return _report(plan, self._write(plan, [], answer, options.now), _Known(), answer)
 
     def unextracted(self, scope: Scope, limit: int = _RETRIED) -> list[StoredTurn]:
         """Return the oldest messages that a model failed to read."""
@@ -127,7 +132,7 @@ class RememberPipeline:
 
     def _find_known(self, utterances: Sequence[Utterance], options: WriteOptions) -> _Known:
         """Return the current memories of the scope that share most terms with the utterances."""
-        judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
+        judged = [utterance for utterance in utterances if self._is_compared(utterance, options)]
         if not judged:
             return _Known()
         scope = options.scope
@@ -143,7 +148,8 @@ class RememberPipeline:
                 if len(indexed) >= _KNOWN_SHARE * len(terms):
                     ids.update(postings.search(indexed[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
         found = self._store.get(scope, sorted(ids)) if ids else []
-        memories = [memory for memory in found if memory is not None]
+        # A statement that was followed by another one is new when it is made again.
+        memories = [memory for memory in found if memory is not None and FOLLOWED not in memory.notes]
         texts = KnownTextIndex(((memory.id, _utterance_of_memory(memory, scope)) for memory in memories), known_terms)
         return _Known(texts, {memory.id: memory for memory in memories}, seq)
 
@@ -151,7 +157,23 @@ class RememberPipeline:
         """Return the candidates and verdicts of each utterance. A plain text does not go through the gate."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
         found = iter(extract_each(judged, known.texts, importance=options.importance))
-        return [next(found) if self._is_judged(each, options) else _keep(each, options) for each in utterances]
+        return [
+            next(found) if self._is_judged(each, options) else self._keep(each, known, options) for each in utterances
+        ]
+
+    def _keep(self, utterance: Utterance, known: _Known, options: WriteOptions) -> Extracted:
+        """Return what becomes of an utterance that does not go through the gate: a text may be a duplicate."""
+        if utterance.message is None and self._is_compared(utterance, options):
+            verdict = check_duplicate(utterance, known.texts)
+            if verdict is not None and verdict.rule == "duplicate":
+                return [verdict]
+            known.texts.add(utterance)
+        return _keep(utterance, options)
+
+    def _is_compared(self, utterance: Utterance, options: WriteOptions) -> bool:
+        """Return whether an utterance is compared with what is known."""
+        is_text = utterance.message is None and not options.keep_all and options.type not in EXPIRING
+        return self._is_judged(utterance, options) or (self._use_gate and is_text)
 
     def _is_judged(self, utterance: Utterance, options: WriteOptions) -> bool:
         """Return whether an utterance goes through the gate; short-term memory, which expires, does not."""
@@ -194,12 +216,14 @@ class RememberPipeline:
         plan: Sequence[Sequence[NewMemory | Verdict]],
         messages: Sequence[AppendMessage],
         answer: _ModelAnswer,
+        now: datetime,
         recheck: Recheck | None = None,
         progress: Progress | None = None,
     ) -> Iterator[Outcome]:
-        """Embed and write; return the outcomes of the new memories, in order."""
+        """Embed, find what the new memories may change, and write; return their outcomes, in order."""
         new = [piece for pieces in plan for piece in pieces if isinstance(piece, NewMemory)]
         self._vectors.attach(new, progress)
+        self._updates.attach(new, now)
         changes: list[Change] = [*new, *messages]  # new memories first, so that they are written together
         if answer.turns:
             changes.append(MarkExtracted(answer.turns, None if answer.failure is None else str(answer.failure)))
@@ -238,23 +262,28 @@ def _parse_content(
 
 
 def _parse(content: Content, options: WriteOptions, key: str | None) -> Utterance:
-    """Return one text or message as an utterance; a plain text counts as said by the user."""
+    """Return one text or message as an utterance; a plain text counts as said by the user if it has no other source."""
+    owner = _speaker(None, "user", options.scope)
     if isinstance(content, str):
-        text = clean_text(content)
-        speaker = _speaker(None, "user", options.scope)
-        return Utterance("", "user", speaker, options.at or options.now, text, (0, len(text)), None, key)
+        text, role = clean_text(content), options.trust
+        said_at = min(options.at or options.now, options.now)
+        return Utterance("", role, _speaker(None, role, options.scope), said_at, text, (0, len(text)), None, key, owner)
     message = as_message(content)
     speaker = _speaker(message.name, message.role, options.scope)
     spoken = spoken_text(message)
     text = "" if spoken is None else clean_text(spoken)
-    return Utterance(message.message_id, message.role, speaker, message.timestamp, text, (0, len(text)), message, key)
+    # What is said cannot be newer than now: a wrong clock would keep every true update from counting.
+    said_at = min(message.timestamp, options.now)
+    return Utterance(message.message_id, message.role, speaker, said_at, text, (0, len(text)), message, key, owner)
 
 
 def _utterance_of_memory(memory: Memory, scope: Scope) -> Utterance:
     """Return a stored memory as an utterance."""
     name = None if memory.speaker == memory.trust else memory.speaker
     speaker = _speaker(name, memory.trust, scope)
-    return Utterance("", memory.trust, speaker, memory.valid_from, memory.content, (0, len(memory.content)))
+    span = (0, len(memory.content))
+    owner = _speaker(None, "user", scope)
+    return Utterance("", memory.trust, speaker, memory.valid_from, memory.content, span, owner=owner)
 
 
 def _utterance_of_turn(turn: StoredTurn) -> Utterance:
@@ -333,6 +362,9 @@ def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list
         else:
             new = from_message(piece.content, utterance.message, options, piece.type)
             new.importance, new.notes = piece.importance, to_notes(piece)
+        if new.valid_from > utterance.said_at:
+            new.notes[DATED_IN_FUTURE] = new.valid_from.isoformat()
+            new.valid_from = utterance.said_at
         new.idempotency_key = key
         plan.append(new)
     return plan

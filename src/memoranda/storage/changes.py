@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from memoranda.errors import NotFound
 from memoranda.results import DerivationKind
+from memoranda.storage.claims import Claim
 from memoranda.types import JSON, Association, FloatArray, MemoryType, Scope
 
 KEPT_REVISIONS: Final = 50
@@ -64,6 +65,12 @@ class NewMemory:
     """Whether the same text in the same scope makes this a `duplicate`."""
     notes: dict[str, JSON] = field(default_factory=dict)
     """What was extracted from it."""
+    related: tuple[int, ...] = ()
+    """Memories that a change which names only values may be about: those that contain the value."""
+    aligned: tuple[tuple[int, Claim], ...] = ()
+    """Claims to add to older memories, in the slot of a claim of this one: the same sentence with another value."""
+    follows: tuple[int, ...] = ()
+    """Older memories of the same speaker that this one seems to update; both stay in recall."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """Resolve claims inside the transaction that writes or removes their memories.
 
-What holds in a slot, such as where Ana lives, follows from the claims of the stored memories, in the order in
-which they were written (`supersession`). A new claim is compared with those that hold. When a memory is
-removed or gets other words, its slots are resolved again from the claims that are left: what only that memory had
-ended holds again. An archived memory still counts; of a merged one, the memory that repeats it makes the claim.
+What holds in a slot, such as where Ana lives, follows from the claims of the stored memories (`supersession`). A new
+claim is compared with those that hold. When a memory is removed or gets other words, its slots are resolved again from
+the claims that are left: what only that memory had ended holds again. An archived memory still counts; of a merged
+one, the memory that repeats it makes the claim. A quarantined memory makes no claims until it is released.
 
 A memory that says nothing but claims ends with the last of them, superseded by the memory that ended it. A memory that
-was ended in another way, by hand or by merging, stays as it is.
+was ended in another way, by hand or by merging, stays as it is. A memory that a later one only follows stays in
+recall; an association says what followed.
 """
 
 from __future__ import annotations
@@ -19,53 +20,82 @@ from typing import Any, Final, TypeAlias
 
 from memoranda.storage import lifecycle
 from memoranda.storage.base import Transaction
+from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import (
+    ANY_ATTRIBUTE,
     CLAIMS,
     ENDED_BY,
+    Claim,
     StoredClaim,
     as_made,
     claims_in,
     claims_in_slots,
     claims_of,
+    claims_of_memories,
     enders_of,
     index_claims,
     open_claims,
     owner_of,
     slots_of,
+    value_shape,
     write_notes,
 )
-from memoranda.storage.supersession import ClaimDecision, Ending, KnownClaim, MadeClaim, Resolution, decide, replay
+from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay
 from memoranda.text import Span, has_content
-from memoranda.types import Memory, Outcome
+from memoranda.types import Memory, Outcome, Scope
 
 CONTRADICTS: Final = "contradicts"
 SUPERSEDES: Final = "supersedes"
+FOLLOWS: Final = "follows"
 _End: TypeAlias = tuple[datetime | None, int | None]
 """`valid_to` and `superseded_by`."""
 
 
-def resolve_new(tx: Transaction, outcome: Outcome) -> Outcome:
+def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     """Compare the claims of a memory that was just written with those that hold; return its final outcome."""
     memory = outcome.memory
-    if outcome.status != "stored" or memory is None or not claims_of(memory):
+    if outcome.status != "stored" or memory is None or memory.quarantined_at is not None:
         return outcome
-    replaced: set[int] = set()
-    past: dict[int, Ending | None] = {}
-    for position, claim in enumerate(claims_in(memory.notes)):
-        held = open_claims(tx, owner_of(memory), claims_of(memory)[position], except_of=memory.id)
-        decision = decide(claim, [KnownClaim(number, stored.as_made()) for number, stored in enumerate(held)])
-        if decision.action == "supersede" and decision.ends_at is not None:
-            replaced |= _end_claims(tx, [held[n] for n in decision.ends], Ending(decision.ends_at, memory.id))
-        elif (ending := _past_ending(decision, held)) is not None:
-            past[position] = ending
-        elif decision.action == "conflict" and decision.of is not None:
-            lifecycle.associate(tx, memory.id, held[decision.of].memory.id, CONTRADICTS)
-    memory = apply_endings(tx, memory, past)
+    follow(tx, memory.id, new.follows)
+    if not claims_of(memory):
+        return outcome
+    memory = _bind_claims(tx, memory, new.related)
+    for older_id, claim in new.aligned:
+        _add_claim(tx, memory, older_id, claim)
     index_claims(tx, memory.id, owner_of(memory), memory.notes)
+    stored = [
+        (claim, open_claims(tx, owner_of(memory), claims_of(memory)[position], except_of=memory.id))
+        for position, claim in enumerate(claims_in(memory.notes))
+    ]
+    if any(other.as_made().said_at > claim.said_at for claim, others in stored for other in others):
+        # It was said before something that is stored already, so it has to take its place between the others.
+        resolve_slots(tx, slots_of(tx, owner_of(memory), [memory.id]))
+        memory = lifecycle.read_memory(tx, memory.id)
+        replaced = set[int]()
+    else:
+        replaced = {ended for claim, others in stored for ended in _apply(tx, memory.id, claim, others)}
     if memory.superseded_by is not None:
         return replace(outcome, status="superseded", memory=memory, reason=f"{memory.superseded_by} is newer")
     reason = f"replaces what {', '.join(map(str, sorted(replaced)))} said" if replaced else outcome.reason
     return replace(outcome, memory=memory, reason=reason)
+
+
+def _apply(tx: Transaction, memory_id: int, claim: Claim, others: Sequence[StoredClaim]) -> set[int]:
+    """End, follow or contradict what was said before; return the memories whose claims ended."""
+    relations = [(other, relate(other.as_made(), claim)) for other in others]
+    for other, relation in relations:
+        if relation == "contradict":
+            lifecycle.associate(tx, memory_id, other.memory.id, CONTRADICTS)
+    follow(tx, memory_id, [other.memory.id for other, relation in relations if relation == "follow"])
+    ended = [other for other, relation in relations if relation == "end"]
+    return _end_claims(tx, ended, Ending(claim.valid_from, memory_id))
+
+
+def follow(tx: Transaction, memory_id: int, older: Iterable[int]) -> None:
+    """Record that a memory says something later about the same thing as older ones, which stay in recall."""
+    for older_id in sorted(set(older) - {memory_id}):
+        lifecycle.associate(tx, memory_id, older_id, FOLLOWS)
+        lifecycle.mark_followed(tx, older_id)
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
@@ -78,16 +108,19 @@ def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
     for claims, resolution in _replay_slots(stored):
         for each, ending in zip(claims, resolution.endings, strict=True):
             endings.setdefault(each.memory.id, {})[each.position] = ending
-        for one, other in resolution.conflicts:
+        for one, other in sorted(resolution.conflicts):
             lifecycle.associate(tx, one, other, CONTRADICTS)
+        for one, other in sorted(resolution.follows):
+            follow(tx, one, [other])
     for memory_id, by_position in endings.items():
         apply_endings(tx, memories[memory_id], by_position)
 
 
 def release(tx: Transaction, memory: Memory) -> None:
-    """Take back the ends that others gave to a memory's claims, and its contradictions."""
+    """Take back the ends that others gave to a memory's claims, its contradictions, and what it follows."""
     for _, resolution in _replay_slots(claims_in_slots(tx, slots_of(tx, owner_of(memory), [memory.id]))):
         lifecycle.unlink(tx, [pair for pair in resolution.conflicts if memory.id in pair], CONTRADICTS)
+        lifecycle.unlink(tx, [pair for pair in resolution.follows if memory.id in pair], FOLLOWS)
     apply_endings(tx, memory, dict.fromkeys(range(len(claims_of(memory)))))
 
 
@@ -97,8 +130,9 @@ def apply_endings(tx: Transaction, memory: Memory, endings: Mapping[int, Ending 
         _with_ending(claim, endings[position]) if position in endings else dict(claim)
         for position, claim in enumerate(claims_of(memory))
     ]
-    after = replace(memory, notes={**memory.notes, CLAIMS: claims})
-    if after.notes == memory.notes:
+    known = lifecycle.read_notes(tx, memory.id)
+    after = replace(memory, notes={**known, CLAIMS: claims})
+    if claims == list(claims_of(memory)):
         return memory
     write_notes(tx, memory.id, after.notes)
     _associate_enders(tx, memory, after)
@@ -109,6 +143,62 @@ def apply_endings(tx: Transaction, memory: Memory, endings: Mapping[int, Ending 
     return replace(after, valid_to=new_end[0], superseded_by=new_end[1])
 
 
+def _bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Memory:
+    """Give a change that names only values the attribute of the claim that it changes.
+
+    "I sold the boat" is about the claim with the boat, and "correction: 1985" about the latest year. What no stored
+    claim fits keeps no attribute, and so changes nothing.
+    """
+    claims = claims_in(memory.notes)
+    if all(claim.attribute != ANY_ATTRIBUTE for claim in claims):
+        return memory
+    known = [stored for stored in claims_of_memories(tx, owner_of(memory), related) if stored.memory.id != memory.id]
+    bound = [_bind(claim, known) if claim.attribute == ANY_ATTRIBUTE else claim for claim in claims]
+    notes = {**memory.notes, CLAIMS: [claim.to_json() for claim in bound]}
+    write_notes(tx, memory.id, notes)
+    return replace(memory, notes=notes)
+
+
+def _add_claim(tx: Transaction, memory: Memory, older_id: int, claim: Claim) -> None:
+    """Add a claim to an older memory of the same owner, unless it makes one about the same words."""
+    owner = owner_of(memory)
+    (older,) = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), [older_id]) or (None,)
+    if older is None or any(
+        _overlap(claim.span, known.span) for known in claims_in(older.notes) if _covers(known, claim)
+    ):
+        return
+    notes = {**older.notes, CLAIMS: [*claims_of(older), claim.to_json()]}
+    write_notes(tx, older_id, notes)
+    index_claims(tx, older_id, owner_of(older), notes)
+
+
+def _covers(known: Claim, claim: Claim) -> bool:
+    return known.attribute == claim.attribute and known.subject == claim.subject
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _bind(claim: Claim, known: Sequence[StoredClaim]) -> Claim:
+    fitting = [made for stored in known if _fits(made := stored.as_made(), claim)]
+    if not fitting:
+        return claim
+    older = max(fitting, key=lambda each: each.said_at)
+    value = claim.value if claim.holds else older.value
+    return replace(claim, attribute=older.attribute, single=older.single, value=value)
+
+
+def _fits(made: Claim, claim: Claim) -> bool:
+    if made.subject.casefold() != claim.subject.casefold() or made.attribute == ANY_ATTRIBUTE or not made.holds:
+        return False
+    if claim.replaces is not None:
+        return names_value(made.value, claim.replaces)
+    if claim.operation == "correct":
+        return value_shape(made.value) == value_shape(claim.value)
+    return names_value(made.value, claim.value)
+
+
 def _end_claims(tx: Transaction, ended: Sequence[StoredClaim], ending: Ending) -> set[int]:
     """End stored claims and return the ids of their memories."""
     memories = {each.memory.id: each.memory for each in ended}
@@ -116,13 +206,6 @@ def _end_claims(tx: Transaction, ended: Sequence[StoredClaim], ending: Ending) -
         positions = [each.position for each in ended if each.memory.id == memory.id]
         apply_endings(tx, memory, dict.fromkeys(positions, ending))
     return set(memories)
-
-
-def _past_ending(decision: ClaimDecision, held: Sequence[StoredClaim]) -> Ending | None:
-    """Return the end of a new claim that is already past."""
-    if decision.action != "past" or decision.of is None or decision.valid_to is None:
-        return None
-    return Ending(decision.valid_to, held[decision.of].memory.id)
 
 
 def _replay_slots(stored: Sequence[StoredClaim]) -> Iterable[tuple[list[StoredClaim], Resolution]]:

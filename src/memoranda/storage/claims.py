@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,6 +34,10 @@ Ends: TypeAlias = dict[int, tuple[int, str]]
 """Claims of one memory by position: the memory that ended each, and when."""
 
 
+ANY_ATTRIBUTE: Final = "*"
+"""The attribute of a change that names only values: "I switched from Spotify to Tidal", "I sold the boat"."""
+FOLLOWED: Final = "followed"
+"""The key in a memory's notes that says that a later memory says something about the same thing."""
 Operation: TypeAlias = Literal["state", "update", "end", "correct"]
 """What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent"."""
 
@@ -195,6 +200,28 @@ def claims_in_slots(tx: ReadTransaction, slots: Collection[bytes]) -> list[Store
     for part in chunked(sorted(slots)):
         found += [_stored_claim(row) for row in tx.execute(_SELECT_STORED.where(_C.slot.in_(part)))]
     return sorted(found, key=lambda stored: (stored.memory.id, stored.position))
+
+
+def claims_of_memories(tx: ReadTransaction, owner: Scope, ids: Collection[int]) -> list[StoredClaim]:
+    """Return the claims of these memories of the owner that have not ended."""
+    found: list[StoredClaim] = []
+    for part in chunked(sorted(ids)):
+        query = _SELECT_STORED.where(_C.memory_id.in_(part), _OPEN)
+        query = query.where(*in_scope(Scope(owner.tenant, user=owner.user)))
+        found += [_stored_claim(row) for row in tx.execute(query)]
+    return found
+
+
+def value_shape(value: str) -> str:
+    """Return the shape of a value, by which a correction finds what it corrects: a year, a number, a name."""
+    folded = value.strip()
+    if "@" in folded:
+        return "address"
+    if re.fullmatch(r"(?:19|20)\d\d", folded):
+        return "year"
+    if re.search(r"\d", folded):
+        return "time" if ":" in folded else "number"
+    return "name" if folded[:1].isupper() else "text"
 
 
 def slots_of(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> set[bytes]:

@@ -13,6 +13,7 @@ from memoranda.results import Derivation, Revision
 from memoranda.storage.add import add_memories, insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import KEPT_REVISIONS, Archive, Derive, Pin, Supersede
+from memoranda.storage.claims import FOLLOWED, write_notes
 from memoranda.storage.read import require_memories
 from memoranda.storage.rows import MEMORY_COLUMNS, from_micros, in_scope, memory_from_row, micros_or_none, to_micros
 from memoranda.storage.schema import associations, claims, lineage, memories, revisions
@@ -85,6 +86,42 @@ def associate(tx: Transaction, memory_id: int, related_id: int, kind: str, stren
     key = ("memory_id", "related_memory_id", "relationship_type")
     row = dict(zip(key, (memory_id, related_id, kind), strict=True)) | {"strength": strength}
     tx.upsert(associations, [row], key=key, update=("strength",))
+
+
+def read_followers(tx: ReadTransaction, ids: Sequence[int], kinds: Sequence[str]) -> dict[int, list[int]]:
+    """Return the memories that an association of these kinds points from, by the memory it points to."""
+    a, found = associations.c, dict[int, list[int]]()
+    for part in chunked(ids):
+        query = select(a.related_memory_id, a.memory_id).where(
+            a.related_memory_id.in_(part), a.relationship_type.in_(kinds)
+        )
+        for older, newer in tx.execute(query.order_by(a.memory_id)):
+            found.setdefault(older, []).append(newer)
+    return found
+
+
+def mark_followed(tx: Transaction, memory_id: int) -> None:
+    """Note in a memory that a later one says something about the same thing."""
+    notes = read_notes(tx, memory_id)
+    if FOLLOWED not in notes:
+        write_notes(tx, memory_id, {**notes, FOLLOWED: True})
+
+
+def read_notes(tx: ReadTransaction, memory_id: int) -> dict[str, Any]:
+    """Return the notes of a memory as they are now."""
+    found: dict[str, Any] = json.loads(tx.execute(select(_M.notes).where(_M.id == memory_id)).scalar_one())
+    return found
+
+
+def read_memory(tx: ReadTransaction, memory_id: int) -> Memory:
+    """Return a memory that is known to exist."""
+    return memory_from_row(tx.execute(select(*MEMORY_COLUMNS).where(_M.id == memory_id)).one())
+
+
+def read_memories(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> list[Memory]:
+    """Return those of the memories that the scope has."""
+    query = select(*MEMORY_COLUMNS).where(_M.id.in_(ids), *in_scope(scope)).order_by(_M.id)
+    return [memory_from_row(row) for row in tx.execute(query)]
 
 
 def unlink(tx: Transaction, pairs: Collection[tuple[int, int]], kind: str) -> None:

@@ -45,6 +45,11 @@ def find_memories(tx: ReadTransaction, scope: Scope, where: Filter, limit: int, 
     return [memory_from_row(row) for row in tx.execute(query.order_by(_M.id).limit(limit))]
 
 
+def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:
+    """Return the ids of the memories of a scope that were stored last."""
+    return list(tx.scalars(select(_M.id).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)))
+
+
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
     """Yield every memory of a scope that passes, in the order of their ids, read a page at a time."""
     after = 0

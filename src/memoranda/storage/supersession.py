@@ -1,50 +1,31 @@
-"""Decide how claims relate: new, repeated, superseding another, or only contradicting it. Pure functions.
+"""Decide how two claims in one slot relate. Pure functions.
 
-A subject has one value of a single-valued attribute at a time: of two values, the one that became true later holds. A
-source of lower trust never replaces what a source of higher trust said, so a document cannot correct the user.
+Of two claims the one that was said later counts, whenever they were stored. An explicit change ("I moved to Ghent", "I
+no longer smoke") ends the older claim. A plain statement with another value only follows it: both stay, and the older
+one refers to the newer. A source of lower trust neither ends nor follows what a source of higher trust said: it
+contradicts it, and both are shown.
 
-What holds depends only on the stored claims, each compared in order with those before it. So after a claim is removed,
-`replay` of the remaining ones gives what holds now: a claim that only the removed one ended holds again, and a claim
-that another one would have ended too is now ended by that other one.
+What holds depends only on the stored claims. So after a claim is removed, `replay` of the remaining ones gives what
+holds now: a claim that only the removed one ended holds again, and one that another would have ended too is now ended
+by that other one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 from memoranda.storage.claims import Claim, fold
+from memoranda.types import trust_rank
 
-Action: TypeAlias = Literal["add", "repeat", "supersede", "past", "conflict"]
-_TRUST: Final = {"user": 3, "system": 3, "tool": 2, "assistant": 1}
-"""How much a source is trusted; a source that is not listed counts 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownClaim:
-    """A claim that is stored."""
-
-    id: int
-    claim: Claim
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimDecision:
-    """What to do with a claim.
-
-    `add`: store it. `repeat`: it is known. `supersede`: store it, and end the claims in `ends`. `past`: store it as
-    ended at `valid_to`. `conflict`: store it next to the claim it contradicts, and change nothing.
-    """
-
-    action: Action
-    ends: tuple[int, ...] = ()
-    ends_at: datetime | None = None
-    """When the ended claims stopped being true."""
-    valid_to: datetime | None = None
-    of: int | None = None
-    """The stored claim that it repeats, that contradicts it, or that is newer."""
+Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]
+_WORD: Final = re.compile(r"[^\W_]+")
+_ARTICLES: Final = frozenset(("the", "a", "an", "my", "our", "his", "her", "their"))
+_FOLLOWED: Final = 20
+"""How many older claims refer to a newer one at most, the latest ones: a list of likes may be long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +46,32 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The result of `replay`: one entry in `endings` for each claim, in order."""
+    """What becomes of claims. One entry in `endings` for each claim, in the order given."""
 
     endings: list[Ending | None]
-    conflicts: set[tuple[int, int]]
+    follows: set[tuple[int, int]] = field(default_factory=set)
+    """The memory that said something later, and the one that said it before."""
+    conflicts: set[tuple[int, int]] = field(default_factory=set)
     """The memory that contradicts, and the one of higher trust that it contradicts."""
 
 
 def replay(made: Sequence[MadeClaim]) -> Resolution:
-    """Resolve the claims of one slot, made in this order. The claims of one memory never end each other."""
-    result = Resolution([None] * len(made), set())
+    """Resolve the claims of one slot. The claims of one memory never end each other."""
+    result = Resolution([None] * len(made))
+    order = sorted(range(len(made)), key=lambda n: (made[n].claim.said_at, made[n].memory, n))
     held = _HeldClaims(made)
-    for position, each in enumerate(made):
-        decision = decide(each.claim, held.comparable(each))
-        if decision.action == "supersede" and decision.ends_at is not None:
-            for ended in decision.ends:
-                result.endings[ended] = Ending(decision.ends_at, each.memory)
-                held.remove(ended)
-        elif decision.action == "past" and decision.of is not None and decision.valid_to is not None:
-            result.endings[position] = Ending(decision.valid_to, made[decision.of].memory)
-        elif decision.action == "conflict" and decision.of is not None:
-            result.conflicts.add((each.memory, made[decision.of].memory))
-        if result.endings[position] is None and each.claim.valid_to is None:
+    for position in order:
+        newer = made[position]
+        for older in held.comparable(newer):
+            relation = relate(made[older].claim, newer.claim)
+            if relation == "end":
+                result.endings[older] = Ending(newer.claim.valid_from, newer.memory)
+                held.remove(older)
+            elif relation == "follow":
+                result.follows.add((newer.memory, made[older].memory))
+            elif relation == "contradict":
+                result.conflicts.add((newer.memory, made[older].memory))
+        if newer.claim.valid_to is None:
             held.add(position)
     return result
 
@@ -96,81 +81,91 @@ class _HeldClaims:
 
     def __init__(self, made: Sequence[MadeClaim]) -> None:
         self._made = made
-        self._single: set[int] = set()
-        self._by_value: dict[str, set[int]] = {}
+        self._single: list[int] = []
+        self._by_value: dict[str, list[int]] = {}
 
-    def comparable(self, new: MadeClaim) -> list[KnownClaim]:
-        """Return the claims of other memories that could repeat or contradict this one, oldest first."""
-        found = self._by_value.get(_fold_value(new.claim.value), set()) | (self._single if new.claim.single else set())
-        return [KnownClaim(n, self._made[n].claim) for n in sorted(found) if self._made[n].memory != new.memory]
+    def comparable(self, newer: MadeClaim) -> list[int]:
+        """Return the claims of other memories that this one could repeat, end or follow, oldest first."""
+        explicit = newer.claim.operation != "state"
+        single = self._single if explicit else self._single[-_FOLLOWED:]
+        found = {*self._by_value.get(fold_value(newer.claim.value), ()), *(single if newer.claim.single else ())}
+        return [n for n in sorted(found) if self._made[n].memory != newer.memory]
 
     def add(self, position: int) -> None:
         claim = self._made[position].claim
-        self._by_value.setdefault(_fold_value(claim.value), set()).add(position)
+        self._by_value.setdefault(fold_value(claim.value), []).append(position)
         if claim.single:
-            self._single.add(position)
+            self._single.append(position)
 
     def remove(self, position: int) -> None:
-        self._by_value[_fold_value(self._made[position].claim.value)].discard(position)
-        self._single.discard(position)
+        self._by_value[fold_value(self._made[position].claim.value)].remove(position)
+        if position in self._single:
+            self._single.remove(position)
 
 
-def decide(claim: Claim, known: Sequence[KnownClaim]) -> ClaimDecision:
-    """Compare a new claim with those that are stored and still hold."""
-    about = [each for each in known if _is_same_slot(each.claim, claim) and _is_open(each.claim, claim.valid_from)]
-    same = next((each for each in about if _is_same(each.claim, claim)), None)
-    if same is not None:
-        return ClaimDecision("repeat", of=same.id)
-    against = [each for each in about if _contradicts(each.claim, claim)]
-    if not against:
-        return ClaimDecision("add")
-    return _decide_contradiction(claim, against)
+def relate(older: Claim, newer: Claim) -> Relation:
+    """Return what a claim that was said later means for an older one in the same slot."""
+    if older.valid_to is not None or (newer.valid_to is not None and newer.valid_to <= newer.said_at):
+        return "none"  # one of them is about the past
+    if _is_same(older.value, newer.value) and older.holds == newer.holds:
+        return "repeat"
+    if not _disagree(older, newer):
+        return "none"
+    return relate_contradiction(older, newer)
 
 
-def _decide_contradiction(claim: Claim, against: Sequence[KnownClaim]) -> ClaimDecision:
-    stronger = next((each for each in against if _trust_of(each.claim) > _trust_of(claim)), None)
-    if stronger is not None:
-        return ClaimDecision("conflict", of=stronger.id)
-    later = [each for each in against if _time_of(each.claim) > _time_of(claim)]
-    if later and claim.valid_to is not None:  # it states its own end
-        return ClaimDecision("add")
-    if later:
-        first = min(later, key=lambda each: _time_of(each.claim))
-        return ClaimDecision("past", valid_to=first.claim.valid_from, of=first.id)
-    if claim.valid_to is not None and claim.valid_to <= claim.said_at:  # about the past: it ends nothing that holds
-        return ClaimDecision("add")
-    return ClaimDecision("supersede", ends=tuple(each.id for each in against), ends_at=claim.valid_from)
+def relate_contradiction(older: Claim, newer: Claim) -> Relation:
+    """Return what becomes of an older claim that a newer one disagrees with."""
+    if newer.replaces is not None and not names_value(older.value, newer.replaces):
+        return "none"  # it says which value it replaces, and that is another one
+    if trust_rank(newer.trust) < trust_rank(older.trust):
+        return "contradict"
+    return "follow" if newer.operation == "state" else "end"
 
 
-def _trust_of(claim: Claim) -> int:
-    return _TRUST.get(claim.trust, 0)
+def _disagree(older: Claim, newer: Claim) -> bool:
+    """Return whether two claims deny each other, or give two values to an attribute that has one at a time."""
+    if _is_same(older.value, newer.value) or (not newer.holds and not newer.value and older.single):
+        return older.holds != newer.holds
+    if not (older.holds and newer.holds):
+        return False
+    if newer.replaces is not None and names_value(older.value, newer.replaces):
+        return True
+    if not (older.single and newer.single):
+        return False
+    old, new = _words(older.value), _words(newer.value)
+    coarser, finer = new < old, old < new  # "Germany" after "Berlin, Germany", and the other way round
+    return not coarser and not (finer and newer.operation == "state")
 
 
-def _time_of(claim: Claim) -> tuple[datetime, datetime]:
-    return claim.valid_from, claim.said_at
+def names_value(value: str, named: str) -> bool:
+    """Return whether words name a value: "the Tesla" names "a red Tesla", but "car" does not name "car wash"."""
+    old, new = _words(value), _words(named)
+    if not old or not new or not (new <= old or old <= new):
+        return False
+    return _last_word(value) == _last_word(named) or old == new
 
 
-def _is_same_slot(one: Claim, other: Claim) -> bool:
-    return _fold_value(one.subject) == _fold_value(other.subject) and one.attribute == other.attribute
+def _is_same(one: str, other: str) -> bool:
+    return fold_value(one) == fold_value(other)
 
 
-def _is_open(claim: Claim, at: datetime) -> bool:
-    return claim.valid_to is None or claim.valid_to > at
-
-
-def _is_same(one: Claim, other: Claim) -> bool:
-    return one.holds == other.holds and _fold_value(one.value) == _fold_value(other.value)
-
-
-def _contradicts(one: Claim, other: Claim) -> bool:
-    """Return whether the claims deny each other, or give two values to a single-valued attribute."""
-    if _fold_value(one.value) == _fold_value(other.value):
-        return one.holds != other.holds
-    return one.single and other.single and one.holds and other.holds
-
-
-def _fold_value(text: str) -> str:
-    """Return a value as it is compared: folded, and without an article."""
-    folded = fold(text)
+def fold_value(text: str) -> str:
+    """Return a value as it is compared: folded, without punctuation at its end, and without an article."""
+    folded = fold(text).strip(" .,!")
     first, _, rest = folded.partition(" ")
-    return rest if rest and first in ("the", "a", "an") else folded
+    return rest if rest and first in _ARTICLES else folded
+
+
+def _words(value: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(fold(value))) - _ARTICLES
+
+
+def _last_word(value: str) -> str:
+    words = _WORD.findall(fold(value))
+    return words[-1] if words else ""
+
+
+def latest(ids: Iterable[int], limit: int = 5) -> list[int]:
+    """Return the newest ids, oldest first."""
+    return sorted(set(ids))[-limit:]

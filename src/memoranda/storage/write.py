@@ -91,8 +91,9 @@ def apply_changes(tx: Transaction, changes: Sequence[Change]) -> list[Outcome]:
     slots: set[bytes] = set()
     for kind, run in groupby(changes, key=_bulk_kind):
         if kind is NewMemory:
-            added = add_memories(tx, [change for change in run if isinstance(change, NewMemory)])
-            outcomes += [claim_resolution.resolve_new(tx, outcome) for outcome in added]
+            new = [change for change in run if isinstance(change, NewMemory)]
+            added = zip(add_memories(tx, new), new, strict=True)
+            outcomes += [claim_resolution.resolve_new(tx, outcome, change) for outcome, change in added]
         elif kind is AppendMessage:
             outcomes += append_messages(tx, [change for change in run if isinstance(change, AppendMessage)])
         else:

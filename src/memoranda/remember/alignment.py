@@ -1,0 +1,220 @@
+"""Compares two clauses word by word: the same sentence with one value changed, or the same sentence denied. Pure.
+
+"I have two children" and "I now have three children" differ in one place. That place is a slot, whatever the sentence
+is about: both clauses make a claim in it, with the rest of the sentence as the attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from memoranda.remember.clauses import Clause, find_clauses
+from memoranda.remember.values import read_value
+from memoranda.storage.claims import Claim, Operation
+
+_TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
+_MAX_TOKENS: Final = 30
+_MAX_SEGMENT: Final = 5
+_EXPANDED: Final = {
+    "i'm": ("i", "am"), "i've": ("i", "have"), "we're": ("we", "are"), "we've": ("we", "have"), "it's": ("it", "is"),
+    "isn't": ("is", "not"), "aren't": ("are", "not"), "don't": ("do", "not"), "doesn't": ("do", "not"),
+    "can't": ("can", "not"), "cannot": ("can", "not"), "won't": ("will", "not"), "he's": ("he", "is"),
+    "she's": ("she", "is"), "they're": ("they", "are"),
+}  # fmt: skip
+_DROPPED: Final = frozenset(
+    ("now", "currently", "just", "still", "also", "anymore", "actually", "finally", "again", "instead", "officially",
+     "nowadays", "these", "days", "please", "really", "already", "currently", "today", "the", "a", "an", "my", "our")
+)  # fmt: skip
+_NOW: Final = re.compile(
+    r"\b(?:now|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead)\b", re.I
+)
+_DENIED: Final = re.compile(r"\bno longer\b|\bany ?more\b|\bany longer\b", re.I)
+_STOPPED: Final = re.compile(r"\b(?:stopped|quit|gave up|given up|am done|is done|done with)$", re.I)
+_NEGATIONS: Final = frozenset(("not", "no", "never", "longer", "do", "does", "nobody", "nothing"))
+# A word after which the value of a sentence begins.
+_VERB_WORDS = """
+    is are am be was were have has had live lives work works prefer prefers weigh weighs take takes use uses go
+    goes cost costs run runs wear wears start starts end ends need needs want wants drive drives eat eats drink
+    drinks play plays speak speaks own owns pay pays earn earns sleep sleeps study studies commute commutes
+    report reports belong belongs sit sits meet meets read keep keeps like likes love loves get gets cover
+    covers support supports expire expires open opens close closes arrive arrives land lands leave leaves depart
+    departs allow allows require requires cap caps measure measures charge charges last lasts contain contains
+    host hosts ship ships plan plans called named due at to
+"""
+_VERBS: Final = frozenset(_VERB_WORDS.split())
+# After these a person or thing has one value at a time.
+_ONE_VALUE_WORDS = """
+    is are am 's prefer prefers weigh weighs live lives work works cost costs wear wears start starts end ends
+    commute commutes report reports belong belongs expire expires open opens close closes land lands arrive
+    arrives depart departs called named due last lasts earn earns pay pays measure measures charge charges sit
+    sits :
+"""
+_ONE_VALUE: Final = frozenset(_ONE_VALUE_WORDS.split())
+_EMPTY_WORDS = """
+    i we you he she it they is are am be have has do does to of in on at for with and or not no this that user
+    customer client patient there
+"""
+_EMPTY: Final = frozenset(_EMPTY_WORDS.split())
+_COPULAS: Final = frozenset(("is", "are", "am"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Two claims in one slot: one for the older text, one for the newer."""
+
+    older: Claim
+    newer: Claim
+
+
+def align(
+    older: str, newer: str, subject: str, said_at: tuple[datetime, datetime], trust: tuple[str, str]
+) -> list[Alignment]:
+    """Return the slots in which a newer text changes or denies an older one of the same speaker.
+
+    Args:
+        older: The text that was said before.
+        newer: The text that was said later.
+        subject: Whom both texts are about, as the speaker's own statements.
+        said_at: When each was said.
+        trust: The channel of each.
+    """
+    found: list[Alignment] = []
+    olds = [clause for clause in find_clauses(older) if clause.tense == "present"]
+    for new in find_clauses(newer):
+        for old in olds:
+            pair = _compare(old, new) if new.tense == "present" else None
+            if pair is not None:
+                found.append(_to_alignment(pair, subject, said_at, trust))
+                break
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    attribute: str
+    old_value: str
+    new_value: str
+    old_span: tuple[int, int]
+    new_span: tuple[int, int]
+    operation: Operation
+    holds: bool = True
+
+
+def _to_alignment(pair: _Pair, subject: str, said_at: tuple[datetime, datetime], trust: tuple[str, str]) -> Alignment:
+    def claim(
+        value: str, span: tuple[int, int], n: int, *, operation: Operation = "state", holds: bool = True
+    ) -> Claim:
+        return Claim(
+            subject, pair.attribute, value, span, said_at[n], said_at[n], None, holds, True, trust[n], operation
+        )
+
+    return Alignment(
+        claim(pair.old_value, pair.old_span, 0),
+        claim(pair.new_value, pair.new_span, 1, operation=pair.operation, holds=pair.holds),
+    )
+
+
+def _compare(old: Clause, new: Clause) -> _Pair | None:
+    one, other = list(_words(old)), list(_words(new))
+    if not one or not other or max(len(one), len(other)) > _MAX_TOKENS:
+        return None
+    denied = _compare_denial(old, new, one, other)
+    return denied or _compare_values(old, new, one, other)
+
+
+def _compare_denial(old: Clause, new: Clause, one: Sequence[_Word], other: Sequence[_Word]) -> _Pair | None:
+    """Return a pair when the newer clause says that what the older one says is no longer so."""
+    if not _DENIED.search(new.text):
+        return None
+    said = [_lemma(word.text) for word in one]
+    denied = [_lemma(word.text) for word in other if word.text not in _NEGATIONS]
+    if any(word.text in ("not", "never", "no") for word in one) or not denied:
+        return None
+    content = [word for word in denied if word not in _EMPTY]
+    known = iter(said)
+    in_order = all(any(word == each for each in known) for word in denied)
+    if not in_order or not content or (len(content) < 2 and said != denied and len(denied) < 3):
+        return None
+    value = " ".join(denied)
+    return _Pair("says", value, value, _span(old, one), _span(new, other), "end", holds=False)
+
+
+def _compare_values(old: Clause, new: Clause, one: Sequence[_Word], other: Sequence[_Word]) -> _Pair | None:
+    """Return a pair when the clauses differ in one place that holds a value."""
+    first, second = [word.text for word in one], [word.text for word in other]
+    before = _common(first, second)
+    after = _common(first[before:][::-1], second[before:][::-1])
+    old_words, new_words = one[before : len(one) - after], other[before : len(other) - after]
+    if not (0 < len(old_words) <= _MAX_SEGMENT and 0 < len(new_words) <= _MAX_SEGMENT):
+        return None
+    frame = [*first[:before], "…", *first[len(first) - after :]]
+    verb = next((word for word in reversed(first[:before]) if word in _VERBS or word == ":"), None)
+    if verb is None or before < 2 or not _is_telling(frame, verb):
+        return None
+    old_value, new_value = _text(old, old_words), _text(new, new_words)
+    if {word.text for word in (*old_words, *new_words)} & {"not", "no", "never", "who", "which"}:
+        return None
+    old_kind, new_kind = read_value(old_value), read_value(new_value)
+    measured = old_kind.kind == new_kind.kind and old_kind.kind in ("number", "money", "time", "day", "address")
+    if measured and old_kind.unit != new_kind.unit and old_kind.unit and new_kind.unit:
+        return None
+    if not measured and verb not in _ONE_VALUE:
+        return None
+    operation: Operation = "state"
+    certain = measured or _is_telling(frame, verb, beside_verb=True)
+    if certain and new.corrects:
+        operation = "correct"
+    elif certain and _NOW.search(new.text):
+        operation = "update"
+    return _Pair(" ".join(frame), old_value, new_value, _span(old, one), _span(new, other), operation)
+
+
+def _is_telling(frame: Sequence[str], verb: str, *, beside_verb: bool = False) -> bool:
+    """Return whether the words that both clauses share say what the value is about: "I am …" alone does not."""
+    content = [word for word in frame if word not in _EMPTY and word not in ("…", ":")]
+    return bool(content) and (content != [verb] or not (beside_verb or verb in _COPULAS))
+
+
+def _words(clause: Clause) -> Iterator[_Word]:
+    for match in _TOKEN.finditer(clause.text):
+        text = match[0].casefold().replace("’", "'").strip(".,")
+        start, end = clause.span(*match.span())
+        for word in _EXPANDED.get(text, (text,)):
+            if word and word not in _DROPPED:
+                yield _Word(word, start, end)
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _span(clause: Clause, words: Sequence[_Word]) -> tuple[int, int]:
+    return clause.start, max(word.end for word in words)
+
+
+def _text(clause: Clause, words: Sequence[_Word]) -> str:
+    first, last = words[0].start - clause.start + clause.added, words[-1].end - clause.start + clause.added
+    return clause.text[first:last]
+
+
+def _lemma(word: str) -> str:
+    for ending in ("ing", "es", "s"):
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            return word.removesuffix(ending)
+    return word

@@ -1,0 +1,193 @@
+"""Splits what somebody said into clauses, and finds those that state something in the speaker's own words. Pure.
+
+A question, a condition, a wish, a plan, a quotation, a pasted text or somebody else's words state nothing about the
+speaker, and neither does a clause about the past state what holds now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from memoranda.text import Span, sentence_spans
+
+Tense: TypeAlias = Literal["present", "past"]
+
+_BLOCK: Final = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.S)
+_QUOTED: Final = re.compile(
+    r"\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]|(?<!\w)'[^'\n]{3,}'(?!\w)|(?<!\w)‘[^’\n]{3,}’(?!\w)"
+)
+_QUOTED_LINE: Final = re.compile(r"^[ \t]*(?:>|\||(?:from|to|subject|date|sent|cc)[ \t]*:).*$", re.I | re.M)
+# "Translate to German: My name is Peter": what follows is not the speaker's.
+_PASTE: Final = re.compile(
+    r"\b(?:translat\w+|re(?:write|phrase|word)\w*|proof-?read\w*|summari[sz]\w+|paraphras\w+|transcri\w+|classif\w+"
+    r"|(?:improve|edit|check|correct|fix|polish|shorten|analy[sz]e|explain|parse|repeat|complete|continue|draft|write"
+    r"|say|read|reply|respond|answer|roleplay|role-play|pretend|imagine|quote|lyrics?|excerpt|email|e-mail|letter|essay"
+    r"|story|poem|song|novel|article|example|sample|template|dialogue|script|character|persona|sentence|text|message"
+    r"|paragraph|passage|review|tweet|bio|post|transcript|e\.g\.|i\.e\.)\b)[^.!?\n:]{0,80}:(?!\d)",
+    re.I,
+)
+_ROLE_LINE: Final = re.compile(
+    r"^[ \t]*(?:user|assistant|human|ai|system|bot|customer|agent)[ \t]*:[ \t]*\S", re.I | re.M
+)
+_HEADER: Final = re.compile(r"^[ \t]*(?:from|to|subject|date|sent|cc|re)[ \t]*:", re.I | re.M)
+_SPLIT: Final = re.compile(
+    r"""\s*[;—–]\s*|\s-+\s|\s*:\s+(?=(?:i|we|my|our|the\s+(?:user|customer|client|patient))\b)|\s*[()]\s*|\.{2,}\s*|…\s*
+    |,?\s+(?=(?:and|but|so|because|since|although|though|whereas|while|which|who|where|when|whenever|if|unless|until
+        |till|then|after|before|as)\s+(?:(?:now|then|just|also|finally|recently|actually|still)\s+)?
+        (?:i|we|my|our|it|he|she|they|you|the|that|this|there|his|her|their|your|user|everyone|nobody|people)\b)
+    |,\s*(?=(?:i|i['’](?:m|ve|ll|d)|we|we['’](?:re|ve|ll)|my|our|it|it['’]s|he|she|they|you|that|that['’]s|this|there
+        |the|now|not|so|but|though|although|because|which|who|where|since|if|unless|when|while|and|then|right|as
+        |instead|no\s+longer|just|her|his|their)\b)
+    |,\s*(?=[\w'’.&@+-]+(?:\s[\w'’.&+-]+){0,3}\s(?:is|are|was|were|has|will|works|lives)\b)
+    |\s+and\s+(?=(?:(?:now|then|just|also|finally|recently|have|am|now\s+have)\s+)?(?:joined|moved|started|switched|quit|left
+        |got|bought|sold|became|took|changed|live|work|signed|went|cancelled|canceled|adopted|ended|stopped|use|drive
+        |landed|accepted|settled|relocated|replaced|renamed|deleted|closed|opened|dropped|prefer|like|love|hate)\b)""",
+    re.I | re.X,
+)  # fmt: skip
+_CONJUNCTION: Final = re.compile(
+    r"(?:(?:and|but|so|then|well|yes|yeah|yep|ok|okay|oh|hey|hi|hello|also|plus|anyway|btw|by the way|fyi|just so you know"
+    r"|for the record|good news|big news|news|update|ps|p\.s\.|honestly|look|listen|guess what|as you know|you know|turns out"
+    r"|it turns out|long story short|heads up|noted|note|please note(?: that)?|correction|remember|reminder|please remember|important|first|second"
+    r"|as of (?:today|now|this \w+)|from now on|from today|starting (?:today|now|monday)|that|the thing is"
+    r"|right|sorry|actually|i meant|i mean|oops|wait,? no|wait|hm+|um+|uh+|ah|finally|at last|sadly|unfortunately|luckily|thankfully|apparently|i think|i believe)"
+    r"\b[\s,!:.-]*)+",
+    re.I,
+)
+_NOT_STATED: Final = re.compile(
+    r"""^(?:if|when|whenever|unless|until|till|once|in\s+case|suppose|supposing|imagine|pretend|assume|assuming|say|let['’]s\s+say
+        |what\s+if|would|could|should|(?-i:may)|might|do|does|did|can|will|shall|is|are|am|was|were|who|what|where|which|why|how
+        |whether|although\s+if|before|wish|hopefully)\b
+    |\b(?:i|we)\s+wish\b|\bif\s+only\b|\bas\s+if\b|\bas\s+though\b|\bact\s+as\b|\bin\s+(?:my|a|the|this|that)\s+(?:dream|novel|story
+        |book|game|film|movie|play|show|poem|song|scenario|simulation|draft|example|role)\b|\bdream(?:ed|t)?\b|\bkidding\b|\bjok(?:e|ing)\b
+    |\b(?:would|could|might|(?-i:may)|should|ought\s+to|supposed\s+to|['’]d\s+(?:love|like|rather|prefer|be|move|have|go))\b
+    |\b(?:maybe|perhaps|possibly|probably|hypothetically|theoretically|in\s+theory|someday|some\s+day|one\s+day|eventually)\b
+    |\b(?:want|wants|wanted|hope|hopes|hoping|plan|plans|planning|planned|intend|intends|thinking|considering|consider|considered
+        |tempted|dreaming|trying|tried|about|almost|nearly|close)\s+(?:to|of|about|on|for)\b|\balmost\b|\bnearly\b
+    |\b(?:will|['’]ll|won['’]t|going\s+to|gonna|about\s+to|shall)\b
+    |\b(?:he|she|they|someone|somebody|people|everyone|everybody|nobody|who|you|mom|dad|(?!I\b)[A-Z]\w+)\s+(?:\w+\s+)?(?:said|says|say|told|tells
+        |asked|asks|thinks|think|thought|claims|claimed|believes|wrote|writes|texted|mentioned|insists|reckons|joked|replied
+        |suggested|suggests|wants|heard)\b
+    |\b(?:according\s+to|rumou?r|heard\s+that|i\s+heard|i\s+read|it\s+says|they\s+say|supposedly|allegedly|i\s+was\s+told|told\s+me)\b
+    |\bneither\b|\b(?:never|not\s+yet|haven['’]t|hasn['’]t|didn['’]t|did\s+not|have\s+not|has\s+not)\b(?!.*\b(?:any\s*more|any\s+longer)\b)""",
+    re.X | re.I,
+)  # fmt: skip
+_PAST: Final = re.compile(
+    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|called\s+off|resolved|completed|discontinued))|wasn['’]t|weren['’]t
+        |back\s+(?:then|in|when|at|home)|at\s+the\s+time|in\s+those\s+days|in\s+the\s+past|years?\s+ago|decades?\s+ago|ages\s+ago
+        |long\s+ago|previously|formerly|originally|before\s+(?:that|this|then|now|i|we)|when\s+(?:i|we|he|she)\s+(?:was|were|lived|worked)
+        |as\s+a\s+(?:kid|child|student|teen|teenager|boy|girl|baby|young\s+\w+|junior|freshman|toddler)|in\s+(?:my\s+)?(?:childhood|youth|school|college
+        |university|uni|high\s+school|my\s+twenties|my\s+teens)|growing\s+up|until\s+(?:i|we|last|my)|once\s+(?:lived|worked|had|owned|was)
+        |at\s+one\s+point|for\s+a\s+(?:while|year|summer|few\s+\w+)\s*(?:,|\.|$|back|once|before)|way\s+back|ex-|my\s+ex|my\s+(?:old|former|previous|last))\b
+    |\b(?:lived|worked|studied|drove|owned|loved|liked|preferred|hated|played|taught|spoke|weighed|smoked|drank|ate|rented|stayed|dated|ran|used)\b
+        (?!\s+to\b)""",
+    re.X | re.I,
+)  # fmt: skip
+# "I lived in Rome" is past, "I've lived in Rome since 2019" is not.
+_STILL: Final = re.compile(
+    r"\b(?:have|has|['’]ve|['’]s)\s+(?:\w+\s+)?(?:lived|worked|studied|owned|loved|liked|played|taught|used|been|had)\b",
+    re.I,
+)
+_OVER: Final = re.compile(
+    r"\b(?:now|these\s+days|nowadays|currently|any\s*more|no\s+longer|as\s+of|today|from\s+now\s+on)\b", re.I
+)
+_CORRECTS: Final = re.compile(
+    r"\b(?:correction|i meant|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong)\b"
+    r"|^(?:sorry|actually)\b",
+    re.I,
+)
+_SUBJECT: Final = re.compile(
+    r"(?:i|we|(?:the\s+)?(?:user|customer|client|patient)|(?-i:[A-Z][\w-]+(?:\s[A-Z][\w-]+)?))(?=\s|['’])", re.I
+)
+_BARE_VERB: Final = re.compile(
+    r"(?:(?:now|then|just|also|finally|recently|actually|officially|already|still)\s+)*(?:joined|moved|started|switched|quit"
+    r"|left|got|bought|sold|became|took|changed|live|work|signed|went|cancell?ed|adopted|ended|stopped|use|drive|am|have|landed"
+    r"|accepted|settled|relocated|replaced|renamed|deleted|closed|opened|dropped|prefer|like|love|hate|been|no\s+longer|packed"
+    r"|traded|swapped|upgraded|handed|works|lives|prefers|has|is|uses|likes|started)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause that states something, where it is in the text, and whether it is about the past."""
+
+    text: str
+    """With the subject of the clause before in front, where it has none of its own: "I joined Bosch"."""
+    start: int
+    """The offset of its own words in the text."""
+    added: int
+    """How many characters of `text` were put in front."""
+    tense: Tense
+    end: int
+    corrects: bool = False
+    """Whether it says that it corrects something: "I meant", "correction"."""
+
+    def span(self, start: int, end: int) -> Span:
+        """Return offsets in `text` as offsets in the whole text."""
+        return self.start + max(0, start - self.added), self.start + max(0, end - self.added)
+
+
+def find_clauses(text: str) -> Iterator[Clause]:
+    """Yield the clauses in which the speaker states something."""
+    own = blank_foreign(text)
+    for start, end in sentence_spans(own):
+        sentence = own[start:end]
+        if not sentence.rstrip(" \t\n\"'”’)").endswith("?"):
+            yield from _clauses_of(sentence, start)
+
+
+def blank_foreign(text: str) -> str:
+    """Return the text with quotations, code and pasted texts replaced by spaces."""
+    if len(_ROLE_LINE.findall(text)) > 1 or len(_HEADER.findall(text)) > 1:  # a transcript or a letter
+        return " " * len(text)
+    for pattern in (_BLOCK, _QUOTED, _QUOTED_LINE):
+        text = pattern.sub(lambda found: " " * len(found[0]), text)
+    pasted = _PASTE.search(text)
+    return text if pasted is None else text[: pasted.start()] + " " * (len(text) - pasted.start())
+
+
+def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
+    subject, past, stated = "", False, True
+    position = 0
+    for end in [*(found.start() for found in _SPLIT.finditer(sentence)), len(sentence)]:
+        part = sentence[position:end]
+        own = len(part) - len(part.lstrip(" \t\n,;:()—–-."))
+        start, position = position + own, end
+        part = part[own:].rstrip()
+        if not part:
+            continue
+        stated = _is_stated(part) and (stated or not _starts_with_verb(part))
+        past = _is_past(part) or (past and not _OVER.search(part) and _starts_with_verb(part))
+        lead = _CONJUNCTION.match(part)
+        skipped = lead.end() if lead else 0
+        rest = part[skipped:]
+        named = _SUBJECT.match(rest)
+        prefix = "" if named or not _BARE_VERB.match(rest) else f"{subject or 'I'} "
+        subject = named[0] if named else subject
+        if stated and rest:
+            first = offset + start + skipped
+            tense: Tense = "past" if past else "present"
+            corrects = _CORRECTS.search(part) is not None
+            yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), corrects)
+
+
+def _starts_with_verb(part: str) -> bool:
+    lead = _CONJUNCTION.match(part)
+    return _BARE_VERB.match(part[lead.end() if lead else 0 :]) is not None
+
+
+def _is_stated(part: str) -> bool:
+    lead = _CONJUNCTION.match(part)
+    return not _NOT_STATED.search(part[lead.end() if lead else 0 :])
+
+
+def _is_past(part: str) -> bool:
+    found = _PAST.search(part)
+    return (
+        found is not None
+        and not _STILL.search(part)
+        and not re.match(r"(?:was|were)\s+(?:just|recently|now)\b", found[0], re.I)
+    )

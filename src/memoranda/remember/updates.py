@@ -1,0 +1,195 @@
+"""Finds older memories that a new one may change, so that the write can link or end what they say.
+
+Only rules decide what is ended (`storage.supersession`). What is found here by words and by meaning gives those rules the
+claims that a change names only by their value, and links statements that speak of a change in other words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+
+from memoranda.embedding.vectors import Vectors
+from memoranda.index.partition import Partition
+from memoranda.index.partitions import Partitions
+from memoranda.remember.alignment import align
+from memoranda.remember.clauses import blank_foreign
+from memoranda.storage.base import PartitionKey, Store
+from memoranda.storage.changes import NewMemory
+from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, claims_in
+from memoranda.storage.read import latest_ids
+from memoranda.storage.supersession import relate
+from memoranda.text import query_terms
+from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
+
+_CHANGE: Final = re.compile(
+    r"\b(?:now|nowadays|these days|any ?more|no longer|new|newly|instead|finally|officially|switch(?:ed|ing)?|mov(?:ed|ing)"
+    r"|chang(?:ed?|ing)|left|leaving|quit|sold|join(?:ed|ing)|start(?:ed|ing)|end(?:ed|ing)|stopp?(?:ed|ing)|broke|split"
+    r"|cancell?(?:ed|ing)|upgrad(?:ed|ing)|replac(?:ed|ing)|promot(?:ed|ion)|retir(?:ed|ing)|became|becom(?:e|ing)"
+    r"|actually|correction|meant|mistake|rather|resched\w+|postpon\w+|push(?:ed)?|renam\w+|dropp?(?:ed|ing)|traded"
+    r"|swapp?ed|gave up|given up|got|gotten|relocat\w+|settled|updat\w+|went|gone|turned|raised|lowered|increas\w+"
+    r"|decreas\w+|reduc\w+|signed|hired|fired|laid off|let go|divorc\w+|married|engaged|as of|from now on|over|out|done"
+    r"|back|again|ditch\w*|bought|adopted|died|passed away|born|expir\w+|clos(?:ed|ing)|open(?:ed|ing)|delay\w*|extend\w*"
+    r"|short(?:er|ened)|long(?:er)|bump\w*|convert\w*|found|landed|accepted|picked|decided|made|last|yesterday|today"
+    r"|this (?:week|morning|month|year)|since|no more|goodbye|turns out|after all|from here on|mixed up|oops|wait|down to|up to"
+    r"|rolled out|shift\w*|revis\w+|pulled the plug|going by|make (?:it|that)|take it back|against|later|late|lost|paused?|resum\w+"
+    r"|cancel|rais\w+|cut|short|not \w+|then|scrap\w*|resolved|complet\w+|discontinued|retested|never|only|just|better|fine|gone"
+    r"|remote|keep it|unlimited|tried|had it|had to|been)\b",
+    re.I,
+)
+_LATEST: Final = 12
+"""How many memories back a correction without an old value may reach."""
+_WITH_VALUE: Final = 16
+_SIMILAR: Final = 6
+_MAX_TERMS: Final = 64
+_MAX_TEXT: Final = 2_000
+"""A longer text is a document: it says too much to change one other memory."""
+_FEW: Final = 2
+_FEW_SHARE: Final = 0.005
+"""A word that at most this share of the memories has, or this few, tells what a text is about."""
+_FOLLOWED: Final = 2
+"""How many older memories a change is linked to by its meaning at most."""
+_NEAR: Final = 0.32
+"""How near two texts must be, from 0 for unrelated ones to 1 for the same, for one to speak of the other's subject."""
+
+
+class UpdateFinder:
+    """Finds what new memories may change among the stored ones of their scope."""
+
+    def __init__(self, store: Store, vectors: Vectors, partitions: Partitions) -> None:
+        self._store = store
+        self._vectors = vectors
+        self._partitions = partitions
+
+    def attach(self, new: Sequence[NewMemory], now: datetime) -> None:
+        """Set `related` and `follows` of the new memories that speak of a change."""
+        for each in new:
+            if len(each.content) > _MAX_TEXT or trust_rank(each.trust) < trust_rank("document"):
+                continue
+            changes = speaks_of_change(each.content)
+            partition = self._open(each.scope)
+            with partition.lock:
+                among = self._same_speaker(partition, each, now)
+                each.related = tuple(self._find_related(partition, each, among))
+                similar = self._find_similar(partition, each, among)
+                near = self._find_near(partition, each, among) if changes else []
+                follows = [*near, *_find_salient(partition, each, among)] if changes else []
+            self._align(each, similar)
+            aligned = {older for older, _ in each.aligned}
+            each.follows = tuple(dict.fromkeys(older for older in follows if older not in aligned))[:_FOLLOWED]
+
+    def _align(self, new: NewMemory, similar: Sequence[int]) -> None:
+        """Make claims for the sentences that repeat an older one with another value, or deny it."""
+        spoken = claims_in(new.notes)
+        for older in self._store.get(Scope(new.scope.tenant, user=new.scope.user), list(similar)) if similar else []:
+            if older is None or older.valid_from > new.valid_from:
+                continue
+            offset = evidence_start(new.notes), evidence_start(older.notes)
+            said_at, trust = (older.valid_from, new.valid_from), (older.trust, new.trust)
+            for pair in align(older.content, new.content, _speaker_of(new), said_at, trust):
+                made, known = shift(pair.newer, offset[0]), shift(pair.older, offset[1])
+                if any(_same_evidence(claim, made) and _would_relate(older, claim) for claim in spoken):
+                    continue  # a pattern reads it already
+                new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
+                new.aligned = (*new.aligned, (older.id, known))
+
+    @staticmethod
+    def _same_speaker(partition: Partition, new: NewMemory, now: datetime) -> IntArray:
+        """Return the memories that the same speaker said, or the notes beside which a new note stands."""
+        among = partition.eligible(new.scope.agent, None, now.timestamp())
+        said = partition.said_by(None if new.message is None else new.message.speaker)
+        return said if among is None else np.intersect1d(said, among, assume_unique=True)
+
+    @staticmethod
+    def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
+        """Return the memories that share most words with the new one."""
+        terms = query_terms(new.content)[:_MAX_TERMS]
+        if not terms or not len(among):
+            return []
+        found: list[int] = partition.postings.search(terms, _SIMILAR, among=among)[0].tolist()
+        return found
+
+    def _open(self, scope: Scope) -> Partition:
+        return self._partitions.get(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
+
+    def _find_related(self, partition: Partition, new: NewMemory, among: IntArray) -> Iterator[int]:
+        """Yield the memories that contain a value which the new one changes."""
+        for claim in _open_changes(new):
+            if claim.operation == "correct" and claim.replaces is None:
+                yield from self._store.read(lambda tx: latest_ids(tx, new.scope, _LATEST))
+            elif terms := query_terms(claim.replaces or claim.value):
+                yield from partition.postings.search(terms, _WITH_VALUE, among=among)[0].tolist()
+
+    def _find_near(self, partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
+        """Return the older memories of the same speaker that are nearest in meaning, if they are near enough."""
+        embedder, vector = self._vectors.embedder, new.vector
+        if embedder is None or vector is None or partition.index is None or not len(among):
+            return []
+        ids, cosines = partition.index.search(_unit(vector), _FOLLOWED, among=among)
+        baseline = embedder.identity.baseline
+        near = (cosines - baseline) / (1.0 - baseline) >= _NEAR
+        return [int(memory_id) for memory_id in ids[near]]
+
+
+def speaks_of_change(text: str) -> bool:
+    """Return whether a text speaks of a change in the writer's own words."""
+    return _CHANGE.search(blank_foreign(text)) is not None
+
+
+def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
+    """Return the memories that share a telling word with the new one: a word that few other memories have."""
+    postings, limit = partition.postings, max(_FEW, int(_FEW_SHARE * len(partition)))
+    shared: Counter[int] = Counter()
+    for term in query_terms(new.content)[:_MAX_TERMS]:
+        holders = postings.ids_with(term)
+        if 0 < len(holders) <= limit:
+            shared.update(np.intersect1d(holders, among).tolist())
+    return sorted(shared, key=lambda memory_id: (-shared[memory_id], -memory_id))[:_FOLLOWED]
+
+
+def evidence_start(notes: Mapping[str, Any]) -> int:
+    """Return where in its message the text of a memory begins."""
+    evidence = notes.get("evidence")
+    return int(evidence[0]) if isinstance(evidence, list) else 0
+
+
+def shift(claim: Claim, offset: int) -> Claim:
+    return replace(claim, span=(claim.span[0] + offset, claim.span[1] + offset))
+
+
+def _speaker_of(new: NewMemory) -> str:
+    if new.message is not None and new.message.speaker and new.message.speaker != new.message.role:
+        return new.message.speaker
+    return new.scope.user if isinstance(new.scope.user, str) else "user"
+
+
+def _same_evidence(one: Claim, other: Claim) -> bool:
+    return one.span[0] < other.span[1] and other.span[0] < one.span[1]
+
+
+def _would_relate(older: Memory, claim: Claim) -> bool:
+    """Return whether the older memory makes a claim in the same slot that the newer one bears on."""
+    return any(
+        known.attribute == claim.attribute and known.subject == claim.subject and relate(known, claim) != "none"
+        for known in claims_in(older.notes)
+    )
+
+
+def _as_list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _unit(vector: FloatArray) -> FloatArray:
+    length = float(np.linalg.norm(vector))
+    return vector / np.float32(length) if length else vector
+
+
+def _open_changes(new: NewMemory) -> list[Claim]:
+    """Return the changes that name only values."""
+    return [claim for claim in claims_in(new.notes) if claim.attribute == ANY_ATTRIBUTE]

@@ -1,0 +1,194 @@
+"""Reads the values and attributes of claims: what kind a value is, and which slot it fills. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from memoranda.remember.claim_patterns import ClaimPattern
+from memoranda.text import Span
+
+Kind: TypeAlias = Literal["text", "name", "number", "money", "day", "time", "address", "state"]
+
+_MAX_VALUE: Final = 160
+_MAX_WORDS: Final = 14
+_NEXT_CLAUSE: Final = re.compile(
+    r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
+    r"|as|right|too|especially|thanks|then|while|where|when|not)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
+    r"|and\s+(?:i|it|we|my|they|he|she|that|now|am|i['’]m)|when|while|whenever|since|as\s+well|so\s+much|so|after|before|instead\s+of"
+    r"|rather\s+than|starting|effective|from\s+now\s+on|due\s+to|according\s+to)\b|\s?[–—]+\s|\s-\s|[)\]]|\s\(|,\s+(?:\w+\s+){0,3}(?:is|are|was|were)\b).*$",
+    re.I | re.S,
+)
+_TRAILING: Final = re.compile(
+    r"(?:[\s,]+(?:too|now|either|anymore|any\s+more|as\s+well|these\s+days|right\s+now|at\s+the\s+moment|myself|a\s+lot"
+    r"|already|recently|lately|again|though|btw|together|finally|instead|currently|officially|permanently|nowadays|today|with|in|at|on|for|from|to|of|and|or|the|a))+\s*$",
+    re.I,
+)
+_LEADING: Final = re.compile(
+    r"(?:(?:now|currently|still|just|actually|officially|only|about|around|roughly|approximately|called|named|set|due|scheduled|set\s+for"
+    r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our)\s+)+",
+    re.I,
+)
+_VAGUE_WORDS = """
+    it that this them these those him her you everything something anything nothing one what how all mine there here
+    being to a the your my when someone people things stuff both more most some
+"""
+_VAGUE: Final = frozenset(_VAGUE_WORDS.split())
+_EMAIL: Final = re.compile(
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev|example)\b"
+)
+_MONEY: Final = re.compile(
+    r"[$€£¥]\s?\d[\d.,]*\s?[kKmM]?\b|\b\d[\d.,]*\s?[kKmM]?\s?(?:dollars|euros?|pounds|usd|eur|gbp|chf|yen)\b", re.I
+)
+_TIME: Final = re.compile(
+    r"\b\d{1,2}(?::\d\d)?\s?(?:am|pm|a\.m\.|p\.m\.|o['’]?clock)\b|\b\d{1,2}:\d\d\b|\b(?:noon|midnight)\b", re.I
+)
+_DAY: Final = re.compile(
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b|\b(?:19|20)\d\d\b|\b(?:today|tomorrow|q[1-4]|next\s+(?:week|month|year))\b",
+    re.I,
+)
+_NUMBER: Final = re.compile(r"(?<![\w.])[v#]?\d[\d.,:/ -]*\d|(?<![\w.])\d\b")
+_UNIT: Final = re.compile(
+    r"\d[\d.,]*\s?(?P<unit>%|kg|kgs|kilos?|g|mg|mcg|ml|l|lbs?|pounds|cm|m|km|miles?|feet|ft|inch(?:es)?|hours?|hrs?|minutes?|mins?|days?|weeks?"
+    r"|months?|years?|people|gb|mb|tb|times|units?|steps|pages|calories|kcal|degrees|bpm|points?|users?|replicas?|nodes?|cores?)\b",
+    re.I,
+)
+_WORD_NUMBERS_WORDS = """
+    one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred
+"""
+_WORD_NUMBERS: Final = frozenset(_WORD_NUMBERS_WORDS.split())
+# Two states of which one is the denial of the other.
+_OPPOSITES: Final = {
+    "off": "on", "closed": "open", "shut": "open", "down": "up", "disabled": "enabled", "offline": "online",
+    "unavailable": "available", "inactive": "active", "unlocked": "locked", "empty": "full", "broken": "working",
+    "unemployed": "employed", "occupied": "vacant", "private": "public", "optional": "required", "asleep": "awake",
+    "unhealthy": "healthy", "sick": "healthy", "ill": "healthy", "dead": "alive", "false": "true", "unpaid": "paid",
+    "incomplete": "complete", "unfinished": "finished", "out of stock": "in stock", "unmarried": "married",
+}  # fmt: skip
+_STATES: Final = frozenset(_OPPOSITES.values())
+# Words for the same attribute, so that one sentence can update another that says it differently.
+_SYNONYMS: Final = {
+    "phone number": "phone", "cell": "phone", "cell number": "phone", "mobile": "phone", "mobile number": "phone", "number": "phone",
+    "cellphone": "phone", "cell phone": "phone", "telephone": "phone", "telephone number": "phone", "phone no": "phone",
+    "e-mail": "email", "email address": "email", "e-mail address": "email", "mail": "email", "mail address": "email",
+    "boss": "manager", "line manager": "manager", "supervisor": "manager", "company": "employer", "workplace": "employer", "firm": "employer",
+    "title": "occupation", "job title": "occupation", "job": "occupation", "profession": "occupation", "position": "occupation", "role": "occupation",
+    "home address": "address", "street address": "address", "postal address": "address", "city": "city", "home city": "city", "residence": "city",
+    "location": "city", "full name": "name", "surname": "last name", "dob": "birthday", "date of birth": "birthday", "birth date": "birthday",
+    "favorite": "favourite", "colour": "color", "date": "day",
+}  # fmt: skip
+_ADJECTIVES: Final = re.compile(
+    r"^(?:(?:new|current|updated|latest|primary|main|present|actual|correct|preferred(?= (?:language|name|pronoun|contact))|all[ -]time|absolute|own|next)\s+)+",
+    re.I,
+)
+# Nouns of which somebody may have several at once: another value says nothing about the first.
+_SEVERAL_WORDS = """
+    friend friends hobby hobbies sister sister's brother cousin colleague pet dog cat child kid son daughter
+    uncle aunt neighbour neighbor idea problem plan goal thing reason point advice question answer tip example
+    interest skill strength weakness dream passion fear allergy book movie film song
+"""
+_SEVERAL: Final = frozenset(_SEVERAL_WORDS.split())
+_KINSHIP_OF_ONE: Final = frozenset(
+    ["wife", "husband", "partner", "girlfriend", "boyfriend", "fiance", "fiancee", "mother", "father", "mom", "dad"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A value as it is compared: its text, its kind, its unit, and whether it is affirmed."""
+
+    value: str
+    kind: Kind
+    unit: str = ""
+    positive: bool = True
+
+
+def read_value(value: str) -> Reading:
+    """Return what kind of value it is; one of two opposite states is read as the denial of the other."""
+    folded = " ".join(value.casefold().split())
+    if folded in _OPPOSITES:
+        return Reading(_OPPOSITES[folded], "state", positive=False)
+    if folded in _STATES:
+        return Reading(folded, "state")
+    if _EMAIL.search(value):
+        return Reading(value, "address")
+    if _MONEY.search(value):
+        return Reading(value, "money")
+    if _TIME.search(value):
+        return Reading(value, "time")
+    if (unit := _UNIT.search(value)) is not None:
+        return Reading(value, "number", unit["unit"].lower().rstrip("s"))
+    if _DAY.search(value) and len(value.split()) <= 8:
+        return Reading(value, "day")
+    first = folded.split(" ")[0] if folded else ""
+    if (_NUMBER.search(value) and len(value.split()) <= 5) or first in _WORD_NUMBERS:
+        return Reading(value, "number")
+    return Reading(value, "name" if value[:1].isupper() else "text")
+
+
+def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> tuple[str | None, bool]:
+    """Return the attribute that a value fills, and whether it has one value at a time."""
+    if "{what}" not in pattern.attribute:
+        return pattern.attribute, pattern.single
+    noun = normal_noun(what or "")
+    if not noun:
+        return None, False
+    attribute = pattern.attribute.format(what=noun)
+    if not pattern.single:
+        return _verb(noun), False
+    attribute = _SYNONYMS.get(attribute, attribute)
+    last = noun.split()[-1]
+    if reading.kind in ("day", "time", "money"):
+        return f"{attribute} {reading.kind}" if not attribute.endswith(reading.kind) else attribute, True
+    if reading.kind == "number":
+        return f"{attribute} {reading.unit}".strip(), True
+    if reading.kind == "state":
+        return f"{attribute} state", False
+    return attribute, last not in _SEVERAL
+
+
+def normal_noun(what: str) -> str:
+    """Return a noun phrase as attributes are compared: lower case, without "new" and "current"."""
+    folded = " ".join(what.casefold().replace("’", "'").split())
+    folded = _ADJECTIVES.sub("", folded).replace("favorite", "favourite").replace("color", "colour")
+    return _SYNONYMS.get(folded, folded)
+
+
+def _verb(word: str) -> str:
+    """Return a verb in one form: "plays" and "playing" are "play"."""
+    first, _, rest = word.partition(" ")
+    for ending, base in (("ies", "y"), ("ches", "ch"), ("goes", "go"), ("ing", ""), ("s", "")):
+        if first.endswith(ending) and len(first) > len(ending) + 1:
+            first = first.removesuffix(ending) + base
+            break
+    known = {"driv": "drive", "tak": "take", "us": "use", "smok": "smoke", "rid": "ride", "dat": "date", "vap": "vape", "runn": "run", "practic": "practice",
+             "swimm": "swim", "practis": "practice", "practise": "practice", "meditat": "meditate", "gambl": "gamble", "commut": "commute", "subscrib": "subscribe"}  # fmt: skip
+    return f"{known.get(first, first)} {rest}".strip()
+
+
+def split_list(value: str) -> list[str]:
+    return [item.strip() for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", value) if item.strip()]
+
+
+def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: bool = False) -> str | None:
+    """Return the value without what follows it: another clause, a date, a filler. None when it says nothing."""
+    cuts = [] if keep_dates else [date for date in dates if span[0] < date < span[1]]
+    text = sentence[span[0] : min([span[1], *cuts])]
+    text = _NEXT_CLAUSE.sub("", text).strip(" ,.!'\"")
+    while (shorter := _TRAILING.sub("", text)) != text:
+        text = shorter
+    leading = _LEADING.match(text)
+    if leading and leading.end() < len(text) and not re.match(r"[A-Z]", text):
+        text = text[leading.end() :]
+    words = text.lower().split()
+    if (
+        not words
+        or len(text) > _MAX_VALUE
+        or len(words) > _MAX_WORDS
+        or words[0] in _VAGUE - {"a", "the", "my", "to", "your"}
+    ):
+        return None
+    return text if any(word not in _VAGUE for word in words) else None
