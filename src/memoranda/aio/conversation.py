@@ -8,8 +8,7 @@ from typing import Generic, ParamSpec, Self, TypeVar
 
 from memoranda.aio.threads import in_thread
 from memoranda.conversation import memory, summarizing
-from memoranda.conversation.base import AnyMessage, MessageLog, MessageView
-from memoranda.conversation.window import TokenCounter
+from memoranda.conversation.base import AnyMessage, MessageLog, MessageView, TokenCounter
 from memoranda.llm.base import LLM
 from memoranda.messages.message import Message
 from memoranda.types import JSON, Usage

@@ -15,7 +15,7 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(f"error: {MissingExtra('the command line', 'cli')}")
-    app()
+    app(prog_name="memoranda")
 
 
 if __name__ == "__main__":

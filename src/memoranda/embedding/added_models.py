@@ -112,7 +112,7 @@ def remove(name: str) -> None:
 
 def _build(source: str, name: str, scratch: Path, on_step: StepCallback) -> Path:
     """Build the model in the scratch folder, run it once, and return its folder."""
-    from memoranda.embedding.onnx import OnnxEmbedder
+    from memoranda.embedding.local import OnnxEmbedder
     from memoranda.embedding.onnx_export import Weights, build_encoder, read_folder
 
     on_step(STEPS[0])

@@ -17,7 +17,7 @@ from typing import Any
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.manager.manager import MemoryManager
-from memoranda.persistent.mem0 import parse_mem0_time
+from memoranda.persistent.backends import parse_mem0_time
 from memoranda.types import JSON, MemoryType, Progress, Record
 from memoranda.validation import copy_json_object
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.base import ManagerMethods
+from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
 from memoranda.validation import check_id, check_ids, make_filter

@@ -7,8 +7,7 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.base import ManagerMethods
-from memoranda.manager.recall import RecallMethods
+from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
 from memoranda.validation import check_type, check_writable_type

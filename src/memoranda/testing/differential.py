@@ -15,8 +15,8 @@ from memoranda.storage.changes import Archive, Change, Derive, Edit, Link, NewMe
 from memoranda.storage.lifecycle import read_lineage, read_revisions
 from memoranda.storage.read import find_memories, matching_ids, memory_by_key, related_memories
 from memoranda.storage.write import MemoryWrite
+from memoranda.testing.fakes import KINDS, ODD_VALUES, Samples
 from memoranda.testing.reference import ReferenceStore
-from memoranda.testing.samples import KINDS, ODD_VALUES, Samples
 from memoranda.types import ANY, EVERYTHING, Association, Filter, IntArray, Memory, Outcome, Related, Scope
 
 UNKNOWN_ID = 424_242

@@ -12,8 +12,7 @@ from memoranda.embedding.vectors import start_generation
 from memoranda.errors import Incompatible
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.storage.write import MemoryWrite
-from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.samples import Samples, VectorSpace
+from memoranda.testing.fakes import HashEmbedder, Samples, VectorSpace
 
 DAMAGE = {
     "without terms": "UPDATE memories SET terms = '' WHERE id = 2",

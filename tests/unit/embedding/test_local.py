@@ -4,6 +4,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,8 +12,63 @@ import memoranda_models
 import numpy as np
 import pytest
 
-from memoranda.embedding.onnx import OnnxEmbedder, default_spec
+from memoranda.embedding.local import OnnxEmbedder, StaticEmbedder, WordPiece, default_spec
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, Unavailable
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> WordPiece:
+    return WordPiece(memoranda_models.path("vocab.txt"))
+
+
+# The ids come from the reference tokenizer for this vocabulary.
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("Hello, world!", [7592, 1010, 2088, 999]),
+        ("unaffable embeddings", [14477, 20961, 3468, 7861, 8270, 4667, 2015]),
+        ("Ångström's CAFÉ", [17076, 15687, 1005, 1055, 7668]),
+        ("日本 Tokyo", [1864, 1876, 5522]),
+        ("ΟΔΥΣΣΕΥΣ", [1169, 29722, 29735, 29733, 29733, 29723, 29735, 29733]),
+        ("a\x0bb\u200bc d\x85e\u2028f", [5925, 2139, 1042]),
+        ("\U0001fae8 ok", [100, 7929]),
+        ("x" * 101 + " y", [100, 1061]),
+        ("\ufffdfine", [2986]),
+        ("１２３", [100]),
+        ("don't $5.00", [2123, 1005, 1056, 1002, 1019, 1012, 4002]),
+        (" \t\n", []),
+    ],
+)
+def test_ids_equal_those_of_the_reference_tokenizer(tokenizer: WordPiece, text: str, ids: list[int]) -> None:
+    assert tokenizer.ids(text) == ids
+
+
+def test_special_tokens_in_a_text_are_plain_text(tokenizer: WordPiece) -> None:
+    assert tokenizer.ids("[CLS]") == tokenizer.ids("[") + tokenizer.ids("cls") + tokenizer.ids("]")
+
+
+def test_encode_adds_start_and_end_tokens(tokenizer: WordPiece) -> None:
+    assert tokenizer.encode("Hello, world!", 512) == [101, 7592, 1010, 2088, 999, 102]
+
+
+@pytest.mark.parametrize("window", [3, 4, 5, 6, 7])
+def test_encode_cuts_at_the_window(tokenizer: WordPiece, window: int) -> None:
+    ids = [7592, 1010, 2088, 999]
+    assert tokenizer.encode("Hello, world!", window) == [101, *ids[: window - 2], 102]
+
+
+def test_long_chunk_without_white_space_is_cut_at_the_limit(tokenizer: WordPiece) -> None:
+    text = "hello,world!" * 50
+    assert tokenizer.ids(text, 10) == tokenizer.ids(text)[:10]
+    assert len(tokenizer.ids(text)) == 200
+
+
+@pytest.mark.parametrize("text", ["word " * 200_000, "日" * 1_000_000, "a,b;" * 250_000])
+def test_encode_reads_only_as_much_of_a_huge_text_as_needed(tokenizer: WordPiece, text: str) -> None:
+    start = time.perf_counter()
+    assert len(tokenizer.encode(text, 512)) == 512
+    assert time.perf_counter() - start < 1.0
+
 
 MIXED = ["cat", "The cat sat on the mat. " * 300, "Zürich, 日本 🙂", "my phone number is 555-0100", "a " * 40, "cat"]
 
@@ -137,10 +193,54 @@ def test_naming_a_model_does_not_import_numpy_or_onnxruntime() -> None:
 def test_loading_a_model_writes_no_telemetry(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from memoranda.embedding.onnx import open_session
+from memoranda.embedding.local import open_session
 open_session(Path({str(memoranda_models.path("e5-small-v2.onnx"))!r}))
 """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     environment.pop("ORT_DISABLE_TELEMETRY", None)
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
     assert list(tmp_path.iterdir()) == []
+
+
+TEXTS = ["Mia adopted a puppy named Rex.", "The train to Bern leaves at nine.", "Interest rates rose again."]
+
+
+@pytest.fixture(scope="module")
+def static() -> StaticEmbedder:
+    return StaticEmbedder()
+
+
+def test_vector_is_the_mean_of_the_token_vectors(static: StaticEmbedder) -> None:
+    rows = np.load(memoranda_models.path("potion-base-8M.npy")).astype(np.float64)
+    rows *= np.load(memoranda_models.path("potion-base-8M.scale.npy"))[:, None]
+    ids = WordPiece(memoranda_models.path("vocab.txt")).ids(TEXTS[0])
+    expected = rows[ids].mean(axis=0)
+    expected /= np.linalg.norm(expected)
+    np.testing.assert_allclose(static.embed([TEXTS[0]], kind="passage")[0], expected, atol=1e-6)
+
+
+def test_static_right_answer_is_nearest(static: StaticEmbedder) -> None:
+    question = static.embed(["Which pet does Mia have, a dog?"], kind="query")[0]
+    assert int(np.argmax(static.embed(TEXTS, kind="passage") @ question)) == 0
+
+
+def test_static_text_gives_the_same_bytes_in_any_batch(static: StaticEmbedder) -> None:
+    alone = [static.embed([text], kind="query")[0] for text in TEXTS]
+    assert static.embed(TEXTS, kind="passage").tobytes() == np.stack(alone).tobytes()
+
+
+def test_unknown_characters_do_not_change_a_text_and_have_a_vector(static: StaticEmbedder) -> None:
+    plain, marked, signs = static.embed(["a good day", "a good day \U0001fae8", "\U0001fae8"], kind="passage")
+    assert plain.tobytes() == marked.tobytes()
+    assert np.linalg.norm(signs) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_static_huge_text_is_embedded(static: StaticEmbedder) -> None:
+    assert np.linalg.norm(static.embed(["word " * 200_000], kind="passage")[0]) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_static_identity_and_empty_and_blank_input(static: StaticEmbedder) -> None:
+    assert (static.identity.provider, static.identity.dimension) == ("static", 256)
+    assert static.embed([], kind="passage").shape == (0, 256)
+    with pytest.raises(InvalidInput, match=r"texts\[0\]"):
+        static.embed([" "], kind="passage")

@@ -1,13 +1,21 @@
-"""Runs BERT-family encoders with onnxruntime: one text per run, several runs in parallel."""
+"""Models that run in this process: BERT-family encoders with onnxruntime, and `fast`, a table of token vectors.
+
+Both read token ids of BERT's uncased vocabulary.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import threading
+import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,13 +24,112 @@ import numpy as np
 
 from memoranda.embedding import added_models
 from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, InputKind, ModelSpec, check_input_texts, normalize
-from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
     from memoranda.types import FloatArray, IntArray
+
+
+# White space as BERT defines it: Python's \s also splits at control characters, which BERT drops.
+_CHUNK: Final = re.compile("[^ \t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_ASCII_WORD: Final = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
+_ASCII_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
+_IDEOGRAPHS: Final = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
+# Unassigned code points are kept, so that a newer Python gives the same tokens.
+_DROPPED_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Mn"})
+_MAX_WORD: Final = 100
+_MAX_CACHED_CHUNK: Final = 32
+_CACHED_CHUNKS: Final = 32_768
+
+
+class WordPiece:
+    """A tokenizer for one vocabulary file. Safe to share between threads."""
+
+    def __init__(self, vocabulary: Path) -> None:
+        pieces = vocabulary.read_text("utf-8").split("\n")
+        self._ids = {piece: number for number, piece in enumerate(pieces) if piece}
+        self._start, self._end, self.unknown = (self._ids[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
+        self._cached_ids = lru_cache(_CACHED_CHUNKS)(lambda chunk: tuple(self._ids_of(chunk)))
+
+    def encode(self, text: str, window: int) -> list[int]:
+        """Return the ids of a text between the start and end tokens, at most `window` in all."""
+        return [self._start, *self.ids(text, window - 2), self._end]
+
+    def ids(self, text: str, limit: int | None = None) -> list[int]:
+        """Return the first `limit` ids of a text, without start and end tokens; the rest of the text is not read."""
+        found: list[int] = []
+        for match in _CHUNK.finditer(text):
+            chunk = match.group()
+            if len(chunk) <= _MAX_CACHED_CHUNK:
+                found += self._cached_ids(chunk)
+            else:
+                found += islice(self._ids_of(chunk), limit)
+            if limit is not None and len(found) >= limit:
+                break
+        return found[:limit]
+
+    def _ids_of(self, chunk: str) -> Iterator[int]:
+        for word in _words(chunk):
+            yield from self._pieces(word)
+
+    def _pieces(self, word: str) -> list[int]:
+        if len(word) > _MAX_WORD:
+            return [self.unknown]
+        found: list[int] = []
+        start = 0
+        while start < len(word):
+            piece = self._longest_piece(word, start)
+            if piece is None:
+                return [self.unknown]
+            number, start = piece
+            found.append(number)
+        return found
+
+    def _longest_piece(self, word: str, start: int) -> tuple[int, int] | None:
+        """Return the id of the longest known piece that begins at `start`, and where it ends."""
+        prefix = "##" if start else ""
+        for end in range(len(word), start, -1):
+            number = self._ids.get(prefix + word[start:end])
+            if number is not None:
+                return number, end
+        return None
+
+
+def _words(chunk: str) -> Iterator[str]:
+    """Return the words of a chunk without white space: in lower case, without accents, split at punctuation."""
+    if chunk.isascii():
+        lowered = _ASCII_CONTROL.sub("", chunk).lower()
+        return (match.group() for match in _ASCII_WORD.finditer(lowered))
+    return _unicode_words(chunk)
+
+
+def _unicode_words(chunk: str) -> Iterator[str]:
+    word: list[str] = []
+    for character in unicodedata.normalize("NFD", chunk):
+        category = unicodedata.category(character)
+        if category in _DROPPED_CATEGORIES or character == "\ufffd":
+            continue
+        if not _is_separate_token(character, category):
+            # One at a time: lower() of a whole word gives a Greek final sigma, which the vocabulary does not use.
+            word.append(character.lower())
+            continue
+        if word:
+            yield "".join(word)
+            word.clear()
+        yield character
+    if word:
+        yield "".join(word)
+
+
+def _is_separate_token(character: str, category: str) -> bool:
+    if character.isascii():
+        return not character.isalnum()
+    return category.startswith("P") or _IDEOGRAPHS.match(character) is not None
 
 
 _MAX_THREADS: Final = 8
@@ -200,3 +307,58 @@ def open_model(name: str, *, use_gpu: bool = False) -> OnnxEmbedder:
     if spec is None:
         raise InvalidInput(f"the model {name!r} is not on this machine yet: run `memoranda models add {name}`")
     return OnnxEmbedder(spec, use_gpu=use_gpu)
+
+
+_ROWS: Final = "potion-base-8M.npy"
+_SCALES: Final = "potion-base-8M.scale.npy"
+_IDENTITY: Final = EmbedderIdentity("static", "potion-base-8M", 256, memoranda_models.SHA256[_ROWS], baseline=0.1)
+# Bounds the memory of one text; more tokens hardly change the mean.
+_WINDOW: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    tokenizer: WordPiece
+    rows: NDArray[np.int8]
+    scales: FloatArray
+
+
+class StaticEmbedder:
+    """An `Embedder` about a hundred times faster than the default and less accurate. Reads 8,192 tokens of a text."""
+
+    def __init__(self, model: str = "static", *, use_gpu: bool = False) -> None:
+        del model, use_gpu  # There is one table and it needs no GPU; the registry passes both.
+        self._lock = threading.Lock()
+        self._table: _Table | None = None
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return _IDENTITY
+
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:  # noqa: ARG002
+        """Return one unit row per text, in order; both kinds of input are embedded alike."""
+        checked = check_input_texts(texts)
+        table = self._get_table()
+        rows = np.empty((len(checked), _IDENTITY.dimension), np.float32)
+        for number, text in enumerate(checked):
+            rows[number] = _embed_text(table, text)
+        return rows
+
+    def _get_table(self) -> _Table:
+        with self._lock:
+            if self._table is None:
+                self._table = _Table(
+                    tokenizer=WordPiece(memoranda_models.path("vocab.txt")),
+                    rows=np.load(memoranda_models.path(_ROWS), allow_pickle=False),
+                    scales=np.load(memoranda_models.path(_SCALES), allow_pickle=False),
+                )
+            return self._table
+
+
+def _embed_text(table: _Table, text: str) -> FloatArray:
+    unknown = table.tokenizer.unknown
+    ids = [number for number in table.tokenizer.ids(text, _WINDOW) if number != unknown]
+    # A text of unknown characters only still needs a direction: that of the token for "unknown".
+    indices = np.array(ids or [unknown])
+    vectors = table.rows[indices].astype(np.float32) * table.scales[indices, None]
+    return normalize(vectors.sum(axis=0))

@@ -12,9 +12,17 @@ from rich.console import Console
 
 from memoranda import MemoryManager
 from memoranda.demo.__main__ import main
-from memoranda.demo.conversation import ASKED_AT, QUESTIONS, USER, Turn, load_sessions
-from memoranda.demo.report import Answer, answers_table
-from memoranda.demo.steps import to_messages, to_url
+from memoranda.demo.steps import (
+    ASKED_AT,
+    QUESTIONS,
+    USER,
+    Answer,
+    Turn,
+    answers_table,
+    load_sessions,
+    to_messages,
+    to_url,
+)
 from memoranda.types import ArmScore, Hit, Memory, MemoryType, Recall
 
 TURNS = [turn for turns in load_sessions().values() for turn in turns]

@@ -7,7 +7,7 @@ import pytest
 
 from memoranda.errors import InvalidInput
 from memoranda.sessions.base import Namespace, Tenant
-from memoranda.sessions.inmemory import InMemoryBackend
+from memoranda.sessions.values import InMemoryBackend
 from memoranda.testing.values import ValueStoreContract
 from tests.fake_clock import FakeClock
 
