@@ -1,4 +1,7 @@
-"""The `memoranda` command."""
+"""The `memoranda` command.
+
+The commands are imported inside `main`, so that a missing extra gives one line and not a traceback.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from memoranda.cli.output import fields_table, make_group, message, print_result
 
 if TYPE_CHECKING:
     from memoranda.server.config import ServerConfig
-    from memoranda.server.keys import IssuedKey
+    from memoranda.server.keys import IssuedKey, Keys
 
 
 _PORT = 8700
@@ -101,19 +102,15 @@ def create_key(
     rate: Annotated[float | None, typer.Option(help="Maximum requests per second. Default: no limit.")] = None,
 ) -> None:
     """Create a key for the tenant. It is shown only once; the database stores a hash."""
-    from memoranda.server.keys import open_keys
-
     expires_in = None if days is None else timedelta(days=days)
-    with open_keys(options.config) as store:
+    with _open_keys(options) as store:
         issued = store.create(name, tenant=options.tenant, scopes=scopes.split(","), expires_in=expires_in, rate=rate)
     _print_issued(issued, options.as_json)
 
 
 def list_keys(options: CommandOptions) -> None:
     """List the keys without their secrets."""
-    from memoranda.server.keys import open_keys
-
-    with open_keys(options.config) as store:
+    with _open_keys(options) as store:
         found = store.all()
     columns = ("id", "name", "tenant", "scopes", "created_at", "expires_at", "revoked_at", "used_at")
     print_result(found, options.as_json, lambda: table(columns, ([key[column] for column in columns] for key in found)))
@@ -121,9 +118,7 @@ def list_keys(options: CommandOptions) -> None:
 
 def revoke_key(options: CommandOptions, key_id: KeyId) -> None:
     """Revoke a key. The server refuses it from now on."""
-    from memoranda.server.keys import open_keys
-
-    with open_keys(options.config) as store:
+    with _open_keys(options) as store:
         store.revoke(key_id)
     print_result({"revoked": key_id}, options.as_json, message(f"{key_id} revoked"))
 
@@ -134,11 +129,15 @@ def rotate_key(
     hours: Annotated[float, typer.Option(help="Hours that the old key stays valid.")] = 0.0,
 ) -> None:
     """Replace a key with a new one that has the same rights."""
-    from memoranda.server.keys import open_keys
-
-    with open_keys(options.config) as store:
+    with _open_keys(options) as store:
         issued = store.rotate(key_id, grace=timedelta(hours=hours))
     _print_issued(issued, options.as_json)
+
+
+def _open_keys(options: CommandOptions) -> AbstractContextManager[Keys]:
+    from memoranda.server.keys import open_keys
+
+    return open_keys(options.config)
 
 
 def _print_issued(issued: IssuedKey, as_json: bool) -> None:

@@ -1,6 +1,9 @@
 """`MemoryManager` over the network: the methods, arguments and results of the embedded manager.
 
 Its conversations and sessions are those of the embedded manager too; the messages are stored on the server.
+
+What explains a recall and reads documents is imported at its first use: the client itself loads neither SQLAlchemy nor
+numpy.
 """
 
 from __future__ import annotations

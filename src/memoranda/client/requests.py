@@ -1,6 +1,8 @@
 """The requests of the client as values: what to send, and how to read the response.
 
 The parameters of a request are those of the embedded manager's method, from which it is derived.
+
+Documents are parsed by a module that is imported at its first use, since it loads SQLAlchemy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Embedding models that the user added. The commands `memoranda models add | list | remove` call these functions."""
+"""Embedding models that the user added. The commands `memoranda models add | list | remove` call these functions.
+
+The modules that convert and run a model are imported when one is added: they import this module, and numpy.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Models that run in this process: BERT-family encoders with onnxruntime, and `fast`, a table of token vectors.
 
 Both read token ids of BERT's uncased vocabulary.
+
+onnxruntime is imported with the first model, since it takes longer to load than the rest of the package.
 """
 
 from __future__ import annotations

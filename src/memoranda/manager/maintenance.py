@@ -1,4 +1,7 @@
-"""Upkeep, forgetting, history, health, backups, exports and imports."""
+"""Upkeep, forgetting, history, health, backups, exports and imports.
+
+What only one method needs is imported there: the remote client imports this module, and it must load no engine.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Remember and recall, and the base of the classes that hold the manager's methods.
 
-The remote client imports those classes, so they load no engine.
+What only one method needs is imported there: the remote client imports these classes, and they must load no engine.
 """
 
 from __future__ import annotations

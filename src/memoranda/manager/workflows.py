@@ -1,4 +1,7 @@
-"""Values under a key, conversations, sessions, executions and shared knowledge."""
+"""Values under a key, conversations, sessions, executions and shared knowledge.
+
+What only one method needs is imported there: the remote client imports this module, and it must load no engine.
+"""
 
 from __future__ import annotations
 

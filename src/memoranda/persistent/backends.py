@@ -2,6 +2,8 @@
 
 Those that users pass in become an `Embedder`, an `LLM` and a vector store; or mem0 stores the memories, if that package
 is installed.
+
+numpy and asyncio are imported at their first use: a program that passes in no back end starts without them.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import inspect
 import os
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +23,7 @@ from typing import Any, TypeAlias, cast
 
 from memoranda import registry
 from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind
+from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError, MissingExtra, Unavailable
 from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM, open_llm
@@ -49,8 +53,6 @@ def to_embedder(backend: EmbeddingBackend | None) -> Embedder | None:
     if backend is None:
         return None
     if isinstance(backend, str):
-        from memoranda.embedding.model import EmbeddingModel
-
         return EmbeddingModel(backend)
     if isinstance(getattr(backend, "identity", None), EmbedderIdentity):
         return cast(Embedder, backend)
@@ -153,7 +155,6 @@ def _resolve(answer: Any) -> Any:
     if not isinstance(answer, Awaitable):
         return answer
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
 
     async def wait(pending: Awaitable[Any]) -> Any:
         return await pending

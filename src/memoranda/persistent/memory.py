@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import shutil
+import tempfile
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +16,14 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.fence import remove_recalled
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.message import Message, as_message
-from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig, open_vector_store, to_embedder, to_llm
+from memoranda.persistent.backends import (
+    EmbeddingBackend,
+    Mem0Backend,
+    VectorStoreConfig,
+    open_vector_store,
+    to_embedder,
+    to_llm,
+)
 from memoranda.persistent.base import (
     AnyMessage,
     BackendHit,
@@ -151,8 +160,6 @@ class PersistentMemory(PersistentMemoryBase):
         llm = to_llm(llm_backend)
         options = {"embedding_backend": embedding_backend, "vector_store_config": vector_store_config, "db_url": db_url}
         if mem0_config is not None:
-            from memoranda.persistent.backends import Mem0Backend
-
             _refuse("mem0_config", options | {"manager": manager, "llm_backend": llm_backend})
             self._backend = Mem0Backend(mem0_config, self._names)
         elif manager is not None:
@@ -227,9 +234,6 @@ def _make_private_database(owner: object, db_url: str | None) -> tuple[str, Call
     """Return the URL of a temporary database and the function that deletes it, at the latest with the owner."""
     if db_url is not None:
         raise InvalidInput("on_disk=False keeps nothing: leave db_url out, or use on_disk=True")
-    import shutil
-    import tempfile
-
     folder = tempfile.mkdtemp(prefix="memoranda-")
     return f"sqlite:///{folder}/memories.db", weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
 

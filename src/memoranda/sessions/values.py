@@ -1,6 +1,7 @@
 """Values that an agent saves under a key: short-term ones expire, long-term ones are memories.
 
 Without Redis, short-term values are in this process: limited in number, the least recently used are dropped first.
+What only long-term values or Redis need is imported at its first use.
 """
 
 from __future__ import annotations

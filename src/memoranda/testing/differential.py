@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+
 from memoranda.errors import Conflict, MemorandaError, NotFound
 from memoranda.results import Derivation, Revision
 from memoranda.storage.base import IndexRow, IndexSource, PartitionKey, Store
@@ -154,8 +156,6 @@ class StorePair:
         assert self.store.changed(key, store_since).tolist() == sorted(expected)
 
     def compare_rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> None:
-        import numpy as np
-
         store_ids = None if ids is None else np.array(sorted(self._to_store_ids(ids.tolist())), dtype=np.int64)
         rows: Iterator[IndexRow] = self.store.rows(key, store_ids, generation)
         found = [replace(row, id=self._reference_ids[row.id]) for row in rows]
