@@ -82,9 +82,9 @@ class RemoteLog:
     def replace(self, messages: Sequence[Message]) -> None:
         self._write("PUT", messages=_to_dicts(messages))
 
-    def _write(self, verb: str, suffix: str = "", **values: object) -> None:
+    def _write(self, http_method: str, suffix: str = "", **values: object) -> None:
         body = encode_body(self._scope | values)
-        self._transport.send(HttpCall(verb, _MESSAGES + suffix, parse_field("size"), body))
+        self._transport.send(HttpCall(http_method, _MESSAGES + suffix, parse_field("size"), body))
 
 
 def open_conversation(

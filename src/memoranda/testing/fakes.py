@@ -18,8 +18,6 @@ from memoranda.storage.changes import NewMemory, StoredMessage
 from memoranda.text import clean_text, content_hash, terms
 from memoranda.types import ANY, JSON, AnyUser, Condition, Filter, FloatArray, IntArray, MemoryType, Operator, Scope
 
-__all__ = ["HashEmbedder", "MemoryIndexSource"]
-
 _Owner = tuple[str, str | None]
 
 

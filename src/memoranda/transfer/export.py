@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -168,7 +168,7 @@ def _parse_time(name: str, value: JSON) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-_SCOPE = ("tenant", "agent", "user", "session")
+_SCOPE = tuple(column.name for column in fields(Scope))
 _M = memories.c
 _T = messages.c
 

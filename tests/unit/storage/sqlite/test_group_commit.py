@@ -8,7 +8,7 @@ import pytest
 
 from memoranda.storage.sqlite import group_commit
 from memoranda.storage.sqlite.group_commit import GroupCommit
-from tests.unit.storage.interrupts import interrupt_at
+from tests.unit.storage.sqlite.interrupts import interrupt_at
 
 
 def test_submit_returns_result_of_its_work() -> None:

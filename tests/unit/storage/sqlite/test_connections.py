@@ -16,7 +16,7 @@ from memoranda.storage.sqlite import connections
 from memoranda.storage.sqlite.connections import Connections, FileLock
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
-from tests.unit.storage.interrupts import interrupt_at
+from tests.unit.storage.sqlite.interrupts import interrupt_at
 
 
 def test_interrupt_at_any_step_of_a_write_does_not_block_the_next(tmp_path: Path) -> None:
