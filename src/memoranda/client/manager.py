@@ -113,7 +113,14 @@ def _parse_messages(response: dict[str, list[dict[str, object]]]) -> list[Messag
 
 
 class MemoryManager:
-    """The memory of a Memoranda server. The key decides the tenant."""
+    """The memory of a Memoranda server. The key decides the tenant.
+
+    Args:
+        url: The address of the server, for example `http://127.0.0.1:8700`.
+        api_key: The API key, if the server has keys.
+        timeout: The seconds to wait for a response.
+        client: The HTTP client to send requests with; it is closed with this manager.
+    """
 
     def __init__(
         self,
