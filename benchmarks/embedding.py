@@ -17,8 +17,8 @@ import time
 from collections.abc import Sequence
 
 from memoranda.embedding.base import Embedder
+from memoranda.embedding.local import OnnxEmbedder, default_spec
 from memoranda.embedding.model import open_embedder
-from memoranda.embedding.onnx import OnnxEmbedder, default_spec
 
 STORY = """we met at the old harbour last summer and talked about work travel music children their school a new job
     tomorrow I want to cook something with lemons because my sister is coming from Lisbon by train it rained all

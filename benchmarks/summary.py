@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memoranda.conversation.summary import Sentence, select_sentences, split_messages
+from memoranda.conversation.summarizing import Sentence, select_sentences, split_messages
 from memoranda.messages.message import Message
 from memoranda.text import query_terms
 

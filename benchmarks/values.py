@@ -22,8 +22,8 @@ import cachetools
 import redis
 
 from memoranda.sessions.base import Namespace
-from memoranda.sessions.inmemory import InMemoryBackend
 from memoranda.sessions.redis import RedisBackend
+from memoranda.sessions.values import InMemoryBackend
 from memoranda.types import JSON
 
 VALUE: JSON = {"name": "Q1 launch", "budget": 50_000, "channels": ["mail", "web"], "ready": False}

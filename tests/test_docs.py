@@ -16,6 +16,14 @@ from memoranda import MemoryConfig, MemoryManager, errors
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
+EXPECTED = {
+    "mcp.md": ["- Ann moved to Oslo [#1]"],
+    "upkeep.md": [
+        "merged 2 memory 1 says the same: 'The door code is 4711'",
+        "I live in Bern",
+        "database file erased",
+    ],
+}
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -33,6 +41,7 @@ def test_python_blocks_of_page_run(page: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert process.returncode == 0, process.stderr
+    assert [text for text in EXPECTED.get(page.name, []) if text not in process.stdout] == []
 
 
 def test_store_contract_of_storage_page_passes(tmp_path: Path) -> None:

@@ -12,6 +12,15 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NEED_FILE = {"import_history.py"}
 EXPECTED = {
+    "agent_conversations.py": "still there: assistant: Analysis complete",
+    "async_conversation.py": "0 after clearing, 2 after loading the state",
+    "conversation_context.py": "I know: the user said 'My flight to Lisbon leaves on Friday at nine.'",
+    "conversation_memory.py": "the loaded conversation is equal: True",
+    "conversation_tracking.py": "8 turns; the context is ['Question 7?', 'Answer 7.', 'Question 8?', 'Answer 8.']",
+    "conversation_file.py": "loaded from the file: Start analysis",
+    "summarizing_conversation.py": "On day 18 I walked 7 km with Nora.",
+    "upkeep.py": "Second run: 0.\nErased: 2 memories, complete: True",
+    "vendor_formats.py": '"tool_use_id": "c1"',
     "agents_in_threads.py": "20 executions in one unbroken chain: True",
     "base_agent.py": "advice: Mails with a name in the subject",
     "execution_records.py": "unchanged: True, 3 records checked",

@@ -117,7 +117,7 @@ def test_memory_max_cache_size(set_variable: SetVariable, size: int, kept: int |
 def test_memory_cache_enabled(
     set_variable: SetVariable, monkeypatch: pytest.MonkeyPatch, enabled: str, runs: int
 ) -> None:
-    from memoranda.embedding.static import StaticEmbedder
+    from memoranda.embedding.local import StaticEmbedder
 
     set_variable("MEMORY_CACHE_ENABLED", enabled)
     set_variable("EMBEDDING_MODEL", "fast")

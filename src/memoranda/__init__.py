@@ -4,10 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memoranda.conversation.base import AnyMessage, MessageLog, MessageView
+    from memoranda.conversation.base import AnyMessage, MessageLog, MessageView, TokenCounter
     from memoranda.conversation.memory import ConversationMemory
     from memoranda.conversation.summarizing import SummarizingMemory
-    from memoranda.conversation.window import TokenCounter
     from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind
     from memoranda.embedding.model import EmbeddingModel, TextOrVector
     from memoranda.errors import (
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_session
     from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
-    from memoranda.messages.calls import AgentCallMsg, MessageContent, ToolCallMsg
+    from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
     from memoranda.messages.message import Message
     from memoranda.messages.openai import format_for_openai, from_openai
     from memoranda.persistent.agents import BaseAgent, ConversationContext, MemoryMixin
@@ -80,8 +79,8 @@ if TYPE_CHECKING:
     )
     from memoranda.sessions.base import Namespace, ValueScope, ValueStore
     from memoranda.sessions.context import SessionContext
-    from memoranda.sessions.inmemory import InMemoryBackend
     from memoranda.sessions.redis import RedisBackend
+    from memoranda.sessions.values import InMemoryBackend
     from memoranda.settings import MemoryConfig, Settings, get_settings
     from memoranda.types import (
         ANY,
@@ -239,10 +238,9 @@ __all__ = [
 
 # Each name is loaded when it is first used: importing the package costs next to nothing.
 _HOMES = {
-    "memoranda.conversation.base": "AnyMessage MessageLog MessageView",
+    "memoranda.conversation.base": "AnyMessage MessageLog MessageView TokenCounter",
     "memoranda.conversation.memory": "ConversationMemory",
     "memoranda.conversation.summarizing": "SummarizingMemory",
-    "memoranda.conversation.window": "TokenCounter",
     "memoranda.embedding.base": "Embedder EmbedderIdentity InputKind",
     "memoranda.embedding.model": "EmbeddingModel TextOrVector",
     "memoranda.errors": (
@@ -255,7 +253,7 @@ _HOMES = {
     "memoranda.maintenance.base": "UpkeepSettings",
     "memoranda.manager.manager": "MemoryManager create_session",
     "memoranda.messages.anthropic": "format_for_anthropic from_anthropic system_text",
-    "memoranda.messages.calls": "AgentCallMsg MessageContent ToolCallMsg",
+    "memoranda.messages.content": "AgentCallMsg MessageContent ToolCallMsg",
     "memoranda.messages.message": "Message",
     "memoranda.messages.openai": "format_for_openai from_openai",
     "memoranda.persistent.agents": "BaseAgent ConversationContext MemoryMixin",
@@ -274,8 +272,8 @@ _HOMES = {
     ),
     "memoranda.sessions.base": "Namespace ValueScope ValueStore",
     "memoranda.sessions.context": "SessionContext",
-    "memoranda.sessions.inmemory": "InMemoryBackend",
     "memoranda.sessions.redis": "RedisBackend",
+    "memoranda.sessions.values": "InMemoryBackend",
     "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
         "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON Memory "

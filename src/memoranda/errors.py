@@ -15,10 +15,13 @@ MemorandaError                     .status is the HTTP status that a server answ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+PROBLEM_URN: Final = "urn:memoranda:"
+"""In a response of the server, followed by the name of the error."""
 
 
 class MemorandaError(Exception):

@@ -32,14 +32,14 @@ class Entry:
 
 _TABLE: Final[dict[str, dict[str, Entry]]] = {
     "embedder": {
-        "all-MiniLM-L6-v2": Entry("memoranda.embedding.onnx:open_model"),
-        "e5-small-v2": Entry("memoranda.embedding.onnx:open_model"),
-        "fast": Entry("memoranda.embedding.static:StaticEmbedder"),
+        "all-MiniLM-L6-v2": Entry("memoranda.embedding.local:open_model"),
+        "e5-small-v2": Entry("memoranda.embedding.local:open_model"),
+        "fast": Entry("memoranda.embedding.local:StaticEmbedder"),
         "openai": Entry("memoranda.embedding.remote:OpenAIEmbedder", extra="openai"),
         "sentence-transformers": Entry(
             "memoranda.embedding.sentence_transformers:SentenceTransformersEmbedder", extra="sentence-transformers"
         ),
-        "static": Entry("memoranda.embedding.static:StaticEmbedder"),
+        "static": Entry("memoranda.embedding.local:StaticEmbedder"),
     },
     "llm": {
         "anthropic": Entry("memoranda.llm.anthropic:AnthropicLLM", extra="anthropic"),

@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 from memoranda.embedding.base import Embedder
+from memoranda.embedding.local import StaticEmbedder
 from memoranda.embedding.model import CachedEmbedder, EmbeddingModel
-from memoranda.embedding.static import StaticEmbedder
-from memoranda.testing.embedder import EmbedderContract
+from memoranda.testing.contracts import EmbedderContract
 from memoranda.testing.fakes import HashEmbedder
 
 

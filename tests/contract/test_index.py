@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from memoranda.index.base import VectorIndex
 from memoranda.index.faiss import FAISSIndex
-from memoranda.testing.index import ExactIndex, IndexContract
+from memoranda.testing.contracts import ExactIndex, IndexContract
 
 
 class TestExactIndex(IndexContract):

@@ -10,7 +10,7 @@ from qdrant_client import QdrantClient
 from memoranda.index.base import VectorIndex
 from memoranda.index.qdrant_edge import QdrantEdge
 from memoranda.index.qdrant_server import QdrantServer
-from memoranda.testing.index import DIMENSION, IndexContract, unit_rows
+from memoranda.testing.contracts import DIMENSION, IndexContract, unit_rows
 
 
 class TestQdrantEmbedded(IndexContract):

@@ -14,8 +14,8 @@ import pytest
 from memoranda import MemoryManager, PersistentMemory, Unavailable
 from memoranda.index.base import VectorIndex
 from memoranda.index.chroma import ChromaEngine
+from memoranda.testing.contracts import DIMENSION, IndexContract, unit_rows
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.index import DIMENSION, IndexContract, unit_rows
 
 FACTS = ["Ann likes green tea", "Bob drives a red car", "Ann lives in Berlin"]
 

@@ -20,8 +20,7 @@ from memoranda.storage.changes import Change
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.storage.write import MemoryWrite
 from memoranda.testing.differential import StoreOperations, StorePair, apply_random_changes, compare_reads
-from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.samples import Samples, VectorSpace
+from memoranda.testing.fakes import HashEmbedder, Samples, VectorSpace
 from memoranda.types import ANY, Scope
 from tests.crash.children import Child
 

@@ -7,7 +7,7 @@ import pytest
 
 from memoranda.errors import Incompatible, Unavailable
 from memoranda.index.faiss import FAISSIndex
-from memoranda.testing.index import unit_rows
+from memoranda.testing.contracts import unit_rows
 
 
 @pytest.fixture(params=["exact", "graph"])

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from memoranda import registry
+from memoranda.embedding.local import StaticEmbedder
 from memoranda.embedding.model import EmbeddingModel
-from memoranda.embedding.static import StaticEmbedder
 from memoranda.errors import InvalidInput, MissingExtra
 
 
@@ -45,7 +45,7 @@ def test_missing_module_without_an_extra_is_not_hidden(monkeypatch: pytest.Monke
 def installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed package with an embedder."""
     (tmp_path / "their_embedder.py").write_text(
-        "from memoranda.embedding.static import StaticEmbedder\n"
+        "from memoranda.embedding.local import StaticEmbedder\n"
         "class Theirs(StaticEmbedder):\n"
         "    def __init__(self, model, *, use_gpu):\n"
         "        super().__init__()\n"

@@ -1,10 +1,8 @@
 """The async API: the same class and method names and the same results as `memoranda`, awaited."""
 
-from memoranda.aio.context import ConversationContext
 from memoranda.aio.conversation import ConversationMemory, SummarizingMemory
-from memoranda.aio.manager import MemoryManager
+from memoranda.aio.manager import ConversationContext, MemoryManager, SessionContext, create_session
 from memoranda.aio.persistent import MemoryBase, PersistentMemory, PersistentMemoryBase
-from memoranda.aio.session import SessionContext, create_session
 
 __all__ = [
     "ConversationContext",

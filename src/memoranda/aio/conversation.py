@@ -8,8 +8,7 @@ from typing import Generic, ParamSpec, Self, TypeVar
 
 from memoranda.aio.threads import in_thread
 from memoranda.conversation import memory, summarizing
-from memoranda.conversation.base import AnyMessage, MessageLog, MessageView
-from memoranda.conversation.window import TokenCounter
+from memoranda.conversation.base import AnyMessage, MessageLog, MessageView, TokenCounter
 from memoranda.llm.base import LLM
 from memoranda.messages.message import Message
 from memoranda.types import JSON, Usage
@@ -137,7 +136,7 @@ class _Conversation(Generic[_Core]):
 
 
 class ConversationMemory(_Conversation[memory.ConversationMemory]):
-    """The messages of one conversation. Beyond `max_messages`, the oldest are dropped."""
+    """The messages of one conversation, awaited. Takes the arguments of `memoranda.ConversationMemory`."""
 
     def __init__(
         self,
@@ -158,7 +157,7 @@ class ConversationMemory(_Conversation[memory.ConversationMemory]):
 
 
 class SummarizingMemory(_Conversation[summarizing.SummarizingMemory]):
-    """A conversation that, when full, replaces its oldest half by a summary in `summaries`."""
+    """A conversation that summarizes itself when full. Takes the arguments of `memoranda.SummarizingMemory`."""
 
     def __init__(
         self,

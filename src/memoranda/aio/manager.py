@@ -1,27 +1,32 @@
-"""The async version of `MemoryManager`: the same methods with the same arguments and results."""
+"""The async versions of `MemoryManager`, `SessionContext` and `ConversationContext`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import functools
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
 from functools import partial
 from os import PathLike
 from types import TracebackType
-from typing import Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import Threads, in_thread, off_loop
 from memoranda.conversation.memory import ConversationMemory as SyncConversation
 from memoranda.embedding.base import Embedder
+from memoranda.errors import MemorandaError
 from memoranda.index.base import VectorEngine
 from memoranda.llm.base import LLM
 from memoranda.manager import manager
+from memoranda.persistent import agents
 from memoranda.redaction import Redactor
 from memoranda.sessions.base import ValueStore
+from memoranda.sessions.context import SessionContext as _SyncSession
 from memoranda.settings import MemoryConfig
-from memoranda.types import DEFAULT_TENANT, Clock
+from memoranda.types import DEFAULT_TENANT, JSON, Clock
 
 _Sync = manager.MemoryManager
 
@@ -166,3 +171,118 @@ class MemoryManager:
 
     def _wrap(self, conversation: SyncConversation) -> ConversationMemory:
         return self._wrappers.setdefault(conversation, ConversationMemory.over(conversation))
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _off_loop(
+    method: Callable[Concatenate[_SyncSession, P], R], *, model: bool = False
+) -> Callable[Concatenate[SessionContext, P], Coroutine[Any, Any, R]]:
+    """Return the async version of a session method. The first call opens the session."""
+
+    @functools.wraps(method)
+    async def call(self: SessionContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        session = await self._get_session()
+        return await self._threads.run(functools.partial(method, session, *args, **kwargs), model=model)
+
+    return call
+
+
+class SessionContext:
+    """The session memory of one workflow. It opens when it is entered, or at the first call."""
+
+    def __init__(self, workflow_id: str, threads: Threads, create: Callable[[], _SyncSession]) -> None:
+        self.workflow_id = workflow_id
+        self._threads = threads
+        self._create = create
+        self._lock = threading.Lock()
+        self._session: _SyncSession | None = None
+
+    async def _get_session(self) -> _SyncSession:
+        if self._session is not None:
+            return self._session
+        return await self._threads.run(self._open, model=False)
+
+    def _open(self) -> _SyncSession:
+        with self._lock:
+            session = self._session or self._create()
+            self._session = session
+        return session
+
+    async def __aenter__(self) -> Self:
+        await self._get_session()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.end_session()
+        except MemorandaError as failure:
+            if error is None:
+                raise
+            error.add_note(f"session {self.workflow_id!r} could not be cleaned up either: {failure}")
+
+    save_agent_memory = _off_loop(_SyncSession.save_agent_memory, model=True)
+    retrieve_agent_memory = _off_loop(_SyncSession.retrieve_agent_memory)
+    add_conversation_message = _off_loop(_SyncSession.add_conversation_message)
+    get_conversation_history = _off_loop(_SyncSession.get_conversation_history)
+    save_execution_record = _off_loop(_SyncSession.save_execution_record)
+    get_session_summary = _off_loop(_SyncSession.get_session_summary)
+    end_session = _off_loop(_SyncSession.end_session)
+
+
+def create_session(
+    workflow_id: str,
+    memory_manager: MemoryManager,
+    metadata: Mapping[str, JSON] | None = None,
+    auto_cleanup: bool | None = None,
+) -> SessionContext:
+    """Return a session of a workflow, for `async with`.
+
+    Args:
+        workflow_id: The workflow the session belongs to.
+        memory_manager: The manager that stores the session.
+        metadata: Stored with the session.
+        auto_cleanup: Whether the session's data is deleted when it ends; None for the configured default.
+    """
+    create = functools.partial(manager.create_session, workflow_id, memory_manager._inner, metadata, auto_cleanup)
+    return SessionContext(workflow_id, memory_manager._threads, create)
+
+
+_SyncContext = agents.ConversationContext
+
+
+class ConversationContext:
+    """A conversation with an id. Each message is added to `history` and can be searched in `memory` at once."""
+
+    def __init__(
+        self,
+        conversation_id: str,
+        config: MemoryConfig | str | None = None,
+        *,
+        memory: MemoryManager | None = None,
+    ) -> None:
+        self._owns_memory = memory is None
+        self.memory = MemoryManager(config, retention_policy="persistent") if memory is None else memory
+        self._inner = _SyncContext(conversation_id, memory=self.memory._inner)
+        self._threads = self.memory._threads
+        self.id = self._inner.id
+        self.history: ConversationMemory = self.memory._wrap(self._inner.history)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    add_message = off_loop(_SyncContext.add_message, model=True)
+
+    async def close(self) -> None:
+        """Close the manager, unless it is shared. Can be called twice."""
+        if self._owns_memory:
+            await self.memory.close()

@@ -7,29 +7,20 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli import (
-    bench,
-    keys,
-    knowledge,
-    maintenance,
-    memories,
-    models,
-    recall,
-    serve,
-    sessions,
-    transfer,
-)
+from memoranda.cli import maintenance, memories, recall, serve, transfer
+from memoranda.cli.options import command
 from memoranda.cli.output import make_group
 
 app = make_group("Memory for AI agents.")
-for module in (memories, recall, maintenance, transfer, serve, bench):
+for module in (memories, recall, maintenance, transfer, serve):
     module.register(app)
+command(app, "bench")(maintenance.bench)
 app.add_typer(transfer.chats, name="chat")
-app.add_typer(knowledge.app, name="knowledge")
-app.add_typer(sessions.sessions, name="session")
-app.add_typer(sessions.executions, name="executions")
-app.add_typer(keys.app, name="keys")
-app.add_typer(models.app, name="models")
+app.add_typer(memories.knowledge, name="knowledge")
+app.add_typer(memories.sessions, name="session")
+app.add_typer(memories.executions, name="executions")
+app.add_typer(serve.keys, name="keys")
+app.add_typer(maintenance.models, name="models")
 
 
 def _print_version(requested: bool) -> None:

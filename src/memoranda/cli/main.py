@@ -1,4 +1,7 @@
-"""The `memoranda` command."""
+"""The `memoranda` command.
+
+The commands are imported inside `main`, so that a missing extra gives one line and not a traceback.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(f"error: {MissingExtra('the command line', 'cli')}")
-    app()
+    app(prog_name="memoranda")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,37 @@
-"""`memoranda stats`, `reembed`, `check`, `repair`, `upkeep`: maintain a database."""
+"""Maintain a database and this machine's models.
+
+`memoranda stats`, `reembed`, `check`, `repair`, `upkeep`, `bench` and `models`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, cast
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from memoranda.cli.options import WHOLE_TENANT, CommandOptions, command
-from memoranda.cli.output import DAMAGED, fields_table, message, print_result, problem_list, progress_bar, table
+from memoranda.cli.options import WHOLE_TENANT, AsJson, CommandOptions, command
+from memoranda.cli.output import (
+    DAMAGED,
+    fields_table,
+    make_group,
+    message,
+    print_result,
+    problem_list,
+    progress_bar,
+    table,
+)
+from memoranda.types import Record
+from memoranda.validation import check_integer
 
 if TYPE_CHECKING:
     from memoranda.results import PolicyName
+    from memoranda.settings import MemoryConfig
+    from memoranda.types import Progress
 
 
 def register(app: typer.Typer) -> None:
@@ -83,3 +104,106 @@ def repair(options: CommandOptions) -> None:
         return
     print_result(report, options.as_json, done, problem_list([*report.remaining, "restore a backup to fix these"]))
     raise typer.Exit(DAMAGED)
+
+
+_CITIES: Final = ("Lisbon", "Oslo", "Kyoto", "Quito", "Tunis", "Perth", "Riga", "Lima")
+_HOBBIES: Final = ("tea", "chess", "jazz", "tennis", "maps", "clay", "orchids", "trains", "film", "bread")
+_QUERIES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement(Record):
+    """One measured value."""
+
+    what: str
+    value: float
+    unit: str
+
+
+def bench(
+    options: CommandOptions,
+    memories: Annotated[int, typer.Option(help="Number of memories to write.")] = 1000,
+) -> None:
+    """Measure the speed of writes and searches on this machine. Uses a temporary database."""
+    with progress_bar("Measuring", options.as_json) as progress:
+        measurements = _measure(memories, options.config, progress)
+    rows = ((item.what, f"{item.value:,.1f}", item.unit) for item in measurements)
+    print_result(measurements, options.as_json, lambda: table(("what", "value", "unit"), rows))
+
+
+def _measure(count: int, config: MemoryConfig, progress: Progress | None) -> list[Measurement]:
+    """Measure bulk writes, single writes and recall with the configured embedder."""
+    from memoranda.manager.manager import MemoryManager
+
+    check_integer(count, "memories", minimum=10, maximum=100_000)
+    with MemoryManager(replace(config, db_url="sqlite://", durability="full")) as manager:
+        manager.add_memory("warm up")
+        texts = [_sample_text(n) for n in range(count)]
+        bulk = _time(partial(manager.add_memories, texts, progress=progress))
+        single = [_time(partial(manager.add_memory, f"single {_sample_text(n)}")) for n in range(20)]
+        recall = [_time(partial(manager.recall, f"who likes {_HOBBIES[n % 10]}?")) for n in range(_QUERIES)]
+    return [
+        Measurement("bulk write, embedding included", count / bulk, "memories a second"),
+        Measurement("single write, median", median(single) * 1000, "ms"),
+        Measurement("recall, median", median(recall) * 1000, "ms"),
+        Measurement("recall, slowest", max(recall) * 1000, "ms"),
+    ]
+
+
+def _sample_text(number: int) -> str:
+    city, hobby = _CITIES[number % len(_CITIES)], _HOBBIES[number // len(_CITIES) % len(_HOBBIES)]
+    return f"Person {number} moved to {city} and likes {hobby}"
+
+
+def _time(function: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    function()
+    return time.perf_counter() - started
+
+
+models = make_group("Add, list and remove embedding models.")
+
+
+@models.command("add")
+def add_model(
+    source: Annotated[str, typer.Argument(help="all-MiniLM-L6-v2, a model folder, or hub:<owner/name>.")],
+    name: Annotated[str | None, typer.Option(help="Name to use the model by. Default: its own name.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a model, which can then be used by its name."""
+    from memoranda.embedding import added_models
+
+    with progress_bar(source, as_json) as progress:
+
+        def step(name: str) -> None:
+            if progress is not None:
+                progress(added_models.STEPS.index(name), len(added_models.STEPS))
+
+        spec = added_models.add(source, name=name, on_step=step)
+    summary = f"added {spec.name} ({spec.dimension} dimensions): EmbeddingModel({spec.name!r})"
+    print_result(_model_row(spec.name, spec.dimension, "added"), as_json, message(summary))
+
+
+@models.command("list")
+def list_models(as_json: AsJson = False) -> None:
+    """List the models on this machine."""
+    from memoranda.embedding import added_models
+    from memoranda.embedding.local import StaticEmbedder, default_spec
+
+    default, fast = default_spec(), StaticEmbedder().identity
+    rows = [_model_row(default.name, default.dimension, "default"), _model_row("fast", fast.dimension, "default")]
+    rows += [_model_row(spec.name, spec.dimension, "added") for spec in added_models.list_all()]
+    print_result(rows, as_json, lambda: table(("name", "dimensions", "from"), (list(row.values()) for row in rows)))
+
+
+@models.command("remove")
+def remove_model(name: Annotated[str, typer.Argument(help="Name of the model.")], as_json: AsJson = False) -> None:
+    """Remove a model that was added."""
+    from memoranda.embedding import added_models
+
+    added_models.remove(name)
+    print_result({"removed": name}, as_json, message(f"removed {name}"))
+
+
+def _model_row(name: str, dimension: int, origin: str) -> dict[str, str | int]:
+    return {"name": name, "dimension": dimension, "from": origin}

@@ -1,16 +1,29 @@
-"""`memoranda init`, `add`, `edit`, `forget`: create the database and change memories."""
+"""Change what is stored, and show what workflows and agents did.
+
+`memoranda init`, `add`, `edit` and `forget`; `memoranda knowledge`, `memoranda session` and `memoranda executions`.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from memoranda.cli.options import READ, WRITE, CommandOptions, command
-from memoranda.cli.output import memories_table, message, print_result, progress_bar, record_table, table
-from memoranda.errors import InvalidInput
+from memoranda.cli.output import (
+    DAMAGED,
+    make_group,
+    memories_table,
+    message,
+    print_result,
+    progress_bar,
+    record_table,
+    table,
+)
+from memoranda.errors import InvalidInput, NotFound
 from memoranda.types import JSON, Outcome
 
 Kind = Annotated[str | None, typer.Option("--type", "-t", help="Memory type: semantic, episodic, procedural, …")]
@@ -129,3 +142,123 @@ def _confirm(count: int, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise InvalidInput("cannot ask for confirmation here: add --yes, or use --dry-run to see what would be erased")
     typer.confirm(f"Erase {count} memories permanently?", abort=True)
+
+
+knowledge = make_group("Manage documents that every agent can search.")
+
+
+def add_knowledge(
+    options: CommandOptions,
+    paths: Annotated[list[Path], typer.Argument(help="Text and Markdown files, or folders that contain them.")],
+    version: Annotated[str | None, typer.Option(help="Version of the documents.")] = None,
+) -> None:
+    """Add documents. A document with the same name is replaced."""
+    with options.open_manager() as manager, progress_bar("Reading", options.as_json) as progress:
+        reports = manager.add_knowledge(paths, version=version, progress=progress)
+    columns = ("source", "version", "chunks", "added", "kept", "removed")
+    rows = ([report[column] for column in columns] for report in reports)
+    print_result(reports, options.as_json, lambda: table(columns, rows))
+
+
+def list_sources(options: CommandOptions) -> None:
+    """List the documents."""
+    with options.open_manager() as manager:
+        sources = manager.get_knowledge_sources()
+    columns = ("source", "version", "chunks", "recorded_at")
+    rows = ([source[column] for column in columns] for source in sources)
+    print_result(sources, options.as_json, lambda: table(columns, rows))
+
+
+def remove_knowledge(
+    options: CommandOptions,
+    source: Annotated[str, typer.Argument(help="Name of the document, as `knowledge list` shows it.")],
+) -> None:
+    """Remove a document."""
+    with options.open_manager() as manager:
+        chunks = manager.remove_knowledge(source)
+    print_result({"removed": source, "chunks": chunks}, options.as_json, message(f"{source} removed, {chunks} chunks"))
+
+
+command(knowledge, "add")(add_knowledge)
+command(knowledge, "list")(list_sources)
+command(knowledge, "remove")(remove_knowledge)
+
+
+sessions = make_group("Show and clear the sessions of workflows.")
+executions = make_group("Show and verify the audit trail of what agents did.")
+
+Workflow = Annotated[str, typer.Argument(help="Id of the workflow.")]
+OnlyWorkflow = Annotated[str | None, typer.Option("--workflow", "-w", help="Only this workflow.")]
+OnlyAgent = Annotated[str | None, typer.Option("--agent", "-a", help="Only this agent.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
+
+
+def list_sessions(options: CommandOptions, workflow: OnlyWorkflow = None, limit: Limit = 20) -> None:
+    """List sessions that have ended, newest first."""
+    with options.open_manager() as manager:
+        found = manager.get_sessions(workflow, limit)
+    columns = ("workflow_id", "session_id", "agents", "messages", "duration")
+    rows = ([session.get(column) for column in columns] for session in found)
+    print_result(found, options.as_json, lambda: table(columns, rows))
+
+
+def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20) -> None:
+    """Show the conversation of an open workflow, oldest message first."""
+    with options.open_manager() as manager:
+        history = manager.get_conversation_history(workflow, limit)
+    rows = ((item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history)
+    columns = ("at", "agent", "role", "content")
+    print_result(history, options.as_json, lambda: table(columns, rows, wide="content"))
+
+
+def clear_session(options: CommandOptions, workflow: Workflow) -> None:
+    """Delete the session data of a workflow."""
+    with options.open_manager() as manager:
+        if not manager.clear_session(workflow):
+            raise NotFound(f"workflow {workflow} has no open session")
+    print_result({"cleared": workflow}, options.as_json, message(f"{workflow} cleared"))
+
+
+def list_executions(
+    options: CommandOptions,
+    agent: OnlyAgent = None,
+    workflow: OnlyWorkflow = None,
+    status: Annotated[str | None, typer.Option(help="Only this status.")] = None,
+    limit: Limit = 20,
+    cursor: Annotated[str | None, typer.Option(help="The next_cursor of the previous page.")] = None,
+) -> None:
+    """List execution records, newest first."""
+    with options.open_manager() as manager:
+        page = manager.get_execution_records(agent, limit, status, workflow=workflow, cursor=cursor)
+    columns = ("number", "recorded_at", "agent_id", "workflow_id", "status", "duration_ms", "id")
+    rows = ([record[column] for column in columns] for record in page)
+    print_result(page, options.as_json, lambda: table(columns, rows))
+
+
+def show_stats(options: CommandOptions, agent: OnlyAgent = None, workflow: OnlyWorkflow = None) -> None:
+    """Count executions by status and show their durations."""
+    with options.open_manager() as manager:
+        stats = manager.get_execution_stats(agent, workflow=workflow)
+    print_result(stats, options.as_json, lambda: record_table(stats))
+
+
+def verify(
+    options: CommandOptions,
+    head: Annotated[str | None, typer.Option(help="Head of the chain as an earlier `verify` printed it.")] = None,
+) -> None:
+    """Check that no record was edited, removed, moved or cut off."""
+    with options.open_manager() as manager:
+        report = manager.verify_executions(head)
+    intact = message(f"{report.checked} records are unchanged; head {report.head}")
+    problem = message(f"record {report.first_bad}: {report.problem}", "red")
+    print_result(report, options.as_json, intact if report.ok else problem)
+    if not report.ok:
+        raise typer.Exit(DAMAGED)
+
+
+command(sessions, "list")(list_sessions)
+command(sessions, "show")(show_session)
+command(sessions, "clear")(clear_session)
+command(executions, "list")(list_executions)
+command(executions, "stats")(show_stats)
+command(executions, "verify")(verify)

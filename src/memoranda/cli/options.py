@@ -1,4 +1,8 @@
-"""Options that commands share: the database, the scope and the output format."""
+"""Options that commands share: the database, the scope and the output format.
+
+The manager is imported when a command opens it, which keeps `--help` fast. Commands import the parts that only they use
+in the same way.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Output of commands: tables for people, JSON for programs, progress on standard error, errors and exit codes."""
+"""Output of commands: tables for people, JSON for programs, progress on standard error, errors and exit codes.
+
+Rich is imported when something is printed as a table: `--help` and `--json` do without it.
+"""
 
 from __future__ import annotations
 
@@ -105,6 +108,13 @@ def _cell(value: object) -> object:
     if isinstance(value, list | tuple | dict):
         return ", ".join(map(str, value))
     return "" if value is None else value
+
+
+def stack(*views: RenderableType) -> RenderableType:
+    """Return the views as one, below each other."""
+    from rich.console import Group
+
+    return Group(*views)
 
 
 def fields_table(fields: Iterable[tuple[str, object]]) -> RenderableType:

@@ -16,6 +16,7 @@ from memoranda.cli.output import (
     print_result,
     record_table,
     safe_text,
+    stack,
     table,
 )
 from memoranda.types import Hit, Memory, Recall, Related
@@ -140,8 +141,6 @@ def list_memories(
 
 
 def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
-    from rich.console import Group
-
     current = past.memory
     versions = [(version.version, version.changed_at, version.content) for version in past.versions]
     rows = [*versions, (current.version, "now", current.content)]
@@ -155,7 +154,7 @@ def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
     ]
     if links:
         views.append(table(("link", "id", "content"), links, wide="content"))
-    return Group(*views)
+    return stack(*views)
 
 
 def _claim_row(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
@@ -172,21 +171,17 @@ def _link_name(memory: Memory, other: Related) -> str:
 
 
 def _recall_view(found: Recall) -> RenderableType:
-    from rich.console import Group
-
     explanation = [record_table(found.explanation)] if found.explanation else []
     hits = hits_table(found) if len(found) else safe_text("nothing found", "yellow")
     summary = f"{len(found)} found · answerable {found.answerable:.2f} · {found.elapsed_ms:.0f} ms"
     skipped = [safe_text(f"without {step}", "yellow") for step in found.degraded]
-    return Group(*explanation, hits, safe_text(summary, "dim"), *skipped)
+    return stack(*explanation, hits, safe_text(summary, "dim"), *skipped)
 
 
 def _why_view(hit: Hit, position: int) -> RenderableType:
-    from rich.console import Group
-
     rows = ((score.arm, score.rank or "", f"{score.score:+.3f}", _bar(score.score)) for score in hit.why)
     fields = fields_table([("position", position), ("score", f"{hit.score:.3f}"), ("content", hit.content)])
-    return Group(fields, table(("arm", "rank", "score", ""), rows))
+    return stack(fields, table(("arm", "rank", "score", ""), rows))
 
 
 def _bar(score: float) -> str:

@@ -1,16 +1,21 @@
-"""`memoranda serve` and `memoranda mcp`: run a server until it is stopped."""
+"""`memoranda serve` and `memoranda mcp`: run a server until it is stopped. `memoranda keys`: API keys of the server."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memoranda.cli.options import WRITE, CommandOptions, command
+from memoranda.cli.output import fields_table, make_group, message, print_result, table
 
 if TYPE_CHECKING:
     from memoranda.server.config import ServerConfig
+    from memoranda.server.keys import IssuedKey, Keys
+
 
 _PORT = 8700
 _MCP_PORT = 8701
@@ -82,3 +87,65 @@ def _server_config(host: str, port: int, hosts: list[str] | None, origins: list[
     from memoranda.server.config import ServerConfig
 
     return ServerConfig(host=host, port=port, allowed_hosts=tuple(hosts or ()), allowed_origins=tuple(origins or ()))
+
+
+keys = make_group("Manage the API keys of the server.")
+
+KeyId = Annotated[str, typer.Argument(help="Id of the key, as `keys list` shows it.")]
+
+
+def create_key(
+    options: CommandOptions,
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    scopes: Annotated[str, typer.Option(help="Comma-separated list of read, write and admin.")] = "read,write",
+    days: Annotated[float | None, typer.Option(help="Days until the key expires. Default: it never does.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Maximum requests per second. Default: no limit.")] = None,
+) -> None:
+    """Create a key for the tenant. It is shown only once; the database stores a hash."""
+    expires_in = None if days is None else timedelta(days=days)
+    with _open_keys(options) as store:
+        issued = store.create(name, tenant=options.tenant, scopes=scopes.split(","), expires_in=expires_in, rate=rate)
+    _print_issued(issued, options.as_json)
+
+
+def list_keys(options: CommandOptions) -> None:
+    """List the keys without their secrets."""
+    with _open_keys(options) as store:
+        found = store.all()
+    columns = ("id", "name", "tenant", "scopes", "created_at", "expires_at", "revoked_at", "used_at")
+    print_result(found, options.as_json, lambda: table(columns, ([key[column] for column in columns] for key in found)))
+
+
+def revoke_key(options: CommandOptions, key_id: KeyId) -> None:
+    """Revoke a key. The server refuses it from now on."""
+    with _open_keys(options) as store:
+        store.revoke(key_id)
+    print_result({"revoked": key_id}, options.as_json, message(f"{key_id} revoked"))
+
+
+def rotate_key(
+    options: CommandOptions,
+    key_id: KeyId,
+    hours: Annotated[float, typer.Option(help="Hours that the old key stays valid.")] = 0.0,
+) -> None:
+    """Replace a key with a new one that has the same rights."""
+    with _open_keys(options) as store:
+        issued = store.rotate(key_id, grace=timedelta(hours=hours))
+    _print_issued(issued, options.as_json)
+
+
+def _open_keys(options: CommandOptions) -> AbstractContextManager[Keys]:
+    from memoranda.server.keys import open_keys
+
+    return open_keys(options.config)
+
+
+def _print_issued(issued: IssuedKey, as_json: bool) -> None:
+    fields = [("id", issued.info.id), ("tenant", issued.info.tenant), ("scopes", ", ".join(issued.info.scopes))]
+    print_result(issued, as_json, lambda: fields_table(fields))
+    if not as_json:
+        typer.echo(issued.key)  # on its own line, never wrapped, so that it can be copied
+
+
+for _name, _function in (("create", create_key), ("list", list_keys), ("revoke", revoke_key), ("rotate", rotate_key)):
+    command(keys, _name)(_function)

@@ -20,7 +20,15 @@ from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
 
 
 class MemoryManager:
-    """The memory of a Memoranda server, awaited. The key decides the tenant."""
+    """The memory of a Memoranda server, awaited. The key decides the tenant.
+
+    Args:
+        url: The address of the server, for example `http://127.0.0.1:8700`.
+        api_key: The API key, if the server has keys.
+        timeout: The seconds to wait for a response.
+        client: The HTTP client to send requests with; it is closed with this manager.
+        sync_client: The same for conversations and files, which are handled in threads.
+    """
 
     def __init__(
         self,
@@ -128,7 +136,15 @@ class MemoryManager:
         session: str | None = None,
         progress: Progress | None = None,
     ) -> ExportReport:
-        """Export messages, memories and associations as a file of JSON lines; all users need the admin scope."""
+        """Export messages, memories and associations as a file of JSON lines; all users need the admin scope.
+
+        Args:
+            target: The file to write.
+            agent: Only this agent's.
+            user: Only this user's; None for those of no user, ANY for all.
+            session: Only this session's.
+            progress: Called with the number of memories done and in total.
+        """
         export = self._sync.export_jsonl
         return await in_thread(export, target, agent=agent, user=user, session=session, progress=progress)
 

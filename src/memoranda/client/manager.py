@@ -1,33 +1,126 @@
-"""`MemoryManager` over the network: the methods, arguments and results of the embedded manager."""
+"""`MemoryManager` over the network: the methods, arguments and results of the embedded manager.
+
+Its conversations and sessions are those of the embedded manager too; the messages are stored on the server.
+
+What explains a recall and reads documents is imported at its first use: the client itself loads neither SQLAlchemy nor
+numpy.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import httpx2
 
 from memoranda.client import requests
-from memoranda.client.conversation import open_conversation
-from memoranda.client.requests import encode_query, to_server_arguments
+from memoranda.client.requests import (
+    Arguments,
+    HttpCall,
+    bind_arguments,
+    build_call,
+    encode_body,
+    encode_query,
+    parse_as,
+    parse_field,
+    to_server_arguments,
+)
 from memoranda.client.responses import deserialize
 from memoranda.client.transport import HttpTransport, sync_method
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.errors import Unavailable
+from memoranda.errors import Closed, MemorandaError, NotFound, Unavailable
 from memoranda.files import atomic_replace
-from memoranda.results import ExportReport, ImportReport
-from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
+from memoranda.messages.message import Message
+from memoranda.results import ExportReport, ImportReport, SessionMessage, SessionSummary
+from memoranda.sessions.context import SessionContext as Embedded
+from memoranda.types import ANY, JSON, AnyUser, ArmScore, Progress, Recall
 from memoranda.validation import check_integer
+
+_PAGE = 10_000
+_MESSAGES = "/v1/conversation/messages"
+
+
+class RemoteLog:
+    """The message log of the server's conversation with the same scope."""
+
+    def __init__(self, transport: HttpTransport, scope: dict[str, object]) -> None:
+        self._transport = transport
+        self._scope = scope
+
+    def __len__(self) -> int:
+        call: HttpCall[int] = HttpCall("GET", "/v1/conversation", parse_field("size"), params=encode_query(self._scope))
+        return self._transport.send(call)
+
+    def read(self, start: int, stop: int) -> list[Message]:
+        messages: list[Message] = []
+        while start < stop:
+            params = encode_query(self._scope | {"start": start, "stop": min(stop, start + _PAGE)})
+            page = self._transport.send(HttpCall("GET", _MESSAGES, _parse_messages, params=params))
+            messages += page
+            if not page:
+                break
+            start += len(page)
+        return messages
+
+    def append(self, messages: Sequence[Message], *, keep: int | None, skip_duplicates: bool = False) -> None:
+        self._write("POST", messages=_to_dicts(messages), allow_duplicates=not skip_duplicates, keep=keep)
+
+    def find_ids(self, message_ids: Iterable[str]) -> set[str]:
+        return {message.message_id for message in self.read(0, len(self))} & set(message_ids)
+
+    def delete(self, positions: Sequence[int]) -> None:
+        if positions:
+            self._write("POST", "/delete", positions=list(positions))
+
+    def replace(self, messages: Sequence[Message]) -> None:
+        self._write("PUT", messages=_to_dicts(messages))
+
+    def _write(self, http_method: str, suffix: str = "", **values: object) -> None:
+        body = encode_body(self._scope | values)
+        self._transport.send(HttpCall(http_method, _MESSAGES + suffix, parse_field("size"), body))
+
+
+def open_conversation(
+    transport: HttpTransport, agent: str | None, user: str | None, session: str | None
+) -> ConversationMemory:
+    """Return the conversation of this scope, with the size and retention that the server sets.
+
+    Args:
+        transport: The connection to the server.
+        agent: The agent whose conversation it is.
+        user: The user it is with.
+        session: The session it belongs to.
+    """
+    scope: dict[str, object] = {"agent": agent, "user": user, "session": session}
+    call = HttpCall("GET", "/v1/conversation", parse_as(dict[str, Any]), params=encode_query(scope))
+    info = transport.send(call)
+    return ConversationMemory(info["max_messages"], info["retention_policy"], log=RemoteLog(transport, scope))
+
+
+def _to_dicts(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    return [message.to_dict() for message in messages]
+
+
+def _parse_messages(response: dict[str, list[dict[str, object]]]) -> list[Message]:
+    return [Message.from_dict(item) for item in response["messages"]]
 
 
 class MemoryManager:
-    """The memory of a Memoranda server. The key decides the tenant."""
+    """The memory of a Memoranda server. The key decides the tenant.
+
+    Args:
+        url: The address of the server, for example `http://127.0.0.1:8700`.
+        api_key: The API key, if the server has keys.
+        timeout: The seconds to wait for a response.
+        client: The HTTP client to send requests with; it is closed with this manager.
+    """
 
     def __init__(
         self,
@@ -181,3 +274,102 @@ def _read_export(file_path: Path, target: Path) -> ExportReport:
     if memories < 0:
         raise Unavailable("the export broke off before its end: try again")
     return ExportReport(target, memories, lines)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _method(
+    embedded: Callable[Concatenate[Embedded, P], R], build: Callable[[str, Arguments], HttpCall[R]]
+) -> Callable[Concatenate[SessionContext, P], R]:
+    """Return a method with an embedded method's signature that sends the call built from path and arguments."""
+
+    @functools.wraps(embedded)
+    def send(self: SessionContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._send(build(self._path, bind_arguments(embedded, *args, **kwargs)))
+
+    return send
+
+
+class SessionContext:
+    """The shared messages, values and records of the agents of one workflow; created by `create_session`."""
+
+    def __init__(self, manager: MemoryManager, opened: Mapping[str, Any]) -> None:
+        self.workflow_id: str = opened["workflow_id"]
+        self.session_id: str = opened["session_id"]
+        """The id of this session, as in execution records."""
+        self.metadata: dict[str, JSON] = opened["metadata"]
+        self._transport = manager._transport
+        self._path = f"/v1/sessions/{self.session_id}"
+        self._final: SessionSummary | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.end_session()
+        except MemorandaError as failure:
+            if error is None:
+                raise
+            error.add_note(f"and session {self.workflow_id!r} could not be cleaned up: {failure}")
+
+    save_agent_memory = _method(
+        Embedded.save_agent_memory, lambda path, arguments: requests.save_value(f"{path}/values", arguments)
+    )
+    retrieve_agent_memory = _method(
+        Embedded.retrieve_agent_memory, lambda path, arguments: requests.retrieve_value(f"{path}/values", arguments)
+    )
+    add_conversation_message = _method(
+        Embedded.add_conversation_message,
+        lambda path, arguments: build_call("POST", f"{path}/messages", parse_as(SessionMessage), arguments),
+    )
+    get_conversation_history = _method(
+        Embedded.get_conversation_history,
+        lambda path, arguments: build_call("GET", f"{path}/messages", parse_as(list[SessionMessage]), arguments),
+    )
+    save_execution_record = _method(
+        Embedded.save_execution_record,
+        lambda path, arguments: build_call("POST", f"{path}/executions", parse_field("id"), arguments),
+    )
+    get_session_summary = _method(
+        Embedded.get_session_summary,
+        lambda path, arguments: build_call("GET", path, parse_as(SessionSummary), arguments),
+    )
+
+    def end_session(self) -> SessionSummary:
+        """End the session and return its final summary; calling it twice is allowed."""
+        if self._final is None:
+            self._final = self._send(HttpCall("POST", f"{self._path}/end", parse_as(SessionSummary)))
+        return self._final
+
+    def _send(self, call: HttpCall[R]) -> R:
+        ended = f"session {self.workflow_id!r} has ended: open it again with create_session()"
+        if self._final is not None:
+            raise Closed(ended)
+        try:
+            return self._transport.send(call)
+        except NotFound as error:
+            raise Closed(ended) from error
+
+
+def create_session(
+    workflow_id: str,
+    memory_manager: MemoryManager,
+    metadata: Mapping[str, JSON] | None = None,
+    auto_cleanup: bool | None = None,
+) -> SessionContext:
+    """Open a session of a workflow on the server, for `with` or until `end_session()`.
+
+    Args:
+        workflow_id: The workflow.
+        memory_manager: The client.
+        metadata: Data to store with the session.
+        auto_cleanup: False to keep the session's values until they expire; None for the server's setting.
+    """
+    body = encode_body({"workflow_id": workflow_id, "metadata": metadata, "auto_cleanup": auto_cleanup})
+    opened = memory_manager._transport.send(HttpCall("POST", "/v1/sessions", lambda response: response, body))
+    return SessionContext(memory_manager, opened)

@@ -1,6 +1,8 @@
 """The requests of the client as values: what to send, and how to read the response.
 
 The parameters of a request are those of the embedded manager's method, from which it is derived.
+
+Documents are parsed by a module that is imported at its first use, since it loads SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -106,17 +108,17 @@ def derive_from(
 
 
 def endpoint(
-    method: Callable[Concatenate[Any, P], R], verb: str, path: str, parse: Callable[[Any], R]
+    method: Callable[Concatenate[Any, P], R], http_method: str, path: str, parse: Callable[[Any], R]
 ) -> Callable[P, HttpCall[R]]:
     """Return a function that turns the arguments of a method into its call, unchanged.
 
     Args:
         method: The method of the embedded manager.
-        verb: The HTTP method.
+        http_method: The HTTP method.
         path: The path; `{memory_id:d}` stands for that argument.
         parse: Reads the result from the JSON of the response.
     """
-    return derive_from(method)(lambda arguments: build_call(verb, path, parse, arguments))
+    return derive_from(method)(lambda arguments: build_call(http_method, path, parse, arguments))
 
 
 def bind_arguments(method: Callable[..., object], /, *args: object, **kwargs: object) -> Arguments:
@@ -126,11 +128,13 @@ def bind_arguments(method: Callable[..., object], /, *args: object, **kwargs: ob
     return dict(list(bound.arguments.items())[1:])
 
 
-def build_call(verb: str, path: str, parse: Callable[[Any], R], arguments: Arguments, *, total: int = 0) -> HttpCall[R]:
+def build_call(
+    http_method: str, path: str, parse: Callable[[Any], R], arguments: Arguments, *, total: int = 0
+) -> HttpCall[R]:
     """Return the call for these arguments: in the query string of a GET, else in the body.
 
     Args:
-        verb: The HTTP method.
+        http_method: The HTTP method.
         path: The path; `{memory_id:d}` stands for that argument.
         parse: Reads the result from the JSON of the response.
         arguments: The arguments by parameter name.
@@ -140,9 +144,9 @@ def build_call(verb: str, path: str, parse: Callable[[Any], R], arguments: Argum
     if "{memory_id" in path:
         path = path.format(memory_id=arguments.pop("memory_id"))
     arguments = to_server_arguments(arguments)
-    if verb == "GET":
-        return HttpCall(verb, path, parse, params=encode_query(arguments))
-    return HttpCall(verb, path, parse, encode_body(arguments), progress=progress, total=total)
+    if http_method == "GET":
+        return HttpCall(http_method, path, parse, params=encode_query(arguments))
+    return HttpCall(http_method, path, parse, encode_body(arguments), progress=progress, total=total)
 
 
 def to_server_arguments(arguments: Arguments) -> Arguments:

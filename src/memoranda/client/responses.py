@@ -16,11 +16,10 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_t
 import httpx2
 
 from memoranda import errors
-from memoranda.errors import Denied, Incompatible, MemorandaError, Unavailable
+from memoranda.errors import PROBLEM_URN, Denied, Incompatible, MemorandaError, Unavailable
 
 _T = TypeVar("_T")
 _Converter = Callable[[Any], Any]
-_URN: Final = "urn:memoranda:"
 _ERRORS: Final = {
     kind.__name__: kind
     for kind in (
@@ -83,7 +82,8 @@ def _dataclass_converter(kind: type) -> _Converter:
 def to_error(status: int, body: bytes, headers: httpx2.Headers) -> Exception:
     """Return the error that a response describes."""
     problem = _parse_problem(body)
-    name, detail = str(problem.get("type", "")).removeprefix(_URN), str(problem.get("detail") or f"status {status}")
+    name = str(problem.get("type", "")).removeprefix(PROBLEM_URN)
+    detail = str(problem.get("detail") or f"status {status}")
     if name == "IndexError":
         return IndexError(detail)
     if status in (401, 403):

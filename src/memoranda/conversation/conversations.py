@@ -1,4 +1,7 @@
-"""The conversations of one manager: in this process, or in the store where the policy is `persistent`."""
+"""The conversations of one manager: in this process, or in the store where the policy is `persistent`.
+
+Stored conversations are imported at their first use: they load SQLAlchemy, which the remote client does without.
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
-from memoranda.conversation.base import AnyMessage, ListLog, MessageLog, MessageView
-from memoranda.conversation.window import TokenCounter, default_counter, fit_window
+from memoranda.conversation.base import (
+    AnyMessage,
+    ListLog,
+    MessageLog,
+    MessageView,
+    TokenCounter,
+    default_counter,
+    fit_window,
+)
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace
 from memoranda.messages.message import ROLES, Message, as_message

@@ -1,8 +1,6 @@
 """Time expressions in English text, resolved relative to the time when they were said."""
 
-from memoranda.dates.compound import MentionKind
-from memoranda.dates.find import Mention, find_mentions
-from memoranda.dates.intervals import Interval, Precision
-from memoranda.dates.rules import Tense
+from memoranda.dates.find import Mention, MentionKind, find_mentions
+from memoranda.dates.rules import Interval, Precision, Tense
 
 __all__ = ["Interval", "Mention", "MentionKind", "Precision", "Tense", "find_mentions"]

@@ -6,21 +6,25 @@ import re
 from datetime import datetime, timedelta
 from typing import Final
 
-from memoranda.dates.intervals import (
+from memoranda.dates.rules import (
     DAY,
+    DateContext,
+    DateRule,
     Interval,
     Precision,
+    ambiguous,
+    choose_by_tense,
     day_of,
     decade_of,
     midnight,
     month_of,
     quarter_of,
+    rule,
     season_of,
     week_of,
     weekend_of,
     year_of,
 )
-from memoranda.dates.rules import DateContext, DateRule, ambiguous, choose_by_tense, rule
 from memoranda.dates.vocabulary import (
     DASH,
     DATE_DAY,

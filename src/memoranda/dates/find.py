@@ -7,18 +7,214 @@ First every simple expression is found ("last Friday", "9 June 2023"). Then the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import lru_cache, partial
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from memoranda.dates import absolute, relative
-from memoranda.dates.compound import Expression, MentionKind, expand_expressions
-from memoranda.dates.intervals import Precision
-from memoranda.dates.rules import DateContext, DateRule, Tense, tense_around
-from memoranda.dates.vocabulary import find_word_kinds
+from memoranda.dates.rules import (
+    DAY,
+    DateContext,
+    DateRule,
+    Interval,
+    Precision,
+    Tense,
+    add_months,
+    add_units,
+    day_of,
+    midnight,
+    part_of,
+    tense_around,
+    weekend_of,
+)
+from memoranda.dates.vocabulary import NUMBER, find_word_kinds, parse_count, weekday_number
 from memoranda.text import lower_case
+
+MentionKind: TypeAlias = Literal["at", "since", "until"]
+
+_SIDE: Final = re.compile(
+    rf"\b(?:{NUMBER}|the)\s+(?P<unit>day|night|weekend|week|month|year|(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\s+"
+    r"(?P<side>before|after|prior\s+to|following)\s+(?:the\s+)?$",
+    re.I,
+)
+_OPEN: Final = re.compile(r"\b(?P<word>ever\s+since|since|until|till|by|before|after|from|for)\s+(?:the\s+)?$", re.I)
+_PORTION: Final = re.compile(
+    r"\b(?:(?P<adverb>early|mid|late)(?:\s+in|-|\s)\s*|(?:the\s+)?(?P<noun>start|beginning|middle|end)\s+of\s+)(?:the\s+)?$",
+    re.I,
+)
+_BETWEEN: Final = re.compile(r"\s*(?:to|until|till|through|and|-|–)\s*(?:the\s+)?", re.I)
+_RANGE_LEAD: Final = re.compile(r"\b(?:from|between)\s+(?:the\s+)?$", re.I)
+_HOUR_AFTER: Final = re.compile(
+    r"(?:\s+at|,)?\s+(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s*(?P<half>am|pm|a\.m\.|p\.m\.)(?!\w)"
+    r"|\s+at\s+(?P<hour24>\d{1,2}):(?P<minute24>\d\d)\b|\s+at\s+(?P<noon>noon|midday)\b",
+    re.I,
+)
+_HOUR_BEFORE: Final = re.compile(
+    r"\b(?:at\s+)?(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s*(?P<half>am|pm|a\.m\.|p\.m\.)\s+(?:on\s+)?(?:the\s+)?$",
+    re.I,
+)
+_PART_AFTER: Final = re.compile(r"\s+(?:in\s+the\s+|at\s+)?(?P<part>morning|afternoon|evening|night)\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A time expression in a text: its position and its interval."""
+
+    start: int
+    end: int
+    interval: Interval
+    kind: MentionKind = "at"
+
+
+def expand_expressions(text: str, said_at: datetime, expressions: Sequence[Expression]) -> Iterator[Expression]:
+    """Yield each simple expression with the words around it; those without an end or a start are left out.
+
+    Args:
+        text: The text.
+        said_at: When it was said.
+        expressions: The simple expressions, in order.
+    """
+    for expression in _join_ranges(text, expressions):
+        expanded = _add_side(text, _add_hour(text, _add_portion(text, expression)))
+        closed = _close_open_end(text, expanded, said_at)
+        if closed is not None:
+            yield closed
+
+
+def _join_ranges(text: str, expressions: Sequence[Expression]) -> Iterator[Expression]:
+    index = 0
+    while index < len(expressions):
+        first = expressions[index]
+        second = expressions[index + 1] if index + 1 < len(expressions) else None
+        lead = _RANGE_LEAD.search(text, max(0, first.start - 20), first.start)
+        if second and lead and _BETWEEN.fullmatch(text, first.end, second.start):
+            start, end = first.interval.start, second.interval.end
+            if start < end:
+                yield Expression(lead.start(), second.end, Interval(start, end, Precision.SPAN))
+                index += 2
+                continue
+        yield first
+        index += 1
+
+
+def _add_portion(text: str, expression: Expression) -> Expression:
+    """Resolve "early May" and "the end of 2022": a third of the period."""
+    found = _PORTION.search(text, max(0, expression.start - 30), expression.start)
+    whole = expression.interval
+    if found is None or whole.precision not in (Precision.MONTH, Precision.SEASON, Precision.YEAR, Precision.DECADE):
+        return expression
+    third = (whole.end - whole.start) / 3
+    word = (found["adverb"] or found["noun"]).lower()
+    bounds = (whole.start, midnight(whole.start + third), midnight(whole.end - third), whole.end)
+    third_index = 0 if word in ("early", "start", "beginning") else 2 if word in ("late", "end") else 1
+    interval = Interval(bounds[third_index], bounds[third_index + 1], whole.precision)
+    return replace(expression, start=found.start(), interval=interval)
+
+
+def _add_hour(text: str, expression: Expression) -> Expression:
+    """Resolve "tomorrow at 3 pm" and "Friday evening"."""
+    if expression.interval.precision is not Precision.DAY:
+        return expression
+    day = expression.interval.start
+    part = _PART_AFTER.match(text, expression.end)
+    if part is not None:
+        return replace(expression, end=part.end(), interval=part_of(day, part["part"].lower()))
+    after = _HOUR_AFTER.match(text, expression.end)
+    before = None if after else _HOUR_BEFORE.search(text, max(0, expression.start - 20), expression.start)
+    found = after or before
+    moment = _parse_hour(day, found) if found else None
+    if moment is None or found is None:
+        return expression
+    return replace(
+        expression,
+        start=found.start() if before else expression.start,
+        end=found.end() if after else expression.end,
+        interval=moment,
+    )
+
+
+def _parse_hour(day: datetime, found: re.Match[str]) -> Interval | None:
+    groups = found.groupdict()
+    hour, minute = _parse_clock(groups)
+    if hour > 23 or minute > 59:
+        return None
+    exact = bool(groups.get("minute") or groups.get("minute24"))
+    start = day + timedelta(hours=hour, minutes=minute)
+    length = timedelta(minutes=1) if exact else timedelta(hours=1)
+    return Interval(start, start + length, Precision.MINUTE if exact else Precision.HOUR)
+
+
+def _parse_clock(groups: dict[str, str | None]) -> tuple[int, int]:
+    if groups.get("noon"):
+        return 12, 0
+    if groups.get("hour24"):
+        return int(groups["hour24"] or 0), int(groups["minute24"] or 0)
+    hour, minute = int(groups["hour"] or 0), int(groups["minute"] or 0)
+    if not 1 <= hour <= 12:
+        return 99, 0
+    return hour % 12 + (12 if (groups["half"] or "").lower().startswith("p") else 0), minute
+
+
+def _add_side(text: str, expression: Expression) -> Expression:
+    """Resolve "the week before 9 June 2023" and "two days after Christmas"."""
+    found = _SIDE.search(text, max(0, expression.start - 45), expression.start)
+    if found is None:
+        return expression
+    sign = -1 if found["side"].lower().startswith(("before", "prior")) else 1
+    unit = found["unit"].lower()
+    interval = _interval_beside(expression.interval, unit, sign, parse_count(found) if found["number"] else None)
+    return replace(expression, start=found.start(), interval=interval)
+
+
+def _interval_beside(anchor: Interval, unit: str, sign: int, count: int | None) -> Interval:
+    edge = anchor.start if sign < 0 else anchor.end
+    if unit.endswith("day") and unit != "day":
+        return _weekday_beside(edge, weekday_number(unit), sign)
+    if unit == "weekend":
+        nearest = weekend_of(edge - DAY if sign < 0 else edge)
+        fits = nearest.end <= edge if sign < 0 else nearest.start >= edge
+        return nearest.shift(sign * 7 * DAY * ((count or 1) - fits))
+    if count is not None:
+        return _shift_by_units(anchor, unit, sign * count)
+    if unit in ("day", "night"):
+        day = day_of(edge - DAY if sign < 0 else edge)
+        return part_of(day.start, "night") if unit == "night" else day
+    other = add_units(edge, unit, sign)
+    return Interval(min(edge, other), max(edge, other), Precision(unit))
+
+
+def _shift_by_units(anchor: Interval, unit: str, count: int) -> Interval:
+    """Resolve "two days before": as exact as the time it is counted from."""
+    if unit in ("month", "year"):
+        months = count * (12 if unit == "year" else 1)
+        return Interval(add_months(anchor.start, months), add_months(anchor.end, months), anchor.precision)
+    return anchor.shift(add_units(anchor.start, unit, count) - anchor.start)
+
+
+def _weekday_beside(edge: datetime, number: int, sign: int) -> Interval:
+    if sign < 0:
+        return day_of(edge - ((edge.weekday() - number) % 7 or 7) * DAY)
+    return day_of(edge + (number - edge.weekday()) % 7 * DAY)
+
+
+def _close_open_end(text: str, expression: Expression, said_at: datetime) -> Expression | None:
+    """Resolve "since May" and "until Friday", which end or begin at `said_at`; return None for "before May"."""
+    found = _OPEN.search(text, max(0, expression.start - 16), expression.start)
+    if found is None:
+        return expression
+    word, whole = found["word"].lower().split()[-1], expression.interval
+    if word == "for":  # "for three years", up to now; "for Christmas" is a day like any other
+        return Expression(found.start(), expression.end, whole, "since") if whole.end == said_at else expression
+    if word == "since" and whole.start < said_at:
+        return Expression(found.start(), expression.end, Interval(whole.start, said_at, whole.precision), "since")
+    if word in ("until", "till", "by") and whole.end > said_at:
+        return Expression(found.start(), expression.end, Interval(said_at, whole.end, whole.precision), "until")
+    if word == "from":
+        return expression
+    return None
+
 
 MAX_TEXT: Final = 20_000
 """The longest text that is searched. A longer text is a document, whose dates are not relative to the speaker."""

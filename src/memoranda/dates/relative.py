@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from memoranda.dates.intervals import (
+from memoranda.dates.rules import (
     DAY,
     WEEK,
+    DateContext,
+    DateRule,
     Interval,
     Precision,
     add_months,
     add_units,
+    ambiguous,
     calendar_unit,
     day_of,
     interval_around,
+    is_perfect,
     midnight,
     part_of,
+    rule,
     week_of,
     weekend_of,
 )
-from memoranda.dates.rules import DateContext, DateRule, ambiguous, is_perfect, rule
 from memoranda.dates.vocabulary import (
     ABOUT,
     NUMBER,

@@ -1,4 +1,7 @@
-"""Store a long conversation, restart, and answer questions about it."""
+"""Store a long conversation, restart, and answer questions about it.
+
+The steps are imported after the check for Rich, which they need.
+"""
 
 from __future__ import annotations
 

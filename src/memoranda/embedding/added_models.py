@@ -1,4 +1,7 @@
-"""Embedding models that the user added. The commands `memoranda models add | list | remove` call these functions."""
+"""Embedding models that the user added. The commands `memoranda models add | list | remove` call these functions.
+
+The modules that convert and run a model are imported when one is added: they import this module, and numpy.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ def remove(name: str) -> None:
 
 def _build(source: str, name: str, scratch: Path, on_step: StepCallback) -> Path:
     """Build the model in the scratch folder, run it once, and return its folder."""
-    from memoranda.embedding.onnx import OnnxEmbedder
+    from memoranda.embedding.local import OnnxEmbedder
     from memoranda.embedding.onnx_export import Weights, build_encoder, read_folder
 
     on_step(STEPS[0])

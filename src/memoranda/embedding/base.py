@@ -1,4 +1,7 @@
-"""The interface of embedders: text → vectors."""
+"""The interface of embedders: text → vectors.
+
+numpy is imported at its first use, since many modules import this one for its types.
+"""
 
 from __future__ import annotations
 

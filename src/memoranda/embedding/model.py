@@ -1,4 +1,7 @@
-"""`EmbeddingModel`: an embedding model by name, with a cache."""
+"""`EmbeddingModel`: an embedding model by name, with a cache.
+
+numpy is imported at its first use, so that a manager and an `EmbeddingModel` are made without it.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +138,7 @@ def open_embedder(name: str, *, use_gpu: bool = False) -> Embedder:
     except InvalidInput as error:
         if added_models.find(name) is None:
             raise InvalidInput(_unknown_name_message(name)) from error
-        from memoranda.embedding.onnx import open_model  # imports numpy
+        from memoranda.embedding.local import open_model
 
         return open_model(name, use_gpu=use_gpu)
     return factory(model or provider, use_gpu=use_gpu)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from sqlalchemy import ColumnElement, delete, exists, func, insert, select, update
 
 from memoranda.embedding.base import Embedder, EmbedderIdentity, is_instant
@@ -90,8 +91,6 @@ class Vectors:
         assert self.embedder is not None
         if self._instant:
             return list(self.embedder.embed([each.content for each in new], kind="passage"))
-        import numpy as np
-
         stored = self._store.known_vectors(generation, list({each.content_hash for each in new}))
         known = {key: np.frombuffer(data, "<f4") for key, data in stored.items()}
         missing = {each.content_hash: each.content for each in new if each.content_hash not in known}

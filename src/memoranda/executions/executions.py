@@ -1,9 +1,13 @@
-"""Execution records: an audit trail of what agents did, in which every later change can be found."""
+"""Execution records: an audit trail of what agents did, in which every later change can be found.
+
+The log is imported at its first use, since it loads SQLAlchemy, and a manager is made without it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import threading
 import uuid
@@ -195,9 +199,6 @@ class ExecutionMirror:
                 "export_files() writes the file again"
             )
             self.problems = [problem]
-            # Imported here because it is slow to load and needed only when something is wrong.
-            import logging
-
             logging.getLogger("memoranda").warning(problem)
 
 

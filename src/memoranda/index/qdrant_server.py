@@ -1,4 +1,7 @@
-"""Vectors on a Qdrant server; `open_qdrant` chooses between a server and the embedded engine."""
+"""Vectors on a Qdrant server; `open_qdrant` chooses between a server and the embedded engine.
+
+The embedded engine is imported only when it is chosen.
+"""
 
 from __future__ import annotations
 

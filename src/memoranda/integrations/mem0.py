@@ -17,7 +17,7 @@ from typing import Any
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.manager.manager import MemoryManager
-from memoranda.persistent.mem0 import parse_mem0_time
+from memoranda.persistent.backends import parse_mem0_time
 from memoranda.types import JSON, MemoryType, Progress, Record
 from memoranda.validation import copy_json_object
 
@@ -29,7 +29,6 @@ _MEM0_KEYS = frozenset(
 )
 """Keys of a payload that mem0 writes; all others are the user's metadata."""
 _BATCH_SIZE = 500
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ def _to_memory(id: str, payload: dict[str, Any], earlier: tuple[str, ...]) -> Me
         session=_to_name(payload.get("run_id")),
         role=_to_name(payload.get("role")),
         speaker=_to_name(payload.get("actor_id")),
-        created_at=parse_mem0_time(payload.get("created_at")) or _EPOCH,
+        created_at=parse_mem0_time(payload.get("created_at")) or datetime.fromtimestamp(0, UTC),
         metadata=copy_json_object({key: value for key, value in payload.items() if key not in _MEM0_KEYS}, "metadata"),
         earlier=earlier,
     )

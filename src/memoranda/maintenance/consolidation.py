@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from memoranda.conversation.summary import Sentence, format_transcript, select_sentences, summarize_lines_with_llm
-from memoranda.conversation.window import default_counter
+from memoranda.conversation.base import default_counter
+from memoranda.conversation.summarizing import Sentence, format_transcript, select_sentences, summarize_lines_with_llm
 from memoranda.llm.base import LLM
 from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
 from memoranda.maintenance.policies import trust_rank

@@ -1,4 +1,7 @@
-"""Upkeep, forgetting, history, health, backups, exports and imports."""
+"""Upkeep, forgetting, history, health, backups, exports and imports.
+
+What only one method needs is imported there: the remote client imports this module, and it must load no engine.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from datetime import timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.base import ManagerMethods
+from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
 from memoranda.validation import check_id, check_ids, make_filter

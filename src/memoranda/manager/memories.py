@@ -1,4 +1,7 @@
-"""Single memories: add, read, change, delete, search and link them."""
+"""Single memories: add, read, change, delete, search and link them.
+
+What only one method needs is imported there: the remote client imports this module, and it must load no engine.
+"""
 
 from __future__ import annotations
 

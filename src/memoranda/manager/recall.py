@@ -1,4 +1,7 @@
-"""Remember and recall."""
+"""Remember and recall, and the base of the classes that hold the manager's methods.
+
+What only one method needs is imported there: the remote client imports these classes, and they must load no engine.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,30 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.base import ManagerMethods
-from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, WhyNot
-from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter
+from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope, WhyNot
+from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter, make_scope
 
 if TYPE_CHECKING:
+    from memoranda.manager.components import Components
+    from memoranda.remember.new_memory import WriteOptions
     from memoranda.remember.pipeline import Content
     from memoranda.results import Context
+
+
+class ManagerMethods:
+    """A tenant and its components. Each subclass has the methods of one theme; `MemoryManager` has them all."""
+
+    _tenant: str
+    _components: Components
+
+    def _scope(self, agent: object, user: object, session: object = None) -> Scope:
+        return make_scope(self._tenant, agent, user, session)
+
+    def _write_options(self, scope: Scope, **options: object) -> WriteOptions:
+        """Check the options of a write: `type`, `source`, `metadata`, `importance` and `at`."""
+        from memoranda.remember.new_memory import check_options
+
+        return check_options(scope, self._components.clock(), self._components.short_term_ttl, **options)
 
 
 class RecallMethods(ManagerMethods):

@@ -1,4 +1,7 @@
-"""Values under a key, conversations, sessions, executions and shared knowledge."""
+"""Values under a key, conversations, sessions, executions and shared knowledge.
+
+What only one method needs is imported there: the remote client imports this module, and it must load no engine.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from memoranda.manager.base import ManagerMethods
-from memoranda.manager.recall import RecallMethods
+from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
 from memoranda.validation import check_type, check_writable_type

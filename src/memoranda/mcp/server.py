@@ -10,10 +10,9 @@ from mcp.server.mcpserver import MCPServer
 from pydantic_core import to_json
 
 from memoranda.aio.manager import MemoryManager
-from memoranda.mcp.graph_tools import GraphTools
-from memoranda.mcp.memory_tools import RecallTools
+from memoranda.mcp.graph import GraphTools
+from memoranda.mcp.memory_tools import RecallTools, SessionTools
 from memoranda.mcp.run import Owner
-from memoranda.mcp.session_tools import SessionTools
 from memoranda.mcp.tools import render_fenced
 from memoranda.types import Clock, Hit, Memory, utc_now
 

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.messages.calls import ToolCallMsg
-from memoranda.messages.images import image_url, split_data_url
-from memoranda.messages.message import Message, as_message
-from memoranda.messages.parts import Part, pair_tool_results, parts_of, text_of, to_plain_dict
+from memoranda.messages.content import ToolCallMsg, image_url, split_data_url
+from memoranda.messages.message import Message, Part, as_message, pair_tool_results, parts_of, text_of, to_plain_dict
 from memoranda.types import JSON
 
 _UNSUPPORTED_PARTS: Final = ("input_audio", "file")

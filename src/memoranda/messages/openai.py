@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.messages.calls import ToolCallMsg
-from memoranda.messages.images import image_url
-from memoranda.messages.message import Message
-from memoranda.messages.parts import Part, pair_tool_results, parts_of, to_plain_dict
+from memoranda.messages.content import ToolCallMsg, image_url
+from memoranda.messages.message import Message, Part, pair_tool_results, parts_of, to_plain_dict
 from memoranda.types import JSON
 
 _ALLOWED_PARTS: Final[dict[str, tuple[str, ...]]] = {

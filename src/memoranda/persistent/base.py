@@ -5,16 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypeAlias, TypedDict
+from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict
 
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import InvalidInput
 from memoranda.messages.message import Message
+from memoranda.persistent.tools import MemoryTools
 from memoranda.types import Outcome, Outcomes
 from memoranda.validation import check_name
-
-if TYPE_CHECKING:
-    from memoranda.persistent.tools import MemoryTools
 
 AnyMessage: TypeAlias = Message | Mapping[str, Any]
 QueryInput: TypeAlias = str | AnyMessage | Sequence[AnyMessage]
@@ -120,8 +118,6 @@ class PersistentMemoryBase(NamedMemory, ABC):
 
     def tools(self) -> MemoryTools:
         """Return the agent's two methods as tools: schemas for models, and a dispatcher for their calls."""
-        from memoranda.persistent.tools import MemoryTools
-
         return MemoryTools(self)
 
 

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from memoranda.dates.find import Mention, find_mentions
-from memoranda.dates.intervals import DAY, WEEK, midnight
+from memoranda.dates.rules import DAY, WEEK, midnight
 from memoranda.index.partition import Partition
 from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME, query_terms, terms
 from memoranda.types import Filter, Scope, Window

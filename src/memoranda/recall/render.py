@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final
 
-from memoranda.conversation.window import TokenCounter, default_counter
+from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
 from memoranda.fence import FENCE, MARKER_BYTES, close_mark, open_mark
 from memoranda.results import Context

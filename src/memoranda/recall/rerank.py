@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from memoranda.embedding.onnx import available_cores, open_session, translate_errors
-from memoranda.embedding.wordpiece import WordPiece
+from memoranda.embedding.local import WordPiece, available_cores, open_session, translate_errors
 from memoranda.errors import MissingExtra
 from memoranda.recall.rank import Ranking, to_scores
 from memoranda.types import ArmScore, FloatArray, Hit, Memory, Scope

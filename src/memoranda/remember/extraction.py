@@ -19,8 +19,7 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from memoranda.dates.find import Mention, find_mentions
-from memoranda.messages.message import Message
-from memoranda.messages.parts import text_of
+from memoranda.messages.message import Message, text_of
 from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities

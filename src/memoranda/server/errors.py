@@ -11,11 +11,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.errors import InvalidInput, MemorandaError, Unavailable
+from memoranda.errors import PROBLEM_URN, InvalidInput, MemorandaError, Unavailable
 from memoranda.server.observability import LOGGER
 
 MEDIA_TYPE: Final = "application/problem+json"
-_URN: Final = "urn:memoranda:"
 _TITLES: Final = {
     400: "The request cannot be parsed",
     403: "The request is not allowed",
@@ -93,7 +92,7 @@ def _problem(
     headers: Mapping[str, str] | None = None,
     errors: Sequence[Mapping[str, Any]] = (),
 ) -> Response:
-    body: dict[str, Any] = {"type": _URN + kind, "title": title, "status": status, "detail": detail}
+    body: dict[str, Any] = {"type": PROBLEM_URN + kind, "title": title, "status": status, "detail": detail}
     if errors:
         body["errors"] = list(errors)
     # `json.dumps` writes ASCII only, so the detail may quote text that is not valid Unicode.

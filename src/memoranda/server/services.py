@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from memoranda.aio.manager import MemoryManager
-from memoranda.aio.session import SessionContext, create_session
+from memoranda.aio.manager import MemoryManager, SessionContext, create_session
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, NotFound
 from memoranda.results import SessionSummary

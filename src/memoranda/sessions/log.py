@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from memoranda.results import SessionSummary
 from memoranda.sessions.workflow_state import SessionRecord, summarize_sessions
-from memoranda.storage.base import Row
+from memoranda.storage.base import Row, Store
 from memoranda.storage.rows import from_micros, to_json, to_micros
 from memoranda.storage.schema import sessions
 
-if TYPE_CHECKING:
-    from memoranda.storage.base import Store
-
 _S = sessions.c
-_INSERT = insert(sessions).prefix_with("OR IGNORE")
 
 
 class SessionLog:
@@ -38,7 +33,7 @@ class SessionLog:
             "opened_at": to_micros(record.opened_at),
             "ended_at": to_micros(ended_at),
         }
-        self._store.write(lambda tx: tx.execute(_INSERT, row))
+        self._store.write(lambda tx: tx.upsert(sessions, [row], key=("id",)))
 
     def find(self, tenant: str, workflow: str | None, *, limit: int) -> list[SessionSummary]:
         """Return the sessions that ended last, newest first."""

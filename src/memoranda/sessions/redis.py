@@ -1,4 +1,7 @@
-"""Short-term values in Redis: shared by processes and machines, on one server or a cluster."""
+"""Short-term values in Redis: shared by processes and machines, on one server or a cluster.
+
+The `redis` package is imported when a backend is made, so that this module can be imported without the extra.
+"""
 
 from __future__ import annotations
 

@@ -1,23 +1,173 @@
-"""Values that an agent saves under a key: short-term ones expire, long-term ones are memories."""
+"""Values that an agent saves under a key: short-term ones expire, long-term ones are memories.
+
+Without Redis, short-term values are in this process: limited in number, the least recently used are dropped first.
+What only long-term values or Redis need is imported at its first use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import heapq
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-from memoranda.errors import Unavailable
-from memoranda.sessions.base import Namespace, ValueStore, is_short_term
+from memoranda.errors import Closed, InvalidInput, Unavailable
+from memoranda.sessions.base import (
+    DEFAULT_TTL,
+    Namespace,
+    ValueScope,
+    ValueStore,
+    check_ttl,
+    is_short_term,
+    parse_key,
+    qualify_keys,
+)
 from memoranda.settings import MemoryConfig
 from memoranda.text import clean_text
-from memoranda.types import JSON, Clock, MemoryType
-from memoranda.validation import copy_json, make_scope
+from memoranda.types import JSON, Clock, MemoryType, utc_now
+from memoranda.validation import copy_json, decode_json, encode_json, make_scope
 
 if TYPE_CHECKING:
     from memoranda.remember.memories import Memories
-    from memoranda.sessions.inmemory import InMemoryBackend
     from memoranda.sessions.redis import RedisBackend
+
+
+DEFAULT_MAX_ENTRIES = 1000
+_HEAP_SLACK = 64
+
+
+@dataclass(slots=True)
+class _StoredValue:
+    text: str
+    expires: datetime
+
+
+class InMemoryBackend:
+    """A `ValueStore` in a dictionary: fast, shared by threads but not by processes."""
+
+    def __init__(
+        self,
+        max_entries: int = DEFAULT_MAX_ENTRIES,
+        ttl: float = DEFAULT_TTL,
+        *,
+        clock: Clock = utc_now,
+    ) -> None:
+        if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
+            raise InvalidInput(f"max_entries is {max_entries!r}: give a whole number of at least 1")
+        self._max_entries = max_entries
+        self._ttl = check_ttl(ttl)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._closed = False
+        # By full name, the least recently used first.
+        self._entries: OrderedDict[str, _StoredValue] = OrderedDict()
+        # The full names in each tenant, workflow and namespace, by path.
+        self._names_by_path: dict[str, dict[str, None]] = {}
+        # A heap with the expiry of every entry, and of some that have been removed or renewed since.
+        self._expiries: list[tuple[datetime, str]] = []
+
+    def set(self, namespace: Namespace, values: Mapping[str, JSON], *, ttl: float | None = None) -> None:
+        seconds = self._ttl if ttl is None else check_ttl(ttl)
+        texts = {name: encode_json(values[key], key) for key, name in qualify_keys(namespace, values).items()}
+        with self._lock:
+            expires = self._drop_expired() + timedelta(seconds=seconds)
+            for name, text in texts.items():
+                self._put(name, _StoredValue(text, expires))
+
+    def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, JSON]:
+        names = qualify_keys(namespace, keys)
+        texts: dict[str, str] = {}
+        with self._lock:
+            self._drop_expired()
+            for key, name in names.items():
+                entry = self._entries.get(name)
+                if entry is not None:
+                    self._entries.move_to_end(name)
+                    texts[key] = entry.text
+        return {key: decode_json(text, key) for key, text in texts.items()}
+
+    def delete(self, namespace: Namespace, keys: Sequence[str]) -> int:
+        names = qualify_keys(namespace, keys)
+        with self._lock:
+            self._drop_expired()
+            return self._remove(names.values())
+
+    def keys(self, namespace: Namespace) -> list[str]:
+        with self._lock:
+            self._drop_expired()
+            return sorted(parse_key(name) for name in self._names_by_path.get(namespace.path, ()))
+
+    def clear(self, within: ValueScope) -> int:
+        with self._lock:
+            self._drop_expired()
+            return self._remove(list(self._names_by_path.get(within.path, ())))
+
+    def count(self, within: ValueScope) -> int:
+        with self._lock:
+            self._drop_expired()
+            return len(self._names_by_path.get(within.path, ()))
+
+    def close(self) -> None:
+        """Delete all values; calling it twice is allowed."""
+        with self._lock:
+            self._closed = True
+            self._entries.clear()
+            self._names_by_path.clear()
+            self._expiries.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _drop_expired(self) -> datetime:
+        """Drop expired entries, at O(log n) each, so that other code sees live ones only; return the time."""
+        if self._closed:
+            raise Closed("this InMemoryBackend is closed: make a new one")
+        now = self._clock()
+        while self._expiries and self._expiries[0][0] <= now:
+            name = heapq.heappop(self._expiries)[1]
+            entry = self._entries.get(name)
+            if entry is not None and entry.expires <= now:
+                self._remove([name])
+        return now
+
+    def _put(self, name: str, entry: _StoredValue) -> None:
+        if name not in self._entries:
+            for path in _paths(name):
+                self._names_by_path.setdefault(path, {})[name] = None
+        self._entries[name] = entry
+        self._entries.move_to_end(name)
+        heapq.heappush(self._expiries, (entry.expires, name))
+        while len(self._entries) > self._max_entries:
+            self._remove([next(iter(self._entries))])
+        if len(self._expiries) > 2 * len(self._entries) + _HEAP_SLACK:
+            self._expiries = [(entry.expires, name) for name, entry in self._entries.items()]
+            heapq.heapify(self._expiries)
+
+    def _remove(self, names: Iterable[str]) -> int:
+        removed = 0
+        for name in names:
+            if self._entries.pop(name, None) is None:
+                continue
+            removed += 1
+            for path in _paths(name):
+                siblings = self._names_by_path[path]
+                del siblings[name]
+                if not siblings:
+                    del self._names_by_path[path]
+        return removed
+
+
+def _paths(name: str) -> tuple[str, ...]:
+    tenant = name.index("/") + 1
+    workflow = name.index("/", tenant) + 1
+    return name[:tenant], name[:workflow], name[: name.rindex("/") + 1]
 
 
 _SESSION_ENTRIES = 1_000_000
@@ -120,8 +270,6 @@ def open_short_term(config: MemoryConfig, clock: Clock, store: ValueStore | None
 
 
 def _in_memory(config: MemoryConfig, clock: Clock, problems: tuple[str, ...] = ()) -> ShortTerm:
-    from memoranda.sessions.inmemory import InMemoryBackend
-
     values = InMemoryBackend(config.max_cache_size, config.short_term_ttl, clock=clock)
     # Separate stores: a full cache of values must not displace the messages of a session.
     sessions = InMemoryBackend(_SESSION_ENTRIES, config.short_term_ttl, clock=clock)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_SUITES = ("differential", "embedder", "index", "lifecycle", "log", "store", "values")
+_SUITES = ("contracts", "differential", "lifecycle", "store", "values")
 
 if "pytest" in sys.modules:
     # The suites are imported, not collected: without this a failed assertion would not show its values.

@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+
 from memoranda.errors import Conflict, MemorandaError, NotFound
 from memoranda.results import Derivation, Revision
 from memoranda.storage.base import IndexRow, IndexSource, PartitionKey, Store
@@ -15,8 +17,8 @@ from memoranda.storage.changes import Archive, Change, Derive, Edit, Link, NewMe
 from memoranda.storage.lifecycle import read_lineage, read_revisions
 from memoranda.storage.read import find_memories, matching_ids, memory_by_key, related_memories
 from memoranda.storage.write import MemoryWrite
+from memoranda.testing.fakes import KINDS, ODD_VALUES, Samples
 from memoranda.testing.reference import ReferenceStore
-from memoranda.testing.samples import KINDS, ODD_VALUES, Samples
 from memoranda.types import ANY, EVERYTHING, Association, Filter, IntArray, Memory, Outcome, Related, Scope
 
 UNKNOWN_ID = 424_242
@@ -154,8 +156,6 @@ class StorePair:
         assert self.store.changed(key, store_since).tolist() == sorted(expected)
 
     def compare_rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> None:
-        import numpy as np
-
         store_ids = None if ids is None else np.array(sorted(self._to_store_ids(ids.tolist())), dtype=np.int64)
         rows: Iterator[IndexRow] = self.store.rows(key, store_ids, generation)
         found = [replace(row, id=self._reference_ids[row.id]) for row in rows]

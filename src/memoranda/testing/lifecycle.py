@@ -10,7 +10,7 @@ from memoranda.errors import NotFound
 from memoranda.storage.base import PartitionKey
 from memoranda.storage.changes import KEPT_REVISIONS, Archive, Derive, Edit, Pin, Remove, Supersede
 from memoranda.testing.differential import UNKNOWN_ID, StorePair
-from memoranda.testing.samples import Samples
+from memoranda.testing.fakes import Samples
 from memoranda.types import ANY, Memory, Scope
 
 ADA = Scope(user="ada")

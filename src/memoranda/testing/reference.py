@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+import numpy as np
+
 from memoranda.results import Derivation, Revision
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.storage.changes import Change, NewMemory
@@ -176,6 +178,4 @@ def _timestamp(moment: datetime | None) -> float:
 
 
 def _to_ids(ids: Iterator[int]) -> IntArray:
-    import numpy as np
-
     return np.array(sorted(set(ids)), dtype=np.int64)

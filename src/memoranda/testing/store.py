@@ -25,18 +25,18 @@ from memoranda.testing.differential import (
     apply_random_changes,
     compare_reads,
 )
-from memoranda.testing.fakes import HashEmbedder
-from memoranda.testing.lifecycle import LifecycleContract
-from memoranda.testing.samples import (
+from memoranda.testing.fakes import (
     CONFUSABLE_NAMES,
     KINDS,
     ODD_KEYS,
     ODD_VALUES,
     OPERATORS,
     PLAIN_VALUES,
+    HashEmbedder,
     Samples,
     VectorSpace,
 )
+from memoranda.testing.lifecycle import LifecycleContract
 from memoranda.types import ANY, EVERYTHING, JSON, Association, Condition, Filter, Memory, Operator, Scope
 
 ADA = Scope(user="ada")

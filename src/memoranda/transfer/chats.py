@@ -13,8 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from memoranda.conversation.memory import build_state, check_state, parse_messages, read_json, write_atomically
 from memoranda.errors import Incompatible, InvalidInput, MemorandaError
-from memoranda.messages.message import Message, as_message
-from memoranda.messages.parts import text_of
+from memoranda.messages.message import Message, as_message, text_of
 from memoranda.types import JSON, Progress, Record
 
 _FILE: Final = "conversations.json"

@@ -1,25 +1,331 @@
-"""Backups, and exports as JSON Lines."""
+"""Backups, and exports as JSON Lines.
+
+A record of an export is a JSON object with ISO 8601 times and nested JSON. It leaves out what is not set.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Table, func, select
+from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindparam, func, insert, select, update
+from sqlalchemy.schema import DefaultClause
 
 from memoranda.errors import InvalidInput
 from memoranda.files import atomic_replace
+from memoranda.messages.message import Message
 from memoranda.results import Backup, ExportReport
 from memoranda.settings import MemoryConfig, database_url, index_path
-from memoranda.storage import restore_backup
-from memoranda.storage.base import BackupStore, ReadTransaction, Store
+from memoranda.storage import add, restore_backup
+from memoranda.storage.base import BackupStore, ReadTransaction, Store, Transaction
+from memoranda.storage.changes import NewMemory
+from memoranda.storage.claims import ENDED_BY, index_claims, without_enders
 from memoranda.storage.errors import translate_errors
-from memoranda.storage.rows import scope_conditions, to_json
-from memoranda.storage.schema import memories
-from memoranda.transfer.rows import LINKS, LOGS, TABLES, to_record
+from memoranda.storage.lifecycle import drop_claims
+from memoranda.storage.rows import from_micros, scope_conditions, scope_of, to_json, to_micros
+from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
+from memoranda.text import check_unicode, clean_text, content_hash
 from memoranda.types import ANY, JSON, Progress, Scope
+from memoranda.validation import check_fraction, check_id, check_integer, check_type, copy_json, copy_json_object
+
+_TIMES: Final = frozenset(
+    (
+        *("recorded_at", "valid_from", "valid_to", "expires_at", "archived_at", "quarantined_at", "superseded_at"),
+        *("accessed_at", "said_at", "changed_at", "opened_at", "ended_at"),
+    )
+)
+_JSON: Final = frozenset(["metadata", "value", "payload", "notes", "record", "agents"])
+_DERIVED: Final = frozenset(["tenant", "content_hash", "digest", "terms"])
+_REQUIRED: Final = {
+    "memory": ("id", "content", "type", "importance", "recorded_at", "valid_from"),
+    "message": ("seq", "message_id", "role", "payload", "said_at", "recorded_at"),
+    "session": ("id", "workflow", "opened_at", "ended_at"),
+    "execution": ("id", "agent", "record", "recorded_at"),
+}
+TABLES: Final[dict[str, Table]] = {"message": messages, "memory": memories}
+LINKS: Final[dict[str, tuple[Table, tuple[str, ...]]]] = {
+    "association": (associations, ("memory_id", "related_memory_id")),
+    "lineage": (lineage, ("derived_id", "source_id")),
+    "revision": (revisions, ("memory_id",)),
+}
+"""Tables that refer to memories, and their columns with memory ids."""
+LOGS: Final[dict[str, Table]] = {"session": sessions, "execution": executions}
+"""Tables of what happened; their rows belong to no user."""
+_MAY_BE_DELETED: Final = "source_id"
+_RENAMED: Final = {"kind": "how"}
+"""Columns with another name in a record: its `kind` names the table."""
+
+
+def to_record(kind: str, row: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return a row as a record."""
+    record: dict[str, JSON] = {"kind": kind}
+    for name, value in row.items():
+        if value is None or value == "" or name in _DERIVED:
+            continue
+        record[_RENAMED.get(name, name)] = _encode(name, value)
+    return record
+
+
+def to_row(kind: str, record: Mapping[str, JSON], tenant: str) -> dict[str, Any]:
+    """Return a message or memory as a row of this tenant; raise `InvalidInput` when the record is wrong."""
+    row = _decode_row(kind, TABLES[kind], record)
+    for name in ("agent", "user", "session"):
+        row.setdefault(name, "")
+    if kind == "message" and not Message.is_valid_role(row["role"]):
+        raise InvalidInput(f"unknown role {row['role']!r}")
+    return row | {"tenant": tenant} | (_memory_columns(row) if kind == "memory" else {})
+
+
+def to_log_row(kind: str, record: Mapping[str, JSON]) -> dict[str, Any]:
+    """Return a session or execution as a row. The store gives an execution its number."""
+    row = _decode_row(kind, LOGS[kind], record)
+    return {
+        name: clean_text(value, name) if name in ("id", "agent", "workflow") else value for name, value in row.items()
+    }
+
+
+def _decode_row(kind: str, table: Table, record: Mapping[str, JSON]) -> dict[str, Any]:
+    missing = [name for name in _REQUIRED[kind] if name not in record]
+    if missing:
+        raise InvalidInput(f"the {kind} has no {', '.join(missing)}")
+    known = [name for name in record if name in table.columns and name not in _DERIVED]
+    return {name: _decode(table.columns[name], record[name]) for name in known}
+
+
+def to_link_row(kind: str, record: Mapping[str, JSON], ids: Mapping[int, int]) -> dict[str, Any] | None:
+    """Return a link as a row with the ids of this store; None when it refers to a deleted memory.
+
+    Args:
+        kind: One of `LINKS`.
+        record: The link.
+        ids: The ids in the export → the ids in this store.
+    """
+    table, id_columns = LINKS[kind]
+    fields = {column: _RENAMED.get(column.name, column.name) for column in table.columns}
+    missing = [column.name for column, name in fields.items() if not column.nullable and name not in record]
+    if missing:
+        raise InvalidInput(f"the {kind} has no {', '.join(missing)}")
+    row = {column.name: _decode(column, record[name]) for column, name in fields.items() if name in record}
+    for column in id_columns:
+        memory_id = check_id(row[column], column)
+        if memory_id not in ids:
+            if column == _MAY_BE_DELETED:
+                return None
+            raise InvalidInput(f"the {kind} names memory {memory_id}, which is not in the file")
+        row[column] = ids[memory_id]
+    fractions = ("strength", "importance")
+    return {name: check_fraction(value, name) if name in fractions else value for name, value in row.items()}
+
+
+def _memory_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    content = clean_text(row["content"])
+    return {
+        "content": content,
+        "content_hash": content_hash(content),
+        "type": check_type(row["type"]).value,
+        "importance": check_fraction(row["importance"], "importance"),
+        "metadata": row.get("metadata", "{}"),
+        "value": row.get("value", "null") if row.get("key") is not None else None,
+    }
+
+
+def _encode(name: str, value: Any) -> JSON:
+    if name in _TIMES:
+        return from_micros(value).isoformat()
+    if name in _JSON:
+        value = json.loads(value)
+    encoded: JSON = value
+    return encoded
+
+
+def _decode(column: Column[Any], value: JSON) -> Any:
+    name = column.name
+    if value is None and column.nullable:
+        return None
+    if name in _TIMES:
+        return to_micros(_parse_time(name, value))
+    if name in _JSON:
+        return to_json(copy_json(value) if name == "value" else copy_json_object(value, name))
+    if isinstance(column.type, Integer):
+        return check_integer(value, name, minimum=0)
+    if isinstance(column.type, TEXT) and isinstance(value, str):
+        return check_unicode(value, name)
+    if isinstance(column.type, REAL) and isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise InvalidInput(f"{name} cannot be {type(value).__name__}")
+
+
+def _parse_time(name: str, value: JSON) -> datetime:
+    try:
+        time = datetime.fromisoformat(str(value))
+    except ValueError as error:
+        raise InvalidInput(f"{name} is {value!r}, not a time such as 2026-05-01T12:00:00+00:00") from error
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+_SCOPE = tuple(column.name for column in fields(Scope))
+_M = memories.c
+_T = messages.c
+
+# Built once, and each so that SQLite finds it by one of its partial indexes.
+_IMPORTED_MEMORIES = select(_M.id, _M.agent, _M.user, _M.idempotency_key, _M.tenant).where(
+    _M.idempotency_key.in_(bindparam("keys", expanding=True))
+)
+_VALUE = select(_M.id).where(_M.key == bindparam("in_key"), *(_M[name] == bindparam(f"in_{name}") for name in _SCOPE))
+_MESSAGES_IN_SCOPE = [_T[name] == bindparam(f"in_{name}") for name in _SCOPE]
+_SAME_MESSAGE = [_T.message_id == bindparam("in_message_id"), *_MESSAGES_IN_SCOPE]
+_LOGGED_MESSAGE = select(_T.seq).where(*_SAME_MESSAGE, _T.position.is_(None))
+_CONVERSATION_MESSAGE = select(_T.seq).where(*_SAME_MESSAGE, _T.position.is_not(None))
+_LAST_POSITION = select(func.max(_T.position)).where(*_MESSAGES_IN_SCOPE, _T.position.is_not(None))
+_INSERT_MESSAGE = insert(messages)
+_SESSION_TENANT = select(sessions.c.tenant).where(sessions.c.id == bindparam("in_id"))
+
+
+@dataclass(slots=True)
+class LoadedBatch:
+    """The result of loading one batch."""
+
+    ids: dict[int, int] = field(default_factory=dict)
+    """The ids in the export → the ids in this store."""
+    added: int = 0
+    existing_values: set[int] = field(default_factory=set)
+    """Ids in the export of values whose key exists here. The value here is another one and stays unchanged."""
+
+
+def load_messages(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> LoadedBatch:
+    batch = LoadedBatch()
+    for row in rows:
+        same = _LOGGED_MESSAGE if row.get("position") is None else _CONVERSATION_MESSAGE
+        known: int | None = tx.execute(same, _bind_scope(row, "message_id")).scalar()
+        if known is None:
+            known = _insert_message(tx, row)
+            batch.added += 1
+        batch.ids[row["seq"]] = known
+    return batch
+
+
+def load_memories(
+    tx: Transaction, rows: Sequence[tuple[Mapping[str, Any], NewMemory]], message_ids: Mapping[int, int]
+) -> LoadedBatch:
+    """Insert memories with their full text and vectors; those that were imported before are skipped."""
+    batch, new = LoadedBatch(), list[tuple[int, Mapping[str, Any], NewMemory]]()
+    known, next_id = _find_imported(tx, [row for row, _ in rows]), tx.next_id(memories)
+    for row, memory in rows:
+        memory_id = known.get(_import_key(row))
+        if memory_id is None and (memory_id := _find_value(tx, row)) is not None:
+            batch.existing_values.add(row["id"])
+        if memory_id is None:
+            memory_id = known[_import_key(row)] = next_id + len(new)
+            new.append((memory_id, row, memory))
+        batch.ids[row["id"]] = memory_id
+    _insert_memories(tx, new, message_ids)
+    batch.added = len(new)
+    return batch
+
+
+def load_links(tx: Transaction, kind: str, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Insert links and return how many were new; known ones stay unchanged."""
+    table, _ = LINKS[kind]
+    if kind == "lineage":
+        drop_claims(tx, [row["source_id"] for row in rows if row["kind"] == "merged"])
+    key = [column.name for column in table.primary_key]
+    return sum(tx.upsert(table, [_all_columns(table, row)], key=key) for row in rows)
+
+
+def load_sessions(tx: Transaction, tenant: str, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Insert ended sessions and return how many were new."""
+    added = 0
+    for row in rows:
+        owner = tx.execute(_SESSION_TENANT, {"in_id": row["id"]}).scalar()
+        # An id that another tenant of this store has is replaced by a hash of both, the same one each time.
+        session_id = row["id"] if owner in (None, tenant) else content_hash(f"{tenant}:{row['id']}").hex()[:32]
+        added += tx.upsert(sessions, [_all_columns(sessions, row) | {"id": session_id, "tenant": tenant}], key=("id",))
+    return added
+
+
+def mark_superseded(tx: Transaction, replacements: Mapping[int, int]) -> None:
+    """Record which memory replaced which, unless the old one holds again by now."""
+    for old, new in replacements.items():
+        ended = (_M.id == old, _M.valid_to.is_not(None))
+        tx.execute(update(memories).where(*ended).values(superseded_by=new))
+
+
+def _import_key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["agent"], row["user"], row["idempotency_key"]
+
+
+def _find_imported(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
+    """Return the ids of those rows that an earlier import wrote, by their import key."""
+    found = tx.execute(_IMPORTED_MEMORIES, {"keys": [row["idempotency_key"] for row in rows]})
+    tenants = {row["tenant"] for row in rows}
+    return {(agent, user, key): memory_id for memory_id, agent, user, key, tenant in found if tenant in tenants}
+
+
+def _find_value(tx: Transaction, row: Mapping[str, Any]) -> int | None:
+    """Return the id of the value that is saved here under the same key, if the row is a value."""
+    if row.get("key") is None:
+        return None
+    known: int | None = tx.execute(_VALUE, _bind_scope(row, "key")).scalar()
+    return known
+
+
+def _insert_memories(
+    tx: Transaction,
+    new: Sequence[tuple[int, Mapping[str, Any], NewMemory]],
+    message_ids: Mapping[int, int],
+) -> None:
+    if not new:
+        return
+    # Ids of memories that may not be loaded yet are left out; the importer sets them at the end.
+    rows = [
+        _all_columns(memories, row)
+        | {
+            "id": memory_id,
+            "terms": memory.terms,
+            "superseded_by": None,
+            "message_seq": message_ids.get(row.get("message_seq") or 0),
+        }
+        | ({"notes": to_json(without_enders(json.loads(row["notes"])))} if ENDED_BY in row.get("notes", "") else {})
+        for memory_id, row, memory in new
+    ]
+    add.insert_memories(tx, tuple(rows[0]), [tuple(row.values()) for row in rows])
+    add.insert_vectors(tx, [(memory_id, memory) for memory_id, _, memory in new])
+    add.insert_changes(tx, "add", [(memory_id, row["tenant"], row["user"]) for memory_id, row, _ in new])
+    for memory_id, row, _ in new:
+        if row.get("notes", "{}") != "{}":
+            index_claims(tx, memory_id, scope_of(*(row[column] for column in _SCOPE)), json.loads(row["notes"]))
+
+
+def _insert_message(tx: Transaction, row: Mapping[str, Any]) -> int:
+    values = {name: value for name, value in _all_columns(messages, row).items() if name != "seq"}
+    if row.get("position") is not None:
+        values["position"] = (tx.execute(_LAST_POSITION, _bind_scope(row)).scalar() or 0) + 1
+    key = tx.execute(_INSERT_MESSAGE, values).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _bind_scope(row: Mapping[str, Any], *more: str) -> dict[str, Any]:
+    return {f"in_{name}": row[name] for name in (*_SCOPE, *more)}
+
+
+def _all_columns(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row with a value for every column, so that one statement writes many rows."""
+    return {column.name: row.get(column.name, _default_value(column)) for column in table.columns}
+
+
+def _default_value(column: Column[Any]) -> int | str | None:
+    default = column.server_default
+    if not isinstance(default, DefaultClause):
+        return None
+    text = str(default.arg)
+    return int(text) if isinstance(column.type, Integer) else text
+
 
 FORMAT: Final = "memoranda"
 VERSION: Final = 1

@@ -20,11 +20,12 @@ from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in,
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import from_micros
 from memoranda.text import lexical_keys
-from memoranda.transfer.export import FORMAT, VERSION
-from memoranda.transfer.rows import (
+from memoranda.transfer.export import (
+    FORMAT,
     LINKS,
     LOGS,
     TABLES,
+    VERSION,
     load_links,
     load_memories,
     load_messages,

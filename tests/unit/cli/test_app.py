@@ -24,3 +24,10 @@ def test_missing_extra_prints_install_line() -> None:
         1,
         'error: the command line needs an extra: pip install "memoranda[cli]"\n',
     )
+
+
+def test_usage_line_has_the_name_of_the_command_however_it_is_started() -> None:
+    command = [sys.executable, "-m", "memoranda.cli.main", "recall", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Usage: memoranda recall " in done.stdout
+    assert "python -m" not in done.stdout

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import json
 import sqlite3
 from datetime import datetime
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
 
 from memoranda import MemoryManager
+from memoranda.cli.maintenance import models
 from memoranda.testing.fakes import HashEmbedder
 from tests.unit.cli.conftest import Memoranda
+from tests.unit.embedding.tiny_bert import make_weights, write_folder
 
 
 def test_stats_counts_memories(memoranda: Memoranda) -> None:
@@ -59,3 +66,38 @@ def test_reembed_switches_to_configured_model(memoranda: Memoranda) -> None:
     assert (refused.exit_code, "reembed" in refused.stderr) == (6, True)
     assert memoranda.json("reembed") == {"embedded": 1}
     assert len(memoranda.json("search", "tea")) == 1
+
+
+def test_bench_measures_and_leaves_no_files(memoranda: Memoranda, tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir())
+    figures = memoranda.json("bench", "--memories", "20")
+    assert all(figure["value"] > 0 for figure in figures)
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.fixture(autouse=True)
+def _empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORANDA_HOME", str(tmp_path / "home"))
+
+
+def _model_names() -> list[str]:
+    return [row["name"] for row in json.loads(CliRunner().invoke(models, ["list", "--json"]).stdout)]
+
+
+def test_model_is_added_listed_and_removed(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "tiny-bert", make_weights())
+    added = CliRunner().invoke(models, ["add", str(folder), "--name", "tiny"])
+    assert added.exit_code == 0
+    assert "tiny (32 dimensions)" in added.stdout
+    assert _model_names() == ["e5-small-v2", "fast", "tiny"]
+    assert "tiny" in CliRunner().invoke(models, ["list"]).stdout
+    assert CliRunner().invoke(models, ["remove", "tiny"]).exit_code == 0
+    assert _model_names() == ["e5-small-v2", "fast"]
+
+
+@pytest.mark.parametrize("command", [["remove", "nope"], ["add", "/nowhere/at-all"]])
+def test_model_error_is_one_line_with_exit_code(command: list[str]) -> None:
+    done = CliRunner().invoke(models, command)
+    assert done.exit_code == 3
+    assert "error: no " in done.stderr
+    assert "Traceback" not in done.output

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import json
+import sqlite3
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from memoranda import MemoryManager, create_session
+from memoranda.cli.app import app
 from tests.unit.cli.conftest import Memoranda
 
 
@@ -154,3 +159,48 @@ def test_error_is_one_line_with_specific_exit_code(memoranda: Memoranda, command
 def test_file_that_is_not_a_database_exits_with_damaged_code(memoranda: Memoranda, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"not a database at all" * 200)
     assert memoranda("list", "--db", str(tmp_path / "x.db")).exit_code == 6
+
+
+def test_documents_are_added_listed_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_ENABLE_VECTOR_SEARCH", "false")
+    (tmp_path / "a.md").write_text("# Tea\nTea is hot.\n# Milk\nMilk is cold.", "utf-8")
+    store = ["--db", str(tmp_path / "a.db"), "--json"]
+
+    def run(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["knowledge", *arguments, *store])
+        return done.exit_code, done.stdout
+
+    status, answer = run("add", str(tmp_path / "a.md"), "--version", "2")
+    assert (status, json.loads(answer)[0]["added"]) == (0, 2)
+    status, answer = run("list")
+    assert [(each["source"], each["version"], each["chunks"]) for each in json.loads(answer)] == [("a.md", "2", 2)]
+    assert run("remove", "a.md")[0] == 0
+    assert run("remove", "a.md")[0] != 0
+
+
+def test_executions_are_listed_counted_and_verified(memoranda: Memoranda) -> None:
+    with MemoryManager(f"sqlite:///{memoranda.database}") as manager:
+        manager.save_execution_record("writer", {"status": "success", "workflow_id": "w", "duration_ms": 5})
+        manager.save_execution_record("editor", {"status": "failed", "workflow_id": "w"})
+    assert [each["agent_id"] for each in memoranda.json("executions", "list")["records"]] == ["editor", "writer"]
+    assert len(memoranda.json("executions", "list", "-a", "writer", "--status", "success")["records"]) == 1
+    assert memoranda.json("executions", "stats")["by_status"] == {"success": 1, "failed": 1}
+    assert memoranda("executions", "verify").exit_code == 0
+    connection = sqlite3.connect(memoranda.database)
+    connection.execute("UPDATE executions SET status = 'success'")
+    connection.commit()
+    connection.close()
+    assert memoranda("executions", "verify").exit_code == 6
+    for command in (["list"], ["stats"]):
+        assert memoranda("executions", *command).exit_code == 0
+
+
+def test_ended_sessions_are_listed(memoranda: Memoranda) -> None:
+    with (
+        MemoryManager(f"sqlite:///{memoranda.database}") as manager,
+        create_session("plan", manager) as session,
+    ):
+        session.add_conversation_message("writer", "assistant", "done")
+    assert [each["workflow_id"] for each in memoranda.json("session", "list")] == ["plan"]
+    assert "plan" in memoranda("session", "list", "-w", "plan").stdout
+    assert memoranda.json("session", "show", "plan") == []

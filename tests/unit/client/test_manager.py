@@ -15,13 +15,13 @@ import pytest
 from memoranda import ANY, Message, NotFound
 from memoranda.client import MemoryManager, create_session
 from memoranda.client.aio import MemoryManager as AsyncMemoryManager
-from memoranda.client.conversation import RemoteLog
+from memoranda.client.manager import RemoteLog
 from memoranda.conversation import conversations
 from memoranda.conversation.base import MessageLog
 from memoranda.errors import Closed, Conflict, Denied, Incompatible, InvalidInput, Unavailable
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.manager.manager import MemoryManager as Embedded
-from memoranda.testing.log import MessageLogContract
+from memoranda.testing.contracts import MessageLogContract
 from tests.fake_clock import FakeClock
 from tests.server.in_process import InProcessServer, open_server
 from tests.unit.manager.test_manager import NOON, TestMemories, TestRemember, TestScopes, TestValues

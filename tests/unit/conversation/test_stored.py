@@ -16,7 +16,7 @@ from memoranda.messages.message import Message
 from memoranda.storage.base import Transaction
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
-from memoranda.testing.log import MessageLogContract
+from memoranda.testing.contracts import MessageLogContract
 from memoranda.types import Scope
 
 SCOPE = Scope("acme", agent="Analyzer")

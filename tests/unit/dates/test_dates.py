@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memoranda.dates import absolute, relative
 from memoranda.dates.find import Mention, find_mentions
-from memoranda.dates.intervals import Precision
+from memoranda.dates.rules import Precision
 from memoranda.dates.vocabulary import find_word_kinds
 from memoranda.text import lower_case
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from memoranda.embedding import added_models
+from memoranda.embedding.local import WordPiece
 from memoranda.embedding.model import EmbeddingModel
-from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
 from tests.unit.embedding.tiny_bert import POSITIONS, forward, make_weights, safetensors, write_folder
 

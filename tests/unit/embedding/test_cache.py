@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from memoranda.embedding.base import EmbedderIdentity, InputKind
+from memoranda.embedding.local import StaticEmbedder
 from memoranda.embedding.model import CachedEmbedder, CacheStatistics
-from memoranda.embedding.static import StaticEmbedder
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.types import FloatArray
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from memoranda.embedding.base import Embedder
+from memoranda.embedding.local import StaticEmbedder
 from memoranda.embedding.model import EmbeddingModel
-from memoranda.embedding.static import StaticEmbedder
 from memoranda.errors import InvalidInput, InvalidType
 
 

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("openai")
 
+from memoranda.embedding.local import StaticEmbedder
 from memoranda.embedding.model import EmbeddingModel
 from memoranda.embedding.remote import OpenAIEmbedder
-from memoranda.embedding.static import StaticEmbedder
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
-from memoranda.testing.embedder import EmbedderContract
+from memoranda.testing.contracts import EmbedderContract
 
 
 def make_vector(text: str, size: int = 8) -> list[float]:

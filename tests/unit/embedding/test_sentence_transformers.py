@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memoranda.embedding.local import WordPiece
 from memoranda.embedding.model import EmbeddingModel
-from memoranda.embedding.wordpiece import WordPiece
 from memoranda.errors import InvalidInput, MissingExtra, Unavailable
 from tests.unit.embedding.tiny_bert import HIDDEN, forward, make_weights, write_folder
 

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from memoranda.storage.base import IndexRow, PartitionKey
-from memoranda.testing.index import unit_rows
+from memoranda.testing.contracts import unit_rows
 
 DIMENSION = 8
 ANNA = PartitionKey("default", "anna")

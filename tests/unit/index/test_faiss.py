@@ -10,7 +10,7 @@ import pytest
 from memoranda.errors import Incompatible, InvalidInput, NotFound, Unavailable
 from memoranda.index.base import VectorIndex
 from memoranda.index.faiss import FAISSIndex
-from memoranda.testing.index import ExactIndex, IndexContract, unit_rows
+from memoranda.testing.contracts import ExactIndex, IndexContract, unit_rows
 from memoranda.types import FloatArray, IntArray
 
 

@@ -13,8 +13,8 @@ from memoranda.errors import Unavailable
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.testing.contracts import unit_rows
 from memoranda.testing.fakes import MemoryIndexSource
-from memoranda.testing.index import unit_rows
 from memoranda.types import ANY, IntArray
 from tests.unit.index.samples import ANNA, BEN, DIMENSION, random_row, row
 

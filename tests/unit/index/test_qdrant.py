@@ -19,8 +19,8 @@ from memoranda.index.collection import CollectionIndex
 from memoranda.index.partitions import Partitions
 from memoranda.index.qdrant_edge import QdrantEdge
 from memoranda.index.qdrant_server import QdrantServer, open_qdrant
+from memoranda.testing.contracts import unit_rows
 from memoranda.testing.fakes import HashEmbedder, MemoryIndexSource
-from memoranda.testing.index import unit_rows
 from memoranda.types import FloatArray, IntArray
 from tests.unit.index.samples import ANNA, DIMENSION, row
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoranda.aio import MemoryManager
-from memoranda.mcp.graph import GraphEntity, GraphStore
-from memoranda.mcp.graph_tools import GRAPH_URI
+from memoranda.mcp.graph import GRAPH_URI, GraphEntity, GraphStore
 from memoranda.mcp.run import Owner
 from memoranda.testing.fakes import HashEmbedder
 from tests.mcp.graph_calls import GraphModel, random_calls

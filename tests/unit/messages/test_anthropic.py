@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from memoranda.errors import InvalidInput
 from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
-from memoranda.messages.calls import ToolCallMsg
+from memoranda.messages.content import ToolCallMsg
 from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai
 from tests.unit.messages.vendors import is_valid_for_anthropic, is_valid_for_openai

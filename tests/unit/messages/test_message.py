@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.messages.calls import AgentCallMsg, MessageContent, ToolCallMsg
+from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
 from memoranda.messages.message import ROLES, Message, as_message
 
 SEARCH = ToolCallMsg(id="call_1", call_id="call_1", type="function", name="search", arguments='{"q": "tea"}')

@@ -8,7 +8,7 @@ from openai.types.chat import ChatCompletionMessage
 from pydantic import ValidationError
 
 from memoranda.errors import InvalidInput
-from memoranda.messages.calls import AgentCallMsg, ToolCallMsg
+from memoranda.messages.content import AgentCallMsg, ToolCallMsg
 from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai, from_openai
 from tests.unit.messages.vendors import is_valid_for_openai

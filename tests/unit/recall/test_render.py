@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoranda import InvalidInput, MemoryManager
-from memoranda.conversation.window import default_counter
+from memoranda.conversation.base import default_counter
 from memoranda.fence import close_mark, open_mark, remove_recalled
 from memoranda.recall.render import deduplicate, render_hits, select_hits
 from memoranda.testing.fakes import HashEmbedder

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from memoranda.sessions.base import Namespace, parse_key, qualify_keys
-from memoranda.sessions.inmemory import InMemoryBackend
 from memoranda.sessions.redis import KeyLayout
+from memoranda.sessions.values import InMemoryBackend
 from tests.unit.sessions.confusable import Contents, check_isolation, contents, names, namespaces
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import Incompatible, InvalidInput
-from memoranda.messages.calls import ToolCallMsg
+from memoranda.messages.content import ToolCallMsg
 from memoranda.messages.message import Message
 from memoranda.transfer.chats import (
     export_conversation,

@@ -1,0 +1,366 @@
+"""Models that run in this process: BERT-family encoders with onnxruntime, and `fast`, a table of token vectors.
+
+Both read token ids of BERT's uncased vocabulary.
+
+onnxruntime is imported with the first model, since it takes longer to load than the rest of the package.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import unicodedata
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import memoranda_models
+import numpy as np
+
+from memoranda.embedding import added_models
+from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, InputKind, ModelSpec, check_input_texts, normalize
+from memoranda.errors import Incompatible, InvalidInput, Unavailable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+
+    from memoranda.types import FloatArray, IntArray
+
+
+# White space as BERT defines it: Python's \s also splits at control characters, which BERT drops.
+_CHUNK: Final = re.compile("[^ \t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_ASCII_WORD: Final = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
+_ASCII_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
+_IDEOGRAPHS: Final = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
+# Unassigned code points are kept, so that a newer Python gives the same tokens.
+_DROPPED_CATEGORIES: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Mn"})
+_MAX_WORD: Final = 100
+_MAX_CACHED_CHUNK: Final = 32
+_CACHED_CHUNKS: Final = 32_768
+
+
+class WordPiece:
+    """A tokenizer for one vocabulary file. Safe to share between threads."""
+
+    def __init__(self, vocabulary: Path) -> None:
+        pieces = vocabulary.read_text("utf-8").split("\n")
+        self._ids = {piece: number for number, piece in enumerate(pieces) if piece}
+        self._start, self._end, self.unknown = (self._ids[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
+        self._cached_ids = lru_cache(_CACHED_CHUNKS)(lambda chunk: tuple(self._ids_of(chunk)))
+
+    def encode(self, text: str, window: int) -> list[int]:
+        """Return the ids of a text between the start and end tokens, at most `window` in all."""
+        return [self._start, *self.ids(text, window - 2), self._end]
+
+    def ids(self, text: str, limit: int | None = None) -> list[int]:
+        """Return the first `limit` ids of a text, without start and end tokens; the rest of the text is not read."""
+        found: list[int] = []
+        for match in _CHUNK.finditer(text):
+            chunk = match.group()
+            if len(chunk) <= _MAX_CACHED_CHUNK:
+                found += self._cached_ids(chunk)
+            else:
+                found += islice(self._ids_of(chunk), limit)
+            if limit is not None and len(found) >= limit:
+                break
+        return found[:limit]
+
+    def _ids_of(self, chunk: str) -> Iterator[int]:
+        for word in _words(chunk):
+            yield from self._pieces(word)
+
+    def _pieces(self, word: str) -> list[int]:
+        if len(word) > _MAX_WORD:
+            return [self.unknown]
+        found: list[int] = []
+        start = 0
+        while start < len(word):
+            piece = self._longest_piece(word, start)
+            if piece is None:
+                return [self.unknown]
+            number, start = piece
+            found.append(number)
+        return found
+
+    def _longest_piece(self, word: str, start: int) -> tuple[int, int] | None:
+        """Return the id of the longest known piece that begins at `start`, and where it ends."""
+        prefix = "##" if start else ""
+        for end in range(len(word), start, -1):
+            number = self._ids.get(prefix + word[start:end])
+            if number is not None:
+                return number, end
+        return None
+
+
+def _words(chunk: str) -> Iterator[str]:
+    """Return the words of a chunk without white space: in lower case, without accents, split at punctuation."""
+    if chunk.isascii():
+        lowered = _ASCII_CONTROL.sub("", chunk).lower()
+        return (match.group() for match in _ASCII_WORD.finditer(lowered))
+    return _unicode_words(chunk)
+
+
+def _unicode_words(chunk: str) -> Iterator[str]:
+    word: list[str] = []
+    for character in unicodedata.normalize("NFD", chunk):
+        category = unicodedata.category(character)
+        if category in _DROPPED_CATEGORIES or character == "\ufffd":
+            continue
+        if not _is_separate_token(character, category):
+            # One at a time: lower() of a whole word gives a Greek final sigma, which the vocabulary does not use.
+            word.append(character.lower())
+            continue
+        if word:
+            yield "".join(word)
+            word.clear()
+        yield character
+    if word:
+        yield "".join(word)
+
+
+def _is_separate_token(character: str, category: str) -> bool:
+    if character.isascii():
+        return not character.isalnum()
+    return category.startswith("P") or _IDEOGRAPHS.match(character) is not None
+
+
+_MAX_THREADS: Final = 8
+
+
+class OnnxEmbedder:
+    """An `Embedder` that runs a model file. The model is loaded when the first text is embedded.
+
+    The vector of a quantised model depends on the other texts in a batch, so each text is run alone: the same text
+    gives the same bytes, alone or among ten thousand, on one thread or eight. Of a text longer than the model's
+    window, only the beginning is embedded.
+    """
+
+    def __init__(self, spec: ModelSpec, *, use_gpu: bool = False, threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise InvalidInput(f"threads must be at least 1, not {threads}")
+        self._spec = spec
+        self._use_gpu = use_gpu
+        self._threads = threads or min(available_cores(), _MAX_THREADS)
+        # Also bounds memory: however many callers there are, only this many runs hold buffers at a time.
+        self._running = threading.BoundedSemaphore(self._threads)
+        self._loading = threading.Lock()
+        self._encoder: _Encoder | None = None
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self._spec.identity
+
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
+        """Return one unit row per text, in order; raise `InvalidInput` for blank text."""
+        prefix = self._spec.prefixes.get(kind, "")
+        inputs = [prefix + text for text in check_input_texts(texts)]
+        rows = np.empty((len(inputs), self._spec.dimension), np.float32)
+        pending = deque(enumerate(inputs))
+        threads = min(self._threads, len(inputs))
+        if threads < 2:
+            self._embed_pending(rows, pending)
+            return rows
+        # A pool for this call only: no thread is left running that a later fork would lose.
+        with ThreadPoolExecutor(threads, "memoranda-embed") as pool:
+            for future in [pool.submit(self._embed_pending, rows, pending) for _ in range(threads)]:
+                future.result()
+        return rows
+
+    def _embed_pending(self, rows: FloatArray, pending: deque[tuple[int, str]]) -> None:
+        """Embed texts until none is left. One task per text would make the threads compete for the interpreter lock
+        several times per text."""
+        while True:
+            try:
+                number, text = pending.popleft()
+            except IndexError:
+                return
+            try:
+                rows[number] = self._embed_one(text)
+            except BaseException:
+                pending.clear()  # the call fails, so the rest is not needed
+                raise
+
+    def _embed_one(self, text: str) -> FloatArray:
+        encoder = self._load()
+        with self._running:
+            return normalize(encoder.encode(text))
+
+    def _load(self) -> _Encoder:
+        if self._encoder is None:
+            with self._loading:
+                if self._encoder is None:
+                    self._encoder = _Encoder(self._spec, use_gpu=self._use_gpu)
+        return self._encoder
+
+
+class _Encoder:
+    """A loaded model and its tokenizer."""
+
+    def __init__(self, spec: ModelSpec, *, use_gpu: bool) -> None:
+        self._spec = spec
+        self._tokenizer = WordPiece(spec.vocabulary)
+        self._session = open_session(spec.model, use_gpu=use_gpu)
+        self._inputs = {item.name for item in self._session.get_inputs()}
+        self._output = self._session.get_outputs()[0].name
+
+    def encode(self, text: str) -> FloatArray:
+        """Return the pooled hidden state of the text, not normalized."""
+        ids = np.array([self._tokenizer.encode(text, self._spec.window)], np.int64)
+        with translate_errors(self._spec.model):
+            states: FloatArray = self._session.run([self._output], self._make_inputs(ids))[0][0]
+        pooled: FloatArray = states[0] if self._spec.pooling == "cls" else states.mean(axis=0)
+        return pooled
+
+    def _make_inputs(self, ids: IntArray) -> dict[str, IntArray]:
+        available = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        return {name: available[name] for name in self._inputs}
+
+
+_CPU: Final = "CPUExecutionProvider"
+_GPU: Final = "CUDAExecutionProvider"
+
+
+def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
+    """Return the loaded model. It runs on one thread; callers run several texts on several threads."""
+    onnxruntime = _import_onnxruntime()
+    if use_gpu and _GPU not in onnxruntime.get_available_providers():
+        raise Unavailable(f"this onnxruntime has no {_GPU}: pip install onnxruntime-gpu in place of onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # With one text per run, the arena grows to the longest text per thread; without it malloc's heaps grow threefold.
+    options.enable_cpu_mem_arena = True
+    # Otherwise a plan of buffers for every text length would be kept forever.
+    options.enable_mem_pattern = False
+    options.log_severity_level = 4  # errors are raised, not printed
+    providers = [_GPU, _CPU] if use_gpu else [_CPU]
+    with translate_errors(model):
+        session = onnxruntime.InferenceSession(_read_model(model), options, providers=providers)
+    # The session keeps these 34 MB for a change of providers, which never happens here.
+    session._model_bytes = None
+    return session
+
+
+@contextmanager
+def translate_errors(model: Path) -> Iterator[None]:
+    """Translate onnxruntime's errors: a bad model file is `Incompatible`, a lack of resources is `Unavailable`."""
+    _import_onnxruntime()
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    try:
+        yield
+    except (state.Fail, state.InvalidArgument, state.InvalidGraph, state.InvalidProtobuf, state.NoSuchFile) as error:
+        raise Incompatible(f"the model file {model} cannot be run ({error}): install it again") from error
+    except state.RuntimeException as error:
+        raise Unavailable(f"the model {model.stem} cannot be run now: {error}") from error
+
+
+def available_cores() -> int:
+    """Return the number of available_cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _read_model(model: Path) -> str | bytes:
+    """Return the path of a plain file, or the content of a packed one."""
+    if model.suffix != memoranda_models.PACKED:
+        return str(model)
+    try:
+        return memoranda_models.unpacked(model)
+    except (OSError, ValueError) as error:
+        raise Incompatible(f"the model file {model} cannot be read ({error}): install it again") from error
+
+
+def _import_onnxruntime() -> Any:
+    # Its telemetry is on by default and starts with the import: it writes to the temporary folder and may send data.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    return onnxruntime
+
+
+def default_spec() -> ModelSpec:
+    """Return the model that comes with the package."""
+    return ModelSpec(
+        name=DEFAULT_MODEL,
+        model=memoranda_models.path("e5-small-v2.onnx"),
+        vocabulary=memoranda_models.path("vocab.txt"),
+        sha256=memoranda_models.SHA256["e5-small-v2.onnx"],
+        dimension=384,
+        window=512,
+        prefixes={"query": "query: ", "passage": "passage: "},
+        baseline=0.72,
+    )
+
+
+def open_model(name: str, *, use_gpu: bool = False) -> OnnxEmbedder:
+    """Return the embedder of this name; for a model that was not added, the error names the command that adds it."""
+    spec = default_spec() if name == DEFAULT_MODEL else added_models.find(name)
+    if spec is None:
+        raise InvalidInput(f"the model {name!r} is not on this machine yet: run `memoranda models add {name}`")
+    return OnnxEmbedder(spec, use_gpu=use_gpu)
+
+
+_ROWS: Final = "potion-base-8M.npy"
+_SCALES: Final = "potion-base-8M.scale.npy"
+_IDENTITY: Final = EmbedderIdentity("static", "potion-base-8M", 256, memoranda_models.SHA256[_ROWS], baseline=0.1)
+# Bounds the memory of one text; more tokens hardly change the mean.
+_WINDOW: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    tokenizer: WordPiece
+    rows: NDArray[np.int8]
+    scales: FloatArray
+
+
+class StaticEmbedder:
+    """An `Embedder` about a hundred times faster than the default and less accurate. Reads 8,192 tokens of a text."""
+
+    def __init__(self, model: str = "static", *, use_gpu: bool = False) -> None:
+        del model, use_gpu  # There is one table and it needs no GPU; the registry passes both.
+        self._lock = threading.Lock()
+        self._table: _Table | None = None
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return _IDENTITY
+
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:  # noqa: ARG002
+        """Return one unit row per text, in order; both kinds of input are embedded alike."""
+        checked = check_input_texts(texts)
+        table = self._get_table()
+        rows = np.empty((len(checked), _IDENTITY.dimension), np.float32)
+        for number, text in enumerate(checked):
+            rows[number] = _embed_text(table, text)
+        return rows
+
+    def _get_table(self) -> _Table:
+        with self._lock:
+            if self._table is None:
+                self._table = _Table(
+                    tokenizer=WordPiece(memoranda_models.path("vocab.txt")),
+                    rows=np.load(memoranda_models.path(_ROWS), allow_pickle=False),
+                    scales=np.load(memoranda_models.path(_SCALES), allow_pickle=False),
+                )
+            return self._table
+
+
+def _embed_text(table: _Table, text: str) -> FloatArray:
+    unknown = table.tokenizer.unknown
+    ids = [number for number in table.tokenizer.ids(text, _WINDOW) if number != unknown]
+    # A text of unknown characters only still needs a direction: that of the token for "unknown".
+    indices = np.array(ids or [unknown])
+    vectors = table.rows[indices].astype(np.float32) * table.scales[indices, None]
+    return normalize(vectors.sum(axis=0))

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import base, default
+
+from memoranda import Closed, MemorandaError, Unavailable
+from memoranda.embedding.vectors import start_generation
+from memoranda.storage.sqlite import connections
+from memoranda.storage.sqlite.connections import Connections, FileLock
+from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.testing.fakes import HashEmbedder
+from tests.unit.storage.sqlite.interrupts import interrupt_at
+
+
+def test_interrupt_at_any_step_of_a_write_does_not_block_the_next(tmp_path: Path) -> None:
+    step = 0
+    (tmp_path / "a.db").touch()
+    while interrupt_at(
+        step, write, opened := Connections(tmp_path / "a.db"), "one", inside=[connections, base, default]
+    ):
+        write(opened, "two")
+        opened.close()
+        assert rows(tmp_path / "a.db")[-1] == "two", f"after an interrupt at step {step}"
+        step += 1
+    assert step > 10
+
+
+def test_connections_dropped_without_close_leave_no_handle_open(tmp_path: Path) -> None:
+    (tmp_path / "a.db").touch()
+    opened = Connections(tmp_path / "a.db")
+    write(opened, "one")
+    opened.fetch("SELECT text FROM notes")
+    last = weakref.ref(opened)
+    del opened
+    for _ in range(3):  # SQLAlchemy's pool is a reference cycle of its own
+        gc.collect()
+    assert last() is None
+    assert not (tmp_path / "a.db-wal").exists()  # SQLite removes it with the last handle
+
+
+@pytest.mark.parametrize("change", ["removed", "replaced"])
+def test_write_to_removed_or_replaced_file_is_refused(tmp_path: Path, change: str) -> None:
+    store = open_sqlite(tmp_path / "a.db")
+    store.write(lambda tx: start_generation(tx, HashEmbedder(4).identity, activate=True))
+    assert store.status().problems == ()
+    (tmp_path / "a.db").rename(tmp_path / "elsewhere.db")
+    if change == "replaced":
+        open_sqlite(tmp_path / "b.db").close()
+        (tmp_path / "b.db").rename(tmp_path / "a.db")
+    with pytest.raises(Unavailable, match=f"{change} while it was open: close this, then open it again"):
+        store.write(lambda tx: start_generation(tx, HashEmbedder(8).identity, activate=False))
+    assert store.status().problems != ()
+    store.close()
+
+
+def write(opened: Connections, text: str) -> None:
+    with opened.writing() as connection:
+        connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS notes (text)")
+        connection.exec_driver_sql("INSERT INTO notes VALUES (?)", (text,))
+
+
+def rows(path: Path) -> list[str]:
+    opened = Connections(path)
+    try:
+        return [text for (text,) in opened.fetch("SELECT text FROM notes ORDER BY rowid")]
+    finally:
+        opened.close()
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Connections:
+    (tmp_path / "a.db").touch()
+    return Connections(tmp_path / "a.db")
+
+
+def test_new_file_is_switched_to_wal_under_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    path.touch()
+    with ThreadPoolExecutor(1) as pool:
+        with FileLock(tmp_path / "a.db.lock")():
+            opening = pool.submit(Connections, path)
+            with pytest.raises(TimeoutError):
+                opening.result(timeout=0.2)
+            assert path.stat().st_size == 0
+        opening.result().close()
+    assert path.read_bytes()[18:20] == b"\x02\x02"
+
+
+def test_consecutive_reads_share_a_connection(opened: Connections) -> None:
+    assert [opened.fetch("SELECT ?", (n,)) for n in range(3)] == [[(0,)], [(1,)], [(2,)]]
+    assert len(opened._raw.idle) == 1
+    opened.close()
+
+
+def test_failed_read_raises_memoranda_error_and_drops_connection(opened: Connections) -> None:
+    with pytest.raises(MemorandaError):
+        opened.fetch("SELECT nothing FROM nowhere")
+    assert not opened._raw.idle
+    assert not opened._raw.in_use
+    assert opened.fetch("SELECT 1") == [(1,)]
+    opened.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_close_during_reads_leaves_no_handle_open(opened: Connections) -> None:
+    started = threading.Barrier(9)
+
+    def read() -> None:
+        started.wait()
+        try:
+            while True:
+                opened.fetch("SELECT count(*) FROM sqlite_schema")
+        except Closed:
+            return
+
+    with ThreadPoolExecutor(8) as pool:
+        readers = [pool.submit(read) for _ in range(8)]
+        started.wait()
+        opened.close()
+        for reader in readers:
+            reader.result()
+    assert [target for target in _open_files() if target.startswith(str(opened.path))] == []
+
+
+def _open_files() -> list[str]:
+    found = []
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            found.append(str(entry.readlink()))
+        except FileNotFoundError:
+            continue
+    return found
