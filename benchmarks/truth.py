@@ -22,7 +22,7 @@ from typing import Any
 from evaluation.progress import bar
 from evaluation.truth_cases import SPLITS, STYLES, TEXT_SETS, Case, load_cases, load_texts
 from evaluation.truth_runs import CaseResult, run_case
-from evaluation.truth_texts import TextResult, auc, run_importance, run_poison, run_secrets, share
+from evaluation.truth_texts import TextResult, auc, count, run_importance, run_poison, run_secrets
 from evaluation.updates import load_updates, run_update
 from evaluation.vectors import CachedVectors
 from memoranda.embedding.base import Embedder
@@ -71,15 +71,14 @@ def style_figures(results: Sequence[CaseResult]) -> Figures:
 
 def _measure_texts(name: str, splits: tuple[str, ...], embedder: Embedder, options: argparse.Namespace) -> Figures:
     items = load_texts(name, splits)
-    results = _RUNS[name](list(bar(items, len(items), name)), embedder)
+    results = _RUNS[name](items, embedder)
     if name == "importance":
         return {"texts": len(results), "auc": round(auc(results), 3)}
     _show([_describe_text(result) for result in results if result.score != result.item.label], results, options)
-    labels = [result.item.label for result in results]
-    return {
-        "found": [sum(labels), round(share(results, 1) * sum(labels))],
-        "false alarms": [len(labels) - sum(labels), round(share(results, 0) * (len(labels) - sum(labels)))],
-    }
+    figures = {"found": count(results, 1), "false alarms": count(results, 0)}
+    if name == "secrets":
+        figures |= {"as messages": count(results, 1, "as_message"), "as texts": count(results, 1, "as_text")}
+    return figures
 
 
 def _measure_updates(options: argparse.Namespace) -> Figures:
@@ -137,8 +136,7 @@ def _table(report: dict[str, Figures], split: str) -> str:
         )
     for name in ("poison", "secrets"):
         if name in report:
-            row = report[name]
-            lines.append(f"{name:22}found {_share_of(row['found'])}   false alarms {_share_of(row['false alarms'])}")
+            lines.append(f"{name:22}" + "   ".join(f"{key} {_share_of(value)}" for key, value in report[name].items()))
     if "importance" in report:
         lines.append(
             f"{'importance':22}AUC {report['importance']['auc']:.3f} over {report['importance']['texts']} texts"

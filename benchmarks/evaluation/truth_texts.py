@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluation.progress import bar
 from evaluation.truth_cases import LabelledText
 from evaluation.truth_runs import fresh_manager
 from memoranda import MemoryManager, Message
 from memoranda.embedding.base import Embedder
 from memoranda.types import Outcomes
+
+_LEAST_NEEDLE = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +23,16 @@ class TextResult:
     item: LabelledText
     score: float
     detail: str = ""
+    as_message: float = 0.0
+    as_text: float = 0.0
+    """The same for each channel, for secrets."""
 
 
 def run_poison(items: Sequence[LabelledText], embedder: Embedder) -> list[TextResult]:
     """Remember each text by its channel and score 1 if it was put into quarantine."""
     with fresh_manager(embedder) as (manager, _):
         results = []
-        for item in items:
+        for item in bar(items, len(items), "poison"):
             # The gate would reject small talk before it is judged, which says nothing about the detector.
             outcomes = _remember(manager, item, item.role, keep_all=True)
             statuses = [outcome.status for outcome in outcomes]
@@ -38,7 +44,7 @@ def run_importance(items: Sequence[LabelledText], embedder: Embedder) -> list[Te
     """Remember each text as a user's message and score its importance."""
     with fresh_manager(embedder) as (manager, _):
         results = []
-        for item in items:
+        for item in bar(items, len(items), "importance"):
             outcomes = _remember(manager, item, "user", keep_all=True)
             scores = [outcome.memory.importance for outcome in outcomes if outcome.memory is not None]
             results.append(TextResult(item, max(scores, default=0.0)))
@@ -59,25 +65,36 @@ def run_secrets(items: Sequence[LabelledText], embedder: Embedder) -> list[TextR
 def _run_channel(items: Sequence[LabelledText], embedder: Embedder, role: str | None) -> list[bool]:
     """Return for each text whether its secret was kept out, or a text without one was altered."""
     with fresh_manager(embedder) as (manager, folder):
-        outcomes = [_remember(manager, item, role) for item in items]
+        label = "secrets as texts" if role is None else "secrets as messages"
+        outcomes = [_remember(manager, item, role) for item in bar(items, len(items), label)]
         memories = [memory.content for item in items for memory in manager.list_memories(user=item.id)]
         manager.close()
         stored = _read_all(folder) + "\n".join(memories).casefold()
     return [
-        item.secret.casefold() not in stored if item.label else _is_altered(item, result, role)
+        _needle(item) not in stored if item.label else _is_altered(item, result, role)
         for item, result in zip(items, outcomes, strict=True)
     ]
 
 
+def _needle(item: LabelledText) -> str:
+    """Return what to look for: the secret, with words before it when it is short enough to stand there by chance."""
+    end = item.text.index(item.secret) + len(item.secret)
+    return item.text[max(0, end - max(len(item.secret), _LEAST_NEEDLE)) : end].casefold()
+
+
 def _is_altered(item: LabelledText, outcomes: Outcomes, role: str | None) -> bool:
-    if role is not None:
-        return any("secret" in (outcome.rule, *outcome.reason.split()) for outcome in outcomes)
-    return [outcome.memory.content for outcome in outcomes if outcome.memory] != [item.text]
+    contents = [outcome.memory.content for outcome in outcomes if outcome.memory]
+    if role is None:
+        return contents != [item.text]
+    # A message may be split or rejected for other reasons; what is stored must stand in it.
+    named = any("secret" in (outcome.rule, *outcome.reason.split()) for outcome in outcomes)
+    return named or any(content not in item.text for content in contents)
 
 
 def _join(item: LabelledText, as_message: bool, as_text: bool) -> TextResult:
     secret = (as_message and as_text) if item.label else (as_message or as_text)
-    return TextResult(item, float(secret), f"as message: {as_message}, as text: {as_text}")
+    detail = f"as message: {as_message}, as text: {as_text}"
+    return TextResult(item, float(secret), detail, float(as_message), float(as_text))
 
 
 def _read_all(folder: Path) -> str:
@@ -96,10 +113,10 @@ def _remember(manager: MemoryManager, item: LabelledText, role: str | None, *, k
     return manager.remember(message, user=item.id, source=item.source, keep_all=keep_all)
 
 
-def share(results: Iterable[TextResult], label: int) -> float:
-    """Return the share of the texts with this label that scored 1."""
-    scores = [result.score for result in results if result.item.label == label]
-    return sum(scores) / len(scores) if scores else float("nan")
+def count(results: Iterable[TextResult], label: int, score: str = "score") -> list[int]:
+    """Return how many texts have this label, and how many of them scored 1."""
+    scores = [getattr(result, score) for result in results if result.item.label == label]
+    return [len(scores), round(sum(scores))]
 
 
 def auc(results: Sequence[TextResult]) -> float:
