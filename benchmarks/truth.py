@@ -16,13 +16,14 @@ import argparse
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from evaluation.progress import bar
 from evaluation.truth_cases import SPLITS, STYLES, TEXT_SETS, Case, load_cases, load_texts
 from evaluation.truth_runs import CaseResult, run_case
-from evaluation.truth_texts import TextResult, auc, count, run_importance, run_poison, run_secrets
+from evaluation.truth_texts import TextResult, auc, count, run_importance, run_poison, run_secrets, run_upkeep
 from evaluation.updates import load_updates, run_update
 from evaluation.vectors import CachedVectors
 from memoranda.embedding.base import Embedder
@@ -73,7 +74,8 @@ def _measure_texts(name: str, splits: tuple[str, ...], embedder: Embedder, optio
     items = load_texts(name, splits)
     results = _RUNS[name](items, embedder)
     if name == "importance":
-        return {"texts": len(results), "auc": round(auc(results), 3)}
+        losses = run_upkeep(items, embedder)
+        return {"texts": len(results), "auc": round(auc(results), 3), "upkeep": asdict(losses)}
     _show([_describe_text(result) for result in results if result.score != result.item.label], results, options)
     figures = {"found": count(results, 1), "false alarms": count(results, 0)}
     if name == "secrets":
@@ -140,6 +142,11 @@ def _table(report: dict[str, Figures], split: str) -> str:
     if "importance" in report:
         lines.append(
             f"{'importance':22}AUC {report['importance']['auc']:.3f} over {report['importance']['texts']} texts"
+        )
+        upkeep = report["importance"]["upkeep"]
+        lines.append(
+            f"{'upkeep':22}of {upkeep['texts']} texts that matter {upkeep['deleted']} deleted and"
+            f" {upkeep['archived']} archived; decisions of a repeated run: {upkeep['repeated']}"
         )
     if "longmemeval" in report:
         total, good = report["longmemeval"]["newer above older"]

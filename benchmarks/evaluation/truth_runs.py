@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -186,8 +186,8 @@ def _is_active(memory: Memory) -> bool:
 
 
 def _is_marked(hit: Hit) -> bool:
-    marks: Iterable[object] = (getattr(hit, "superseded_by", None), getattr(hit, "later", None))
-    return any(mark not in (None, (), []) for mark in marks) or hit.memory.superseded_by is not None
+    marks = (getattr(hit, "superseded_by", None), getattr(hit, "later", None), hit.memory.superseded_by)
+    return any(marks)
 
 
 def _given(step: int | None) -> int:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from evaluation.progress import bar
 from evaluation.truth_cases import LabelledText
-from evaluation.truth_runs import fresh_manager
+from evaluation.truth_runs import CaseClock, fresh_manager
 from memoranda import MemoryManager, Message
 from memoranda.embedding.base import Embedder
-from memoranda.types import Outcomes
+from memoranda.types import Outcomes, utc_now
 
 _LEAST_NEEDLE = 14
+_UPKEEP_AFTER = timedelta(days=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,16 @@ class TextResult:
     as_message: float = 0.0
     as_text: float = 0.0
     """The same for each channel, for secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepLosses:
+    """What default upkeep did to texts that matter, and how many decisions a run right after it made."""
+
+    texts: int
+    deleted: int
+    archived: int
+    repeated: int
 
 
 def run_poison(items: Sequence[LabelledText], embedder: Embedder) -> list[TextResult]:
@@ -49,6 +61,23 @@ def run_importance(items: Sequence[LabelledText], embedder: Embedder) -> list[Te
             scores = [outcome.memory.importance for outcome in outcomes if outcome.memory is not None]
             results.append(TextResult(item, max(scores, default=0.0)))
         return results
+
+
+def run_upkeep(items: Sequence[LabelledText], embedder: Embedder) -> UpkeepLosses:
+    """Remember what matters as messages, run default upkeep after months, and count what is gone."""
+    clock = CaseClock()
+    with fresh_manager(embedder, clock) as (manager, _):
+        ids = {}
+        for item in bar(items, len(items), "upkeep"):
+            outcomes = _remember(manager, item, "user", keep_all=True, said_at=clock.now)
+            ids |= {outcome.memory.id: item for outcome in outcomes if item.label and outcome.memory is not None}
+        for _ in range(2):  # what the first run archives, a later one may delete
+            clock.now += _UPKEEP_AFTER
+            manager.upkeep()
+        repeated = len(manager.upkeep().decisions)
+        left = {memory.id: memory for item in items for memory in manager.list_memories(user=item.id)}
+    archived = sum(id in left and left[id].archived_at is not None for id in ids)
+    return UpkeepLosses(len(ids), sum(id not in left for id in ids), archived, repeated)
 
 
 def run_secrets(items: Sequence[LabelledText], embedder: Embedder) -> list[TextResult]:
@@ -104,12 +133,19 @@ def _read_all(folder: Path) -> str:
     ).casefold()
 
 
-def _remember(manager: MemoryManager, item: LabelledText, role: str | None, *, keep_all: bool = False) -> Outcomes:
+def _remember(
+    manager: MemoryManager,
+    item: LabelledText,
+    role: str | None,
+    *,
+    keep_all: bool = False,
+    said_at: datetime | None = None,
+) -> Outcomes:
     """Remember a text for a user of its own, so that no text is a duplicate of another."""
     if role is None:
         return manager.remember(item.text, user=item.id, source=item.source)
     call_id = "call-1" if role == "tool" else None
-    message = Message(role, item.text, tool_call_id=call_id)
+    message = Message(role, item.text, tool_call_id=call_id, timestamp=said_at or utc_now())
     return manager.remember(message, user=item.id, source=item.source, keep_all=keep_all)
 
 

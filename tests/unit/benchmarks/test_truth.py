@@ -20,7 +20,7 @@ from evaluation.truth_cases import (
     load_texts,
 )
 from evaluation.truth_runs import CaseResult, run_case
-from evaluation.truth_texts import TextResult, auc, count, run_importance, run_poison, run_secrets
+from evaluation.truth_texts import TextResult, auc, count, run_importance, run_poison, run_secrets, run_upkeep
 from memoranda.testing.fakes import HashEmbedder
 from truth import style_figures
 
@@ -156,6 +156,14 @@ def test_harmless_text_is_not_flagged_and_gets_an_importance() -> None:
     item = LabelledText("p-1", "dev", "t", "My daughter starts school in September.", 0, role="user")
     assert run_poison([item], HashEmbedder(64))[0].score == 0.0
     assert 0 < run_importance([item], HashEmbedder(64))[0].score <= 1
+
+
+def test_upkeep_is_counted_over_the_texts_that_matter() -> None:
+    matters = LabelledText("i-1", "dev", "t", "I was born in Prague on 4 June 1988.", 1)
+    chatter = LabelledText("i-2", "dev", "t", "haha that's so funny", 0)
+    losses = run_upkeep([matters, chatter], HashEmbedder(64))
+    assert losses.texts == 1
+    assert losses.deleted + losses.archived <= 1
 
 
 def test_auc_is_one_when_all_that_matters_scores_higher_and_half_for_ties() -> None:
