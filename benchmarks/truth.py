@@ -180,6 +180,8 @@ def _parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--vectors", type=Path, default=Path(".bench/vectors"), help="the folder for cached vectors")
     options = parser.parse_args()
+    if options.show and options.split != "dev":
+        parser.error("--show needs --split dev: cases that are kept apart are never printed")
     if "longmemeval" in options.set and options.data is None:
         parser.error("--set longmemeval needs --data, the folder that holds longmemeval-s-dev")
     return options

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from evaluation.truth_cases import Case, Expectation, Step
@@ -59,12 +60,29 @@ class CaseResult:
 @contextmanager
 def fresh_manager(embedder: Embedder, clock: CaseClock | None = None) -> Iterator[tuple[MemoryManager, Path]]:
     """Open a manager with default settings on an empty file, and give its folder."""
+    with _temporary_folder() as folder:
+        file = folder / "memories.db"
+        file.write_bytes(_empty_database())
+        with MemoryManager(db_url=f"sqlite:///{file}", embedder=embedder, clock=clock) as manager:
+            yield manager, folder
+
+
+@cache
+def _empty_database() -> bytes:
+    """Return the file of an empty store: to create its tables takes longer than to run a case."""
+    with _temporary_folder() as folder:
+        file = folder / "memories.db"
+        with MemoryManager(db_url=f"sqlite:///{file}"):
+            pass
+        return file.read_bytes()
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
     # The files live for milliseconds: memory-backed storage saves the sync time.
     fast = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=fast) as folder:
-        database = f"sqlite:///{Path(folder) / 'memories.db'}"
-        with MemoryManager(db_url=database, embedder=embedder, clock=clock) as manager:
-            yield manager, Path(folder)
+        yield Path(folder)
 
 
 def run_case(case: Case, embedder: Embedder) -> CaseResult:

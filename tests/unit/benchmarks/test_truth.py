@@ -172,9 +172,11 @@ def test_auc_is_one_when_all_that_matters_scores_higher_and_half_for_ties() -> N
     assert auc([TextResult(high, 0.5), TextResult(low, 0.5)]) == 0.5
 
 
-def test_longmemeval_without_data_says_what_is_missing() -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--set", "longmemeval"], capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [(["--set", "longmemeval"], "--data"), (["--split", "held", "--show", "5"], "--split dev")],
+)
+def test_arguments_that_do_not_fit_say_what_is_needed(arguments: list[str], missing: str) -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--data" in done.stderr
+    assert missing in done.stderr
