@@ -24,7 +24,6 @@ from memoranda.deserialize import build
 from memoranda.errors import Incompatible, MemorandaError, NotFound
 from memoranda.fork_safety import register_fork_handler
 from memoranda.redaction import default_redactor
-from memoranda.results import ErasedHit, Replay
 from memoranda.storage.recalls import (
     LedgerRow,
     PastAnswer,
@@ -34,7 +33,7 @@ from memoranda.storage.recalls import (
     read_recall,
 )
 from memoranda.storage.rows import from_micros, to_micros
-from memoranda.types import JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
+from memoranda.types import JSON, AnyUser, ArmScore, Clock, ErasedHit, Explanation, Hit, Memory, Recall, Replay, Scope
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store, Transaction

@@ -12,12 +12,11 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import ColumnElement, and_, delete, exists, func, select
 
-from memoranda.results import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import memories, recall_hits, recalled_memories, recalls
-from memoranda.types import ANY, AnyUser, Scope
+from memoranda.types import ANY, AffectedRecall, AnyUser, Scope
 
 _CLEARED: Final = "recalls:cleared"
 """The key in `meta` for the microsecond of the latest erasure."""
