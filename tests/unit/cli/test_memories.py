@@ -114,7 +114,7 @@ def test_why_explains_hits_and_misses(memoranda: Memoranda) -> None:
 def test_replay_repeats_a_past_recall(memoranda: Memoranda) -> None:
     [tea, oslo] = _add(memoranda, "Ann likes green tea", "Bob moved to Oslo")
     found = memoranda.json("recall", "green tea", "-u", "ann")
-    memoranda("delete", str(oslo), "-u", "ann", "--yes")
+    assert memoranda("forget", str(oslo), "-u", "ann", "--yes").exit_code == 0
     past = memoranda.json("replay", found["id"], "-u", "ann")
     assert [hit["memory"]["id"] for hit in past["recall"]["hits"]] == [tea]
     assert past["erased"] == [{"position": 2, "id": oslo}]
