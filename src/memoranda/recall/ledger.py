@@ -47,7 +47,8 @@ _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
 _fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
 _MAX_DIGESTS: Final = 20_000
 _PAUSE: Final = 0.0002
-"""Seconds between two entries in the background, in which a recall gets the interpreter at once."""
+"""Seconds after every few entries in the background, in which a recall gets the interpreter at once."""
+_SLICE: Final = 8
 _OTHER_HIT_FIELDS: Final = tuple(spec.name for spec in fields(Hit) if spec.name not in ("memory", "score", "why"))
 
 
@@ -130,9 +131,9 @@ class RecallLedger:
                 return
             self._states.start_batch()
             rows: list[LedgerRow] = []
-            for entry in entries:
+            for number, entry in enumerate(entries):
                 rows.append(_to_row(entry, self._states, self._mask))
-                if pause:
+                if pause and number % _SLICE == 0:
                     time.sleep(pause)
             try:
                 self._store.write(lambda tx: self._insert(tx, rows))
@@ -209,7 +210,7 @@ class _States:
     """The states of the memories that are being written."""
 
     def __init__(self) -> None:
-        self._digests: dict[tuple[int, int], bytes] = {}
+        self._digests: dict[tuple[int, int], str] = {}
         self._sources: dict[StateKey, tuple[Memory, bytes]] = {}
 
     def start_batch(self) -> None:
@@ -224,7 +225,7 @@ class _States:
         digest = self._digests.get(stamp)
         if digest is None:
             text = _encode_memory(memory, mutable)
-            digest = self._digests[stamp] = blake2b(text.encode("utf-8"), digest_size=16).digest()
+            digest = self._digests[stamp] = blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
         key = memory.id, digest
         self._sources[key] = memory, mutable
         return key
