@@ -2,7 +2,7 @@
 
 The answer is stored, not computed again: between two computations the model, the index or the rules may change, and a
 repetition has to be exact. Its memories are stored as they were, once for each state. A recall only appends to a list;
-a thread writes the list every few hundred recalls. A crash loses what was not yet written, at most a minute of it.
+a thread writes the list every few dozen recalls. A crash loses what was not yet written, at most a minute of it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _WRITE_INTERVAL: Final = timedelta(minutes=1)
-_BATCH: Final = 256
+_BATCH: Final = 64
 _REFERENCE: Final = "$memory"
 """The key that stands for a memory inside an answer; its value is the position among the stored states."""
 _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
