@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
-from memoranda.types import JSON, Hit, Memory, MemoryType, Record, Usage
+from memoranda.types import JSON, AffectedRecall, Hit, Memory, MemoryType, Record, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
 """How one memory came from others: `merged` says the same, the rest were made from them."""
@@ -259,6 +259,8 @@ class ForgetReceipt(Record):
     stores: tuple[StoreReceipt, ...]
     at: datetime
     dry_run: bool
+    recalls: tuple[AffectedRecall, ...] = ()
+    """With `dry_run`, the past recalls that returned one of the memories, newest first."""
 
     @property
     def complete(self) -> bool:
