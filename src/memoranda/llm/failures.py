@@ -1,0 +1,118 @@
+"""What to do when a model fails: describe it without secrets, bound how long a call takes, and wait before the next."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from memoranda.errors import MemorandaError, Unavailable
+from memoranda.redaction import default_redactor
+
+T = TypeVar("T")
+_MAX_LENGTH: Final = 200
+_FIRST_WAIT: Final = timedelta(seconds=30)
+_MAX_DOUBLINGS: Final = 20
+LONGEST_PAUSE: Final = timedelta(minutes=15)
+"""The longest time for which a model that fails is not asked."""
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return one short line about a failure, for logs and results. It holds no secret and no whole prompt."""
+    first_line = next((line.strip() for line in _words(error).splitlines() if line.strip()), "")
+    text = default_redactor().text(first_line[: 4 * _MAX_LENGTH])
+    if not isinstance(error, MemorandaError):  # our own messages say what happened without the name of their class
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a program's own error may fail to print; its class is named all the same
+        return ""
+
+
+def hide(text: str, secrets: Collection[str]) -> str:
+    """Return the text with the given secrets replaced; an endpoint may repeat a key in its error."""
+    for secret in secrets:
+        text = text.replace(secret, "[redacted]")
+    return text
+
+
+def safe_cause(error: BaseException, secrets: Collection[str]) -> BaseException | None:
+    """Return the error as a cause to show, or None when it or one of its own causes holds a secret."""
+    seen: BaseException | None = error
+    for _ in range(10):
+        if seen is None:
+            return error
+        words = f"{seen.args} {_words(seen)}"
+        if hide(words, secrets) != words or isinstance(seen, UnicodeError):  # it prints the text it could not encode
+            return None
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+def call_within(seconds: float, call: Callable[[], T], name: str) -> T:
+    """Return the result of the call; raise `Unavailable` when it takes longer.
+
+    An HTTP client limits the time for each piece of an answer, not for all of it, so an endpoint that sends one byte a
+    second would hold the caller forever. The call runs in its own thread, which is left behind when it is too slow.
+    """
+    future: Future[T] = Future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(call))
+        except BaseException as error:  # noqa: BLE001 - the caller is told: `result` raises it
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="memoranda-model-call", daemon=True).start()
+    try:
+        return future.result(seconds)
+    except FutureTimeout:
+        if future.done():  # the call itself raised it
+            raise
+    raise Unavailable(f"{name} did not answer within {seconds:g} seconds")
+
+
+def wait_after(failures: int, longest: timedelta = LONGEST_PAUSE) -> timedelta:
+    """Return how long to wait after so many failures in a row: not at all after the first, then longer each time."""
+    if failures <= 1:
+        return timedelta(0)
+    return min(longest, _FIRST_WAIT * 2 ** min(failures - 2, _MAX_DOUBLINGS))
+
+
+class CallPause:
+    """Decides whether a model that failed is asked again yet. One for each model; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._until: datetime | None = None
+        self.last_failure: str | None = None
+
+    def reason(self, now: datetime) -> str | None:
+        """Return why the model is not asked now; None when it may be asked."""
+        with self._lock:
+            if self._until is None or now >= self._until:
+                return None
+            return f"{self.last_failure} (it is asked again after {self._until:%Y-%m-%d %H:%M:%S} UTC)"
+
+    def record_success(self) -> None:
+        with self._lock:
+            self._failures, self._until, self.last_failure = 0, None, None
+
+    def record_failure(self, error: BaseException, now: datetime) -> bool:
+        """Record a failure; return whether it is the first in a row, and so worth a line in the log."""
+        retry_after = min(getattr(error, "retry_after", None) or 0.0, LONGEST_PAUSE.total_seconds())
+        with self._lock:
+            self._failures += 1
+            self.last_failure = describe_failure(error)
+            self._until = now + max(wait_after(self._failures), timedelta(seconds=retry_after))
+            return self._failures == 1
