@@ -15,10 +15,8 @@ from memoranda.redaction import default_redactor
 
 T = TypeVar("T")
 _MAX_LENGTH: Final = 200
-_FIRST_WAIT: Final = timedelta(seconds=30)
-_MAX_DOUBLINGS: Final = 20
-LONGEST_PAUSE: Final = timedelta(minutes=15)
-"""The longest time for which a model that fails is not asked."""
+_PAUSES: Final = tuple(timedelta(seconds=seconds) for seconds in (0, 30, 60, 120, 300, 900))
+"""How long a model is not asked after it has failed once, twice, …; the last one for every further failure."""
 
 
 def describe_failure(error: BaseException) -> str:
@@ -81,13 +79,6 @@ def call_within(seconds: float, call: Callable[[], T], name: str) -> T:
     raise Unavailable(f"{name} did not answer within {seconds:g} seconds")
 
 
-def wait_after(failures: int, longest: timedelta = LONGEST_PAUSE) -> timedelta:
-    """Return how long to wait after so many failures in a row: not at all after the first, then longer each time."""
-    if failures <= 1:
-        return timedelta(0)
-    return min(longest, _FIRST_WAIT * 2 ** min(failures - 2, _MAX_DOUBLINGS))
-
-
 class CallPause:
     """Decides whether a model that failed is asked again yet. One for each model; safe to use from several threads."""
 
@@ -108,11 +99,23 @@ class CallPause:
         with self._lock:
             self._failures, self._until, self.last_failure = 0, None, None
 
-    def record_failure(self, error: BaseException, now: datetime) -> bool:
-        """Record a failure; return whether it is the first in a row, and so worth a line in the log."""
-        retry_after = min(getattr(error, "retry_after", None) or 0.0, LONGEST_PAUSE.total_seconds())
+    def record_unusable(self, error: BaseException) -> bool:
+        """Record an answer that could not be used; return whether it is the first failure in a row.
+
+        The model can be reached, so it is asked again about the next message.
+        """
         with self._lock:
+            is_first = self.last_failure is None
+            self._failures, self._until, self.last_failure = 0, None, describe_failure(error)
+            return is_first
+
+    def record_failure(self, error: BaseException, now: datetime) -> bool:
+        """Record that the model gave no answer; return whether it is the first failure in a row."""
+        asked_for = error.retry_after if isinstance(error, Unavailable) else None
+        wish = min(timedelta(seconds=asked_for or 0), _PAUSES[-1])
+        with self._lock:
+            is_first = self.last_failure is None
             self._failures += 1
             self.last_failure = describe_failure(error)
-            self._until = now + max(wait_after(self._failures), timedelta(seconds=retry_after))
-            return self._failures == 1
+            self._until = now + max(_PAUSES[min(self._failures, len(_PAUSES)) - 1], wish)
+            return is_first

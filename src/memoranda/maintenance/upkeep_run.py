@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import ExtractionFailed, Unavailable
 from memoranda.llm.base import MeteredLLM
+from memoranda.llm.failures import CallPause
 from memoranda.maintenance import consolidation, policies
 from memoranda.maintenance.base import POLICIES, UpkeepItem, UpkeepSettings
 from memoranda.maintenance.consolidation import DerivationSpec, DerivedMemory, SourceGroup
@@ -46,6 +47,8 @@ class UpkeepRun:
     examined: int = 0
     decisions: list[UpkeepDecision] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    pause: CallPause = field(default_factory=CallPause)
+    """Keeps a model that is out from being asked for every user of the run."""
     _items: list[UpkeepItem] = field(default_factory=list)
 
     @property
@@ -81,17 +84,17 @@ class UpkeepRun:
             ]
             return
         options = check_options(scope, self.clock(), self.short_term_ttl)
-        try:
-            while (outcomes := self.remember.retry_extraction(scope, options, self.llm)) is not None:
-                stored = [outcome.memory for outcome in outcomes if outcome.status == "stored" and outcome.memory]
-                self.decisions += [
-                    UpkeepDecision(
-                        "extract", "derived", memory.id, memory.content, f"extracted from message {memory.message_id}"
-                    )
-                    for memory in stored
-                ]
-        except ExtractionFailed as error:
-            self.problems.append(f"extract: {error}")
+        while (outcomes := self.remember.retry_extraction(scope, options, self.llm, self.pause)) is not None:
+            stored = [outcome.memory for outcome in outcomes if outcome.status == "stored" and outcome.memory]
+            self.decisions += [
+                UpkeepDecision(
+                    "extract", "derived", memory.id, memory.content, f"extracted from message {memory.message_id}"
+                )
+                for memory in stored
+            ]
+            if outcomes.failure is not None:
+                self.problems.append(f"extract: {outcomes.failure}")
+                return
 
     def _decide(self, name: PolicyName) -> list[UpkeepDecision]:
         items, now, settings = self._items, self.clock(), self.settings

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, cast, get_args
 
 from memoranda.dates.find import find_mentions
 from memoranda.llm.base import LLM
@@ -33,11 +33,10 @@ from memoranda.remember.evidence import (
 from memoranda.remember.extraction import extract_candidate
 from memoranda.remember.gate import SECRET_REASON, DialogueContext, reject
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE
-from memoranda.storage.claims import Claim, fold
+from memoranda.storage.claims import Claim, Operation, fold
 from memoranda.text import Span
 from memoranda.types import JSON, MemoryType
 
-Operation: TypeAlias = Literal["state", "update", "end", "correct"]
 MODEL_TRUST: Final = "model"
 """The trust of a memory in a model's own words: the lowest."""
 _CHUNK: Final = 12_000
@@ -127,6 +126,8 @@ class ModelFindings:
     """The ids of the messages that it has read to the end."""
     failure: Exception | None = None
     """Why it did not read the others; None when it read all."""
+    answered: bool = True
+    """Whether it answered at all, usable or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ def extract_facts(candidates: Sequence[Candidate], llm: LLM, context: ModelConte
             raise
         except BaseException as error:  # noqa: BLE001 - a program's own model may raise anything; the caller is told
             findings.failure = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+            findings.answered = False
             return findings
         names = _speaker_names(chunk, checked)
         findings.found += [_check_item(item, chunk, names, checked) for item in answer.items]
@@ -248,11 +250,11 @@ def _check_item(
     offset = utterance.span[0]
     quoted = replace(utterance, text=utterance.text[slice(*span)], span=(offset + span[0], offset + span[1]))
     evidence = Evidence(utterance.text, span, utterance.said_at, names[utterance.speaker])
+    if holds_secret(item.text):
+        return reject(quoted, "secret", SECRET_REASON)
     problem = find_problem(item.text, evidence) or _find_field_problem(item, evidence)
     if problem is not None:
         return reject(quoted, "evidence", f"{item.text[:80]!r} is not what the message says: {problem}")
-    if holds_secret(item.text):
-        return reject(quoted, "secret", SECRET_REASON)
     stated = replace(quoted, text=item.text)
     match = context.known.find_match(stated)
     if match is not None:
@@ -335,6 +337,7 @@ def _claims(item: ModelItem, candidate: Candidate, evidence: Evidence) -> tuple[
             valid_to=ends if ends and ends > (starts or said_at) else None,
             holds=not is_denial(item.text),
             trust=MODEL_TRUST,
+            operation=item.operation,
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -43,6 +44,12 @@ def find_memories(tx: ReadTransaction, scope: Scope, where: Filter, limit: int, 
     """Return memories in the order of their ids, those greater than `after`."""
     query = SELECT_MEMORY.where(_M.id > after, *in_scope(scope), *filter_conditions(where))
     return [memory_from_row(row) for row in tx.execute(query.order_by(_M.id).limit(limit))]
+
+
+def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dict[str, Any]]:
+    """Return what was extracted from the newest memories of a scope."""
+    query = select(_M.notes).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)
+    return [json.loads(notes) for notes in tx.scalars(query) if notes]
 
 
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:

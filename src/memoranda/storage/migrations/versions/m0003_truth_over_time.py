@@ -19,3 +19,9 @@ _MEMORIES = (
 def upgrade() -> None:
     for statement in _MEMORIES:
         op.execute(statement)
+    _add_waits_of_unread_messages()
+
+
+def _add_waits_of_unread_messages() -> None:
+    op.execute("ALTER TABLE unread ADD COLUMN attempts INTEGER DEFAULT '0' NOT NULL")
+    op.execute("ALTER TABLE unread ADD COLUMN retry_at BIGINT DEFAULT '0' NOT NULL")
