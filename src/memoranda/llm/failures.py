@@ -10,7 +10,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from memoranda.errors import MemorandaError, Unavailable
+from memoranda.errors import Unavailable
 from memoranda.redaction import default_redactor
 
 T = TypeVar("T")
@@ -23,8 +23,7 @@ def describe_failure(error: BaseException) -> str:
     """Return one short line about a failure, for logs and results. It holds no secret and no whole prompt."""
     first_line = next((line.strip() for line in _words(error).splitlines() if line.strip()), "")
     text = default_redactor().text(first_line[: 4 * _MAX_LENGTH])
-    if not isinstance(error, MemorandaError):  # our own messages say what happened without the name of their class
-        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 
 

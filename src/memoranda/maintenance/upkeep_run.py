@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from memoranda.errors import ExtractionFailed, Unavailable
 from memoranda.llm.base import MeteredLLM
-from memoranda.llm.failures import CallPause
+from memoranda.llm.failures import CallPause, describe_failure
 from memoranda.maintenance import consolidation, policies
 from memoranda.maintenance.base import POLICIES, UpkeepItem, UpkeepSettings
 from memoranda.maintenance.consolidation import DerivationSpec, DerivedMemory, SourceGroup
@@ -109,11 +108,7 @@ class UpkeepRun:
 
     def _plan_derivations(self, name: PolicyName, scope: Scope) -> Iterator[PlannedChange]:
         for group in self._find_groups(name, scope):
-            try:
-                derived = self._derive(name, group)
-            except (ExtractionFailed, Unavailable) as error:
-                self.problems.append(f"{name} of {group.description}: {error}")
-                continue
+            derived = self._derive(name, group)
             reason = f"{derived.kind} of {group.description}, from {len(derived.sources)} memories"
             decision = UpkeepDecision(name, "derived", None, derived.new.content, reason)
             archive_sources = name == "consolidate" and self.settings.archive_sources
@@ -142,9 +137,30 @@ class UpkeepRun:
         if self.dry_run:
             return consolidation.derive_memory(group, _SPECS[name], self.clock, metadata=metadata)
         self.store.renew_lease()
-        derived = consolidation.derive_memory(group, _SPECS[name], self.clock, self.llm, metadata)
+        derived = self._derive_with_model(name, group, metadata)
+        if derived is None:
+            derived = consolidation.derive_memory(group, _SPECS[name], self.clock, metadata=metadata)
         # Embed before the transaction opens: a model never runs inside one.
         return replace(derived, new=self.vectors.attach([derived.new])[0])
+
+    def _derive_with_model(
+        self, name: PolicyName, group: SourceGroup, metadata: dict[str, JSON]
+    ) -> DerivedMemory | None:
+        """Return what the model writes; None without a model, and when it fails."""
+        if self.llm is None:
+            return None
+        failure = self.pause.reason(self.clock())
+        if failure is None:
+            try:
+                derived = consolidation.derive_memory(group, _SPECS[name], self.clock, self.llm, metadata)
+            except Exception as error:  # noqa: BLE001 - the report says so; a program's own model may raise anything
+                failure = describe_failure(error)
+                self.pause.record_failure(error, self.clock())
+            else:
+                self.pause.record_success()
+                return derived
+        self.problems.append(f"{name} of {group.description} was written without the model, which failed: {failure}")
+        return None
 
     def _apply(self, plans: list[PlannedChange]) -> None:
         applied = [AppliedChange(plan) for plan in plans] if self.dry_run else self.store.apply(plans, self.clock())

@@ -105,6 +105,8 @@ class ModelReader:
         now: datetime,
     ) -> bool:
         """Ask, and add to the answer; return whether the model answered."""
+        if not turns:
+            return True
         # Of messages with the same id, the model reads one; the others wait for the next call.
         asked = {turn[1].message_id: turn for turn in reversed(turns)}
         findings = extract_facts(candidates, llm, context)

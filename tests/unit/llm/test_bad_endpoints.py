@@ -170,12 +170,12 @@ def test_messages_are_read_when_the_endpoint_works_again(llm: Remote, endpoint: 
 def test_endpoint_is_asked_with_a_schema_and_without_one_if_it_refuses(endpoint: Endpoint) -> None:
     llm = open_remote("openai", endpoint.url)
     schema = {"type": "object"}
-    assert llm.generate_json("?", schema=schema, max_tokens=5).text == "fine"  # type: ignore[arg-type]
+    assert llm.generate_json("?", schema=schema, max_tokens=5).text == "fine"
     assert "json_schema" in str(endpoint.requests[-1]["response_format"])
     endpoint.failures = [(400, {})]
-    answer = llm.generate_json("?", schema=schema, max_tokens=5)  # type: ignore[arg-type]
+    answer = llm.generate_json("?", schema=schema, max_tokens=5)
     assert (answer.text, answer.attempts) == ("fine", 2)
-    llm.generate_json("?", schema=schema, max_tokens=5)  # type: ignore[arg-type]
+    llm.generate_json("?", schema=schema, max_tokens=5)
     assert "response_format" not in endpoint.requests[-1]
     llm.close()
 
