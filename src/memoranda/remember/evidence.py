@@ -104,7 +104,7 @@ class KnownNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class QuotedWords:
     """The words of a message that a model quotes, and what is needed to judge a restatement of them."""
 
     message: str
@@ -121,7 +121,7 @@ class _Token:
     span: Span
 
 
-def find_problem(text: str, evidence: Evidence) -> str | None:
+def find_problem(text: str, evidence: QuotedWords) -> str | None:
     """Return why a text does not restate its evidence; None when it does."""
     sentence = _sentence_around(evidence)
     words = evidence.message[slice(*sentence)]
@@ -146,7 +146,7 @@ def find_problem(text: str, evidence: Evidence) -> str | None:
     return "it says something else than the quoted words"
 
 
-def unsupported_words(text: str, evidence: Evidence) -> list[str]:
+def unsupported_words(text: str, evidence: QuotedWords) -> list[str]:
     """Return the words of a text that are neither in the quote nor names, dates or small words."""
     dated, problem = _resolve_dates(text, evidence)
     quoted = {token.word for token in _tokens(evidence.message[slice(*evidence.quote)])}
@@ -182,7 +182,7 @@ def names_of(name: str) -> list[tuple[str, ...]]:
     return [words, words[:1]] if len(words) > 1 else [words] if words else []
 
 
-def resolves_to(moment: datetime, evidence: Evidence) -> bool:
+def resolves_to(moment: datetime, evidence: QuotedWords) -> bool:
     """Return whether the evidence mentions this day, or it is the day on which it was said."""
     if moment.date() == evidence.said_at.date():
         return True
@@ -198,19 +198,19 @@ def _tokens(text: str) -> list[_Token]:
     ]
 
 
-def _sentence_around(evidence: Evidence) -> Span:
+def _sentence_around(evidence: QuotedWords) -> Span:
     start, end = evidence.quote
     touched = [span for span in sentence_spans(evidence.message) if span[0] < end and start < span[1]]
     return (touched[0][0], touched[-1][1]) if touched else evidence.quote
 
 
-def _quoted_mentions(evidence: Evidence) -> list[Mention]:
+def _quoted_mentions(evidence: QuotedWords) -> list[Mention]:
     start, end = evidence.quote
     mentions = find_mentions(evidence.message, evidence.said_at)
     return [mention for mention in mentions if start <= mention.span[0] and mention.span[1] <= end]
 
 
-def _resolve_dates(text: str, evidence: Evidence) -> tuple[str, str | None]:
+def _resolve_dates(text: str, evidence: QuotedWords) -> tuple[str, str | None]:
     """Return the text without the dates that the evidence resolves to, and what is wrong with another date."""
     quoted = _quoted_mentions(evidence)
     literal = {" ".join(mention.text.lower().split()) for mention in quoted}
@@ -250,7 +250,7 @@ class _Clause:
     """Whether "I" may be somebody else, because the words are quoted or follow a colon."""
 
 
-def _clause_runs(evidence: Evidence, sentence: Span) -> Iterator[_Clause]:
+def _clause_runs(evidence: QuotedWords, sentence: Span) -> Iterator[_Clause]:
     """Yield the clauses that the quote touches, each alone and with those that follow it."""
     clauses = _split_clauses(evidence.message, sentence)
     start, end = evidence.quote
@@ -282,7 +282,7 @@ def _moved(token: _Token, offset: int) -> _Token:
     return _Token(token.word, token.written, (token.span[0] + offset, token.span[1] + offset))
 
 
-def _is_reported(evidence: Evidence) -> bool:
+def _is_reported(evidence: QuotedWords) -> bool:
     """Return whether the quote is in quotation marks or after a colon, as pasted text is."""
     start = evidence.quote[0]
     if any(match.start() < start < match.end() for match in _QUOTED.finditer(evidence.message)):
@@ -308,7 +308,7 @@ def _subject_of(before: Sequence[_Token]) -> tuple[_Token, ...]:
     return tuple(named)
 
 
-def _restates(text: Sequence[_Token], clause: _Clause, evidence: Evidence) -> bool:
+def _restates(text: Sequence[_Token], clause: _Clause, evidence: QuotedWords) -> bool:
     options = [clause.tokens, (*clause.subject, *clause.tokens)] if clause.subject else [clause.tokens]
     return any(_Alignment(text, tokens, evidence, reported=clause.reported).matches() for tokens in options)
 
@@ -316,7 +316,9 @@ def _restates(text: Sequence[_Token], clause: _Clause, evidence: Evidence) -> bo
 class _Alignment:
     """Compares a text with the words of a clause, from left to right."""
 
-    def __init__(self, text: Sequence[_Token], said: Sequence[_Token], evidence: Evidence, *, reported: bool) -> None:
+    def __init__(
+        self, text: Sequence[_Token], said: Sequence[_Token], evidence: QuotedWords, *, reported: bool
+    ) -> None:
         self._text = text
         self._said = said
         self._quote = evidence.quote
@@ -435,7 +437,7 @@ class _Alignment:
         return True
 
 
-def _date_blocks(said: Sequence[_Token], evidence: Evidence) -> dict[int, int]:
+def _date_blocks(said: Sequence[_Token], evidence: QuotedWords) -> dict[int, int]:
     """Return where the dates of a clause begin and end among its tokens, with the small words before them."""
     blocks: dict[int, int] = {}
     for mention in find_mentions(evidence.message, evidence.said_at):

@@ -20,8 +20,8 @@ from memoranda.llm.structured import ask_for_items, expect_number, expect_object
 from memoranda.redaction import holds_secret
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.evidence import (
-    Evidence,
     KnownNames,
+    QuotedWords,
     contains_words,
     find_problem,
     first_words_are,
@@ -244,7 +244,7 @@ def _check_item(
     utterance, span = located
     offset = utterance.span[0]
     quoted = replace(utterance, text=utterance.text[slice(*span)], span=(offset + span[0], offset + span[1]))
-    evidence = Evidence(utterance.text, span, utterance.said_at, names[utterance.speaker])
+    evidence = QuotedWords(utterance.text, span, utterance.said_at, names[utterance.speaker])
     if holds_secret(item.text):
         return reject(quoted, "secret", SECRET_REASON)
     problem = find_problem(item.text, evidence) or _find_field_problem(item, evidence)
@@ -271,7 +271,7 @@ def _locate(item: ModelItem, chunk: Sequence[Utterance]) -> tuple[Utterance, Spa
     return reject((named or chunk)[0], "evidence", f"the quote {item.quote[:80]!r} is not in the message")
 
 
-def _find_field_problem(item: ModelItem, evidence: Evidence) -> str | None:
+def _find_field_problem(item: ModelItem, evidence: QuotedWords) -> str | None:
     """Return what is wrong with the subject, the value or the dates of an item whose text is right."""
     for name, words in (("subject", item.subject), ("value", item.value)):
         strange = unsupported_words(words, evidence) if words else []
@@ -283,7 +283,7 @@ def _find_field_problem(item: ModelItem, evidence: Evidence) -> str | None:
     return None
 
 
-def _parse_date(words: str, evidence: Evidence) -> datetime | None:
+def _parse_date(words: str, evidence: QuotedWords) -> datetime | None:
     """Return the moment that a model's date means, if the evidence says it; None otherwise."""
     mentions = find_mentions(words, evidence.said_at)
     try:
@@ -294,7 +294,7 @@ def _parse_date(words: str, evidence: Evidence) -> datetime | None:
     return moment if resolves_to(moment, evidence) else None
 
 
-def _to_candidate(item: ModelItem, quoted: Utterance, evidence: Evidence, context: ModelContext) -> Candidate:
+def _to_candidate(item: ModelItem, quoted: Utterance, evidence: QuotedWords, context: ModelContext) -> Candidate:
     candidate = extract_candidate(quoted, DialogueContext(), 1.0)
     importance = context.importance
     if importance is None:
@@ -306,7 +306,7 @@ def _to_candidate(item: ModelItem, quoted: Utterance, evidence: Evidence, contex
     return replace(candidate, trust=MODEL_TRUST, claims=_claims(item, candidate, evidence))
 
 
-def _claims(item: ModelItem, candidate: Candidate, evidence: Evidence) -> tuple[Claim, ...]:
+def _claims(item: ModelItem, candidate: Candidate, evidence: QuotedWords) -> tuple[Claim, ...]:
     """Return what the item claims, with a model's trust: in the slot that the rules find for it, or else in its own."""
     value = fold(item.value or "")
     ruled = tuple(claim for claim in candidate.claims if value and fold(claim.value) in (value, f"the {value}"))

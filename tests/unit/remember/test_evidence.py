@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memoranda.remember.evidence import Evidence, KnownNames, find_problem
+from memoranda.remember.evidence import KnownNames, QuotedWords, find_problem
 from memoranda.remember.llm_extraction import find_quote
 
 SAID = datetime(2026, 3, 9, 12, tzinfo=UTC)  # a Monday
@@ -14,7 +14,7 @@ NAMES = KnownNames(speaker=[("ana",), ("user",)], addressee=[("bot",)], others=[
 def problem(message: str, quote: str, text: str) -> str | None:
     span = find_quote(quote, message)
     assert span is not None
-    return find_problem(text, Evidence(message, span, SAID, NAMES))
+    return find_problem(text, QuotedWords(message, span, SAID, NAMES))
 
 
 @pytest.mark.parametrize(
