@@ -87,6 +87,9 @@ _RELATIONS: Final = _words(
     "fiancee cousin aunt uncle grandma grandpa grandmother grandfather nephew niece boss manager colleague coworker "
     "neighbor neighbour roommate flatmate therapist doctor teacher coach dog cat puppy kitten horse"
 )
+_TAKE_BACKS: Final = _words("not no nope really just kidding joking jk lol")
+_BEFORE_VERB: Final = _words("longer never always usually often sometimes mostly only they you")
+"""Words that may stand between "I" and its verb, besides those that may be left out."""
 _MAX_CLAUSES: Final = 12
 _FINER_FIRST: Final = tuple(Precision)
 
@@ -259,9 +262,14 @@ def _clause_runs(evidence: QuotedWords, sentence: Span) -> Iterator[_Clause]:
     for first in touched[:_MAX_CLAUSES]:
         before = [token for clause in clauses[:first] for token in clause]
         subject = _subject_of(before)
-        for last in (n for n in touched[:_MAX_CLAUSES] if n >= first):
+        for last in (n for n in touched[:_MAX_CLAUSES] if n >= first and not _takes_back(clauses[n + 1 : n + 2])):
             tokens = tuple(token for clause in clauses[first : last + 1] for token in clause)
             yield _Clause(tokens, subject, reported)
+
+
+def _takes_back(following: Sequence[Sequence[_Token]]) -> bool:
+    """Return whether the next clause only takes the one before back: "…, not", "…, just kidding"."""
+    return any(all(token.word in _TAKE_BACKS for token in clause) for clause in following)
 
 
 def _reports(clause: Sequence[_Token]) -> bool:
@@ -283,8 +291,10 @@ def _moved(token: _Token, offset: int) -> _Token:
 
 
 def _is_reported(evidence: QuotedWords) -> bool:
-    """Return whether the quote is in quotation marks or after a colon, as pasted text is."""
+    """Return whether the quote is in quotation marks, in a quoted line or after a colon, as pasted text is."""
     start = evidence.quote[0]
+    if evidence.message[evidence.message.rfind("\n", 0, start) + 1 :].lstrip().startswith((">", "|")):
+        return True
     if any(match.start() < start < match.end() for match in _QUOTED.finditer(evidence.message)):
         return True
     heads = (match[1] for match in _HEAD.finditer(evidence.message, 0, max(start, 0)))
@@ -361,7 +371,7 @@ class _Alignment:
     def _follows_subject(self) -> bool:
         """Return whether the next word can be a verb, which takes an -s when a name stands for "I"."""
         before = self._said[self._s - 1].word if self._s else "and"
-        return before in _SPEAKER | _DROPPABLE - _ARTICLES | {"they", "you"}
+        return before in _SPEAKER | _DROPPABLE - _ARTICLES | _BEFORE_VERB
 
     def _is_quoted(self, said: _Token) -> bool:
         """Return whether a word may be used: it is in the quote, or carries no content."""
