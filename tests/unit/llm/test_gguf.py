@@ -50,7 +50,7 @@ def test_truncated_answer_is_the_failure_with_its_text(llm: GGUFLLM, monkeypatch
 def test_remembering_stores_the_message_and_only_facts_with_evidence(
     llm: GGUFLLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoranda.remember.llm_extraction.MAX_TOKENS", 96)
+    monkeypatch.setattr("memoranda.remember.llm_extraction.MAX_TOKENS", 32)
     text = "I moved to Lisbon in May 2023 with my sister Anna."
     with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16), llm=llm) as manager:
         outcomes = manager.remember(Message("user", text, "m1", name="Ana"), user="ana")
