@@ -89,12 +89,12 @@ def test_memory_durability(set_variable: SetVariable) -> None:
 
 
 def test_memory_llm(set_variable: SetVariable, tmp_path: Path) -> None:
-    answer = [{"message": 1, "quote": "bees in Porto", "fact": "Somebody keeps bees in Porto."}]
+    answer = [{"message": 1, "quote": "keep bees in Porto", "fact": "User keeps bees in Porto."}]
     (tmp_path / "answers.json").write_text(json.dumps([json.dumps(answer)]))
     set_variable("MEMORY_LLM", f"scripted:{tmp_path / 'answers.json'}")
     with open_manager() as manager:
         said, read = manager.remember({"role": "user", "content": "I keep bees in Porto."})
-        assert (said.status, read.memory and read.memory.content) == ("stored", "Somebody keeps bees in Porto.")
+        assert (said.status, read.memory and read.memory.content) == ("stored", "User keeps bees in Porto.")
 
 
 @pytest.mark.parametrize(("extraction", "status"), [("true", "rejected"), ("false", "stored")])

@@ -76,8 +76,8 @@ class Unavailable(MemorandaError):
 class ExtractionFailed(MemorandaError):
     """A model did not return a usable answer; its answer is attached as `text`.
 
-    When `remember` raises it, everything that needs no model has been stored (see `outcomes`), and the model is asked
-    again later.
+    When `remember(…, strict=True)` raises it, everything that needs no model has been stored (see `outcomes`), and the
+    model is asked again later.
     """
 
     status = 502

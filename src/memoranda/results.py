@@ -315,6 +315,10 @@ class Health(Record):
     """The set of vectors in use; None while there are none."""
     changes: int
     """The number of the latest change in the store."""
+    unread_messages: int = 0
+    """How many messages a language model has yet to read, because it failed."""
+    last_model_failure: str | None = None
+    """Why the latest of them was not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -409,6 +409,8 @@ class Outcome(Record):
     """The id of the message, if a message was written."""
     rule: str = ""
     """The rule that rejected it, if one did."""
+    queued: str = ""
+    """Why a language model has yet to read the message; empty when it has, or when none is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,11 +434,21 @@ class Usage(Record):
 
 
 class Outcomes(list[Outcome]):
-    """The results of the writes of one call, in order, and the usage of a language model."""
+    """The results of the writes of one call, in order, and the usage of a language model.
 
-    def __init__(self, outcomes: Iterable[Outcome] = (), usage: Usage = Usage()) -> None:  # noqa: B008 - it is frozen
+    `failure` says why the model could not read some messages, now or in an earlier call; None when it read all. Those
+    messages are stored and queued, and the model is asked about them again later.
+    """
+
+    def __init__(
+        self,
+        outcomes: Iterable[Outcome] = (),
+        usage: Usage = Usage(),  # noqa: B008 - it is frozen
+        failure: str | None = None,
+    ) -> None:
         super().__init__(outcomes)
         self.usage = usage
+        self.failure = failure
 
 
 Operator: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"]

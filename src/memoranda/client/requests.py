@@ -218,7 +218,9 @@ def _to_plain(value: object) -> object:
 
 
 def _parse_outcomes(response: Any) -> Outcomes:
-    return Outcomes(deserialize(list[Outcome], response))
+    outcomes = deserialize(list[Outcome], response)
+    failure = next((outcome.queued for outcome in outcomes if outcome.queued), None)
+    return Outcomes(outcomes, failure=failure)
 
 
 def _parse_context(response: Any) -> Context:

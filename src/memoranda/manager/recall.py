@@ -56,6 +56,7 @@ class RecallMethods(ManagerMethods):
         idempotency_key: str | None = None,
         keep_all: bool = False,
         progress: Progress | None = None,
+        strict: bool = False,
     ) -> Outcomes:
         """Store texts and messages in one commit and return an outcome for each memory.
 
@@ -73,6 +74,8 @@ class RecallMethods(ManagerMethods):
             idempotency_key: A repeated call with the same key stores nothing again.
             keep_all: Store every message.
             progress: Called with (done, total) while texts are embedded.
+            strict: Raise `ExtractionFailed` when the language model fails, after storing everything else. By default
+                `failure` of the result has the reason, and the messages are queued for the model.
         """
         options = self._write_options(
             self._scope(agent, user, session),
@@ -83,7 +86,7 @@ class RecallMethods(ManagerMethods):
             at=at,
         )
         options = replace(options, keep_all=keep_all)
-        return self._components.remember.remember(content, options, idempotency_key, progress)
+        return self._components.remember.remember(content, options, idempotency_key, progress, strict=strict)
 
     def recall(
         self,

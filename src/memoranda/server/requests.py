@@ -91,6 +91,8 @@ class RememberRequest(WriteRequest):
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     keep_all: bool = False
     """Store every message, also those that would be rejected as not worth keeping."""
+    strict: bool = False
+    """Answer with an error when the language model fails. Everything else is stored all the same."""
 
 
 class AddMemoryRequest(WriteRequest):

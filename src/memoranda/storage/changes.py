@@ -88,6 +88,8 @@ class MarkExtracted:
 
     turns: tuple[StoredTurn, ...]
     failure: str | None = None
+    asked: bool = True
+    """Whether the model was asked about them; when it was not, they do not wait longer because of it."""
 
 
 @dataclass(frozen=True, slots=True)

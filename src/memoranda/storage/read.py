@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -48,6 +49,12 @@ def find_memories(tx: ReadTransaction, scope: Scope, where: Filter, limit: int, 
 def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:
     """Return the ids of the memories of a scope that were stored last."""
     return list(tx.scalars(select(_M.id).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)))
+
+
+def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dict[str, Any]]:
+    """Return what was extracted from the newest memories of a scope."""
+    query = select(_M.notes).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)
+    return [json.loads(notes) for notes in tx.scalars(query) if notes]
 
 
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:

@@ -120,6 +120,9 @@ unread = Table(
     Column("message_seq", Integer, ForeignKey("messages.seq", ondelete="CASCADE"), primary_key=True),
     Column("reason", TEXT, nullable=False),
     Column("failed_at", BigInteger, nullable=False),
+    # How often the model was asked, and when it may be asked again.
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("retry_at", BigInteger, nullable=False, server_default="0"),
 )
 
 generations = Table(

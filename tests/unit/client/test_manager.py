@@ -18,7 +18,7 @@ from memoranda.client.aio import MemoryManager as AsyncMemoryManager
 from memoranda.client.manager import RemoteLog
 from memoranda.conversation import conversations
 from memoranda.conversation.base import MessageLog
-from memoranda.errors import Closed, Conflict, Denied, Incompatible, InvalidInput, Unavailable
+from memoranda.errors import Closed, Conflict, Denied, ExtractionFailed, Incompatible, InvalidInput, Unavailable
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.manager.manager import MemoryManager as Embedded
 from memoranda.testing.contracts import MessageLogContract
@@ -268,3 +268,18 @@ async def test_async_client_returns_the_same_results(server: InProcessServer, tm
         await conversation.add_message({"role": "user", "content": "hello"})
         assert [each.content for each in await conversation.get_messages()] == ["hello"]
         assert (await manager.export_jsonl(tmp_path / "out.jsonl")).memories == 1
+
+
+def test_failure_of_the_servers_model_is_reported_and_raised_only_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "answers.json").write_text('["no JSON", "still no JSON"]')
+    monkeypatch.setenv("MEMORY_LLM", f"scripted:{tmp_path / 'answers.json'}")
+    with open_server(tmp_path / "server") as server, server.client(server.key()) as manager:
+        outcomes = manager.remember(Message("user", "I keep bees in Porto."), user="ann")
+        assert [outcome.status for outcome in outcomes] == ["stored"]
+        assert outcomes.failure == outcomes[0].queued != ""
+        assert manager.health().unread_messages == 1
+        with pytest.raises(ExtractionFailed):
+            manager.remember(Message("user", "I sail to Faro."), user="ann", strict=True)
+        assert len(manager.list_memories(user="ann")) == 2

@@ -33,8 +33,14 @@ def upgrade() -> None:
     for statement in _MEMORIES:
         op.execute(statement)
     _add_ledger()
+    _add_waits_of_unread_messages()
 
 
 def _add_ledger() -> None:
     for statement in _LEDGER:
         op.execute(statement)
+
+
+def _add_waits_of_unread_messages() -> None:
+    op.execute("ALTER TABLE unread ADD COLUMN attempts INTEGER DEFAULT '0' NOT NULL")
+    op.execute("ALTER TABLE unread ADD COLUMN retry_at BIGINT DEFAULT '0' NOT NULL")
