@@ -153,6 +153,10 @@ class Keys:
         row = self._store.read(lambda tx: tx.execute(query).first())
         return None if row is None else KeyRow(*row)
 
+    def any_created(self) -> bool:
+        """Return whether there ever was a key: those that were revoked or have expired count."""
+        return self._store.read(lambda tx: tx.execute(select(api_keys.c.id).limit(1)).first() is not None)
+
     def any_valid(self, now: datetime) -> bool:
         return any(key.is_valid(now) for key in self.all())
 

@@ -164,16 +164,29 @@ async def test_last_use_of_a_key_is_recorded_once_a_minute(
     assert keys.all()[0].used_at == NOON + timedelta(seconds=61)
 
 
-async def test_local_caller_needs_no_key_until_there_is_one(
-    keys: Keys, authenticator: Authenticator, fake_time: FakeTime
-) -> None:
+async def test_local_caller_needs_no_key_until_there_is_one(keys: Keys, authenticator: Authenticator) -> None:
     assert await authenticator.authenticate(None, local=True) == LOCAL
     with pytest.raises(Denied):
         await authenticator.authenticate(None, local=False)
     keys.create("ci")
-    fake_time.seconds = 1.0
     with pytest.raises(Denied):
         await authenticator.authenticate(None, local=True)
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+async def test_caller_without_key_is_refused_after_the_last_key_has_ended(
+    keys: Keys, authenticator: Authenticator, fake_time: FakeTime, end: str
+) -> None:
+    issued = keys.create("ci", expires_in=timedelta(seconds=10))
+    if end == "revoked":
+        keys.revoke(issued.info.id)
+    fake_time.seconds = 3600
+    assert not keys.any_valid(fake_time.now())
+    restarted = Authenticator(keys, fake_time.now, cache_seconds=1.0, timer=fake_time.tick)
+    for each in (authenticator, restarted):
+        with pytest.raises(Denied) as refused:
+            await each.authenticate(None, local=True)
+        assert refused.value.status == 401
 
 
 def test_changed_pepper_invalidates_all_keys(store: SQLiteStore, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
