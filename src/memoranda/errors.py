@@ -4,7 +4,7 @@ MemorandaError                     .status is the HTTP status that a server answ
 ├── InvalidInput  (ValueError)     change the call                             422
 │   └── InvalidType (TypeError)    change the type of an argument              422
 ├── NotFound      (LookupError)    names what is missing, and in which scope   404
-├── Conflict                       read again, then decide again               409
+├── Conflict                       read again, then decide again: .current     409, 412
 ├── Denied                         use another key, or ask for permission      403, 401
 ├── Unavailable                    the same call may work later: retry_after   503, 429
 ├── ExtractionFailed               the model's answer is unusable; attached    502
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from memoranda.types import Memory
 
 
 class MemorandaError(Exception):
@@ -44,9 +46,17 @@ class NotFound(MemorandaError, LookupError):
 
 
 class Conflict(MemorandaError):
-    """Somebody else changed the object first: read it again, then decide."""
+    """Somebody else changed the object first: read it again, then decide.
+
+    When an update of a memory raises it, `current` is the memory as it is now.
+    """
 
     status = 409
+
+    def __init__(self, message: str, *, current: Memory | None = None, status: int = 409) -> None:
+        super().__init__(message)
+        self.current = current
+        self.status = status
 
 
 class Denied(MemorandaError):

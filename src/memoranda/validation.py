@@ -26,6 +26,7 @@ MAX_DEPTH: Final = 100
 """How deep lists and objects may be nested."""
 SHARED_USER: Final = "memoranda:shared"
 """The user that shared knowledge belongs to. No caller can name it, so that it is in nobody's scope by accident."""
+CHANGEABLE_FIELDS: Final = ("content", "memory_type", "source", "metadata", "importance")
 MAX_ID: Final = 2**63 - 1
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
@@ -299,6 +300,17 @@ def copy_json_object(value: object, name: str) -> dict[str, JSON]:
     """Return a checked copy of a JSON object; None gives an empty one."""
     mapping = _check_mapping(value, name)
     return cast("dict[str, JSON]", copy_json(dict(mapping), name)) if mapping else {}
+
+
+def check_changed_fields(fields: object) -> dict[str, Any]:
+    """Return the fields that a function given to `update` has returned, by their names as arguments of `update`."""
+    if not isinstance(fields, Mapping):
+        raise InvalidType(f"change must return a dict of the changed fields, not {type(fields).__name__}")
+    if unknown := [key for key in fields if key not in CHANGEABLE_FIELDS]:
+        raise InvalidInput(
+            f"change returned {unknown[0]!r}, which cannot be changed: {', '.join(CHANGEABLE_FIELDS)} can"
+        )
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _check_json(value: object, path: _Path, depth: int) -> None:

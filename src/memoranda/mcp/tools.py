@@ -31,6 +31,7 @@ def _annotations(*, read_only: bool = False, destructive: bool = False, idempote
 READS: Final = _annotations(read_only=True, idempotent=True)
 ADDS: Final = _annotations()
 ADDS_ONCE: Final = _annotations(idempotent=True)
+CHANGES: Final = _annotations(destructive=True)
 REMOVES: Final = _annotations(destructive=True, idempotent=True)
 
 
@@ -54,8 +55,9 @@ def add_tool(server: MCPServer, tool: Callable[P, Awaitable[object]], title: str
     server.add_tool(call, title=title, annotations=annotations)
 
 
-def error_result(error: MemorandaError) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+def error_result(error: MemorandaError, *more: str) -> CallToolResult:
+    texts = [TextContent(type="text", text=text) for text in (str(error), *more)]
+    return CallToolResult(content=[*texts], is_error=True)
 
 
 def tool_result(text: str, data: BaseModel) -> CallToolResult:

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_jsonable_python
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.errors import InvalidInput, MemorandaError, Unavailable
+from memoranda.errors import Conflict, InvalidInput, MemorandaError, Unavailable
 from memoranda.server.observability import LOGGER
+from memoranda.types import Memory
 
 MEDIA_TYPE: Final = "application/problem+json"
 _URN: Final = "urn:memoranda:"
@@ -49,7 +51,9 @@ def error_response(error: MemorandaError, request_id: str) -> Response:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
     kind = InvalidInput if isinstance(error, RequestRejected) else type(error)
     title = _TITLES[status] if isinstance(error, RequestRejected) else _summary(kind)
-    return _problem(status, kind.__name__, title, str(error) if status < 500 else _summary(kind), headers=headers)
+    detail = str(error) if status < 500 else _summary(kind)
+    current = error.current if isinstance(error, Conflict) else None
+    return _problem(status, kind.__name__, title, detail, headers=headers, current=current)
 
 
 def internal_error_response() -> Response:
@@ -92,10 +96,13 @@ def _problem(
     *,
     headers: Mapping[str, str] | None = None,
     errors: Sequence[Mapping[str, Any]] = (),
+    current: Memory | None = None,
 ) -> Response:
     body: dict[str, Any] = {"type": _URN + kind, "title": title, "status": status, "detail": detail}
     if errors:
         body["errors"] = list(errors)
+    if current is not None:
+        body["current"] = to_jsonable_python(current)
     # `json.dumps` writes ASCII only, so the detail may quote text that is not valid Unicode.
     return Response(json.dumps(body), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 

@@ -32,7 +32,7 @@ _PROXY_HEADER: Final = re.compile(
 )
 _PREFLIGHT_HEADERS: Final = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, X-Request-Id, "
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id, "
     "Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id",
     "Access-Control-Max-Age": "600",
 }
@@ -150,7 +150,7 @@ class _Reply:
                 headers["Connection"] = "close"
             if self._origin is not None:
                 headers["Access-Control-Allow-Origin"] = self._origin
-                headers["Access-Control-Expose-Headers"] = "Mcp-Session-Id, X-Request-Id"
+                headers["Access-Control-Expose-Headers"] = "ETag, Mcp-Session-Id, X-Request-Id"
                 headers.add_vary_header("Origin")
         await self._send(message)
 

@@ -67,7 +67,8 @@ class IdempotencyCache:
         scope["state"]["idempotency_key"] = key
         principal: Principal = scope["state"]["principal"]
         cache_key = (principal.tenant, principal.key_id, f"{scope['method']} {scope['path']}", key)
-        request_hash = hashlib.sha256(scope.get("query_string", b"") + b"\0" + body).digest()
+        if_match = dict(scope.get("headers", ())).get(b"if-match", b"")
+        request_hash = hashlib.sha256(b"\0".join([scope.get("query_string", b""), if_match, body])).digest()
         self._remove_old()
         cached = self._cache.get(cache_key)
         if cached is not None:

@@ -111,6 +111,8 @@ class UpdateRequest(ScopedRequest):
     source: Name | None = None
     metadata: Metadata | None = None
     importance: UnitInterval | None = None
+    expected_version: MemoryId | None = None
+    """Change nothing unless this is the memory's version; the header If-Match says the same."""
 
 
 class DeleteRequest(ScopedRequest):

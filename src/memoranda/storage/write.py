@@ -31,6 +31,7 @@ from memoranda.storage.changes import (
     Remove,
     Supersede,
     no_memory,
+    version_conflict,
 )
 from memoranda.storage.claims import CLAIMS, claims_of, index_claims, owner_of, slots_of
 from memoranda.storage.message_log import append_messages, mark_extracted
@@ -232,7 +233,7 @@ def _replace_row(tx: Transaction, change: Edit) -> Outcome:
         raise no_memory(scope, change.id)
     known = memory_from_row(row)
     if known.version != change.version:
-        raise Conflict(f"memory {change.id} was changed by another writer (version {known.version}): read it again")
+        raise version_conflict(known, change.version)
     lifecycle.keep_revision(tx, change.id)
     columns = edited_columns(new) | {"version": known.version + 1}
     tx.execute(update(memories).where(memories.c.id == change.id).values(columns))

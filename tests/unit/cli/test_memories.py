@@ -154,3 +154,13 @@ def test_error_is_one_line_with_specific_exit_code(memoranda: Memoranda, command
 def test_file_that_is_not_a_database_exits_with_damaged_code(memoranda: Memoranda, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"not a database at all" * 200)
     assert memoranda("list", "--db", str(tmp_path / "x.db")).exit_code == 6
+
+
+def test_edit_of_an_outdated_version_changes_nothing(memoranda: Memoranda) -> None:
+    [tea] = _add(memoranda, "Ann likes tea")
+    edit = ["edit", str(tea), "-u", "ann", "--expected-version", "1", "--content"]
+    assert memoranda.json(*edit, "Ann likes milk")["version"] == 2
+    late = memoranda(*edit, "Ann likes water")
+    assert late.exit_code == 5
+    assert "version 2, not 1" in late.stderr
+    assert memoranda.json("show", str(tea), "-u", "ann")["memory"]["content"] == "Ann likes milk"

@@ -17,9 +17,11 @@ import pytest
 from memoranda import (
     ANY,
     Closed,
+    Conflict,
     Incompatible,
     InvalidInput,
     InvalidType,
+    Memory,
     MemoryConfig,
     MemoryManager,
     MemoryType,
@@ -153,6 +155,65 @@ class TestMemories:
         assert manager.search_memories("kettle") == []
         with pytest.raises(NotFound):
             manager.get(memory.id)
+
+    def test_update_of_an_outdated_version_changes_nothing_and_carries_the_current_memory(
+        self, manager: MemoryManager
+    ) -> None:
+        read = manager.add_memory("Ann likes tea", user="ann")
+        first = manager.update(read.id, "Ann likes coffee", user="ann", expected_version=read.version)
+        assert first.version == read.version + 1
+        with pytest.raises(Conflict, match="version 2, not 1") as late:
+            manager.update(read.id, "Ann likes milk", user="ann", expected_version=read.version)
+        assert late.value.current == first == manager.get(read.id, user="ann")
+        assert manager.update(read.id, importance=0.9, user="ann", expected_version=2).version == 3
+
+    def test_update_of_an_expected_version_stays_in_its_scope(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("Ann likes tea", user="ann")
+        with pytest.raises(NotFound):
+            manager.update(memory.id, "x", user="bo", expected_version=7)
+
+    @pytest.mark.parametrize("version", [0, -1, True, "1", 1.0])
+    def test_invalid_expected_version_is_refused(self, manager: MemoryManager, version: Any) -> None:
+        memory = manager.add_memory("tea")
+        with pytest.raises(InvalidInput):
+            manager.update(memory.id, "milk", expected_version=version)
+        assert manager.get(memory.id) == memory
+
+    def test_changes_by_functions_are_all_kept_when_writers_collide(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("counter", metadata={"count": 0})
+
+        def increment(current: Memory) -> dict[str, object]:
+            return {"metadata": current.metadata | {"count": current.metadata["count"] + 1}}
+
+        run_in_threads([lambda: [manager.update(memory.id, change=increment) for _ in range(5)] for _ in range(6)])
+        assert manager.get(memory.id).metadata == {"count": 30}
+
+    def test_change_that_returns_nothing_to_change_writes_nothing(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("tea")
+        assert manager.update(memory.id, change=lambda _: {}) == memory == manager.get(memory.id)
+
+    def test_change_of_an_outdated_version_raises_conflict(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("tea")
+        manager.update(memory.id, "milk")
+        with pytest.raises(Conflict) as late:
+            manager.update(memory.id, change=lambda _: {"content": "water"}, expected_version=1)
+        assert late.value.current is not None
+        assert late.value.current.content == "milk" == manager.get(memory.id).content
+
+    @pytest.mark.parametrize("returned", [None, ["content"], {"id": 7}, {"content": ""}, {"importance": 2}])
+    def test_change_that_returns_something_else_is_refused(self, manager: MemoryManager, returned: Any) -> None:
+        memory = manager.add_memory("tea")
+        with pytest.raises(InvalidInput):
+            manager.update(memory.id, change=lambda _: returned)
+        with pytest.raises(InvalidInput, match="not both"):
+            manager.update(memory.id, "milk", change=lambda _: {})
+        assert manager.get(memory.id) == memory
+
+    def test_error_of_a_change_reaches_the_caller_and_nothing_is_written(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("tea")
+        with pytest.raises(ZeroDivisionError):
+            manager.update(memory.id, change=lambda _: {"importance": 1 / 0})
+        assert manager.get(memory.id) == memory
 
 
 class TestRemember:

@@ -148,7 +148,7 @@ async def test_tools_have_annotations_and_schemas(connect: Connect) -> None:
     async with connect() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     reading = {"recall", "context", "search", "fetch", "session_history", "read_graph", "search_nodes", "open_nodes"}
-    removing = {"forget", "session_end", "delete_entities", "delete_observations", "delete_relations"}
+    removing = {"update", "forget", "session_end", "delete_entities", "delete_observations", "delete_relations"}
     assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == reading  # type: ignore[union-attr]
     assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == removing  # type: ignore[union-attr]
     assert all(tool.output_schema and tool.description and tool.title for tool in tools.values())
@@ -180,3 +180,15 @@ async def test_session_tools_write_read_and_end_a_session(connect: Connect) -> N
         assert (await client.call_tool("session_history", {"workflow": "w"})).structured_content["messages"] == []
         again = await client.call_tool("session_end", {"workflow": "w"})
         assert again.structured_content["cleared"] is False
+
+
+async def test_update_of_an_outdated_version_returns_the_current_memory_inside_a_fence(connect: Connect) -> None:
+    async with connect() as client:
+        stored = await client.call_tool("remember", {"content": "Ann likes tea"})
+        memory_id = stored.structured_content["outcomes"][0]["id"]
+        changed = await client.call_tool("update", {"memory_id": memory_id, "content": "Ann likes milk"})
+        assert changed.structured_content == {"id": memory_id, "version": 2}
+        late = await client.call_tool("update", {"memory_id": memory_id, "content": "x", "expected_version": 1})
+        assert late.is_error
+        assert "version 2, not 1" in late.content[0].text
+        assert "Ann likes milk" in late.content[1].text

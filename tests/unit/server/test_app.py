@@ -354,3 +354,47 @@ def test_long_response_serialised_in_chunks_is_complete(server: InProcessServer,
     found = server.send("POST", "/v1/recall", key, json={"query": "fact", "limit": 1000}).json()
     assert len(found["hits"]) == 250
     assert found["query"] == "fact"
+
+
+class TestVersions:
+    def test_etag_sent_as_if_match_guards_an_update(self, server: InProcessServer, key: str) -> None:
+        created = server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        assert created.headers["etag"] == '"1"'
+        read = server.send("GET", "/v1/memories/1", key)
+        match = {"If-Match": read.headers["etag"]}
+        changed = server.send("PATCH", "/v1/memories/1", key, json={"content": "milk"}, headers=match)
+        assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
+        late = server.send("PATCH", "/v1/memories/1", key, json={"content": "water"}, headers=match)
+        assert (late.status_code, late.json()["type"]) == (412, "urn:memoranda:Conflict")
+        assert late.json()["current"] == server.send("GET", "/v1/memories/1", key).json() == changed.json()
+
+    def test_expected_version_in_the_body_conflicts_with_409(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        late = server.send("PATCH", "/v1/memories/1", key, json={"content": "milk", "expected_version": 9})
+        assert (late.status_code, late.json()["current"]["content"]) == (409, "tea")
+
+    @pytest.mark.parametrize("if_match", ["1", 'W/"1"', '"1", "2"', '"x"', '""', '"0"'])
+    def test_malformed_if_match_is_refused(self, server: InProcessServer, key: str, if_match: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        sent = {"json": {"content": "milk"}, "headers": {"If-Match": if_match}}
+        assert server.send("PATCH", "/v1/memories/1", key, **sent).status_code == 422
+        assert server.send("GET", "/v1/memories/1", key).json()["content"] == "tea"
+
+    def test_if_match_star_matches_every_version(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        sent = {"json": {"content": "milk"}, "headers": {"If-Match": "*"}}
+        assert server.send("PATCH", "/v1/memories/1", key, **sent).status_code == 200
+
+    def test_if_match_is_part_of_what_an_idempotency_key_stands_for(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        codes = [
+            server.send(
+                "PATCH",
+                "/v1/memories/1",
+                key,
+                json={"content": "milk"},
+                headers={"Idempotency-Key": "a", "If-Match": version},
+            ).status_code
+            for version in ('"1"', '"1"', '"2"')
+        ]
+        assert codes == [200, 200, 409]
