@@ -20,6 +20,15 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called with (done, total) during long work."""
 
 
+_TRUST_RANKS: Final = {"user": 4, "system": 4, "assistant": 3, "tool": 2, "document": 2, "model": 1}
+"""Whose word counts more: the user's, an agent's own note, a tool, document or web page, a model's inference."""
+
+
+def trust_rank(trust: str) -> int:
+    """Return how much a channel is trusted, higher is more; 0 for a channel that is not known."""
+    return _TRUST_RANKS.get(trust, 0)
+
+
 def utc_now() -> datetime:
     """Return the current time; the default clock."""
     return datetime.now(UTC)
@@ -133,6 +142,10 @@ class Memory(Record):
     """Whether upkeep leaves it unchanged."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What was extracted from it: dates, names, claims, and the features of its importance."""
+    quarantined_at: datetime | None = None
+    """Since when it is kept out of recall as suspicious; None when it is not."""
+    superseded_at: datetime | None = None
+    """When the store learnt that another memory replaced it; `valid_to` is when it stopped being true."""
 
     _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence")
 
@@ -325,7 +338,7 @@ class Recall(Sequence[Hit]):
         return iter(self.hits)
 
 
-Status: TypeAlias = Literal["stored", "duplicate", "superseded", "rejected"]
+Status: TypeAlias = Literal["stored", "duplicate", "superseded", "quarantined", "rejected"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,11 @@ def archive(tx: Transaction, change: Archive) -> Outcome:
 def supersede(tx: Transaction, change: Supersede) -> Outcome:
     require_memories(tx, change.scope, [change.by])
     ended = to_micros(change.at)
-    values: dict[str, Any] = {"superseded_by": change.by, "valid_to": func.coalesce(_M.valid_to, ended)}
+    values: dict[str, Any] = {
+        "superseded_by": change.by,
+        "valid_to": func.coalesce(_M.valid_to, ended),
+        "superseded_at": ended,
+    }
     if change.merged:
         values["archived_at"] = func.coalesce(_M.archived_at, ended)
     others = [memory_id for memory_id in change.ids if memory_id != change.by]
@@ -64,8 +68,13 @@ def supersede(tx: Transaction, change: Supersede) -> Outcome:
 
 
 def set_end(tx: Transaction, memory_id: int, valid_to: datetime | None, superseded_by: int | None) -> None:
-    """Set when a memory stopped being true and which one replaced it; with None and None it holds again."""
-    values = {"valid_to": micros_or_none(valid_to), "superseded_by": superseded_by}
+    """Set when a memory stopped being true and which one replaced it; with None and None it holds again.
+
+    The end is known since the memory that replaced it was stored.
+    """
+    newer = memories.alias("newer").c
+    known = select(newer.recorded_at).where(newer.id == superseded_by).scalar_subquery() if superseded_by else None
+    values = {"valid_to": micros_or_none(valid_to), "superseded_by": superseded_by, "superseded_at": known}
     tx.execute(update(memories).where(_M.id == memory_id).values(values))
     op = "reopen" if superseded_by is None else "supersede"
     log_touched(tx, op, [memory_id, *consolidated_from(tx, [memory_id])])

@@ -25,6 +25,7 @@ MEMORY_COLUMNS = [
     _M.id, _M.content, _M.type, _M.importance, _M.recorded_at, _M.valid_from, _M.tenant, _M.agent, _M.user, _M.session,
     _M.source, _M.trust, _M.metadata, _M.key, _M.value, _M.message_id, _M.speaker, _M.valid_to, _M.expires_at,
     _M.superseded_by, _M.archived_at, _M.version, _M.content_hash, _M.pinned, _M.notes,
+    _M.quarantined_at, _M.superseded_at,
 ]  # fmt: skip
 SELECT_MEMORY = select(*MEMORY_COLUMNS)
 
@@ -90,7 +91,7 @@ def owner_conditions(scope: Scope) -> list[ColumnElement[bool]]:
 def index_conditions() -> list[ColumnElement[bool]]:
     """Return the conditions on memories that take part in recall.
 
-    They are not archived, and not consolidated from memories that all take part in recall themselves.
+    They are not archived or quarantined, and not consolidated from memories that all take part in recall themselves.
     """
     line, source = lineage.c, memories.alias("source")
     consolidated = (line.derived_id == _M.id, line.kind == "consolidated")
@@ -98,7 +99,7 @@ def index_conditions() -> list[ColumnElement[bool]]:
         source.c.id == line.source_id, source.c.archived_at.is_(None), source.c.superseded_by.is_(None)
     )
     only_repeats = exists().where(*consolidated) & ~exists().where(*consolidated, ~recalled)
-    return [_M.archived_at.is_(None), ~only_repeats]
+    return [_M.archived_at.is_(None), _M.quarantined_at.is_(None), ~only_repeats]
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
@@ -120,6 +121,7 @@ def _build_memory(row: Sequence[Any]) -> Memory:
         message_id=row[15], speaker=row[16], valid_to=_from_micros_or_none(row[17]),
         expires_at=_from_micros_or_none(row[18]), superseded_by=row[19], archived_at=_from_micros_or_none(row[20]),
         version=row[21], pinned=bool(row[23]), notes=_from_json(row[24]),
+        quarantined_at=_from_micros_or_none(row[25]), superseded_at=_from_micros_or_none(row[26]),
     )  # fmt: skip
 
 

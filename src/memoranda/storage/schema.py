@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
@@ -85,6 +85,10 @@ memories = Table(
     Column("notes", TEXT, nullable=False, server_default="{}"),
     # The lexical keys of the content, separated by spaces.
     Column("terms", TEXT, nullable=False, server_default=""),
+    # Since when a suspicious memory is kept out of recall, until somebody releases or discards it.
+    Column("quarantined_at", BigInteger),
+    # When the store learnt that another memory replaced it; `valid_to` is when it stopped being true.
+    Column("superseded_at", BigInteger),
     Index("memories_scope", "tenant", "user", "id"),
     Index("memories_hash", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),

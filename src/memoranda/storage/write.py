@@ -205,7 +205,7 @@ def _save(tx: Transaction, new: NewMemory) -> Outcome:
         return add_memories(tx, [new])[0]
     # A value saved again is true again, whatever became of the old one.
     reopen = update(memories).where(memories.c.id == known[0])
-    tx.execute(reopen.values(archived_at=None, valid_to=None, superseded_by=None))
+    tx.execute(reopen.values(archived_at=None, valid_to=None, superseded_by=None, superseded_at=None))
     return _replace_row(tx, Edit(known[0], known[1], new))
 
 

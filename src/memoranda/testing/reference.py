@@ -99,7 +99,7 @@ class ReferenceStore:
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
         requested = None if ids is None else set(ids.tolist())
         for memory in self._memories(Scope(key.tenant, user=key.user)):
-            absent = memory.archived_at is not None or only_repeats(self._state, memory.id)
+            absent = bool(memory.archived_at or memory.quarantined_at) or only_repeats(self._state, memory.id)
             if not absent and (requested is None or memory.id in requested):
                 yield _index_row(memory, self._state.inputs[memory.id], generation)
 

@@ -127,7 +127,9 @@ def _add(state: State, new: NewMemory) -> Outcome:
     saved = None if new.key is None else memory_by_key(state, new.scope, new.key)
     if saved is not None:
         # A value saved again is true again, whatever became of the old one.
-        state.memories[saved.id] = replace(saved, archived_at=None, valid_to=None, superseded_by=None)
+        state.memories[saved.id] = replace(
+            saved, archived_at=None, valid_to=None, superseded_by=None, superseded_at=None
+        )
         return _edit(state, saved.id, saved.version, new)
     duplicate_of = _find_duplicate(state, new)
     if duplicate_of is not None:
@@ -198,6 +200,8 @@ def _edit(state: State, memory_id: int, version: int, new: NewMemory) -> Outcome
         _to_memory(memory_id, new, version=version + 1),
         valid_to=old.valid_to,
         superseded_by=old.superseded_by,
+        superseded_at=old.superseded_at,
+        quarantined_at=old.quarantined_at,
         archived_at=old.archived_at,
         pinned=old.pinned,
     )
@@ -260,6 +264,7 @@ def _supersede(state: State, change: Supersede) -> Outcome:
         replace(
             memory,
             superseded_by=change.by,
+            superseded_at=change.at,
             valid_to=memory.valid_to or change.at,
             archived_at=memory.archived_at or (change.at if change.merged else None),
         )

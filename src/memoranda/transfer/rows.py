@@ -37,7 +37,7 @@ from memoranda.validation import check_fraction, check_id, check_integer, check_
 
 _TIMES: Final = frozenset(
     (
-        *("recorded_at", "valid_from", "valid_to", "expires_at", "archived_at"),
+        *("recorded_at", "valid_from", "valid_to", "expires_at", "archived_at", "quarantined_at", "superseded_at"),
         *("accessed_at", "said_at", "changed_at", "opened_at", "ended_at"),
     )
 )
