@@ -90,7 +90,7 @@ memories = Table(
     # When the store learnt that another memory replaced it; `valid_to` is when it stopped being true.
     Column("superseded_at", BigInteger),
     Index("memories_scope", "tenant", "user", "id"),
-    Index("memories_hash", "content_hash"),
+    Index("memories_hash", "tenant", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
     Index("memories_spoken", "message_id", sqlite_where=text("message_id IS NOT NULL")),
     Index("memories_key", *_SCOPE, "key", unique=True, sqlite_where=text("key IS NOT NULL")),

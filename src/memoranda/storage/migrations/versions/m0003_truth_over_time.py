@@ -15,7 +15,13 @@ _MEMORIES = (
     " WHERE other.id = memories.superseded_by), valid_to) WHERE superseded_by IS NOT NULL",
 )
 
+_HASHES_BY_TENANT = (
+    # Looking up a text must not take longer because another tenant has it.
+    "DROP INDEX memories_hash",
+    "CREATE INDEX memories_hash ON memories (tenant, content_hash)",
+)
+
 
 def upgrade() -> None:
-    for statement in _MEMORIES:
+    for statement in (*_MEMORIES, *_HASHES_BY_TENANT):
         op.execute(statement)
