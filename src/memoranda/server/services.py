@@ -9,6 +9,7 @@ from typing import Final
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.session import SessionContext, create_session
+from memoranda.aio.threads import in_thread
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, NotFound
 from memoranda.results import SessionSummary
@@ -18,6 +19,7 @@ from memoranda.server.keys import Keys
 from memoranda.server.requests import OpenSessionRequest
 from memoranda.settings import MemoryConfig, database_url
 from memoranda.storage import open_store
+from memoranda.storage.base import Store
 from memoranda.types import DEFAULT_TENANT, Clock, utc_now
 
 _MAX_OPEN_SESSIONS: Final = 100_000
@@ -40,6 +42,7 @@ class Services:
         self._clock = clock or utc_now
         self._managers: dict[str, MemoryManager] = {}
         self._authenticator: Authenticator | None = None
+        self._key_store: Store | None = None
         self.sessions = OpenSessions()
 
     @property
@@ -49,13 +52,22 @@ class Services:
         return self._authenticator
 
     async def open(self) -> None:
+        try:
+            await self._open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _open(self) -> None:
         # Conversations are persistent by default: a caller cannot know when the server restarts.
         root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
         self._key_store = open_store(database_url(self._memory))
+        keys = Keys(self._key_store)
+        await in_thread(keys.require_key_file)
         cache_seconds = self._config.key_cache_seconds
-        self._authenticator = Authenticator(Keys(self._key_store), self._clock, cache_seconds=cache_seconds)
+        self._authenticator = Authenticator(keys, self._clock, cache_seconds=cache_seconds)
 
     async def get_manager(self, tenant: str) -> MemoryManager:
         """Return the manager of a tenant: the same object at each call."""
@@ -71,6 +83,7 @@ class Services:
         self._managers.clear()
         if root is not None:
             await root.close()
+        if self._key_store is not None:
             self._key_store.close()
         self._authenticator = None
 
