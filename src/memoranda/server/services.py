@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from memoranda.aio.manager import MemoryManager
@@ -23,6 +24,8 @@ from memoranda.storage.base import Store
 from memoranda.types import DEFAULT_TENANT, Clock, utc_now
 
 _MAX_OPEN_SESSIONS: Final = 100_000
+_COMMIT_SIZE: Final = 32
+"""Memories of one `remember` that are committed together: others can write in between."""
 
 
 class Services:
@@ -37,7 +40,7 @@ class Services:
         clock: Clock | None = None,
     ) -> None:
         self._config = config
-        self._memory = memory
+        self._memory = replace(memory, commit_size=memory.commit_size or _COMMIT_SIZE)
         self._embedder = embedder
         self._clock = clock or utc_now
         self._managers: dict[str, MemoryManager] = {}

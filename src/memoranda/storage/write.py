@@ -60,6 +60,8 @@ class Recheck:
     """The change up to which the pipeline has looked."""
     find_duplicates: Callable[[Sequence[Change], Sequence[Memory]], Duplicates]
     """A pure function: given the changes and the memories stored since, return which changes are duplicates."""
+    own: frozenset[int] = frozenset()
+    """Memories that an earlier commit of the same call has stored: the pipeline has compared with them."""
 
     @property
     def owner(self) -> tuple[str, str]:
@@ -147,7 +149,7 @@ def _find_duplicates(tx: Transaction, write: MemoryWrite) -> Duplicates:
     recheck = write.recheck
     if recheck is None:
         return {}
-    stored = changed_memories(tx, recheck.scope, recheck.since)
+    stored = changed_memories(tx, recheck.scope, recheck.since, recheck.own)
     return recheck.find_duplicates(write.changes, stored) if stored else {}
 
 

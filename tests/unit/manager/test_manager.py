@@ -523,3 +523,54 @@ print(json.dumps([early, late]))
             (hit,) = manager.recall("tea")
             assert [each.arm for each in hit.why] == ["lexical"]
             assert manager.health().embedder is None
+
+
+class TestCommitSize:
+    def _remember(self, tmp_path: Path, commit_size: int) -> list[Memory]:
+        config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/{commit_size}.db", commit_size=commit_size)
+        texts = [
+            f"I {claim} in {year}"
+            for year in range(2000, 2010)
+            for claim in (f"moved to Oslo{year}", "like tea", f"work at Acme{year % 3}")
+        ]
+        messages = [Message("user", text, message_id=f"m{n}", timestamp=NOON) for n, text in enumerate(texts)]
+        with MemoryManager(config, embedder=HashEmbedder(16), clock=FakeClock(NOON)) as manager:
+            outcomes = manager.remember(messages, user="ann")
+            assert len(outcomes) == len(messages)
+            assert manager.check().ok
+            return manager.list_memories(user="ann", limit=1000)
+
+    def test_several_commits_store_the_same_as_one(self, tmp_path: Path) -> None:
+        one = self._remember(tmp_path, 0)
+        assert len(one) > 10
+        assert self._remember(tmp_path, 8) == one
+
+    def test_another_writer_gets_in_between_two_commits_of_a_long_call(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", commit_size=8)
+        messages = [{"role": "user", "content": f"I bought house number {n} in Oslo"} for n in range(20)]
+        with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
+            other = manager.for_tenant("other")
+            other.add_memory("before")
+            store, between = manager._components.open().store, list[int]()
+            write = store.write
+
+            def write_and_let_another_in(work: Any) -> Any:
+                result = write(work)
+                with monkeypatch.context() as original:
+                    original.setattr(store, "write", write)
+                    between.append(other.add_memory("small").id)
+                return result
+
+            with monkeypatch.context() as patched:
+                patched.setattr(store, "write", write_and_let_another_in)
+                ids = [outcome.memory.id for outcome in manager.remember(messages, user="ann") if outcome.memory]
+            other.close()
+        assert len(between) == 3
+        assert min(ids) < between[0] < between[1] < max(ids)
+
+    @pytest.mark.parametrize("size", [-1, True, 1.5, "8"])
+    def test_invalid_commit_size_is_refused(self, size: Any) -> None:
+        with pytest.raises(InvalidInput, match="commit_size"):
+            MemoryConfig(commit_size=size)
