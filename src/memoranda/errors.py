@@ -28,6 +28,15 @@ class MemorandaError(Exception):
 
     status = 500
 
+    def public_message(self) -> str:
+        """Return what a remote caller may read: the text of a server error may name files of the server."""
+        return str(self) if self.status < 500 else summarize(type(self))
+
+
+def summarize(kind: type[MemorandaError]) -> str:
+    """Return the first line of the description of a kind of error."""
+    return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")
+
 
 class InvalidInput(MemorandaError, ValueError):
     """The call itself is wrong; nothing was changed."""

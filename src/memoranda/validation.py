@@ -31,6 +31,8 @@ MAX_ID: Final = 2**63 - 1
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
 _OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
+_NOTHING: Final = Condition("", "in", [])
+"""An empty list of choices matches no memory, as everywhere: it must not select them all, least of all to be erased."""
 _FILTERS: Final = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
 
 
@@ -168,6 +170,10 @@ def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter
     filters = dict(_check_mapping(where, "where"))
     if unknown := sorted(map(repr, set(filters) - set(_FILTERS))):
         raise InvalidInput(f"unknown filter {', '.join(unknown)}: use {', '.join(_FILTERS)}")
+    conditions = _make_conditions(_check_mapping(filters.get("metadata"), "metadata"))
+    choices = (types, filters.get("type"), filters.get("source"), filters.get("speaker"))
+    if any(isinstance(choice, Sequence) and len(choice) == 0 and choice != "" for choice in choices):
+        conditions = (*conditions, _NOTHING)
     return Filter(
         types=(*check_types(types), *check_types(filters.get("type"))),
         sources=_check_names(filters.get("source"), "source"),
@@ -176,7 +182,7 @@ def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter
         before=_check_optional(check_datetime, filters.get("before"), "before"),
         min_importance=_check_optional(check_fraction, filters.get("min_importance"), "min_importance"),
         max_importance=_check_optional(check_fraction, filters.get("max_importance"), "max_importance"),
-        metadata=_make_conditions(_check_mapping(filters.get("metadata"), "metadata")),
+        metadata=conditions,
     )
 
 

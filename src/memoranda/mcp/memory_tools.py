@@ -226,7 +226,7 @@ class RecallTools:
             )
         except Conflict as error:
             current = [] if error.current is None else [Hit(error.current, 1.0)]
-            return error_result(error, render_fenced(current, self._clock()))
+            return error_result(str(error), render_fenced(current, self._clock()))
         return tool_result(
             f"Memory {memory.id} is now at version {memory.version}.",
             UpdateResult(id=memory.id, version=memory.version),

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.errors import Conflict, InvalidInput, MemorandaError, Unavailable
+from memoranda.errors import Conflict, InvalidInput, MemorandaError, Unavailable, summarize
 from memoranda.server.observability import LOGGER
 from memoranda.types import Memory
 
@@ -50,10 +50,9 @@ def error_response(error: MemorandaError, request_id: str) -> Response:
     if isinstance(error, Unavailable) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
     kind = InvalidInput if isinstance(error, RequestRejected) else type(error)
-    title = _TITLES[status] if isinstance(error, RequestRejected) else _summary(kind)
-    detail = str(error) if status < 500 else _summary(kind)
+    title = _TITLES[status] if isinstance(error, RequestRejected) else summarize(kind)
     current = error.current if isinstance(error, Conflict) else None
-    return _problem(status, kind.__name__, title, detail, headers=headers, current=current)
+    return _problem(status, kind.__name__, title, error.public_message(), headers=headers, current=current)
 
 
 def internal_error_response() -> Response:
@@ -85,7 +84,7 @@ async def handle_validation_error(_: Request, error: Exception) -> Response:
         for item in error.errors()[:_MAX_VALIDATION_ERRORS]
     ]
     detail = "; ".join(f"{'.'.join(item['where'])}: {item['what']}" for item in items[:3])
-    return _problem(422, InvalidInput.__name__, _summary(InvalidInput), detail, errors=items)
+    return _problem(422, InvalidInput.__name__, summarize(InvalidInput), detail, errors=items)
 
 
 def _problem(
@@ -105,7 +104,3 @@ def _problem(
         body["current"] = to_jsonable_python(current)
     # `json.dumps` writes ASCII only, so the detail may quote text that is not valid Unicode.
     return Response(json.dumps(body), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
-
-
-def _summary(kind: type[MemorandaError]) -> str:
-    return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")

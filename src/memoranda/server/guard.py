@@ -58,7 +58,7 @@ class Guard:
         self._services = services
         self._metrics = metrics
         self._idempotency = idempotency
-        self._responses = IdempotencyCache()
+        self._responses = IdempotencyCache(services.are_stored)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -88,6 +88,7 @@ class Guard:
         observability.log_request(scope, request_id, reply.status, seconds)
 
     async def _check_and_forward(self, scope: Scope, receive: Receive, reply: _Reply, headers: Headers) -> None:
+        _check_framing(headers)
         self._check_host_and_origin(headers)
         if scope["method"] == "OPTIONS" and self._allowed_origin(headers) is not None:
             await Response(status_code=204, headers=_PREFLIGHT_HEADERS)(scope, receive, reply.send)
@@ -174,6 +175,13 @@ def _is_direct_local_caller(scope: Scope, headers: Headers) -> bool:
         and scope.get("http_version") != "1.0"
         and not any(_PROXY_HEADER.fullmatch(name) for name in headers)
     )
+
+
+def _check_framing(headers: Headers) -> None:
+    """Reject a request whose length a proxy in front could read in another way: it could hide a second request."""
+    lengths, encodings = headers.getlist("content-length"), headers.getlist("transfer-encoding")
+    if len(lengths) + len(encodings) > 1:
+        raise RequestRejected(400, "send Content-Length or Transfer-Encoding, once")
 
 
 async def _receive_empty_body() -> Message:

@@ -21,7 +21,7 @@ from memoranda.server.requests import OpenSessionRequest
 from memoranda.settings import MemoryConfig, database_url
 from memoranda.storage import open_store
 from memoranda.storage.base import Store
-from memoranda.types import DEFAULT_TENANT, Clock, utc_now
+from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
 
 _MAX_OPEN_SESSIONS: Final = 100_000
 _COMMIT_SIZE: Final = 32
@@ -77,6 +77,13 @@ class Services:
         if tenant not in self._managers:
             self._managers[tenant] = await self._managers[DEFAULT_TENANT].for_tenant(tenant)
         return self._managers[tenant]
+
+    async def are_stored(self, tenant: str, ids: set[int]) -> bool:
+        """Return whether a tenant still has all of these memories."""
+        store = self._key_store
+        if store is None:
+            raise Closed("the server is not open")
+        return None not in await in_thread(store.get, Scope(tenant, user=ANY), sorted(ids)) if ids else True
 
     async def close(self) -> None:
         await self.sessions.end_all()

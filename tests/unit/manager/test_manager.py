@@ -574,3 +574,20 @@ class TestCommitSize:
     def test_invalid_commit_size_is_refused(self, size: Any) -> None:
         with pytest.raises(InvalidInput, match="commit_size"):
             MemoryConfig(commit_size=size)
+
+
+class TestEmptyChoices:
+    @pytest.mark.parametrize("where", [{"source": []}, {"speaker": []}, {"type": []}, {"metadata": {"topic": []}}])
+    def test_empty_list_in_a_filter_matches_nothing(self, manager: MemoryManager, where: dict[str, Any]) -> None:
+        manager.add_memory("Ann likes tea", source="chat", metadata={"topic": "tea"})
+        assert list(manager.recall("tea", where=where)) == []
+        assert manager.list_memories(where=where) == []
+        assert manager.forget(where=where).ids == ()
+        assert len(manager.list_memories()) == 1
+
+    def test_empty_list_of_types_matches_nothing(self, manager: MemoryManager) -> None:
+        manager.add_memory("Ann likes tea")
+        assert list(manager.recall("tea", types=[])) == []
+        assert manager.search_memories("tea", []) == []
+        assert manager.forget(types=[]).ids == ()
+        assert len(manager.list_memories(types=None)) == 1

@@ -4,8 +4,11 @@ import json
 import re
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from mcp import Client
+from memoranda.aio import MemoryManager
+from memoranda.errors import Incompatible, Unavailable
 from memoranda.mcp.run import Owner
 from tests.unit.mcp.conftest import Connect
 
@@ -192,3 +195,30 @@ async def test_update_of_an_outdated_version_returns_the_current_memory_inside_a
         assert late.is_error
         assert "version 2, not 1" in late.content[0].text
         assert "Ann likes milk" in late.content[1].text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left", "/srv/secret/m.db"),
+        Unavailable("/srv/secret/m.db: disk"),
+        Incompatible("/srv/secret"),
+    ],
+)
+async def test_error_of_the_server_does_not_show_its_paths(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise error
+
+    for method in ("recall", "get_stats", "list_memories"):
+        monkeypatch.setattr(MemoryManager, method, fail)
+    async with connect() as client:
+        answer = await client.call_tool("recall", {"query": "tea"})
+        assert answer.is_error
+        assert "/srv" not in answer.model_dump_json()
+        for uri in ("memory://stats", "memory://recent", "memory://knowledge-graph"):
+            with pytest.raises(MCPError) as refused:
+                await client.read_resource(uri)
+            assert "/srv" not in str(refused.value)
+    assert "/srv/secret" in caplog.text

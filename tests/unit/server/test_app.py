@@ -398,3 +398,46 @@ class TestVersions:
             for version in ('"1"', '"1"', '"2"')
         ]
         assert codes == [200, 200, 409]
+
+
+class TestReplay:
+    @pytest.mark.parametrize("path", ["/v1/memories", "/v1/remember", "/v1/memories/batch"])
+    def test_replay_does_not_return_a_forgotten_text(self, server: InProcessServer, key: str, path: str) -> None:
+        body = {"contents": ["Ann drinks tea"]} if path.endswith("batch") else {"content": "Ann drinks tea"}
+        sent = {"json": body, "headers": {"Idempotency-Key": "a"}}
+        first = server.send("POST", path, key, **sent)
+        assert server.send("POST", path, key, **sent).content == first.content
+        assert server.send("POST", "/v1/forget", key, json={"ids": [1]}).status_code == 200
+        for _ in range(2):
+            again = server.send("POST", path, key, **sent)
+            assert (again.status_code, again.json()["type"]) == (409, "urn:memoranda:Conflict")
+            assert "tea" not in again.text
+        assert server.send("POST", "/v1/memories/list", key, json={}).json()["items"] == []
+
+    def test_replay_of_a_recall_does_not_return_a_forgotten_text(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "Ann drinks tea"})
+        server.send("POST", "/v1/memories", key, json={"content": "tea is hot"})
+        for path in ("/v1/recall", "/v1/context"):
+            sent = {"json": {"query": "tea"}, "headers": {"Idempotency-Key": path}}
+            assert "Ann drinks tea" in server.send("POST", path, key, **sent).text
+        server.send("POST", "/v1/forget", key, json={"ids": [1]})
+        for path in ("/v1/recall", "/v1/context"):
+            sent = {"json": {"query": "tea"}, "headers": {"Idempotency-Key": path}}
+            assert "Ann drinks tea" not in server.send("POST", path, key, **sent).text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("Content-Length", "2"), ("Transfer-Encoding", "chunked")],
+        [("Content-Length", "2"), ("Content-Length", "3")],
+        [("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "identity")],
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/recall", "/v1/import", "/healthz"])
+def test_request_with_two_lengths_is_refused(
+    server: InProcessServer, key: str, headers: list[tuple[str, str]], path: str
+) -> None:
+    sent = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json"), *headers]
+    refused = server.http.request("POST", path, content=b"{}", headers=sent)
+    assert (refused.status_code, refused.headers["connection"]) == (400, "close")
