@@ -34,6 +34,8 @@ class ServerConfig:
     """Maximum nesting depth of JSON."""
     max_values: int = 100_000
     """Maximum number of values in a JSON body."""
+    max_fields: int = 10_000
+    """Maximum number of fields of one object in a JSON body."""
     body_timeout: float = 20.0
     """Seconds that a client may take between two chunks of a request; its headers may take twice as long in total."""
     shutdown_timeout: int = 30
@@ -43,7 +45,7 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         check_integer(self.port, "port", minimum=0, maximum=65_535)
-        for name in ("max_body", "max_import", "max_import_line", "max_depth", "max_values"):
+        for name in ("max_body", "max_import", "max_import_line", "max_depth", "max_values", "max_fields"):
             check_integer(getattr(self, name), name)
         for origin in self.allowed_origins:
             if "://" not in origin or origin.endswith("/"):

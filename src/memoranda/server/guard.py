@@ -109,7 +109,9 @@ class Guard:
         reply.body_unread = False
         if body:
             _check_content_type(headers)
-            scope["state"]["json"] = await limits.parse_json(body, self._config)
+            scope["state"]["json"] = await limits.parse_json(
+                body, self._config, self._services.parsers, principal.tenant
+            )
         key = headers.get("idempotency-key") if self._idempotency else None
         await self._responses.run(self._app, scope, body, receive, reply.send, key)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.aio.session import SessionContext, create_session
-from memoranda.aio.threads import in_thread
+from memoranda.aio.threads import FairPool, in_thread
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, NotFound
 from memoranda.results import SessionSummary
@@ -47,12 +47,20 @@ class Services:
         self._authenticator: Authenticator | None = None
         self._key_store: Store | None = None
         self.sessions = OpenSessions()
+        self._parsers: FairPool | None = None
 
     @property
     def authenticator(self) -> Authenticator:
         if self._authenticator is None:
             raise Closed("the server is not open")
         return self._authenticator
+
+    @property
+    def parsers(self) -> FairPool:
+        """The thread that parses long requests."""
+        if self._parsers is None:
+            raise Closed("the server is not open")
+        return self._parsers
 
     async def open(self) -> None:
         try:
@@ -62,6 +70,7 @@ class Services:
             raise
 
     async def _open(self) -> None:
+        self._parsers = FairPool(1, "memoranda-parse")
         # Conversations are persistent by default: a caller cannot know when the server restarts.
         root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
         await root.__aenter__()
@@ -95,6 +104,8 @@ class Services:
             await root.close()
         if self._key_store is not None:
             self._key_store.close()
+        if self._parsers is not None:
+            await in_thread(self._parsers.shutdown)
         self._authenticator = None
 
 
