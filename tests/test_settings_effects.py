@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, select
 
 from memoranda import Closed, MemoryConfig, MemoryManager, NotFound, Unavailable, create_session
+from memoranda.storage.schema import changes
 from memoranda.testing.fakes import HashEmbedder
 
 SetVariable = Callable[[str, object], None]
@@ -251,3 +253,17 @@ def test_every_setting_has_a_test_here() -> None:
         )
     ]
     assert missing == []
+
+
+def test_memory_commit_size(set_variable: SetVariable) -> None:
+    assert _commits_of_20_messages("all.db") == 1
+    set_variable("MEMORY_COMMIT_SIZE", 8)
+    assert _commits_of_20_messages("slices.db") == 3
+
+
+def _commits_of_20_messages(database: str) -> int:
+    messages = [{"role": "user", "content": f"I bought house number {n} in Oslo"} for n in range(20)]
+    with MemoryManager(db_url=f"sqlite:///{database}", embedder=HashEmbedder(16)) as manager:
+        assert [outcome.status for outcome in manager.remember(messages, user="ann")] == ["stored"] * 20
+        times = select(func.count(changes.c.at.distinct()))
+        return int(manager._components.open().store.read(lambda tx: tx.execute(times).scalar_one()))

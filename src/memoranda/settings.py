@@ -63,8 +63,13 @@ class MemoryConfig:
     """How long a recall is kept."""
     durability: Literal["full", "normal"] = _setting("MEMORY_DURABILITY", "full")
     """`full`: an acknowledged write is on disk. `normal`: a power cut may lose the last ones."""
+    commit_size: int = _setting("MEMORY_COMMIT_SIZE", 0)
+    """How many memories of one `remember` are committed together: with 0 all of them. The server uses 32, so that one
+    tenant's long call does not hold up another's."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.commit_size, bool) or not isinstance(self.commit_size, int) or self.commit_size < 0:
+            raise InvalidInput(f"commit_size must be 0 or a number of memories, not {self.commit_size!r}")
         for name in _POSITIVE:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:

@@ -14,7 +14,7 @@ import httpx2
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import in_thread
 from memoranda.client import manager, requests
-from memoranda.client.transport import AsyncHttpTransport, async_method
+from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
 from memoranda.results import ExportReport, ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
 from memoranda.validation import check_integer
@@ -86,7 +86,7 @@ class MemoryManager:
     add_memory = async_method(requests.add_memory)
     add_memories = async_method(requests.add_memories)
     get = async_method(requests.get)
-    update = async_method(requests.update)
+    update = async_calls(requests.update)
     delete = async_method(requests.delete)
     list_memories = async_method(requests.list_memories)
     search_memories = async_method(requests.search_memories)

@@ -32,7 +32,7 @@ from memoranda.client.requests import (
     to_server_arguments,
 )
 from memoranda.client.responses import deserialize
-from memoranda.client.transport import HttpTransport, sync_method
+from memoranda.client.transport import HttpTransport, sync_calls, sync_method
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import Closed, MemorandaError, NotFound, Unavailable
@@ -171,7 +171,7 @@ class MemoryManager:
     add_memory = sync_method(requests.add_memory)
     add_memories = sync_method(requests.add_memories)
     get = sync_method(requests.get)
-    update = sync_method(requests.update)
+    update = sync_calls(requests.update)
     delete = sync_method(requests.delete)
     list_memories = sync_method(requests.list_memories)
     search_memories = sync_method(requests.search_memories)

@@ -12,6 +12,7 @@ import httpx2
 from memoranda import errors
 from memoranda.deserialize import build
 from memoranda.errors import PROBLEM_URN, Denied, Incompatible, MemorandaError, Unavailable
+from memoranda.types import Memory
 
 _T = TypeVar("_T")
 _ERRORS: Final = {
@@ -20,7 +21,6 @@ _ERRORS: Final = {
         errors.InvalidInput,
         errors.InvalidType,
         errors.NotFound,
-        errors.Conflict,
         errors.ExtractionFailed,
         errors.Incompatible,
         errors.Closed,
@@ -48,6 +48,10 @@ def to_error(status: int, body: bytes, headers: httpx2.Headers) -> Exception:
     if status in (408, 429, 502, 503, 504) and name != "ExtractionFailed":
         wait = headers.get("retry-after", "")
         return Unavailable(detail, retry_after=float(wait) if wait.isdigit() else None, status=status)
+    if name == "Conflict":
+        current = problem.get("current")
+        memory = deserialize(Memory, current) if isinstance(current, dict) else None
+        return errors.Conflict(detail, current=memory, status=status)
     if name in _ERRORS:
         return _ERRORS[name](detail)
     if 400 <= status < 500:

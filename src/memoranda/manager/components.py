@@ -88,7 +88,9 @@ class StoreComponents:
         self.executions = ExecutionLog(self.store, config.audit_key)
         self.sessions = SessionLog(self.store)
         self.memories = Memories(self.store, self.vectors, ExtractionRules(), clock)
-        self.remember = RememberPipeline(self.store, self.vectors, self.partitions, llm, use_gate=config.extraction)
+        self.remember = RememberPipeline(
+            self.store, self.vectors, self.partitions, llm, use_gate=config.extraction, commit_size=config.commit_size
+        )
         self.accesses = AccessCounter(self.store, clock)
         self.recall = RecallPipeline(self.store, self.vectors, self.partitions, clock, self.accesses)
         kept = LedgerSettings(

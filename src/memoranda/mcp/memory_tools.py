@@ -16,9 +16,20 @@ from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from memoranda.aio.manager import MemoryManager, SessionContext, create_session
-from memoranda.errors import Closed, InvalidInput
+from memoranda.errors import Closed, Conflict, InvalidInput
 from memoranda.mcp.run import Owner
-from memoranda.mcp.tools import ADDS, ADDS_ONCE, READS, REMOVES, add_tool, render_fenced, to_pretty_json, tool_result
+from memoranda.mcp.tools import (
+    ADDS,
+    ADDS_ONCE,
+    CHANGES,
+    READS,
+    REMOVES,
+    add_tool,
+    error_result,
+    render_fenced,
+    to_pretty_json,
+    tool_result,
+)
 from memoranda.recall.render import sanitize_name
 from memoranda.server.requests import (
     MAX_ITEMS,
@@ -58,6 +69,7 @@ class RecalledMemory(BaseModel):
     """A memory that was found; its content is in the text of the result, inside the fence."""
 
     id: int
+    version: int
     score: float
     type: str
     at: datetime
@@ -78,6 +90,13 @@ class RecallResult(BaseModel):
     """Give it to `replay` to get this result again."""
     erased: list[int] = []
     """Positions of the memories that a past result had and that were deleted since."""
+
+
+class UpdateResult(BaseModel):
+    """The memory that was changed, and its version now."""
+
+    id: int
+    version: int
 
 
 class ForgetResult(BaseModel):
@@ -136,6 +155,7 @@ class RecallTools:
         add_tool(server, self.recall, "Recall", READS)
         add_tool(server, self.context, "Context", READS)
         add_tool(server, self.replay, "Replay", READS)
+        add_tool(server, self.update, "Update", CHANGES)
         add_tool(server, self.forget, "Forget", REMOVES)
         add_tool(server, self.search, "Search", READS)
         add_tool(server, self.fetch, "Fetch", READS)
@@ -201,6 +221,38 @@ class RecallTools:
         text = render_fenced(past.recall.hits, past.asked_at)
         return _recall_result(text, past.recall, [hit.position for hit in past.erased])
 
+    async def update(
+        self,
+        memory_id: Annotated[MemoryId, Field(description="The memory's id.")],
+        content: Annotated[Text | None, Field(description="The new text.")] = None,
+        type: TypeName | None = None,
+        importance: UnitInterval | None = None,
+        source: Name | None = None,
+        metadata: Annotated[Metadata | None, Field(description="Replaces all of the old metadata.")] = None,
+        expected_version: Annotated[
+            MemoryId | None, Field(description="Change nothing if the memory is at another version by now.")
+        ] = None,
+    ) -> Annotated[CallToolResult, UpdateResult]:
+        """Change a memory that is wrong or outdated; what is left out stays as it is."""
+        try:
+            memory = await self._memory.update(
+                memory_id,
+                content,
+                memory_type=type,
+                importance=importance,
+                source=source,
+                metadata=metadata,
+                expected_version=expected_version,
+                **self._owner.arguments(),
+            )
+        except Conflict as error:
+            current = [] if error.current is None else [Hit(error.current, 1.0)]
+            return error_result(str(error), render_fenced(current, self._clock()))
+        return tool_result(
+            f"Memory {memory.id} is now at version {memory.version}.",
+            UpdateResult(id=memory.id, version=memory.version),
+        )
+
     async def forget(
         self,
         memory_ids: MemoryIds,
@@ -233,6 +285,7 @@ def _recall_result(text: str, recall: Recall, erased: Sequence[int] = ()) -> Cal
     memories = [
         RecalledMemory(
             id=hit.id,
+            version=hit.memory.version,
             score=round(hit.score, 4),
             type=hit.memory.type.value,
             at=hit.memory.valid_from,

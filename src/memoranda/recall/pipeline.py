@@ -173,7 +173,7 @@ class RecallPipeline:
             return None
         try:
             # Without the lock of the partition: a model takes longer than a search.
-            vector = self._vectors.embed_query(parsed.embedded)
+            vector = self._vectors.embed_query(query.scope.tenant, parsed.embedded)
         except Unavailable as error:
             degraded.append(f"dense: {error}")
             return None

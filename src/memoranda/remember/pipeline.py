@@ -2,7 +2,7 @@
 
 Read `RememberPipeline.remember` from top to bottom: validate → find known texts → gate and extract → ask the model, if
 there is one → plan the changes → embed → write. One call is one commit: it holds the messages for the log, the
-memories, and the ends of the claims that they replace.
+memories, and the ends of the claims that they replace. Only where a commit size is set is a long call several commits.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from memoranda.embedding.vectors import Vectors
@@ -50,6 +51,8 @@ _NEIGHBOURS: Final = 8
 _KNOWN_SHARE: Final = 0.7
 """The share of a text's terms that must be known for it to repeat something; the others are a lead-in."""
 _MAX_TERMS: Final = 64
+_COMMIT_SECONDS: Final = 0.05
+_SMALLEST_COMMIT: Final = 8
 _NO_DIALOGUE: Final = DialogueContext()
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
@@ -69,7 +72,14 @@ class RememberPipeline:
     """Turns texts and messages into memories and writes them."""
 
     def __init__(
-        self, store: Store, vectors: Vectors, partitions: Partitions, llm: LLM | None, *, use_gate: bool
+        self,
+        store: Store,
+        vectors: Vectors,
+        partitions: Partitions,
+        llm: LLM | None,
+        *,
+        use_gate: bool,
+        commit_size: int = 0,
     ) -> None:
         self._store = store
         self._vectors = vectors
@@ -77,6 +87,7 @@ class RememberPipeline:
         self._reader = None if llm is None else ModelReader(store, llm)
         self._use_gate = use_gate
         self._updates = UpdateFinder(store, vectors, partitions)
+        self._commit_size = commit_size
 
     def remember(
         self,
@@ -221,7 +232,25 @@ class RememberPipeline:
         changes: list[Change] = [*new, *messages, *answer.marks()]
         if not changes:
             return iter(())
-        return iter(self._store.write(MemoryWrite(changes, recheck if new else None))[: len(new)])
+        return iter(self._commit(changes, recheck if new else None)[: len(new)])
+
+    def _commit(self, changes: Sequence[Change], recheck: Recheck | None) -> list[Outcome]:
+        """Write the changes in one commit, or with a commit size in several, so that others can write in between.
+
+        Commits that take long get smaller: others wait about as long on a slow machine as on a fast one.
+        """
+        size = limit = self._commit_size or len(changes)
+        outcomes: list[Outcome] = []
+        while len(outcomes) < len(changes):
+            started = perf_counter()
+            outcomes += self._store.write(MemoryWrite(changes[len(outcomes) : len(outcomes) + size], recheck))
+            if self._commit_size:
+                size = int(size * _COMMIT_SECONDS / max(perf_counter() - started, 1e-9))
+                size = min(limit, max(_SMALLEST_COMMIT, size))
+            if recheck is not None:
+                own = frozenset(outcome.memory.id for outcome in outcomes if outcome.memory is not None)
+                recheck = replace(recheck, own=own)
+        return outcomes
 
 
 class ExtractionRules:

@@ -190,8 +190,8 @@ class Store(IndexSource, Protocol):
         """Return the generation of vectors that answers; None in a store without vectors."""
         ...
 
-    def known_vectors(self, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the vectors that this generation has for texts with these hashes."""
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the vectors that this generation has for a tenant's texts with these hashes."""
         ...
 
     def compact(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
@@ -81,11 +81,13 @@ def memory_by_key(tx: ReadTransaction, scope: Scope, key: str) -> Memory | None:
     return None if row is None else memory_from_row(row)
 
 
-def changed_memories(tx: ReadTransaction, scope: Scope, since: int) -> list[Memory]:
-    """Return the memories of a scope that were touched by a change after `since`."""
+def changed_memories(
+    tx: ReadTransaction, scope: Scope, since: int, ignored: Collection[int] = frozenset()
+) -> list[Memory]:
+    """Return the memories of a scope that were touched by a change after `since`, without those to be ignored."""
     owner = (changes.c.tenant == scope.tenant, changes.c.user == (scope.user or ""))
     query = select(changes.c.memory_id).where(changes.c.seq > since, *owner).distinct()
-    ids = sorted(tx.scalars(query))
+    ids = sorted(set(tx.scalars(query)).difference(ignored))
     return [memory for memory in get_memories(tx, scope, ids) if memory is not None] if ids else []
 
 

@@ -92,7 +92,7 @@ memories = Table(
     # Which policy of upkeep archived it and why; NULL when a person did.
     Column("archive_reason", TEXT),
     Index("memories_scope", "tenant", "user", "id"),
-    Index("memories_hash", "content_hash"),
+    Index("memories_hash", "tenant", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
     Index("memories_spoken", "message_id", sqlite_where=text("message_id IS NOT NULL")),
     Index("memories_key", *_SCOPE, "key", unique=True, sqlite_where=text("key IS NOT NULL")),

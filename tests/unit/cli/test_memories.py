@@ -218,3 +218,13 @@ def test_ended_sessions_are_listed(memoranda: Memoranda) -> None:
     assert [each["workflow_id"] for each in memoranda.json("session", "list")] == ["plan"]
     assert "plan" in memoranda("session", "list", "-w", "plan").stdout
     assert memoranda.json("session", "show", "plan") == []
+
+
+def test_edit_of_an_outdated_version_changes_nothing(memoranda: Memoranda) -> None:
+    [tea] = _add(memoranda, "Ann likes tea")
+    edit = ["edit", str(tea), "-u", "ann", "--expected-version", "1", "--content"]
+    assert memoranda.json(*edit, "Ann likes milk")["version"] == 2
+    late = memoranda(*edit, "Ann likes water")
+    assert late.exit_code == 5
+    assert "version 2, not 1" in late.stderr
+    assert memoranda.json("show", str(tea), "-u", "ann")["memory"]["content"] == "Ann likes milk"

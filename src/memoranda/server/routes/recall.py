@@ -20,7 +20,11 @@ routes = create_router("recall")
 
 @routes.post("/remember")
 async def remember(request: RememberRequest, caller: Writer) -> list[Outcome]:
-    """Store texts and messages in one commit and return an outcome for each; duplicates are not stored again."""
+    """Store texts and messages and return an outcome for each; duplicates are not stored again.
+
+    Many messages are stored in several commits. After an error, the same request under the same idempotency key stores
+    what is missing.
+    """
     key = request.idempotency_key or caller.idempotency_key
     arguments = request.arguments("idempotency_key")
     return await caller.memory.remember(**arguments, **caller.write_scope(request), idempotency_key=key)

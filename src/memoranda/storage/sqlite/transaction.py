@@ -120,11 +120,11 @@ def read_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory
     return [found.get(memory_id) for memory_id in ids]
 
 
-def read_vectors(fetch: Fetch, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Return the vectors of texts with these hashes."""
+def read_vectors(fetch: Fetch, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return the vectors of a tenant's texts with these hashes."""
     found: dict[bytes, bytes] = {}
     for part in chunked(hashes):
-        found.update(fetch(_select_vectors(len(part)), (generation, *part)))
+        found.update(fetch(_select_vectors(len(part)), (tenant, generation, *part)))
     return found
 
 
@@ -164,7 +164,7 @@ def _select_by_ids(columns: tuple[str, ...]) -> str:
 def _select_vectors(count: int) -> str:
     return (
         "SELECT content_hash, data FROM memories JOIN vectors ON vectors.memory_id = memories.id "
-        f"WHERE vectors.generation = ? AND content_hash IN ({', '.join('?' * count)})"
+        f"WHERE tenant = ? AND vectors.generation = ? AND content_hash IN ({', '.join('?' * count)})"
     )
 
 

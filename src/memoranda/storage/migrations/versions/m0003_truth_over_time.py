@@ -27,10 +27,15 @@ _LEDGER = (
     " used_at BIGINT NOT NULL, PRIMARY KEY (memory_id, digest),"
     " FOREIGN KEY(memory_id) REFERENCES memories (id) ON DELETE CASCADE)",
 )
+_HASHES_BY_TENANT = (
+    # Looking up a text must not take longer because another tenant has it.
+    "DROP INDEX memories_hash",
+    "CREATE INDEX memories_hash ON memories (tenant, content_hash)",
+)
 
 
 def upgrade() -> None:
-    for statement in _MEMORIES:
+    for statement in (*_MEMORIES, *_HASHES_BY_TENANT):
         op.execute(statement)
     _add_ledger()
     _add_waits_of_unread_messages()
