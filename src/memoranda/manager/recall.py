@@ -100,6 +100,8 @@ class RecallMethods(ManagerMethods):
         limit: int = 10,
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        min_score: float | None = None,
         mode: str | None = None,
         explain: bool = False,
         shared: bool = False,
@@ -113,7 +115,9 @@ class RecallMethods(ManagerMethods):
             where: Filters; see `MemoryManager`.
             limit: The maximum number of hits.
             now: The asker's time, for words like "last week"; the manager's clock when None.
-            as_of: Answer from what was known and true at this time.
+            as_of: Answer from what was true at this time, by what is known now.
+            known_at: Answer from what was known at this time.
+            min_score: The lowest score of a hit, 0…1; any when None.
             mode: `fast` runs no neural model; `best` also reranks the best hits.
             explain: Add an explanation to the result.
             shared: Also search the shared knowledge; such hits name their source.
@@ -125,6 +129,8 @@ class RecallMethods(ManagerMethods):
             limit=check_limit(limit),
             now=now,
             as_of=as_of,
+            known_at=known_at,
+            min_score=min_score,
             mode=mode,
             explain=explain,
         )
@@ -188,17 +194,27 @@ class RecallMethods(ManagerMethods):
         limit: int = 10,
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        min_score: float | None = None,
     ) -> WhyNot:
         """Return which step of `recall` left out an expected memory, or its rank if none did.
 
         Args:
             query: The question.
             memory_id: The expected memory.
-            agent, user, session, types, where, limit, now, as_of: As in `recall`.
+            agent, user, session, types, where, limit, now, as_of, known_at, min_score: As in `recall`.
         """
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
         return self._components.recall.why_not(
-            query, check_id(memory_id), scope, filters, check_limit(limit), now=now, as_of=as_of
+            query,
+            check_id(memory_id),
+            scope,
+            filters,
+            check_limit(limit),
+            now=now,
+            as_of=as_of,
+            known_at=known_at,
+            min_score=min_score,
         )
 
     def context(

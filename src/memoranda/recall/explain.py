@@ -15,6 +15,7 @@ from memoranda.errors import NotFound
 from memoranda.index.partition import Partition
 from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
+from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import read_archive_reason, read_lineage
 from memoranda.storage.read import matching_ids
 from memoranda.types import (
@@ -66,9 +67,6 @@ def explain_absence(
     ranking: Ranking,
     allowed: NDArray[np.bool_] | None,
     memory: Memory,
-    *,
-    known_at: datetime | None = None,
-    floor: float | None = None,
 ) -> WhyNot:
     """Return which step left out a memory of the scope, or its rank.
 
@@ -81,12 +79,10 @@ def explain_absence(
         ranking: The candidates and their sums.
         allowed: Which candidates pass the filters; None when there are no filters.
         memory: The memory that was expected.
-        known_at: Answers come from what was known at this time; None for what is known now.
-        floor: The lowest score of a hit; None when there is none.
     """
     rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64))
     if not len(rows):
-        return _explain_no_candidate(store, query, partition, memory, known_at)
+        return _explain_no_candidate(store, query, partition, memory)
     row = int(rows[0])
     if allowed is not None and not allowed[row]:
         return WhyNot(memory.id, _name_filters(store, query, memory), step="filter")
@@ -95,7 +91,7 @@ def explain_absence(
         reason = "it shares no word with the question, and no model compared its meaning"
         return WhyNot(memory.id, reason, step="no match")
     rank, score = int(positions[0]) + 1, float(to_scores(ranking.sums[row : row + 1])[0])
-    step, reason = _compare_rank(rank, score, query.limit, floor)
+    step, reason = _compare_rank(rank, score, query.limit, query.min_score)
     return WhyNot(memory.id, reason, rank, score, ranking.why(row), step)
 
 
@@ -121,16 +117,14 @@ def explain_other_scope(store: Store, scope: Scope, memory_id: int) -> WhyNot:
     return WhyNot(memory_id, "; ".join(differing), step="scope")
 
 
-def _explain_no_candidate(
-    store: Store, query: RecallQuery, partition: Partition, memory: Memory, known_at: datetime | None
-) -> WhyNot:
+def _explain_no_candidate(store: Store, query: RecallQuery, partition: Partition, memory: Memory) -> WhyNot:
     """Return why a memory was not scored: it is not in the index, not at this time, or no arm found it."""
     wanted = np.array([memory.id], dtype=np.int64)
     with partition.lock:
         indexed = bool((partition.timeline().positions(wanted) >= 0).all())
     if not indexed:
         return _explain_not_indexed(store, memory)
-    reason = _explain_time(store, query, memory, known_at)
+    reason = _explain_time(store, query, memory)
     if reason is not None:
         return reason
     return WhyNot(memory.id, "the scope is large, and no arm chose it as one of its best candidates", step="candidates")
@@ -159,19 +153,23 @@ def _explain_not_indexed(store: Store, memory: Memory) -> WhyNot:
     return WhyNot(memory.id, reason, step="repeats")
 
 
-def _explain_time(store: Store, query: RecallQuery, memory: Memory, known_at: datetime | None) -> WhyNot | None:
+def _explain_time(store: Store, query: RecallQuery, memory: Memory) -> WhyNot | None:
     """Name the condition of `Partition.eligible` that leaves out a memory; None when it passes them all."""
-    moment = query.now if query.as_of is None else query.as_of
-    if memory.has_expired(query.now):
+    known_at, now = query.known_at, query.now if query.known_at is None else min(query.now, query.known_at)
+    moment = now if query.as_of is None else query.as_of
+    if memory.has_expired(now):
         return WhyNot(memory.id, f"it expired on {_date(memory.expires_at)}", step="expired", since=memory.expires_at)
     if known_at is not None and memory.recorded_at > known_at:
         reason = f"it was stored on {_date(memory.recorded_at)}, and the question asks what was known before"
         return WhyNot(memory.id, reason, step="not yet known", since=memory.recorded_at)
-    if query.as_of is not None and memory.valid_from > query.as_of:
-        reason = f"it is true from {_date(memory.valid_from)}, and the question asks about {_date(query.as_of)}"
-        return WhyNot(memory.id, reason, step="not yet true", since=memory.valid_from)
+    start = min([memory.valid_from, *(claim.valid_from for claim in claims_in(memory.notes) if claim.valid_to is None)])
+    if query.as_of is not None and start > query.as_of:
+        reason = f"it is true from {_date(start)}, and the question asks about {_date(query.as_of)}"
+        return WhyNot(memory.id, reason, step="not yet true", since=start)
     if memory.valid_to is None or memory.valid_to > moment:
         return None
+    if known_at is not None and memory.superseded_at is not None and memory.superseded_at > known_at:
+        return None  # that it had ended was learnt later
     by = _get_successor(store, memory)
     if memory.superseded_by is None:
         reason = f"it stopped being true on {_date(memory.valid_to)}"

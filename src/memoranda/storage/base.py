@@ -103,6 +103,12 @@ class IndexRow:
     valid_from: float
     valid_to: float
     expires_at: float
+    recorded_at: float
+    """When it was stored."""
+    true_from: float
+    """When what it says became true."""
+    ended_at: float
+    """When the store learnt that another memory replaced it."""
     terms: str
     vector: bytes | None
     """float32, little endian, of the generation asked for."""

@@ -87,6 +87,8 @@ memories = Table(
     Column("terms", TEXT, nullable=False, server_default=""),
     # Since when a suspicious memory is kept out of recall, until somebody releases or discards it.
     Column("quarantined_at", BigInteger),
+    # When what it says became true, where it says so and that is before `valid_from`: "I moved last week".
+    Column("true_from", BigInteger),
     # When the store learnt that another memory replaced it; `valid_to` is when it stopped being true.
     Column("superseded_at", BigInteger),
     # Which policy of upkeep archived it and why; NULL when a person did.

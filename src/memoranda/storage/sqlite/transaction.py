@@ -45,7 +45,8 @@ ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, last_at = max(la
 """
 _CHANGED = "SELECT DISTINCT memory_id FROM changes WHERE seq > :since AND tenant = :tenant"
 _INDEX_ROWS = """
-SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, terms, data FROM memories
+SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, recorded_at, true_from,
+  superseded_at, terms, data FROM memories
 LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = :generation
 WHERE memories.tenant = :tenant AND """
 
@@ -184,13 +185,14 @@ def _in_index_sql() -> str:
 
 
 def _index_row(row: Sequence[Any]) -> IndexRow:
-    memory_id, agent, session, speaker, start, end, expiry, terms, vector = row
+    memory_id, agent, session, speaker, start, end, expiry, recorded, true_from, known_end, terms, vector = row
     texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, terms))
-    if not (texts and isinstance(start, int) and isinstance(vector, bytes | None)):
+    if not (texts and isinstance(start, int) and isinstance(recorded, int) and isinstance(vector, bytes | None)):
         raise Incompatible(f"memory {memory_id} is damaged: restore a backup")
     return IndexRow(
         memory_id, agent or None, session or None, speaker, start / _MICROS,
-        _seconds(end), _seconds(expiry), terms or "", vector,
+        _seconds(end), _seconds(expiry), recorded / _MICROS, (true_from or start) / _MICROS, _seconds(known_end),
+        terms or "", vector,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ down_revision = "0002"
 
 _MEMORIES = (
     "ALTER TABLE memories ADD COLUMN quarantined_at BIGINT",
+    "ALTER TABLE memories ADD COLUMN true_from BIGINT",
     "ALTER TABLE memories ADD COLUMN superseded_at BIGINT",
     # What was ended before this version was known to have ended when the memory that ended it was stored.
     "UPDATE memories SET superseded_at = coalesce((SELECT other.recorded_at FROM memories AS other"
