@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from memoranda.lookalikes import INVISIBLE, fold_character, show_invisible
+
 FENCE: Final = "memoranda-memory"
 """The name in both marks of a fence. Rendered stored text never contains it as a mark."""
 MARKER_BYTES: Final = 8
@@ -52,3 +54,52 @@ def find_recalled_spans(text: str) -> list[tuple[int, int]]:
             spans.append((begin, end))
             current = None
     return spans
+
+
+_TOKEN_NAMES: Final = r"[\w▁]{2,40}"
+TEMPLATE_TOKEN: Final = re.compile(
+    rf"<[|｜¦]\s*/?\s*{_TOKEN_NAMES}\s*[|｜¦]>|"
+    r"\[/?\s*(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|gMASK)\s*\]|<</?\s*SYS\s*>>|"
+    r"<\s*/?\s*(?:start_of_turn|end_of_turn|bos|eos|s|sop|eop|unused\d+|eod|human|bot|sys|tool_calls?|tool_response|tool_result|"
+    r"tool_use|function_calls?|function_results?|function|invoke|parameter|tools|system|assistant|system_prompt|system-reminder|"
+    r"instructions?|think|thinking|scratchpad|im_start|im_end|user_query|developer|[a-z]{2,8}:(?:invoke|function_calls|parameter))"
+    r"(?:\s*=\s*[\w\"'.-]+|\s+[\w-]+\s*=\s*[\"'][^\"'>\n]{0,60}[\"'])?\s*>",
+    re.IGNORECASE,
+)
+"""A token or tag by which a vendor's model tells the parts of a chat or a tool call apart."""
+
+_HEADING: Final = re.compile(
+    r"^([ \t]*)#(?=#{1,3}[ \t]*(?:system|instructions?|response|input|user|assistant|human|developer)\b)", re.IGNORECASE | re.MULTILINE
+)
+_ENTITIES: Final = {"<": "&lt;", "[": "&#91;"}
+# Characters that a person reads over between two letters of the name; possessive, so that a million of them are read once.
+_BETWEEN: Final = r"[\s.*~|-]{0,3}+"
+_OPENERS: Final = r"[<\[{(]"
+_FORGED: Final = re.compile(
+    rf"{_OPENERS}(?=[\s/\\]{{0,8}}+{_BETWEEN.join(letter for letter in FENCE if letter.isalpha())})", re.IGNORECASE
+)
+_NAME_HINT: Final = re.compile(r"m[\s.*~|-]{0,3}e[\s.*~|-]{0,3}m", re.IGNORECASE)
+_UNSEEN: Final = re.compile(f"[{INVISIBLE}]")
+
+
+def neutralise(text: str) -> str:
+    """Return stored text as it may stand in a prompt: its marks no longer work, and what was hidden can be seen.
+
+    The first character of a forged fence mark, of a chat template's token and of a prompt's heading is written as an HTML
+    entity; invisible characters are written out. Nothing else changes.
+    """
+    marked = _escape_forged_marks(text)
+    marked = TEMPLATE_TOKEN.sub(lambda match: _ENTITIES[match[0][0]] + match[0][1:], marked)
+    return show_invisible(_HEADING.sub(r"\1&#35;", marked))
+
+
+def _escape_forged_marks(text: str) -> str:
+    """Escape what looks like a mark of the fence: in other letters, spaced, or with invisible characters inside."""
+    shown = [(position, fold_character(char)) for position, char in enumerate(text) if not _UNSEEN.match(char)]
+    folded = "".join(char for _, char in shown)
+    if not _NAME_HINT.search(folded):
+        return text
+    for match in reversed(list(_FORGED.finditer(folded))):
+        position = shown[match.start()][0]
+        text = f"{text[:position]}&lt;{text[position + 1 :]}"
+    return text
