@@ -13,7 +13,7 @@ import codecs
 import html
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote
 
@@ -26,7 +26,8 @@ Channel: TypeAlias = Literal["user", "agent", "outside"]
 """Who wrote a text: the user, an agent, or something outside: a tool, a document, a web page."""
 
 SUSPICIOUS: Final = 1.0
-_WHOLE: Final = ("rot13", "reversed")
+_WINDOW: Final = 400
+"""Characters within which signs count together."""
 _MAX_READ: Final = 20_000
 """Characters at each end of a long text that are read."""
 _OWN_WISH: Final = 0.35
@@ -54,10 +55,31 @@ _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,:]?){16,}")
 _SPELLED: Final = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][ ._*-]{1,3}){10,}[A-Za-z](?![A-Za-z])")
 _SPELLED_GAP: Final = re.compile(r"(?<![A-Za-z]{2})(?<=[A-Za-z])[ ._*-](?=[A-Za-z](?![A-Za-z]))")
 _LEET: Final = str.maketrans("01345$@7!", "oieassati")
-_LEET_WORD: Final = re.compile(r"\b(?=\w*[A-Za-z])(?=\w*[013457$@])[\w$@!]{4,}")
+_LEET_WORD: Final = re.compile(r"\b[A-Za-z]*[013457$@]+[A-Za-z]+[013457$@]+[A-Za-z\d$@]*|\b[A-Za-z]+[013457$@][A-Za-z]+\b")
 _ADDRESS: Final = re.compile(r"https?://\S+|\S+@\S+|\b[\w-]+\.[a-z]{2,}\b|\{[^\n]*\}|<[^>\n]{1,200}>")
 """Addresses, JSON and tags: their words say nothing about what a text is about."""
+_RULE_WORDS: Final = ("instruction", "prompt", "guideline", "directive", "ignore", "disregard")
+_ROT13_WORDS: Final = tuple(codecs.encode(word, "rot13") for word in _RULE_WORDS)
+_TOOL_HINTS: Final = ('"arguments"', '"parameters"', '"args"', '"input"', "input", "tool_", "function_call", "to=", "functions.", "send_", "transfer_",
+    "delete_", "run_", "execute_", "make_", "http_", "exec_", '"params"')  # fmt: skip
+_DISCUSSED: Final = (
+    "inject", "jailbreak", "attack", "phish", "malicious", "adversar", "red", "vulnerab", "exploit", "hack", "scam", "spam", "security",
+    "article", "paper", "blog", "podcast", "lecture", "workshop", "course", "tutorial", "documentation", "chapter", "essay", "thesis",
+    "novel", "story", "token", "chatml", "template", "pars", "regex", "test", "dataset", "benchmark", "classifier", "detector", "phrase",
+    "sentence", "wording", "string", "keyword", "example", "instance", "such as", "called", "syntax", "format", "llama", "mistral",
+    "fine", "training", "my ", "our ", "schema", "bug",
+)  # fmt: skip
 _SPACE: Final = re.compile(r"[ \t\u00a0\u2000-\u200a\u202f\u205f\u3000]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _SignHit:
+    """A sign at one position of a text."""
+
+    name: str
+    span: tuple[int, int]
+    weight: float
+    own_wish: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,62 +107,82 @@ def _weigh(text: str, channel: Channel) -> dict[str, float]:
     """Return the weight of each class of signs in a text."""
     if len(text) > 2 * _MAX_READ:
         text = f"{text[:_MAX_READ]}\n{text[-_MAX_READ:]}"
-    hidden = find_hidden(text)
     visible, replaced = fold_lookalikes(text)
-    weights = {f"hidden characters: {kind}": weight for kind, weight in hidden.items()}
+    weights = {f"hidden characters: {kind}": weight for kind, weight in find_hidden(text).items()}
     if replaced:
         weights["look-alike letters"] = min(0.9, 0.3 * replaced)
-    for name, weight in _weigh_plain(visible, channel):
-        weights[name] = max(weight, weights.get(name, 0.0))
-    # A hidden text has no business to hold an order, whoever wrote it.
+    weights |= _weigh_plain(visible, channel)
+    # Whoever wrote it, a text that cannot be read as it stands has no business to hold an order.
     for encoding, decoded in _decode(text, visible):
-        found = dict(_weigh_plain(decoded, "outside"))
-        if encoding in _WHOLE:  # such a text has the same marks and links as before: only its words are new
-            found = {name: weight for name, weight in found.items() if name == "override"}
+        found = _weigh_plain(decoded, "outside")
         if sum(found.values()) >= SUSPICIOUS:
             weights |= {f"{encoding} text": 1.0} | found
+    for writing, rewritten in _rewrite(visible):
+        if "override" in (found := _weigh_plain(rewritten, channel)):
+            weights |= {f"{writing} text": 1.0} | found
     return weights
 
 
-def _weigh_plain(text: str, channel: Channel) -> Iterator[tuple[str, float]]:
+def _weigh_plain(text: str, channel: Channel) -> dict[str, float]:
     folded = _fold(text)
-    quotes = [match.span() for match in _QUOTED.finditer(folded)]
-    discussed = DISCUSSION.search(_ADDRESS.sub(" ", folded)) is not None
-    sentences = _sentences(folded)
-
-    def weight(sign: Sign, match: re.Match[str]) -> float:
-        full = _channel_weight(sign, channel)
-        if _is_mentioned(match.span(), quotes, discussed, folded):
-            return full * _MENTIONED
-        own = sign.own_wish and channel != "outside" and _is_own_wish(folded, match.start(), sentences)
-        return full * _OWN_WISH if own else full
-
-    found: dict[str, float] = {}
-    for sign in SIGNS:
-        if not sign.hints or any(hint in folded for hint in sign.hints):
-            heaviest = max((weight(sign, match) for match in _first(sign.pattern.finditer(folded))), default=0.0)
-            found[sign.name] = max(heaviest, found.get(sign.name, 0.0))
+    hits = [
+        _SignHit(sign.name, match.span(), _channel_weight(sign, channel), sign.own_wish)
+        for sign in SIGNS
+        if _has_any(folded, sign.hints) and _has_any(folded, sign.needs)
+        for match in _first(sign.pattern.finditer(folded))
+    ]
     if (other := find_override(folded)) is not None:
-        mentioned = _is_mentioned(other.span(), quotes, discussed, folded)
-        found["override"] = max(found.get("override", 0.0), _MENTIONED if mentioned else 1.0)
-    yield from ((name, value) for name, value in _combine(found, text, folded, channel).items() if value > 0)
-    yield from _weigh_marks(text, channel, discussed)
+        hits.append(_SignHit("override", other.span(), 1.0))
+    marks = dict(_weigh_marks(text, channel))
+    if not hits and not marks:
+        return {}
+    discussion = _Discussion(folded)
+    marks = {name: weight * (_MENTIONED if discussion.found else 1.0) for name, weight in marks.items()}
+    hits = [replace(hit, weight=hit.weight * _share(hit, folded, discussion, channel)) for hit in hits]
+    return _heaviest_window(hits, text, folded, channel) | marks
+
+
+def _share(hit: _SignHit, folded: str, discussion: _Discussion, channel: Channel) -> float:
+    """Return how much of its weight a sign keeps where it stands."""
+    if discussion.mentions(hit.span):
+        return _MENTIONED
+    own = hit.own_wish and channel != "outside" and _is_own_wish(folded, hit.span[0])
+    return _OWN_WISH if own else 1.0
+
+
+def _heaviest_window(hits: list[_SignHit], text: str, folded: str, channel: Channel) -> dict[str, float]:
+    """Return the signs of the part of a text that weighs most: signs far apart have nothing to do with each other."""
+    hits.sort(key=lambda hit: hit.span)
+    heaviest: dict[str, float] = {}
+    for first in hits:
+        start = first.span[0]
+        found: dict[str, float] = {}
+        for hit in hits:
+            if start <= hit.span[0] < start + _WINDOW:
+                found[hit.name] = max(hit.weight, found.get(hit.name, 0.0))
+        # Folding may change a text's length a little.
+        around = text[max(0, start - 40) : start + _WINDOW + 40] if len(text) > _WINDOW else text
+        weighed = _combine(found, around, folded[start : start + _WINDOW], channel)
+        heaviest = max(heaviest, weighed, key=lambda each: sum(each.values()))
+    return heaviest
 
 
 def _combine(found: dict[str, float], text: str, folded: str, channel: Channel) -> dict[str, float]:
     """Add what only means something together with other signs, and drop what means nothing alone."""
     orders = found.get("condition", 0) or found.get("lasting order", 0) or found.get("addresses the model", 0)
+    orders = orders or found.get("speaks of the user", 0)
     if not orders and found.get("steering", 0) < 0.5:
         found.pop("steering", None)
-    if found.get("steering", 0) and orders and _names_somebody(text) and not _only_own(folded, channel):
+    # That somebody is named says something only where the model is addressed, or the user is spoken of.
+    aimed = found.get("condition", 0) or found.get("addresses the model", 0) or channel == "outside"
+    if found.get("steering", 0) and orders and aimed and not _only_own(folded, channel) and _names_somebody(text):
         found["named third party"] = 0.35
-    moves = found.get("exfiltration", 0) or found.get("payment", 0) or found.get("commands", 0) or found.get("concealment", 0)
-    moves = moves or found.get("memory order", 0)
+    moves = max(found.get(name, 0) for name in ("exfiltration", "payment", "commands", "concealment", "memory order"))
     if not moves:
         found.pop("user's data", None)
-    if set(name for name, value in found.items() if value) <= {"lasting order", "condition", "user's data"}:
+    if {name for name, value in found.items() if value} <= {"lasting order", "condition", "user's data"}:
         return {}
-    if found.get("authority", 0) and len([name for name, value in found.items() if value]) == 1:
+    if set(found) == {"authority"}:
         found["authority"] *= 0.5
     return found
 
@@ -149,22 +191,24 @@ def _only_own(folded: str, channel: Channel) -> bool:
     return channel != "outside" and (_FIRST_PERSON.search(folded) is not None or _REPORTED.match(folded) is not None)
 
 
-def _weigh_marks(text: str, channel: Channel, discussed: bool) -> Iterator[tuple[str, float]]:
+def _weigh_marks(text: str, channel: Channel) -> Iterator[tuple[str, float]]:
     """Yield the signs that are marks and not words: tokens of chat templates, headings, tool calls, links with data."""
-    kept = _MENTIONED if discussed else 1.0
-    bare = _QUOTED.sub(" ", text) if discussed else text
     if TEMPLATE_TOKEN.search(text):
-        yield "chat template", 1.0 if TEMPLATE_TOKEN.search(bare) and not discussed else kept
+        yield "chat template", 1.0
     if HEADER.search(text):
-        yield "role header", kept * (0.55 if channel == "user" else 0.7)
+        yield "role header", 0.55 if channel == "user" else 0.7
     if len(TURN.findall(text)) >= 2:
         yield "written-out turns", 0.25
-    if TOOL_CALL.search(text):
-        yield "tool call", kept
+    lowered = text.lower()
+    if any(hint in lowered for hint in _TOOL_HINTS) and TOOL_CALL.search(text):
+        yield "tool call", 1.0
     for sign in LINK_SIGNS:
-        lowered = text.lower()
         if any(hint in lowered for hint in sign.hints) and sign.pattern.search(text):
-            yield sign.name, kept if discussed and channel != "outside" else _channel_weight(sign, channel)
+            yield sign.name, _channel_weight(sign, channel)
+
+
+def _has_any(text: str, hints: tuple[str, ...]) -> bool:
+    return not hints or any(hint in text for hint in hints)
 
 
 def _channel_weight(sign: Sign, channel: Channel) -> float:
@@ -176,28 +220,38 @@ def _channel_weight(sign: Sign, channel: Channel) -> float:
 def _first(matches: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
     """Yield a few matches: more of them say nothing new."""
     for count, match in enumerate(matches):
-        if count == 8:
+        if count == 50:
             return
         yield match
 
 
-def _is_mentioned(span: tuple[int, int], quotes: list[tuple[int, int]], discussed: bool, folded: str) -> bool:
-    """Return whether a text only talks about such words: they stand in quotes, or in a sentence about such texts."""
-    if not discussed:
-        return False
-    if any(start <= span[0] and span[1] <= end + 1 for start, end in quotes):
-        return True
-    before = re.split(r"[.!?\n:;]", folded[max(0, span[0] - 160) : span[0]])[-1]
-    return len(before.split()) >= 2 and DISCUSSION.search(_ADDRESS.sub(" ", before)) is not None
+class _Discussion:
+    """Whether a text talks about such texts, and where it only mentions their words."""
+
+    def __init__(self, folded: str) -> None:
+        self._folded = folded
+        self.found = _discusses(folded)
+        self._quotes = [match.span() for match in _QUOTED.finditer(folded)] if self.found else []
+
+    def mentions(self, span: tuple[int, int]) -> bool:
+        """Return whether these words stand in quotes, or in a sentence about such texts."""
+        if not self.found:
+            return False
+        if any(start <= span[0] and span[1] <= end + 1 for start, end in self._quotes):
+            return True
+        before = re.split(r"[.!?\n:;]", self._folded[max(0, span[0] - 160) : span[0]])[-1]
+        return len(before.split()) >= 2 and _discusses(before)
 
 
-def _is_own_wish(folded: str, position: int, sentences: list[tuple[int, int]]) -> bool:
-    sentence = next((folded[start:end] for start, end in sentences if start <= position < end), folded)
+def _discusses(folded: str) -> bool:
+    return any(hint in folded for hint in _DISCUSSED) and DISCUSSION.search(_ADDRESS.sub(" ", folded)) is not None
+
+
+def _is_own_wish(folded: str, position: int) -> bool:
+    start = max(folded.rfind(mark, 0, position) for mark in ".!?\n") + 1
+    end = min((at for mark in ".!?\n" if (at := folded.find(mark, position)) >= 0), default=len(folded))
+    sentence = folded[start:end]
     return _FIRST_PERSON.search(sentence) is not None or _REPORTED.match(sentence) is not None
-
-
-def _sentences(folded: str) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(r"[^.!?\n]+[.!?\n]?", folded)]
 
 
 def _names_somebody(text: str) -> bool:
@@ -220,6 +274,13 @@ def _decode(text: str, visible: str) -> Iterator[tuple[str, str]]:
     for match in _first(_HEX.finditer(visible)):
         if (decoded := _decode_hex(match[0])) is not None:
             yield "hexadecimal", decoded
+    tags = "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) <= 0xE007E)
+    if tags:
+        yield "invisible", tags
+
+
+def _rewrite(visible: str) -> Iterator[tuple[str, str]]:
+    """Yield other ways to read a text, and what each is called."""
     if "%" in visible and (decoded := unquote(visible)) != visible:
         yield "percent-encoded", decoded
     if "&" in visible and (decoded := html.unescape(visible)) != visible:
@@ -227,14 +288,13 @@ def _decode(text: str, visible: str) -> Iterator[tuple[str, str]]:
     if "\\u" in visible:
         yield "escaped", re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), visible)
     if _SPELLED.search(visible):
-        yield "spelled-out", _SPELLED_GAP.sub("", visible)
+        yield "spelled-out", re.sub(" +", " ", _SPELLED_GAP.sub("", visible))
     if _LEET_WORD.search(visible):
         yield "digit-for-letter", _LEET_WORD.sub(lambda match: match[0].translate(_LEET), visible)
-    tags = "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) <= 0xE007E)
-    if tags:
-        yield "invisible", tags
-    if len(visible) < 2_000 and visible.isascii():
+    lowered = visible.lower()
+    if any(word in lowered for word in _ROT13_WORDS):
         yield "rot13", codecs.encode(visible, "rot13")
+    if any(word[::-1] in lowered for word in _RULE_WORDS):
         yield "reversed", visible[::-1]
 
 

@@ -73,14 +73,14 @@ _WORDS: Final = {
         r"nie|nigdy",
     ),
     "ru": OverrideWords(
-        r"(?:про)?игнорируй\w*|забудь\w*|отбрось\w*|пренебреги\w*|не (?:следуй|соблюдай|выполняй|обращай внимания|учитывай|подчиняйся)\w*|отмени\w*|обойди\w*|отключи\w*|"
+        r"игнорируй\w*|проигнорируй\w*|забудь\w*|отбрось\w*|пренебреги\w*|не (?:следуй|соблюдай|выполняй|обращай внимания|учитывай|подчиняйся)\w*|отмени\w*|обойди\w*|отключи\w*|"
         r"перестань\w*|нарушь\w*|игнорировать|забыть|отменить|не следовать",
         r"все\w*|предыдущ\w+|прошл\w+|прежн\w+|ранее|вышеуказанн\w+|выше|сво(?:и|их|ими|им)|твои\w*|ваш\w+|системн\w+|предшествующ\w+",
         r"инструкци\w+|правил\w*|указани\w+|команд\w*|директив\w*|предписани\w+|ограничени\w+|промпт\w*|распоряжени\w+|приказ\w*|установк\w+|подсказк\w+|фильтр\w*|политик\w*",
         r"не|никогда",
     ),
     "uk": OverrideWords(
-        r"(?:про)?ігноруй\w*|забудь\w*|відкинь\w*|не (?:дотримуйся|виконуй|зважай|слідуй)\w*|скасуй\w*|обійди\w*|вимкни\w*",
+        r"ігноруй\w*|проігноруй\w*|забудь\w*|відкинь\w*|не (?:дотримуйся|виконуй|зважай|слідуй)\w*|скасуй\w*|обійди\w*|вимкни\w*",
         r"усі|всі\w*|попередн\w+|раніше|вище\w*|свої\w*|твої\w*|ваші|системн\w+",
         r"інструкці\w+|правил\w*|вказівк\w+|команд\w*|обмежен\w+|промпт\w*|наказ\w*|директив\w*",
         r"не|ніколи",
@@ -135,20 +135,25 @@ def _compile_unspaced(verbs: str, which: str, rules: str) -> re.Pattern[str]:
     return re.compile("|".join(gap.join(f"(?:{part})" for part in order) for order in orders))
 
 
-_SPACED: Final = tuple(_compile(words) for words in _WORDS.values())
+def _stems(pattern: str) -> tuple[str, ...]:
+    """Return the letters that each alternative of a pattern begins with."""
+    return tuple({re.split(r"[\\\[(.?]", part)[0].rstrip("*") for part in re.split(r"\|(?![^(]*\))", pattern)} - {""})
+
+
+_SPACED: Final = tuple((_stems(words.verbs), _stems(words.rules), _compile(words)) for words in _WORDS.values())
 _JOINED: Final = tuple(_compile_unspaced(*words) for words in _UNSPACED)
-_RULE_WORD: Final = re.compile("|".join(f"(?:{words.rules})" for words in _WORDS.values()))
+_EAST_ASIAN: Final = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
 
 
 def find_override(folded: str) -> re.Match[str] | None:
     """Return where a text in lower case orders to drop the rules, in one of the languages."""
-    if not folded.isascii():
+    if _EAST_ASIAN.search(folded):
         for pattern in _JOINED:
             if (found := pattern.search(folded)) is not None:
                 return found
-    if not _RULE_WORD.search(folded):
-        return None
-    for pattern in _SPACED:
+    for verbs, rules, pattern in _SPACED:
+        if not any(stem in folded for stem in rules) or not any(stem in folded for stem in verbs):
+            continue
         for found in pattern.finditer(folded):
             if not found["negated"]:
                 return found

@@ -30,17 +30,32 @@ class Sign:
     pattern: re.Pattern[str]
     hints: tuple[str, ...]
     """A text that the pattern matches contains one of these. Empty: the pattern is always tried."""
+    needs: tuple[str, ...]
+    """And one of these."""
     own_wish: bool = False
     """Whether it counts little when the speaker asks it for herself: "always recommend vegetarian food to me"."""
 
 
 def _sign(
-    name: str, user: float, outside: float, pattern: str, hints: str = "", *, own_wish: bool = False, fold: bool = True
+    name: str,
+    user: float,
+    outside: float,
+    pattern: str,
+    hints: str = "",
+    needs: str = "",
+    *,
+    own_wish: bool = False,
+    fold: bool = True,
 ) -> Sign:
     flags = re.MULTILINE if fold else re.MULTILINE | re.IGNORECASE
-    return Sign(name, user, outside, re.compile(pattern.replace("~", _GAP), flags), tuple(hints.split()), own_wish)
+    compiled = re.compile(pattern.replace("~", _GAP), flags)
+    return Sign(name, user, outside, compiled, tuple(hints.split()), tuple(needs.split()), own_wish)
 
 
+_RULE_STEMS: Final = (
+    "instruction rule guid directive prompt polic restriction constraint safeguard guardrail filter training programming "
+    "protocol command limitation alignment system safety security"
+)
 _IGNORE: Final = (
     r"(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|bypass(?:ing)?|discard|drop|neglect|abandon|"
     r"set aside|pay no attention to|throw (?:out|away)|do not (?:follow|obey|comply with|adhere to|listen to|heed)|"
@@ -96,12 +111,14 @@ SIGNS: Final = (
         rf"(?<!\bi )(?<!\bwe )(?<!\bthey )(?<!\bpeople )(?<!\bpatients )(?<!\bdrivers )(?<!\bkids )(?<!\bto not )\b{_IGNORE}\b"
         rf"(?: (?:completely|entirely|fully|totally|absolutely|immediately|now|about|from|of|to))*"
         rf"(?: (?:all|any|every|each|everything in|anything in|both|whatever)(?: of)?(?: the| your| these| those| its| other)*"
-        rf"(?: {_EARLIER}| and| or| other)*|(?: the| these| those| its)?(?: {_EARLIER}| and| or| other)+| your(?: \w+){{0,3}}?) {_RULES}\b"
+        rf"(?: {_EARLIER}| and| or| other)*|(?: the| these| those| its)?(?: {_EARLIER}| and| or| other)+| your(?: \w+){{0,3}}?"
+        rf"|(?: the| these| those)(?= {_RULES} (?:above|before this|(?:that )?you (?:were|have been|got|received)|of (?:your|the) (?:system|developer|operator|prompt))\b)) {_RULES}\b"
         # Instructions on a box, in a recipe or from a doctor are no rules of a model.
         r"(?! (?:on|about|for|in|from|regarding|of) (?:the|my|our|that|this|a|an|his|her|their) (?!above|system|developer|user|conversation|prompt))",
         "ignor disregard forget overrid bypass discard drop neglect abandon aside attention throw follow obey comply adhere "
         "listen heed violate circumvent erase wipe cancel nullify unlearn reset skip disable turn deactivate switch lift "
         "remove suspend",
+        _RULE_STEMS,
     ),
     _sign(
         "override", 1.0, 1.0,
@@ -128,10 +145,11 @@ SIGNS: Final = (
         r"no longer (?:appl(?:y|ies)|count|hold|matter|exist|bind)|(?:do|does) not apply|don't apply)",
         "void invalid outdated obsolete cancel superseded replaced overrid overruled revoked lifted suspended disabled removed "
         "ignored disregarded null rescinded deprecated irrelevant apply applies valid force effect longer bypassed applicable",
+        _RULE_STEMS,
     ),
     _sign(
         "override", 1.0, 1.0,
-        rf"\byou (?:are|have been|'re|will be) (?:now |hereby |no longer |not )*(?:bound (?:by|to)|subject to|restricted by|"
+        rf"\byou (?:are|have been|'re|will be) (?:now |hereby |no longer |not )*(?:bound by|bound to (?:follow|obey|any|your|the rules|those)|subject to (?:any|your|the rules|those|these)|restricted by|"
         rf"required to follow|limited by|constrained by|freed? (?:from|of)|exempt from|unbound|liberated|jailbroken|"
         rf"unrestricted|unfiltered|uncensored|in (?:developer|debug|god|dan|admin|jailbreak|maintenance|root|unrestricted|test) mode)"
         rf"|\byou(?: now)? have no (?:more )?{_RULES}\b|\b(?:no|without)(?: any)?(?: \w+)? (?:restrictions|limitations|filters|guardrails|"
@@ -156,6 +174,7 @@ SIGNS: Final = (
         r"(?:do|does) not (?:apply|count)|don't (?:apply|count)|(?:must|should) be (?:ignored|disregarded))|"
         r"\b(?:safety|security) (?:checks?|measures?|settings?|rules?) (?:is|are|have been|has been) (?:now )?(?:off|disabled|lifted|removed|suspended|switched off|turned off) (?:for|when|while)\b",
         "void invalid outdated obsolete cancel revoked wrong fake null longer not don't ignored disregarded safety security",
+        _RULE_STEMS,
     ),
     _sign(
         "override", 1.0, 1.0,
@@ -172,6 +191,7 @@ SIGNS: Final = (
         r"objective|directive|identity|job|persona|priority|name|rules?) (?:is|are|will be|now)\b|"
         r"\bend of (?:system )?(?:prompt|instructions|rules)\b",
         "new updated revised real actual true only secret hidden additional special following these your end",
+        _RULE_STEMS + " task goal mission role purpose objective identity job persona priority name",
     ),
     _sign(
         "prompt leak", 1.0, 1.0,
@@ -319,11 +339,11 @@ SIGNS: Final = (
         r"(?:system|developers?|admin(?:istrator)?s?|openai|anthropic|google|microsoft|meta|mistral|it (?:department|team|support)|security team|"
         r"compliance(?: team)?|platform|operator|management|ceo|vendor|support team|creators?)\b|\b(?:as|i am|i'm|this is|we are)(?: \w+,?)? (?:your|the) (?:developers?|creators?|"
         r"(?:system )?admin(?:istrator)?|operator|system|programmer|supervisor|owner of this (?:bot|assistant|ai)|(?:openai|anthropic|google|security|compliance|it) (?:team|department|staff|support|engineer))\b|"
-        r"\bper (?:the |our |company |system |new |updated )*(?:policy|administrator|admin|compliance)\b|\b(?:per|under|by) order of\b|"
+        r"\bper (?:the |our |company |system |new |updated )*(?:policy|administrator|admin|compliance)\b|"
         r"\b(?:system|admin|developer) (?:override|mode|command|directive)\b",
-        "system admin developer dev root operator moderator supervisor security compliance platform policy internal official "
+        "system admin developer dev: dev] root: root] operator moderator supervisor security compliance platform policy internal official "
         "maintenance urgent critical priority openai anthropic google microsoft meta mistral management ceo vendor support creator "
-        "programmer it department order",
+        "programmer department",
     ),
     _sign(
         "addresses the model", 0.5, 0.75,
@@ -364,7 +384,7 @@ LINK_SIGNS: Final = (
         r"<img\b[^>]{0,200}\bsrc\s*=\s*[\"']?https?://[^>]*[?&=][^>]*(?:\{|\[|\$|data|secret|prompt|history|token|password|convers|user)|"
         r"\b(?:append|attach|add|encode|put|insert|embed|include|place|concatenate|base64)\b~\b(?:to|in|into|as|within|onto)\b~\b(?:url|link|query(?: string| parameter)?|image|path|img|markdown|parameter|src)\b|"
         r"\b(?:render|display|load|show|include|insert|output|embed|add)\b~\b(?:image|img|pixel|picture|link|markdown|iframe)\b~https?://[^\s)]*[?=]",
-        "http url link query image path img markdown parameter src", fold=False,
+        "http url query src=", fold=False,
     ),
 )  # fmt: skip
 
