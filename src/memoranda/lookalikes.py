@@ -7,7 +7,9 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-_ZERO_WIDTH: Final = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
+_ZERO_WIDTH: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
+)
 _DIRECTIONS: Final = "\u202a-\u202e\u2066-\u2069"
 _CONTROLS: Final = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufff0-\ufffb"
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -22,12 +24,14 @@ _FLAG: Final = re.compile("\U0001f3f4[\U000e0061-\U000e007a]{2,6}\U000e007f")
 _EMOJI: Final = re.compile("[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]")
 _JOINED: Final = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefe"
 """Scripts in which a joiner, or a mark of direction, is part of the spelling."""
-_SPELLING: Final = re.compile(f"(?<=[{_JOINED}\u0590-\u05ff])[\u200c-\u200f\u061c]|[\u200c-\u200f\u061c](?=[{_JOINED}\u0590-\u05ff])")
+_SPELLING: Final = re.compile(
+    f"(?<=[{_JOINED}\u0590-\u05ff])[\u200c-\u200f\u061c]|[\u200c-\u200f\u061c](?=[{_JOINED}\u0590-\u05ff])"
+)
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe]")
 
 _LATIN_BY_LOOK: Final = str.maketrans(
-    "аеорсухіјѕԁԛԝһӏґпкмтвнгАВЕЅІЈКМНОРСТУХҮԌԚԜ" "αοενρτυχκιΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ" "ɑɡıʀʏɴɪᴀᴄᴅᴇᴋᴍᴏᴘᴛᴜᴠᴡᴢᴊʟʙɢʜꜱꜰ" "օսոհցրѵ",
-    "aeopcyxijsdqwhlrnkmtbhrABESIJKMHOPCTYXYGQW" "aoevptuxkiABEZHIKMNOPTYXcj" "agiryniacdekmoptuvwzjlbghsf" "ounhgpv",
+    "аеорсухіјѕԁԛԝһӏґпкмтвнгАВЕЅІЈКМНОРСТУХҮԌԚԜαοενρτυχκιΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳɑɡıʀʏɴɪᴀᴄᴅᴇᴋᴍᴏᴘᴛᴜᴠᴡᴢᴊʟʙɢʜꜱꜰօսոհցրѵ",
+    "aeopcyxijsdqwhlrnkmtbhrABESIJKMHOPCTYXYGQWaoevptuxkiABEZHIKMNOPTYXcjagiryniacdekmoptuvwzjlbghsfounhgpv",
 )
 _BRACKETS: Final = str.maketrans("‹〈〈⟨﹤＜˂ᐸ❮《«﹛｛［【〔（⟪≪≺", "<" * 20)
 _CLOSERS: Final = str.maketrans("›〉〉⟩﹥＞˃ᐳ❯》»", ">" * 11)
@@ -43,7 +47,9 @@ def fold_character(char: str) -> str:
         return char
     plain = unicodedata.normalize("NFKC", char)
     plain = plain if len(plain) == 1 else char
-    return plain.translate(_LATIN_BY_LOOK).translate(_BRACKETS).translate(_CLOSERS).translate(_SLASHES).translate(_DASHES)
+    return (
+        plain.translate(_LATIN_BY_LOOK).translate(_BRACKETS).translate(_CLOSERS).translate(_SLASHES).translate(_DASHES)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -77,14 +83,14 @@ def find_hidden(text: str) -> dict[str, float]:
     if not _ANY_INVISIBLE.search(text):
         return {}
     bare = _SPELLING.sub("", _FLAG.sub("", text))
-    overrides = 0.1 if _RIGHT_TO_LEFT.search(bare) else 0.6
+    overrides = 0.1 if _RIGHT_TO_LEFT.search(bare) else 0.5
     between_letters = len(re.findall("(?<=[A-Za-z])[\u200b-\u200d\u2060-\u2064\ufeff]+(?=[A-Za-z])", bare))
     found = {
         "an invisible alphabet": float(bool(re.search(f"[{_TAGS}]|[{_SELECTORS}]{{4,}}", bare))),
         "a hidden payload": float(bool(re.search("[\u200b-\u200d\u2060-\u2064\ufeff]{8,}", bare))),
         "reversed direction": overrides * bool(re.search("[\u202d\u202e]", bare)),
         "zero width between letters": 0.4 * (between_letters >= 3),
-        "control characters": 0.4 * bool(re.search("\x1b|\x08|[\x00-\x06]", bare)),
+        "control characters": 0.3 * bool(re.search("\x1b|\x08|[\x00-\x06]", bare)),
     }
     return {kind: weight for kind, weight in found.items() if weight}
 

@@ -31,6 +31,7 @@ from memoranda.remember.new_memory import (
     spoken_text,
     to_stored_message,
 )
+from memoranda.remember.quarantine import screen
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import PartitionKey, Store
 from memoranda.storage.changes import AppendMessage, Change, MarkExtracted, NewMemory, StoredTurn
@@ -197,6 +198,7 @@ class RememberPipeline:
     ) -> Iterator[Outcome]:
         """Embed and write; return the outcomes of the new memories, in order."""
         new = [piece for pieces in plan for piece in pieces if isinstance(piece, NewMemory)]
+        screen(new)
         self._vectors.attach(new, progress)
         changes: list[Change] = [*new, *messages]  # new memories first, so that they are written together
         if answer.turns:
@@ -386,7 +388,9 @@ class _DuplicateFinder:
 
 def _is_current(memory: Memory, now: datetime) -> bool:
     ends = (memory.valid_to, memory.expires_at)
-    return memory.archived_at is None and all(end is None or end > now for end in ends)
+    return (
+        memory.archived_at is None and memory.quarantined_at is None and all(end is None or end > now for end in ends)
+    )
 
 
 def _notes_without_evidence(candidate: Candidate) -> dict[str, JSON]:

@@ -28,8 +28,8 @@ Channel: TypeAlias = Literal["user", "agent", "outside"]
 SUSPICIOUS: Final = 1.0
 _WINDOW: Final = 400
 """Characters within which signs count together."""
-_MAX_READ: Final = 20_000
-"""Characters at each end of a long text that are read."""
+_PIECE: Final = 8_000
+"""Characters that are read at once."""
 _OWN_WISH: Final = 0.35
 """The share of its weight that a sign keeps in what the speaker wants for herself."""
 _MENTIONED: Final = 0.15
@@ -40,7 +40,7 @@ _REPORTED: Final = re.compile(
     r"is|has|lives|works|wishes|requested|enjoys?|uses|dislikes?|expects?|mentioned|name|favou?rite|always|never|usually|often)\b"
 )
 _NAMED: Final = re.compile(
-    r"(?:https?://|www\.|\S+@\S+\.\w|\b[\w-]+\.(?:com|net|org|io|example|xyz|biz|app|shop|store)\b|(?<=[a-z,:'\"“] )['\"“]?[A-Z][\w&.'’-]+|\b[A-Z]{2,}\w*|"
+    r"(?:https?://|www\.|\S{1,80}@\S{1,80}\.\w|\b[\w-]+\.(?:com|net|org|io|example|xyz|biz|app|shop|store)\b|(?<=[a-z,:'\"“] )['\"“]?[A-Z][\w&.'’-]+|\b[A-Z]{2,}\w*|"
     r"\b(?:0x[0-9a-fA-F]{8,}|bc1\w{10,}|[A-Z]{2}\d{2}[A-Z0-9 ]{10,})|\+?\d[\d -]{7,}\d)"
 )
 _COMMON_NAMES: Final = frozenset(
@@ -49,14 +49,18 @@ _COMMON_NAMES: Final = frozenset(
     "july august september october november december i i'm i've i'll ok ai usa uk eu us pdf html csv json api url sql markdown "
     "utc am pm mr mrs ms dr prof ceo hr it tv celsius fahrenheit".split()
 )
-_QUOTED: Final = re.compile(r"\"[^\"\n]{3,400}\"|“[^”\n]{3,400}”|„[^“”\n]{3,400}[“”]|«[^»\n]{3,400}»|‘[^’\n]{3,400}’(?!\w)|(?<!\w)'[^'\n]{3,400}'(?!\w)|`[^`]{3,400}`")
+_QUOTED: Final = re.compile(
+    r"\"[^\"\n]{3,400}\"|“[^”\n]{3,400}”|„[^“”\n]{3,400}[“”]|«[^»\n]{3,400}»|‘[^’\n]{3,400}’(?!\w)|(?<!\w)'[^'\n]{3,400}'(?!\w)|`[^`]{3,400}`"
+)
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX: Final = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ ,:]?){16,}")
 _SPELLED: Final = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][ ._*-]{1,3}){10,}[A-Za-z](?![A-Za-z])")
 _SPELLED_GAP: Final = re.compile(r"(?<![A-Za-z]{2})(?<=[A-Za-z])[ ._*-](?=[A-Za-z](?![A-Za-z]))")
 _LEET: Final = str.maketrans("01345$@7!", "oieassati")
-_LEET_WORD: Final = re.compile(r"\b[A-Za-z]*[013457$@]+[A-Za-z]+[013457$@]+[A-Za-z\d$@]*|\b[A-Za-z]+[013457$@][A-Za-z]+\b")
-_ADDRESS: Final = re.compile(r"https?://\S+|\S+@\S+|\b[\w-]+\.[a-z]{2,}\b|\{[^\n]*\}|<[^>\n]{1,200}>")
+_LEET_WORD: Final = re.compile(
+    r"\b[A-Za-z]*[013457$@]+[A-Za-z]+[013457$@]+[A-Za-z\d$@]*|\b[A-Za-z]+[013457$@][A-Za-z]+\b"
+)
+_ADDRESS: Final = re.compile(r"https?://\S+|\S{1,80}@\S{1,80}|\b[\w-]+\.[a-z]{2,}\b|\{[^\n]{0,400}\}|<[^>\n]{1,200}>")
 """Addresses, JSON and tags: their words say nothing about what a text is about."""
 _RULE_WORDS: Final = ("instruction", "prompt", "guideline", "directive", "ignore", "disregard")
 _ROT13_WORDS: Final = tuple(codecs.encode(word, "rot13") for word in _RULE_WORDS)
@@ -96,7 +100,8 @@ class Suspicion:
 
 def find_poison(text: str, channel: Channel = "user") -> Suspicion | None:
     """Return why a text is a suspect; None when it is not."""
-    weights = _weigh(text, channel)
+    pieces = [text[start : start + _PIECE + _WINDOW] for start in range(0, len(text), _PIECE)] or [""]
+    weights = max((_weigh(piece, channel) for piece in pieces), key=lambda found: sum(found.values()))
     score = round(sum(weights.values()), 3)
     if score < SUSPICIOUS:
         return None
@@ -105,8 +110,6 @@ def find_poison(text: str, channel: Channel = "user") -> Suspicion | None:
 
 def _weigh(text: str, channel: Channel) -> dict[str, float]:
     """Return the weight of each class of signs in a text."""
-    if len(text) > 2 * _MAX_READ:
-        text = f"{text[:_MAX_READ]}\n{text[-_MAX_READ:]}"
     visible, replaced = fold_lookalikes(text)
     weights = {f"hidden characters: {kind}": weight for kind, weight in find_hidden(text).items()}
     if replaced:

@@ -120,12 +120,16 @@ _UNSPACED: Final = (
 def _compile(words: OverrideWords) -> re.Pattern[str]:
     negated = rf"(?<!\w)(?:{words.negations})[ ,]*" if words.negations else r"(?!)"
     gap = r"[^.!?\n]{0,70}?"
-    order = [rf"(?<!\w)(?P<v>{words.verbs})(?!\w)(?! (?:{words.negations or '(?!)'})\b){gap}(?<!\w)(?:{words.which})(?!\w){gap}(?<!\w)(?:{words.rules})(?!\w)"]
+    order = [
+        rf"(?<!\w)(?P<v>{words.verbs})(?!\w)(?! (?:{words.negations or '(?!)'})\b){gap}(?<!\w)(?:{words.which})(?!\w){gap}(?<!\w)(?:{words.rules})(?!\w)"
+    ]
     order.append(
         rf"(?<!\w)(?:{words.verbs})(?!\w)(?! (?:{words.negations or '(?!)'})\b){gap}(?<!\w)(?:{words.rules})(?!\w){gap}(?<!\w)(?:{words.which})(?!\w)"
     )
     # In some languages the verb comes last.
-    order.append(rf"(?<!\w)(?:{words.which})(?!\w){gap}(?<!\w)(?:{words.rules})(?!\w){gap}(?<!\w)(?:{words.verbs})(?!\w)")
+    order.append(
+        rf"(?<!\w)(?:{words.which})(?!\w){gap}(?<!\w)(?:{words.rules})(?!\w){gap}(?<!\w)(?:{words.verbs})(?!\w)"
+    )
     return re.compile(rf"(?P<negated>{negated})?(?:{'|'.join(order)})")
 
 

@@ -13,7 +13,7 @@ from typing import Final
 _GAP: Final = r"(?:[^.!?\n]|[.!?](?=\w)){0,70}?"
 _START: Final = (
     r"(?:(?:^|[\n.!?:;,\]\)>*\-\"'`|]|\b(?:and|then|so|must|should|shall|will|always|never|please|now|also|"
-    r"kindly|to|just|immediately|instead|first))[ \t*_#>\"'`(\[-]*)"
+    r"kindly|to|just|immediately|instead|first))[ \t*_#>\"'`(\[-]{0,6})"
 )
 """Where a clause starts, so that a verb there is an order and no narration."""
 
@@ -73,11 +73,11 @@ _EARLIER: Final = (
     r"system|safety|developer'?s?|operator'?s?|core|default|hidden|built-in|content|ethical|ethics|moral|openai'?s?|"
     r"anthropic'?s?|google'?s?|usage)"
 )
-_PRIOR: Final = (
-    r"(?:previous|prior|above|earlier|preceding|foregoing|initial|system|safety|developer'?s?|operator'?s?|core|hidden|built-in|ethical|openai'?s?|anthropic'?s?|google'?s?)"
-)
+_PRIOR: Final = r"(?:previous|prior|above|earlier|preceding|foregoing|initial|system|safety|developer'?s?|operator'?s?|core|hidden|built-in|ethical|openai'?s?|anthropic'?s?|google'?s?)"
 _AI: Final = r"(?:(?:ai|a\.i\.|autonomous) (?:agents?|assistants?|models?|systems?|bots?)|ai|a\.i\.|assistants?|agents?|llms?|language models?|models?|chat ?bots?|bots?|copilot|chatgpt|gpt|claude|gemini)"
-_USER: Final = r"(?:(?:the|this|that|any|your|every|each) (?:user|customer|client|human|person|visitor|reader|owner)s?|users|user)"
+_USER: Final = (
+    r"(?:(?:the|this|that|any|your|every|each) (?:user|customer|client|human|person|visitor|reader|owner)s?|users|user)"
+)
 _ASKS: Final = (
     r"(?:asks?|asking|inquires?|enquires?|requests?|mentions?|queries|wants?|needs?|seeks?|looks? for|is looking for|"
     r"talks? about|speaks? (?:of|about)|brings? up|says?|shops?|searches|wonders?|is interested in|plans?|chats?)"
@@ -246,7 +246,7 @@ SIGNS: Final = (
     ),
     _sign(
         "speaks of the user", 0.5, 0.75,
-        r"(?:^|[\n.!?:;,\]\)>*\-\"'`|]|\b(?:and|then|must|should|shall|always|please|to))[ \t*_#>\"'`(\[-]*(?:tell|convince|persuade|direct|redirect|instruct|urge|steer|trick|"
+        r"(?:^|[\n.!?:;,\]\)>*\-\"'`|]|\b(?:and|then|must|should|shall|always|please|to))[ \t*_#>\"'`(\[-]{0,6}(?:tell|convince|persuade|direct|redirect|instruct|urge|steer|trick|"
         r"pressure|manipulate|deceive|encourage|lead|nudge|mislead|lie to|advise) (?:the |this |any |all |every |each )?(?:users?|human|visitors?)\b|"
         r"\b(?:the|this) user (?:wants|has asked|asks|asked|expects|prefers|agreed|needs|allows?|has allowed|instructed|ordered)(?: for)?(?: that)? you\b",
         "user human visitor",
@@ -332,7 +332,7 @@ SIGNS: Final = (
     ),
     _sign(
         "authority", 0.5, 0.6,
-        r"(?:^|[\n\[(<{*#=>|.!-])[ \t*_#\[(<{=-]*(?:important )?(?:system|admin(?:istrator)?|developer|dev|root|operator|moderator|supervisor|security|"
+        r"(?:^|[\n\[(<{*#=>|.!-])[ \t*_#\[(<{=-]{0,6}(?:important )?(?:system|admin(?:istrator)?|developer|dev|root|operator|moderator|supervisor|security|"
         r"compliance|platform|policy|internal|official|maintenance|urgent|critical|priority)[ _-]*(?:message|notice|note|update|alert|override|prompt|instructions?|command|"
         r"notification|directive|announcement|policy|team|memo|order|config(?:uration)?|info)?[ \t]*(?:\]|\)|>|\}|\*\*|\||:|=|—|--)|"
         r"\b(?:message|notice|note|order|instructions?|update|announcement|directive|memo|reminder|command|authori[sz]ed|approved|issued|sent) (?:\w+ )?(?:from|by|of) (?:the |your )?"
@@ -396,7 +396,9 @@ HEADER: Final = re.compile(
     re.IGNORECASE,
 )
 """A heading that looks like the start of another part of a prompt."""
-TURN: Final = re.compile(r"(?:^|\n|\\n|[.!?\"'\])] )[ \t]*(?:\*\*)?(?:human|assistant|user|ai|bot)(?:\*\*)?[ \t]*:[ \t]*\S", re.IGNORECASE)
+TURN: Final = re.compile(
+    r"(?:^|\n|\\n|[.!?\"'\])] )[ \t]*(?:\*\*)?(?:human|assistant|user|ai|bot)(?:\*\*)?[ \t]*:[ \t]*\S", re.IGNORECASE
+)
 """A turn of a dialogue; two of them in one text are a written-out conversation."""
 
 TOOL_CALL: Final = re.compile(

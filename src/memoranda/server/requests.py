@@ -122,6 +122,7 @@ class ListRequest(ScopedRequest):
     cursor: Annotated[str, Field(pattern=r"^[0-9]{1,18}$")] | None = None
     types: list[TypeName] | None = None
     where: WhereFilter | None = None
+    quarantined: bool = False
 
 
 class QuestionRequest(ScopedRequest):

@@ -12,6 +12,8 @@ from memoranda.types import JSON, Association, FloatArray, MemoryType, Scope
 
 KEPT_REVISIONS: Final = 50
 """How many former versions of a memory are kept, the newest ones."""
+QUARANTINE: Final = "quarantine"
+"""The note that says why a memory is quarantined, and holds its claims until it is released."""
 _IDS_SHOWN: Final = 10
 
 
@@ -64,6 +66,8 @@ class NewMemory:
     """Whether the same text in the same scope makes this a `duplicate`."""
     notes: dict[str, JSON] = field(default_factory=dict)
     """What was extracted from it."""
+    quarantined_at: datetime | None = None
+    """Since when it is kept out of recall as suspicious; `notes["quarantine"]` says why and holds its claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,14 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
+class Release:
+    """Take memories of a scope out of quarantine: they take part in recall, and their claims are resolved."""
+
+    scope: Scope
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Supersede:
     """End memories of a scope at a moment, in favour of another one.
 
@@ -153,7 +165,7 @@ class Pin:
 
 
 Change: TypeAlias = (
-    NewMemory | AppendMessage | MarkExtracted | Edit | Remove | Link | Derive | Archive | Supersede | Pin
+    NewMemory | AppendMessage | MarkExtracted | Edit | Remove | Link | Derive | Archive | Release | Supersede | Pin
 )
 
 

@@ -12,9 +12,17 @@ from sqlalchemy import ColumnElement, bindparam, case, delete, func, insert, lit
 from memoranda.results import Derivation, Revision
 from memoranda.storage.add import add_memories, insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
-from memoranda.storage.changes import KEPT_REVISIONS, Archive, Derive, Pin, Supersede
+from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, Archive, Derive, Pin, Supersede
 from memoranda.storage.read import require_memories
-from memoranda.storage.rows import MEMORY_COLUMNS, from_micros, in_scope, memory_from_row, micros_or_none, to_micros
+from memoranda.storage.rows import (
+    MEMORY_COLUMNS,
+    from_micros,
+    in_scope,
+    memory_from_row,
+    micros_or_none,
+    to_json,
+    to_micros,
+)
 from memoranda.storage.schema import associations, claims, lineage, memories, revisions
 from memoranda.types import Memory, MemoryType, Outcome, Scope
 
@@ -46,6 +54,17 @@ def archive(tx: Transaction, change: Archive) -> Outcome:
     ids = _update(tx, change.scope, change.ids, [unmarked], {"archived_at": micros_or_none(change.at)})
     log_touched(tx, "restore" if restores else "archive", [*ids, *consolidated_from(tx, ids)])
     return Outcome("stored", None, f"{len(ids)} {'restored' if restores else 'archived'}")
+
+
+def end_quarantine(tx: Transaction, memory: Memory) -> dict[str, Any]:
+    """Mark a memory as no longer quarantined and return its notes, with the claims that were held back."""
+    held = memory.notes.get(QUARANTINE, {})
+    notes = {name: note for name, note in memory.notes.items() if name != QUARANTINE}
+    if isinstance(held, dict) and held.get("claims"):
+        notes["claims"] = held["claims"]
+    columns = {"quarantined_at": None, "notes": to_json(notes)}
+    tx.execute(update(memories).where(_M.id == memory.id).values(columns))
+    return notes
 
 
 def supersede(tx: Transaction, change: Supersede) -> Outcome:

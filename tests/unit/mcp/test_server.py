@@ -147,8 +147,18 @@ def _entity(name: str) -> dict[str, object]:
 async def test_tools_have_annotations_and_schemas(connect: Connect) -> None:
     async with connect() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    reading = {"recall", "context", "search", "fetch", "session_history", "read_graph", "search_nodes", "open_nodes"}
-    removing = {"forget", "session_end", "delete_entities", "delete_observations", "delete_relations"}
+    reading = {
+        "recall",
+        "context",
+        "quarantine",
+        "search",
+        "fetch",
+        "session_history",
+        "read_graph",
+        "search_nodes",
+        "open_nodes",
+    }
+    removing = {"forget", "discard", "session_end", "delete_entities", "delete_observations", "delete_relations"}
     assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == reading  # type: ignore[union-attr]
     assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == removing  # type: ignore[union-attr]
     assert all(tool.output_schema and tool.description and tool.title for tool in tools.values())
