@@ -37,6 +37,8 @@ class Utterance:
     message: Message | None = None
     """The message it came in; None for a plain text."""
     idempotency_key: str | None = None
+    echoes: tuple[Span, ...] = ()
+    """The parts that only repeat what is known: recalled text that came back without its marks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput
+from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.new_memory import WriteOptions, from_text
 from memoranda.remember.quarantine import screen
 from memoranda.results import CleanedMemory, CleanupReport
@@ -57,9 +58,9 @@ class Memories:
         """Store each text as a new memory, also if the same text is stored already."""
         said_at = options.at or options.now
         new = []
-        for content in contents:
+        for content in (redact_secrets(clean_text(content)) for content in contents):
             rated = options.importance is not None
-            importance = None if rated else self._rules.importance(clean_text(content), said_at)
+            importance = None if rated else self._rules.importance(content, said_at)
             new.append(from_text(content, options, importance=importance))
         screen(new)
         return [_stored(outcome) for outcome in self._write(new, progress)]
@@ -148,7 +149,7 @@ class Memories:
         return CleanupReport(examined, len(old), tuple(old), dry_run)
 
     def _apply(self, patch: Patch, known: Memory) -> NewMemory:
-        content = known.content if patch.content is None else clean_text(patch.content)
+        content = known.content if patch.content is None else redact_secrets(clean_text(patch.content))
         return NewMemory(
             content=content,
             type=patch.type or known.type,
@@ -160,7 +161,7 @@ class Memories:
             terms=lexical_keys(content),
             source=patch.source or known.source,
             trust=known.trust,
-            metadata=known.metadata if patch.metadata is None else patch.metadata,
+            metadata=known.metadata if patch.metadata is None else default_redactor().object(patch.metadata),
             key=known.key,
             value=known.value,
             expires_at=known.expires_at,

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.messages.message import Message
+from memoranda.redaction import default_redactor
 from memoranda.storage.changes import NewMemory, StoredMessage
 from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, MemoryType, Scope
@@ -46,7 +47,7 @@ def check_options(
     at: object = None,
 ) -> WriteOptions:
     """Check the arguments of one call. The importance may also be in the metadata."""
-    extra = copy_json_object(metadata, "metadata")
+    extra = default_redactor().object(copy_json_object(metadata, "metadata"))
     if importance is None:
         importance = extra.get("importance")
     return WriteOptions(

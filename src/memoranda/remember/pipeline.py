@@ -14,11 +14,14 @@ from typing import Any, Final, TypeAlias
 
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import ExtractionFailed, InvalidType, Unavailable
+from memoranda.fence import find_recalled_spans
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.messages.message import Message, as_message
+from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import SAME, KnownTextIndex
+from memoranda.remember.echoes import EchoIndex, list_parts, merge_spans, strip_decoration
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
 from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
 from memoranda.remember.llm_extraction import extract_facts
@@ -37,7 +40,7 @@ from memoranda.storage.base import PartitionKey, Store
 from memoranda.storage.changes import AppendMessage, Change, MarkExtracted, NewMemory, StoredTurn
 from memoranda.storage.message_log import read_unextracted
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
-from memoranda.text import clean_text, query_terms
+from memoranda.text import Span, clean_text, first_words, query_terms
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope, Usage
 
 Content: TypeAlias = str | Message | Mapping[str, Any]
@@ -48,6 +51,7 @@ _RETRIED: Final = 20
 _NEIGHBOURS: Final = 3
 """How many memories that share most terms with a text are compared with it."""
 _MAX_TERMS: Final = 64
+_KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _NO_DIALOGUE: Final = DialogueContext()
 
 
@@ -100,9 +104,10 @@ class RememberPipeline:
             progress: Called with (done, total) while texts are embedded.
         """
         utterances = _parse_content(content, options, idempotency_key)
+        utterances = self._mark_echoes(utterances, options)
         known = self._find_known(utterances, options)
         extracted = self._extract(utterances, known, options)
-        utterances = self._mask_secrets(utterances, options)
+        utterances = self._mask_secrets(utterances)
         answer = self._ask_model(utterances, extracted, known, options)
         plan = [_plan(utterance, found, options) for utterance, found in zip(utterances, extracted, strict=True)]
         plan.append(_plan_model_facts(answer, options))
@@ -123,6 +128,27 @@ class RememberPipeline:
     def unextracted(self, scope: Scope, limit: int = _RETRIED) -> list[StoredTurn]:
         """Return the oldest messages that a model failed to read."""
         return self._store.read(lambda tx: read_unextracted(tx, scope, limit))
+
+    def _mark_echoes(self, utterances: Sequence[Utterance], options: WriteOptions) -> list[Utterance]:
+        """Return the utterances, with the parts marked that only repeat what recall may have returned.
+
+        Recall reads all sessions, so unlike duplicates, echoes are looked for in all of them.
+        """
+        scope = Scope(options.scope.tenant, options.scope.agent, options.scope.user)
+        partition = self._partitions.get_for_terms(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
+        texts = {each.text[slice(*part)] for each in utterances if each.text for part in list_parts(each)}
+        queries = [query_terms(strip_decoration(text)[0]) for text in texts]
+        ids = set[int]()
+        with partition.lock:
+            among = partition.eligible(scope.agent, None, options.now.timestamp())
+            for terms in queries:
+                indexed = list(filter(partition.postings.contains, terms))
+                if indexed and len(indexed) >= SAME * len(terms):
+                    ids.update(partition.postings.search(indexed[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
+        if not ids:
+            return list(utterances)
+        index = EchoIndex(memory for memory in self._store.get(scope, sorted(ids)) if memory is not None)
+        return [replace(each, echoes=tuple(index.find(each))) for each in utterances]
 
     def _find_known(self, utterances: Sequence[Utterance], options: WriteOptions) -> _Known:
         """Return the current memories of the scope that share most terms with the utterances."""
@@ -157,11 +183,11 @@ class RememberPipeline:
         keeps_all = options.keep_all or options.type in EXPIRING
         return self._use_gate and utterance.message is not None and utterance.text != "" and not keeps_all
 
-    def _mask_secrets(self, utterances: Sequence[Utterance], options: WriteOptions) -> list[Utterance]:
-        """Return the utterances, with secrets masked in each message that goes through the gate."""
+    def _mask_secrets(self, utterances: Sequence[Utterance]) -> list[Utterance]:
+        """Return the utterances, with the secrets in each message masked."""
         return [
             replace(each, message=_mask_message(each.message))
-            if each.message is not None and self._is_judged(each, options)
+            if each.message is not None
             else each
             for each in utterances
         ]
@@ -240,7 +266,7 @@ def _parse_content(
 def _parse(content: Content, options: WriteOptions, key: str | None) -> Utterance:
     """Return one text or message as an utterance; a plain text counts as said by the user."""
     if isinstance(content, str):
-        text = clean_text(content)
+        text = clean_text(redact_secrets(clean_text(content)))
         speaker = _speaker(None, "user", options.scope)
         return Utterance("", "user", speaker, options.at or options.now, text, (0, len(text)), None, key)
     message = as_message(content)
@@ -283,11 +309,18 @@ def _mask_message(message: Message) -> Message:
             else part
             for part in content
         ]
-    return message if content == message.content else Message.from_dict({**message.to_dict(), "content": content})
+    known = message.to_dict()
+    masked = default_redactor().object({key: value for key, value in known.items() if key not in _KEPT_FIELDS})
+    masked = {**known, **masked, "content": content}
+    return message if masked == known else Message.from_dict(masked)
 
 
 def _keep(utterance: Utterance, options: WriteOptions) -> Extracted:
     """Return what becomes of an utterance that does not go through the gate."""
+    if utterance.message is not None:
+        utterance = replace(utterance, text=mask_secrets(utterance.text))
+    if utterance.message is None and (found := find_recalled_spans(utterance.text) or utterance.echoes):
+        return _keep_new(utterance, merge_spans([*found, *utterance.echoes]), options)
     if utterance.text == "":
         return [reject(utterance, "empty", f"the {utterance.role} message has no text")]
     candidate = extract_candidate(utterance, _NO_DIALOGUE, 1.0, options.importance)
@@ -296,6 +329,19 @@ def _keep(utterance: Utterance, options: WriteOptions) -> Extracted:
     # A memory that expires makes no claims, and neither does a message that did not go through the gate.
     makes_claims = utterance.message is None and options.type not in EXPIRING
     return [candidate if makes_claims else replace(candidate, claims=())]
+
+
+def _keep_new(utterance: Utterance, recalled: Sequence[Span], options: WriteOptions) -> Extracted:
+    """Return what is left of a plain text without its recalled parts, and a verdict that they were left out."""
+    text, position = "", 0
+    for start, end in recalled:
+        text += utterance.text[position:start]
+        position = end
+    left = (text + utterance.text[position:]).strip()
+    verdict = reject(utterance, "echo", "recalled text coming back")
+    if not first_words(left, 1):
+        return [verdict]
+    return _keep(replace(utterance, text=left, span=(0, len(left)), echoes=()), options)
 
 
 def _query_model(
