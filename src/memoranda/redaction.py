@@ -35,7 +35,9 @@ _PHRASE: Final = re.compile(
 )
 _PHRASE_CONTEXT: Final = re.compile(r"\b(?:seed|recovery|mnemonic|wallet|backup|secret)\b[^.\n]{0,40}$", re.I)
 _PHRASE_LENGTHS: Final = (12, 15, 18, 21, 24)
-_NO_PHRASE_WORDS: Final = frozenset("the and was for are but not his her our its has had did were from been she him out".split())
+_NO_PHRASE_WORDS: Final = frozenset(
+    ["the", "and", "was", "for", "are", "but", "not", "his", "her", "our", "its", "has", "had", "did", "were", "from", "been", "she", "him", "out"]
+)
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")
 
@@ -91,7 +93,9 @@ class Redactor:
 
 
 def _value_span(match: re.Match[str]) -> Span:
-    kept = [match.end(name) for name, value in match.groupdict().items() if value is not None and name.startswith("keep")]
+    kept = [
+        match.end(name) for name, value in match.groupdict().items() if value is not None and name.startswith("keep")
+    ]
     return max(kept, default=match.start()), match.end()
 
 

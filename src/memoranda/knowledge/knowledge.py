@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
-from memoranda.results import Document, Knowledge, KnowledgeReport, KnowledgeSource
 from memoranda.remember.quarantine import screen
+from memoranda.results import Document, Knowledge, KnowledgeReport, KnowledgeSource
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
 from memoranda.storage.read import matching_ids, walk
 from memoranda.storage.write import MemoryWrite, apply_changes, retry_on_conflict

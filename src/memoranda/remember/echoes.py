@@ -33,9 +33,18 @@ _AFTER: Final = re.compile(
     r"(?:\s*(?:\[#\d+[^\]\n]*\]|\(no longer true[^)\n]*\)|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\)|[\"'”“»`|*,;]))+\s*$"
 )
 _TRUNCATED: Final = re.compile(r"\s*(?:…|\.\.\.|\[…\]|\[\.\.\.\])\s*$")
+_SPEAKER: Final = re.compile(r"^[\w .'’-]{1,40}:\s")
 _WORD: Final = re.compile(r"\w+")
 _ID: Final = re.compile(r"\[#(\d+)")
-_PRONOUNS: Final = {"you": "i", "your": "my", "yours": "mine", "yourself": "myself", "me": "i", "are": "am", "were": "was"}
+_PRONOUNS: Final = {
+    "you": "i",
+    "your": "my",
+    "yours": "mine",
+    "yourself": "myself",
+    "me": "i",
+    "are": "am",
+    "were": "was",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,9 @@ class EchoIndex:
             return False
         decorated = core != part.strip() or is_cut
         named = {int(found) for found in _ID.findall(part)}
-        return any(self._repeats(known, words, utterance, decorated, is_cut, known.id in named) for known in self._known)
+        return any(
+            self._repeats(known, words, utterance, decorated, is_cut, known.id in named) for known in self._known
+        )
 
     def _repeats(
         self, known: _Known, words: tuple[str, ...], utterance: Utterance, decorated: bool, is_cut: bool, is_named: bool
@@ -82,7 +93,9 @@ class EchoIndex:
         for said in (words, _without_speaker(words, known)):
             if _same(said, known.words, utterance.role):
                 # A person's own words again are a duplicate, which is reported as one, unless they come as a list.
-                return utterance.role != "user" or decorated or utterance.message is None or "\n" in utterance.text.strip()
+                return (
+                    utterance.role != "user" or decorated or utterance.message is None or "\n" in utterance.text.strip()
+                )
             cut_short = len(said) >= _CUT_WORDS and _same(said, known.words[: len(said)], utterance.role)
             if cut_short and (is_cut or is_named or utterance.role in ("assistant", "tool")):
                 return True
@@ -117,6 +130,11 @@ def strip_decoration(part: str) -> tuple[str, bool]:
     core = _BEFORE.sub("", _AFTER.sub("", part))
     short = _TRUNCATED.sub("", core)
     return _AFTER.sub("", short).strip(), short != core
+
+
+def to_lookup(part: str) -> str:
+    """Return the words by which a memory that a part may repeat is looked up: without a speaker in front."""
+    return _SPEAKER.sub("", strip_decoration(part)[0])
 
 
 def _lines(text: str) -> list[Span]:

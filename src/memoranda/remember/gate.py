@@ -13,8 +13,8 @@ from typing import Final
 from memoranda.dates.find import find_mentions
 from memoranda.fence import find_recalled_spans
 from memoranda.redaction import find_secrets
-from memoranda.remember.echoes import merge_spans
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
+from memoranda.remember.echoes import merge_spans
 from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
 from memoranda.types import Status
 
@@ -123,7 +123,7 @@ def _says_more(text: str, sentence: Span, secrets: Sequence[Span]) -> bool:
     for start, end in reversed([secret for secret in secrets if _overlap(sentence, secret)]):
         before, after = left[: max(0, start - sentence[0])], left[end - sentence[0] :]
         # The words right before a secret say what it is the secret of.
-        left = " ".join(before.split()[:-_ABOUT_SECRET]) + " | " + after
+        left = " ".join(before.split()[:-_ABOUT_SECRET]) + " | " + re.sub(r"^\S*", "", after)
     return len(first_content_words(left)) >= _SAYS_MORE
 
 

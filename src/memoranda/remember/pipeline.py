@@ -21,7 +21,7 @@ from memoranda.messages.message import Message, as_message
 from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import SAME, KnownTextIndex
-from memoranda.remember.echoes import EchoIndex, list_parts, merge_spans, strip_decoration
+from memoranda.remember.echoes import EchoIndex, list_parts, merge_spans, to_lookup
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
 from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
 from memoranda.remember.llm_extraction import extract_facts
@@ -137,7 +137,7 @@ class RememberPipeline:
         scope = Scope(options.scope.tenant, options.scope.agent, options.scope.user)
         partition = self._partitions.get_for_terms(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
         texts = {each.text[slice(*part)] for each in utterances if each.text for part in list_parts(each)}
-        queries = [query_terms(strip_decoration(text)[0]) for text in texts]
+        queries = [query_terms(to_lookup(text)) for text in texts]
         ids = set[int]()
         with partition.lock:
             among = partition.eligible(scope.agent, None, options.now.timestamp())
@@ -186,9 +186,7 @@ class RememberPipeline:
     def _mask_secrets(self, utterances: Sequence[Utterance]) -> list[Utterance]:
         """Return the utterances, with the secrets in each message masked."""
         return [
-            replace(each, message=_mask_message(each.message))
-            if each.message is not None
-            else each
+            replace(each, message=_mask_message(each.message)) if each.message is not None else each
             for each in utterances
         ]
 

@@ -44,10 +44,7 @@ _NAMED: Final = re.compile(
     r"\b(?:0x[0-9a-fA-F]{8,}|bc1\w{10,}|[A-Z]{2}\d{2}[A-Z0-9 ]{10,})|\+?\d[\d -]{7,}\d)"
 )
 _COMMON_NAMES: Final = frozenset(
-    "english french german spanish italian dutch polish japanese chinese russian portuguese korean arabic hindi python java "
-    "javascript typescript rust go monday tuesday wednesday thursday friday saturday sunday january february march april may june "
-    "july august september october november december i i'm i've i'll ok ai usa uk eu us pdf html csv json api url sql markdown "
-    "utc am pm mr mrs ms dr prof ceo hr it tv celsius fahrenheit".split()
+    ["english", "french", "german", "spanish", "italian", "dutch", "polish", "japanese", "chinese", "russian", "portuguese", "korean", "arabic", "hindi", "python", "java", "javascript", "typescript", "rust", "go", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december", "i", "i'm", "i've", "i'll", "ok", "ai", "usa", "uk", "eu", "us", "pdf", "html", "csv", "json", "api", "url", "sql", "markdown", "utc", "am", "pm", "mr", "mrs", "ms", "dr", "prof", "ceo", "hr", "it", "tv", "celsius", "fahrenheit"]
 )
 _QUOTED: Final = re.compile(
     r"\"[^\"\n]{3,400}\"|“[^”\n]{3,400}”|„[^“”\n]{3,400}[“”]|«[^»\n]{3,400}»|‘[^’\n]{3,400}’(?!\w)|(?<!\w)'[^'\n]{3,400}'(?!\w)|`[^`]{3,400}`"

@@ -122,7 +122,7 @@ SIGNS: Final = (
     ),
     _sign(
         "override", 1.0, 1.0,
-        rf"\b(?:ignore|disregard|forget|erase|discard)\b(?: about)?(?: all| everything| anything| what| whatever)+(?: that| of)?"
+        r"\b(?:ignore|disregard|forget|erase|discard)\b(?: about)?(?: all| everything| anything| what| whatever)+(?: that| of)?"
         r"(?: the| was| is| has| have| came| been| you| were| given| told| taught| learned| learnt| said| written| up| to| in)*"
         r" (?:above|before this|before|previously|prior to this|prior|until now|so far|trained on|instructed|by (?:your|the) "
         r"(?:developers?|creators?|operators?|system|admins?)|been told|were told|were taught|have been told)\b",
@@ -239,8 +239,8 @@ SIGNS: Final = (
     ),
     _sign(
         "steering", 0.35, 0.5,
-        rf"\b(?:must|should|shall|are to|is to|has to|have to|need to|needs to|will) be (?:told|answered|described|directed|redirected|referred|presented|recommended|informed|"
-        rf"praised|mentioned|warned|advised|replied|urged|sent|encouraged)\b",
+        r"\b(?:must|should|shall|are to|is to|has to|have to|need to|needs to|will) be (?:told|answered|described|directed|redirected|referred|presented|recommended|informed|"
+        r"praised|mentioned|warned|advised|replied|urged|sent|encouraged)\b",
         "be",
         own_wish=True,
     ),
@@ -254,7 +254,7 @@ SIGNS: Final = (
     _sign(
         "steering", 0.5, 0.7,
         r"\b(?:is|are) (?:the )?(?:only|best|most (?:trusted|trustworthy|reliable|secure))\b~\b(?:recommend|tell|suggest|mention)|"
-        rf"\b(?:never|do not|don't|avoid)\b~\b(?:mention|recommend|suggest|criticis|criticiz|name|list)\w*\b~\b(?:competitors?|alternatives?|rivals?|"
+        r"\b(?:never|do not|don't|avoid)\b~\b(?:mention|recommend|suggest|criticis|criticiz|name|list)\w*\b~\b(?:competitors?|alternatives?|rivals?|"
         r"risks?|side effects?|drawbacks?|negative|criticism|lawsuit|recall|other (?:brands?|products?|vendors?|providers?))|"
         r"\b(?:affiliate|referral|promo(?:tion)?|discount|coupon) (?:link|code|id)\b|\bsponsor(?:ed)? (?:message|product|answer)",
         "only best most never not avoid affiliate referral promo discount coupon sponsor don't",
