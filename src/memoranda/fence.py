@@ -73,7 +73,7 @@ _HEADING: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ENTITIES: Final = {"<": "&lt;", "[": "&#91;"}
-# Characters that a person reads over between two letters of the name; possessive, so that a million of them are read once.
+# What a person reads over between two letters of the name; possessive, so that a million of them are read once.
 _BETWEEN: Final = r"[\s.*~|_-]{0,3}+"
 _OPENERS: Final = r"[<\[{(]"
 _FORGED: Final = re.compile(
@@ -86,8 +86,8 @@ _UNSEEN: Final = re.compile(f"[{INVISIBLE}]")
 def neutralise(text: str) -> str:
     """Return stored text as it may stand in a prompt: its marks no longer work, and what was hidden can be seen.
 
-    The first character of a forged fence mark, of a chat template's token and of a prompt's heading is written as an HTML
-    entity; invisible characters are written out. Nothing else changes.
+    The first character of a forged fence mark, of a chat template's token and of a prompt's heading is written as an
+    HTML entity; invisible characters are written out. Nothing else changes.
     """
     marked = _escape_forged_marks(text)
     if ">" in marked or "]" in marked:

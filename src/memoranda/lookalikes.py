@@ -56,7 +56,7 @@ def fold_character(char: str) -> str:
 def fold_lookalikes(text: str) -> tuple[str, int]:
     """Return a text as a person reads it, and how many words had letters of another alphabet among Latin ones.
 
-    Invisible characters are left out, wide and decorated letters are plain ones. A word wholly in another alphabet stays.
+    Invisible characters are left out, wide and decorated letters are plain ones. A word in another alphabet stays.
     """
     if text.isascii() and not _ANY_INVISIBLE.search(text):
         return text, 0

@@ -31,12 +31,33 @@ _CARD_START: Final = re.compile(r"4|5[1-5]|2[2-7]|3[0-9]|6")
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
 _IBAN_CONTEXT: Final = re.compile(r"\b(?:iban|account|konto|compte|cuenta|conto|conta|rekening|bank)", re.I)
 _PHRASE: Final = re.compile(
-    r"(?<![a-z'-])(?<![a-z] )(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?:[ ,\n]{1,3}+(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?![a-z'-])){11,23}+(?![ ,\n]{1,3}[a-z])"
+    r"(?<![a-z'-])(?<![a-z] )(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?:[ ,\n]{1,3}+(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?![a-z'-])){11,23}+(?![ ,\n]{1,3}[a-z])"  # noqa: E501
 )
 _PHRASE_CONTEXT: Final = re.compile(r"\b(?:seed|recovery|mnemonic|wallet|backup|secret)\b[^.\n]{0,40}$", re.I)
 _PHRASE_LENGTHS: Final = (12, 15, 18, 21, 24)
 _NO_PHRASE_WORDS: Final = frozenset(
-    ["the", "and", "was", "for", "are", "but", "not", "his", "her", "our", "its", "has", "had", "did", "were", "from", "been", "she", "him", "out"]
+    [
+        "the",
+        "and",
+        "was",
+        "for",
+        "are",
+        "but",
+        "not",
+        "his",
+        "her",
+        "our",
+        "its",
+        "has",
+        "had",
+        "did",
+        "were",
+        "from",
+        "been",
+        "she",
+        "him",
+        "out",
+    ]
 )
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")

@@ -141,7 +141,7 @@ def test_lookalike_of_a_mark_is_escaped(mark: str) -> None:
 @pytest.mark.parametrize(
     "token",
     [
-        "<|im_start|>", "<|im_end|>", "[INST]", "[/INST]", "<<SYS>>", "<|start_header_id|>", "<|eot_id|>", "<start_of_turn>", "<｜User｜>",
+        "<|im_start|>", "<|im_end|>", "[INST]", "[/INST]", "<<SYS>>", "<|start_header_id|>", "<|eot_id|>", "<start_of_turn>", "<｜User｜>",  # noqa: E501
         "<|endoftext|>", "<tool_call>", "</function_calls>", "<system>", "</s>", "<|channel|>", "<invoke name=\"x\">",
     ],
 )  # fmt: skip

@@ -213,7 +213,7 @@ class MemoryMethods(RecallMethods):
         user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> int:
-        """Delete memories in quarantine and return how many; raise `InvalidInput`, and delete none, if one is not in it.
+        """Delete memories in quarantine and return how many; when one is not in it, raise `InvalidInput`, delete none.
 
         Args:
             memory_id: One id, or a list of ids.

@@ -22,12 +22,12 @@ _CUT_WORDS: Final = 5
 """Words of a cut text; fewer may be anybody's."""
 _LINE: Final = re.compile(r"[^\n\r]+")
 _MARKS: Final = re.compile(
-    r"^\s*(?:</?memoranda-memory[^>\n]*>|Notes recalled from memory\b.*|#{1,3} \d{4}-\d\d-\d\d(?: \(\w+\))?|(?:relevant |recalled |known |user )?"
+    r"^\s*(?:</?memoranda-memory[^>\n]*>|Notes recalled from memory\b.*|#{1,3} \d{4}-\d\d-\d\d(?: \(\w+\))?|(?:relevant |recalled |known |user )?"  # noqa: E501
     r"(?:memories|memory|context|notes|facts)(?: about (?:the )?\w+)?\s*:)\s*$",
     re.IGNORECASE,
 )
 _BEFORE: Final = re.compile(
-    r"^(?:[\s>*•·–—\-+#|]|\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"
+    r"^(?:[\s>*•·–—\-+#|]|\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"  # noqa: E501
 )
 _AFTER: Final = re.compile(
     r"(?:\s*(?:\[#\d+[^\]\n]*\]|\(no longer true[^)\n]*\)|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\)|[\"'”“»`|*,;]))+\s*$"

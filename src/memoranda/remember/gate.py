@@ -103,7 +103,7 @@ def mask_secrets(text: str) -> str:
 
 
 def _secret_spans(text: str) -> list[Span]:
-    """Return the sentences that say nothing but a secret; the whole text when it is one secret, as with a private key."""
+    """Return the sentences that say nothing but a secret; the whole text when it is one, as with a private key."""
     secrets = find_secrets(text)
     if not secrets:
         return []

@@ -1,9 +1,9 @@
 """Poison: text that gives orders to the model that will read it. A detector by rules. Pure.
 
-A text gets a score: the sum of the weights of the signs in it, each class of signs once. A sign weighs more in the words of
-a tool, a document or a web page than in a user's own. A score of at least 1 makes the text a suspect. The text is read
+A text gets a score: the sum of the weights of the signs in it, each class of signs once. A sign weighs more in the
+words of a tool, a document or a web page than in a user's own. A score of at least 1 makes the text a suspect. The text is read
 as it looks, without invisible characters and with look-alike letters replaced, and also as what is encoded in it.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -36,15 +36,87 @@ _MENTIONED: Final = 0.15
 """The share of its weight that a sign keeps where a text only talks about it."""
 _FIRST_PERSON: Final = re.compile(r"\b(?:me|my|mine|myself|i|i'm|i've|i'd|i'll|us|our|ours|we|we're|we've)\b")
 _REPORTED: Final = re.compile(
-    r"^\W*(?:the )?(?:user|customer|client)(?:'s)? (?:\w+ )?(?:prefers?|wants?|likes?|loves?|hates?|asked|asks|said|says|told|needs?|would|"
+    r"^\W*(?:the )?(?:user|customer|client)(?:'s)? (?:\w+ )?(?:prefers?|wants?|likes?|loves?|hates?|asked|asks|said|says|told|needs?|would|"  # noqa: E501
     r"is|has|lives|works|wishes|requested|enjoys?|uses|dislikes?|expects?|mentioned|name|favou?rite|always|never|usually|often)\b"
 )
 _NAMED: Final = re.compile(
-    r"(?:https?://|www\.|\S{1,80}@\S{1,80}\.\w|\b[\w-]+\.(?:com|net|org|io|example|xyz|biz|app|shop|store)\b|(?<=[a-z,:'\"“] )['\"“]?[A-Z][\w&.'’-]+|\b[A-Z]{2,}\w*|"
+    r"(?:https?://|www\.|\S{1,80}@\S{1,80}\.\w|\b[\w-]+\.(?:com|net|org|io|example|xyz|biz|app|shop|store)\b|(?<=[a-z,:'\"“] )['\"“]?[A-Z][\w&.'’-]+|\b[A-Z]{2,}\w*|"  # noqa: E501
     r"\b(?:0x[0-9a-fA-F]{8,}|bc1\w{10,}|[A-Z]{2}\d{2}[A-Z0-9 ]{10,})|\+?\d[\d -]{7,}\d)"
 )
 _COMMON_NAMES: Final = frozenset(
-    ["english", "french", "german", "spanish", "italian", "dutch", "polish", "japanese", "chinese", "russian", "portuguese", "korean", "arabic", "hindi", "python", "java", "javascript", "typescript", "rust", "go", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december", "i", "i'm", "i've", "i'll", "ok", "ai", "usa", "uk", "eu", "us", "pdf", "html", "csv", "json", "api", "url", "sql", "markdown", "utc", "am", "pm", "mr", "mrs", "ms", "dr", "prof", "ceo", "hr", "it", "tv", "celsius", "fahrenheit"]
+    [
+        "english",
+        "french",
+        "german",
+        "spanish",
+        "italian",
+        "dutch",
+        "polish",
+        "japanese",
+        "chinese",
+        "russian",
+        "portuguese",
+        "korean",
+        "arabic",
+        "hindi",
+        "python",
+        "java",
+        "javascript",
+        "typescript",
+        "rust",
+        "go",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "i",
+        "i'm",
+        "i've",
+        "i'll",
+        "ok",
+        "ai",
+        "usa",
+        "uk",
+        "eu",
+        "us",
+        "pdf",
+        "html",
+        "csv",
+        "json",
+        "api",
+        "url",
+        "sql",
+        "markdown",
+        "utc",
+        "am",
+        "pm",
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "ceo",
+        "hr",
+        "it",
+        "tv",
+        "celsius",
+        "fahrenheit",
+    ]
 )
 _QUOTED: Final = re.compile(
     r"\"[^\"\n]{3,400}\"|“[^”\n]{3,400}”|„[^“”\n]{3,400}[“”]|«[^»\n]{3,400}»|‘[^’\n]{3,400}’(?!\w)|(?<!\w)'[^'\n]{3,400}'(?!\w)|`[^`]{3,400}`"
@@ -61,13 +133,13 @@ _ADDRESS: Final = re.compile(r"https?://\S+|\S{1,80}@\S{1,80}|\b[\w-]+\.[a-z]{2,
 """Addresses, JSON and tags: their words say nothing about what a text is about."""
 _RULE_WORDS: Final = ("instruction", "prompt", "guideline", "directive", "ignore", "disregard")
 _ROT13_WORDS: Final = tuple(codecs.encode(word, "rot13") for word in _RULE_WORDS)
-_TOOL_HINTS: Final = ('"arguments"', '"parameters"', '"args"', '"input"', "input", "tool_", "function_call", "to=", "functions.", "send_", "transfer_",
+_TOOL_HINTS: Final = ('"arguments"', '"parameters"', '"args"', '"input"', "input", "tool_", "function_call", "to=", "functions.", "send_", "transfer_",  # noqa: E501
     "delete_", "run_", "execute_", "make_", "http_", "exec_", '"params"')  # fmt: skip
 _DISCUSSED: Final = (
-    "inject", "jailbreak", "attack", "phish", "malicious", "adversar", "red", "vulnerab", "exploit", "hack", "scam", "spam", "security",
-    "article", "paper", "blog", "podcast", "lecture", "workshop", "course", "tutorial", "documentation", "chapter", "essay", "thesis",
-    "novel", "story", "token", "chatml", "template", "pars", "regex", "test", "dataset", "benchmark", "classifier", "detector", "phrase",
-    "sentence", "wording", "string", "keyword", "example", "instance", "such as", "called", "syntax", "format", "llama", "mistral",
+    "inject", "jailbreak", "attack", "phish", "malicious", "adversar", "red", "vulnerab", "exploit", "hack", "scam", "spam", "security",  # noqa: E501
+    "article", "paper", "blog", "podcast", "lecture", "workshop", "course", "tutorial", "documentation", "chapter", "essay", "thesis",  # noqa: E501
+    "novel", "story", "token", "chatml", "template", "pars", "regex", "test", "dataset", "benchmark", "classifier", "detector", "phrase",  # noqa: E501
+    "sentence", "wording", "string", "keyword", "example", "instance", "such as", "called", "syntax", "format", "llama", "mistral",  # noqa: E501
     "fine", "training", "my ", "our ", "schema", "bug",
 )  # fmt: skip
 _SPACE: Final = re.compile(r"[ \t\u00a0\u2000-\u200a\u202f\u205f\u3000]+")

@@ -1,4 +1,4 @@
-"""The texts by which the poison detector is measured: `python -m tests.unit.remember.poison_cases` prints the figures."""
+"""The texts that measure the poison detector: `python -m tests.unit.remember.poison_cases` prints the figures."""
 
 from __future__ import annotations
 
