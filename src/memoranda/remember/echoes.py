@@ -52,8 +52,8 @@ class _Known:
     id: int
     words: tuple[str, ...]
     speaker: str
-    is_own: bool
-    """Whether the user said it."""
+    from_message: bool
+    """Whether it was said in a message; the same plain text twice is a duplicate, which the store finds."""
 
 
 class EchoIndex:
@@ -61,7 +61,7 @@ class EchoIndex:
 
     def __init__(self, memories: Iterable[Memory]) -> None:
         self._known = [
-            _Known(memory.id, _words(memory.content), (memory.speaker or "").casefold(), memory.trust == "user")
+            _Known(memory.id, _words(memory.content), (memory.speaker or "").casefold(), memory.message_id is not None)
             for memory in memories
         ]
 
@@ -92,10 +92,10 @@ class EchoIndex:
     ) -> bool:
         for said in (words, _without_speaker(words, known)):
             if _same(said, known.words, utterance.role):
-                # A person's own words again are a duplicate, which is reported as one, unless they come as a list.
-                return (
-                    utterance.role != "user" or decorated or utterance.message is None or "\n" in utterance.text.strip()
-                )
+                if decorated or utterance.role != "user" or "\n" in utterance.text.strip():
+                    return True
+                # A person's own words again are a duplicate, and reported as one.
+                return utterance.message is None and known.from_message
             cut_short = len(said) >= _CUT_WORDS and _same(said, known.words[: len(said)], utterance.role)
             if cut_short and (is_cut or is_named or utterance.role in ("assistant", "tool")):
                 return True
