@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
+
+from memoranda.lookalikes import INVISIBLE, fold_character, show_invisible
 
 FENCE: Final = "memoranda-memory"
 """The name in both marks of a fence. Rendered stored text never contains it as a mark."""
@@ -52,3 +55,59 @@ def find_recalled_spans(text: str) -> list[tuple[int, int]]:
             spans.append((begin, end))
             current = None
     return spans
+
+
+TEMPLATE_TOKEN: Final = re.compile(
+    r"<[|｜¦]\s{0,4}+/?\s{0,4}+[\w▁]{2,40}\s{0,4}+[|｜¦]>|"
+    r"\[/?\s{0,4}+(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|gMASK)\s{0,4}+\]|<</?\s{0,4}+SYS\s{0,4}+>>|"
+    r"<\s{0,4}+/?\s{0,4}+(?:start_of_turn|end_of_turn|bos|eos|s|sop|eop|unused\d+|eod|human|bot|sys|tool_calls?|tool_response|tool_result|"
+    r"tool_use|function_calls?|function_results?|function|invoke|parameter|tools|system|assistant|system_prompt|system-reminder|"
+    r"instructions?|think|thinking|scratchpad|im_start|im_end|user_query|developer|[a-z]{2,8}:(?:invoke|function_calls|parameter))"
+    r"(?:\s{0,4}+=\s{0,4}+[\w\"'.-]+|\s{1,4}+[\w-]+\s{0,4}+=\s{0,4}+[\"'][^\"'>\n]{0,60}[\"'])?\s{0,4}+>",
+    re.IGNORECASE,
+)
+"""A token or tag by which a vendor's model tells the parts of a chat or a tool call apart."""
+
+_HEADING: Final = re.compile(
+    r"^([ \t]*)#(?=#{1,3}[ \t]*(?:system|instructions?|response|input|user|assistant|human|developer)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ENTITIES: Final = {"<": "&lt;", "[": "&#91;"}
+# What a person reads over between two letters of the name; possessive, so that a million of them are read once.
+_BETWEEN: Final = r"[\s.*~|_-]{0,3}+"
+_OPENERS: Final = r"[<\[{(]"
+_FORGED: Final = re.compile(
+    rf"{_OPENERS}(?=[\s/\\]{{0,8}}+{_BETWEEN.join(letter for letter in FENCE if letter.isalpha())})", re.IGNORECASE
+)
+_NAME_HINT: Final = re.compile(r"m[\s.*~|-]{0,3}e[\s.*~|-]{0,3}m", re.IGNORECASE)
+_UNSEEN: Final = re.compile(f"[{INVISIBLE}]")
+
+
+def neutralise(text: str) -> str:
+    """Return stored text as it may stand in a prompt: its marks no longer work, and what was hidden can be seen.
+
+    The first character of a forged fence mark, of a chat template's token and of a prompt's heading is written as an
+    HTML entity; invisible characters are written out. Nothing else changes.
+    """
+    marked = _escape_forged_marks(text)
+    if ">" in marked or "]" in marked:
+        marked = TEMPLATE_TOKEN.sub(lambda match: _ENTITIES[match[0][0]] + match[0][1:], marked)
+    if "##" in marked:
+        marked = _HEADING.sub(r"\1&#35;", marked)
+    return show_invisible(marked)
+
+
+def _escape_forged_marks(text: str) -> str:
+    """Escape what looks like a mark of the fence: in other letters, spaced, or with invisible characters inside."""
+    positions: Sequence[int] = range(len(text))
+    folded = text
+    if not text.isascii() or _UNSEEN.search(text):
+        positions = [position for position, char in enumerate(text) if not _UNSEEN.match(char)]
+        folded = "".join(fold_character(text[position]) for position in positions)
+    kept: list[str] = []
+    end = 0
+    for match in _FORGED.finditer(folded) if _NAME_HINT.search(folded) else ():
+        position = positions[match.start()]
+        kept += [text[end:position], "&lt;"]
+        end = position + 1
+    return "".join(kept) + text[end:]

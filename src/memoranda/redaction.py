@@ -8,6 +8,8 @@ from functools import cache, lru_cache
 from typing import Final
 
 from memoranda.errors import InvalidInput
+from memoranda.secret_patterns import SHAPE_HINT, SPOKEN, SPOKEN_HINT, VENDOR_KEYS
+from memoranda.text import Span
 from memoranda.types import JSON
 
 REPLACEMENT: Final = "[redacted]"
@@ -19,57 +21,44 @@ DEFAULT_FIELDS: Final = (
 )  # fmt: skip
 """Field names, or the last words of longer names (`db_password`, `X-Api-Key`, `authToken`), in any case."""
 
-# The text of a group named `keep` stays in front of the replacement. Every repetition is bounded by a character class
-# that cannot match what follows it, so no text makes them slow.
-DEFAULT_PATTERNS: Final = (
-    r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\s\S]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|\Z)",
-    r"\bsk-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and compatible services
-    r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
-    r"\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}",
-    r"\bglpat-[A-Za-z0-9_-]{20,}",
-    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}",  # Slack
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",  # AWS
-    r"\bAIza[A-Za-z0-9_-]{35}",  # Google
-    r"\bya29\.[A-Za-z0-9_-]{20,}",
-    r"\bhf_[A-Za-z0-9]{30,}",
-    r"\bgsk_[A-Za-z0-9]{40,}",  # Groq
-    r"\bnpm_[A-Za-z0-9]{36}",
-    r"\bpypi-[A-Za-z0-9_-]{50,}",
-    r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",  # SendGrid
-    r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",  # JSON Web Token
-    r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})[A-Za-z0-9._~+/-]{8,}=*",
-    # After "Authorization:" only; in a sentence, "Basic" is followed by words such as "understanding".
-    r"(?P<keep>\b[Aa]uthorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?[Bb]asic\s{1,4})[A-Za-z0-9+/]{8,}=*",
-    r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,256}:)[^\s/@\"'<>]{1,256}(?=@)",
-    r"(?P<keep>(?i:\b(?:api[_-]?key|password|passwd|secret|access[_-]?token|auth[_-]?token)\b[\"']?\s{0,4}[=:]\s{0,4}"
-    r"[\"']?))(?!\[redacted\])[^\s\"',;&]{4,}",
-)
+DEFAULT_PATTERNS: Final = VENDOR_KEYS
+"""Keys, tokens and passwords by their shape. The text of a group named `keep` stays in front of the replacement."""
 
-_SPOKEN_SECRETS: Final = (
-    # "My password is hunter2": the value has a digit or a symbol in it, because "my password is too long" is no secret.
-    r"(?P<keep>(?i:\b(?:pass(?:word|code|phrase)|pin(?:\s+code)?|api\s+key|secret\s+key|access\s+token|security\s+code|cvv)"
-    r"\s+(?:is|was|=|:)\s+[\"'`]?))(?=\S*[\d!@#$%^&*_+=])[^\s\"'`,;]{3,}",
-    r"\b\d{3}-\d{2}-\d{4}\b",  # a US social security number
-    r"\b(?:\d{4}[ -]){3}\d{4}\b",  # a payment card
+_MAY_HOLD_KEY: Final = re.compile(SHAPE_HINT)
+_MAY_BE_SAID: Final = re.compile(SPOKEN_HINT)
+_CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_CARD_START: Final = re.compile(r"4|5[1-5]|2[2-7]|3[0-9]|6")
+_IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
+_IBAN_CONTEXT: Final = re.compile(r"\b(?:iban|account|konto|compte|cuenta|conto|conta|rekening|bank)", re.I)
+_PHRASE: Final = re.compile(
+    r"(?<![a-z'-])(?<![a-z] )(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?:[ ,\n]{1,3}+(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?![a-z'-])){11,23}+(?![ ,\n]{1,3}[a-z])"  # noqa: E501
 )
-# Every spoken secret contains one of these hints, in lower case, or such a number.
-_SPOKEN_HINTS: Final = ("passcode", "passphrase", "pin", "api", "token", "security", "cvv")
-_SPOKEN_HINT: Final = re.compile(r"\b(?:pass|pin\s+(?:is|was|code|=|:)|api\s+key|access\s+token|security\s+code|cvv)")
-_NUMBER_HINT: Final = re.compile(r"\d{3}-\d\d-\d|\d{4}[ -]\d{4}")
-
-_HINTS: Final = {
-    "": (
-        "akia", "asia", "aiza", "ya29.", "sg.", "eyj", "bearer", "authorization", "://", "apikey", "passw", "secret",
-        "accesstoken", "authtoken",
-    ),
-    "_": (
-        "_live_", "_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "hf_", "gsk_", "npm_", "api_key",
-        "access_token", "auth_token",
-    ),
-    "-": ("-----begin ", "sk-", "glpat-", "xox", "xapp-", "pypi-", "api-key", "access-token", "auth-token"),
-}  # fmt: skip
-"""A text that a default pattern matches contains one of these, in lower case. They are grouped by a character that
-few texts contain, so that most groups are skipped."""
+_PHRASE_CONTEXT: Final = re.compile(r"\b(?:seed|recovery|mnemonic|wallet|backup|secret)\b[^.\n]{0,40}$", re.I)
+_PHRASE_LENGTHS: Final = (12, 15, 18, 21, 24)
+_NO_PHRASE_WORDS: Final = frozenset(
+    [
+        "the",
+        "and",
+        "was",
+        "for",
+        "are",
+        "but",
+        "not",
+        "his",
+        "her",
+        "our",
+        "its",
+        "has",
+        "had",
+        "did",
+        "were",
+        "from",
+        "been",
+        "she",
+        "him",
+        "out",
+    ]
+)
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")
 
@@ -116,31 +105,101 @@ class Redactor:
         is_secret = isinstance(value, str | list | dict) and not self._fields.isdisjoint(_endings(key))
         return self._replacement if is_secret and value else self.json(value)
 
+    def spans(self, text: str) -> list[Span]:
+        """Return where the secrets are, without the words that are kept in front of them."""
+        return [_value_span(match) for pattern in self._patterns for match in pattern.finditer(text)]
+
     def _substitute(self, match: re.Match[str]) -> str:
-        return (match.groupdict().get("keep") or "") + self._replacement
+        return match[0][: _value_span(match)[0] - match.start()] + self._replacement
 
 
-@lru_cache(maxsize=64)  # the gate checks a text, and masking its message checks it again
+def _value_span(match: re.Match[str]) -> Span:
+    kept = [
+        match.end(name) for name, value in match.groupdict().items() if value is not None and name.startswith("keep")
+    ]
+    return max(kept, default=match.start()), match.end()
+
+
 def holds_secret(text: str) -> bool:
     """Return whether a text contains a password, key, token or card number, also one that is said in a sentence."""
-    return _may_hold_spoken_secret(text) and _spoken_redactor().text(text) != text
+    return bool(find_secrets(text))
 
 
-def _may_hold_spoken_secret(text: str) -> bool:
+@lru_cache(maxsize=256)  # the gate checks a text, and masking its message checks it again
+def find_secrets(text: str) -> tuple[Span, ...]:
+    """Return where the secrets of a text are: keys, passwords, cards, account numbers and recovery phrases."""
     lowered = text.lower()
-    if any(hint in lowered for hint in _SPOKEN_HINTS) and _SPOKEN_HINT.search(lowered):
-        return True
-    return may_hold_secret(lowered) or _NUMBER_HINT.search(text) is not None
+    found = [*_find_cards(text), *_find_accounts(text), *_find_phrases(text)]
+    if may_hold_secret(lowered):
+        found += default_redactor().spans(text)
+    if _MAY_BE_SAID.search(lowered):
+        found += _spoken_redactor().spans(text)
+    merged: list[Span] = []
+    for start, end in sorted(found):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(span for span in merged if not _is_redacted(text[slice(*span)]))
+
+
+def redact_secrets(text: str, replacement: str = REPLACEMENT) -> str:
+    """Return the text with each secret replaced, and everything else as it was."""
+    for start, end in reversed(find_secrets(text)):
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def _is_redacted(value: str) -> bool:
+    return value.strip(" \"'.") in (REPLACEMENT, REPLACEMENT.strip("[]")) or set(value) <= set("█*•xX. ")
+
+
+def _find_cards(text: str) -> list[Span]:
+    """Return the numbers that are payment cards by their first digits and their check digit."""
+    found = []
+    for match in _CARD.finditer(text):
+        digits = re.sub(r"\D", "", match[0])
+        if 13 <= len(digits) <= 19 and _CARD_START.match(digits) and _passes_luhn(digits) and len(set(digits)) > 1:
+            found.append(match.span())
+    return found
+
+
+def _passes_luhn(digits: str) -> bool:
+    doubled = [int(digit) * (1 + position % 2) for position, digit in enumerate(reversed(digits))]
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+def _find_accounts(text: str) -> list[Span]:
+    """Return the account numbers in a text that speaks of a bank: an IBAN alone may be any code."""
+    if not _IBAN_CONTEXT.search(text):
+        return []
+    return [match.span() for match in _IBAN.finditer(text) if _is_iban(match[0].replace(" ", ""))]
+
+
+def _is_iban(code: str) -> bool:
+    moved = code[4:] + code[:4]
+    return 15 <= len(code) <= 34 and int("".join(str(int(char, 36)) for char in moved)) % 97 == 1
+
+
+def _find_phrases(text: str) -> list[Span]:
+    """Return the recovery phrases of wallets: 12 to 24 short words in a row, which make no sentence."""
+    found = []
+    for match in _PHRASE.finditer(text):
+        words = re.findall(r"[a-z]+", match[0])
+        named = _PHRASE_CONTEXT.search(text[: match.start()]) is not None
+        if (named or len(words) in _PHRASE_LENGTHS) and _NO_PHRASE_WORDS.isdisjoint(words):
+            found.append(match.span())
+    return found
 
 
 @cache  # its patterns are compiled on first use
 def _spoken_redactor() -> Redactor:
-    return Redactor([*DEFAULT_PATTERNS, *_SPOKEN_SECRETS])
+    return Redactor(SPOKEN)
 
 
 def may_hold_secret(lowered: str) -> bool:
     """Return whether a default pattern can match this text in lower case. Much faster than the patterns."""
-    return any(rare in lowered and any(hint in lowered for hint in hints) for rare, hints in _HINTS.items())
+    return _MAY_HOLD_KEY.search(lowered) is not None
 
 
 @cache

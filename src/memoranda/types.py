@@ -477,6 +477,8 @@ class Filter:
     min_importance: float | None = None
     max_importance: float | None = None
     metadata: tuple[Condition, ...] = ()
+    quarantined: bool | None = None
+    """Only memories in quarantine, or only others; None for both."""
 
 
 EVERYTHING: Final = Filter()

@@ -104,6 +104,8 @@ class MemoryManager:
     get = off_loop(_Sync.get)
     update = off_loop(_Sync.update, model=True)
     delete = off_loop(_Sync.delete)
+    release = off_loop(_Sync.release)
+    discard = off_loop(_Sync.discard)
     list_memories = off_loop(_Sync.list_memories)
     search_memories = off_loop(_Sync.search_memories, model=True)
     search_memory = off_loop(_Sync.search_memory, model=True)

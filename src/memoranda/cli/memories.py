@@ -1,6 +1,7 @@
 """Change what is stored, and show what workflows and agents did.
 
-`memoranda init`, `add`, `edit` and `forget`; `memoranda knowledge`, `memoranda session` and `memoranda executions`.
+`memoranda init`, `add`, `edit`, `forget`, `release` and `discard`; `memoranda knowledge`, `memoranda session` and
+`memoranda executions`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def register(app: typer.Typer) -> None:
     command(app, "add", shared=WRITE)(add)
     command(app, "edit", shared=READ)(edit)
     command(app, "forget", shared=READ)(forget)
+    command(app, "release", shared=READ)(release)
+    command(app, "discard", shared=READ)(discard)
 
 
 def init(options: CommandOptions) -> None:
@@ -121,6 +124,22 @@ def forget(
     rows = ((store.store, store.status, store.count, store.detail) for store in receipt.stores)
     summary = f"{len(receipt.ids)} memories {'would be erased' if dry_run else 'erased'}"
     print_result(receipt, options.as_json, lambda: table(columns, rows, wide="detail"), message(summary))
+
+
+def release(options: CommandOptions, memory_id: Annotated[int, typer.Argument(help="Id of the memory.")]) -> None:
+    """Take a memory out of quarantine, so that it takes part in recall."""
+    with options.open_manager() as manager:
+        memory = manager.release(memory_id, **options.read_scope)
+    print_result(memory, options.as_json, lambda: memories_table([memory]))
+
+
+def discard(
+    options: CommandOptions, memory_ids: Annotated[list[int], typer.Argument(help="Ids of the memories.")]
+) -> None:
+    """Delete memories that are in quarantine."""
+    with options.open_manager() as manager:
+        count = manager.discard(memory_ids, **options.read_scope)
+    print_result({"discarded": count}, options.as_json, message(f"{count} memories deleted"))
 
 
 def _parse_metadata(text: str | None) -> dict[str, JSON] | None:

@@ -140,10 +140,13 @@ def list_memories(
     limit: Limit = 20,
     after: Annotated[int, typer.Option(help="Start after this id.")] = 0,
     kinds: Kinds = None,
+    quarantined: Annotated[bool, typer.Option("--quarantined", help="Only memories in quarantine.")] = False,
 ) -> None:
     """List memories, ordered by id."""
     with options.open_manager() as manager:
-        memories = manager.list_memories(limit, after, types=kinds or None, **options.read_scope)
+        memories = manager.list_memories(
+            limit, after, types=kinds or None, quarantined=quarantined, **options.read_scope
+        )
     view = (lambda: memories_table(memories)) if memories else message("no memories", "yellow")
     print_result(memories, options.as_json, view)
 

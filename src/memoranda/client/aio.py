@@ -94,6 +94,8 @@ class MemoryManager:
     add_memory_association = async_method(requests.add_memory_association)
     get_related_memories = async_method(requests.get_related_memories)
     history = async_method(requests.history)
+    release = async_method(requests.release)
+    discard = async_method(requests.discard)
     archive = async_method(requests.archive)
     restore = async_method(requests.restore)
     pin = async_method(requests.pin)

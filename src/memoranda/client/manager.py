@@ -179,6 +179,8 @@ class MemoryManager:
     add_memory_association = sync_method(requests.add_memory_association)
     get_related_memories = sync_method(requests.get_related_memories)
     history = sync_method(requests.history)
+    release = sync_method(requests.release)
+    discard = sync_method(requests.discard)
     archive = sync_method(requests.archive)
     restore = sync_method(requests.restore)
     pin = sync_method(requests.pin)

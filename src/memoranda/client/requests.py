@@ -290,6 +290,7 @@ get_related_memories = endpoint(
     Embedded.get_related_memories, "GET", "/v1/memories/{memory_id:d}/related", parse_as(list[Related])
 )
 history = endpoint(Embedded.history, "GET", "/v1/memories/{memory_id:d}/history", parse_as(History))
+release = endpoint(Embedded.release, "POST", "/v1/memories/{memory_id:d}/release", parse_as(Memory))
 archive = endpoint(Embedded.archive, "POST", "/v1/memories/{memory_id:d}/archive", parse_as(Memory))
 restore = endpoint(Embedded.restore, "POST", "/v1/memories/{memory_id:d}/restore", parse_as(Memory))
 pin = endpoint(Embedded.pin, "POST", "/v1/memories/{memory_id:d}/pin", parse_as(Memory))
@@ -332,6 +333,13 @@ def delete(arguments: Arguments) -> HttpCall[int]:
     ids = arguments.pop("memory_id")
     arguments["memory_ids"] = [ids] if isinstance(ids, int) else list(ids)
     return build_call("POST", "/v1/memories/delete", parse_field("count"), arguments)
+
+
+@derive_from(Embedded.discard)
+def discard(arguments: Arguments) -> HttpCall[int]:
+    ids = arguments.pop("memory_id")
+    arguments["memory_ids"] = [ids] if isinstance(ids, int) else list(ids)
+    return build_call("POST", "/v1/memories/discard", parse_field("count"), arguments)
 
 
 @derive_from(Embedded.list_memories)

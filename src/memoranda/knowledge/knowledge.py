@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Conflict, InvalidInput, InvalidType, NotFound, Unavailable
+from memoranda.remember.quarantine import screen
 from memoranda.results import Document, Knowledge, KnowledgeReport, KnowledgeSource
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
 from memoranda.storage.read import matching_ids, walk
@@ -82,7 +83,7 @@ class SharedKnowledge:
     def _to_memory(self, document: Document, chunk: Chunk, position: int) -> NewMemory:
         now = self._clock()
         fields: dict[str, JSON] = {"version": document.version, "headings": list(chunk.headings), "chunk": position}
-        return NewMemory(
+        new = NewMemory(
             content=chunk.content,
             type=MemoryType.SHARED,
             scope=self.scope,
@@ -95,6 +96,8 @@ class SharedKnowledge:
             trust="document",
             metadata={**document.metadata, **fields},
         )
+        screen([new])
+        return new
 
     def remove(self, source: str) -> int:
         """Remove a document and return how many chunks it had."""

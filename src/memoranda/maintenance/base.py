@@ -42,10 +42,10 @@ class UpkeepItem:
 
 
 def is_live(item: UpkeepItem, now: datetime) -> bool:
-    """Return whether the memory takes part in recall: not archived, not expired, still valid."""
+    """Return whether the memory takes part in recall: not archived or quarantined, not expired, still valid."""
     memory = item.memory
     ended = memory.valid_to is not None and memory.valid_to <= now
-    return memory.archived_at is None and not memory.has_expired(now) and not ended
+    return memory.archived_at is None and memory.quarantined_at is None and not memory.has_expired(now) and not ended
 
 
 def owner_key(memory: Memory) -> tuple[str, str, str]:

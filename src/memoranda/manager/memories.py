@@ -6,6 +6,7 @@ What only one method needs is imported there: the remote client imports this mod
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -187,8 +188,9 @@ class MemoryMethods(RecallMethods):
         session: str | None = None,
         types: Sequence[MemoryType | str] | None = None,
         where: Mapping[str, Any] | None = None,
+        quarantined: bool = False,
     ) -> list[Memory]:
-        """Return a page of memories in the order of their ids.
+        """Return a page of memories in the order of their ids, archived ones too.
 
         Args:
             limit: The maximum number of memories.
@@ -196,9 +198,43 @@ class MemoryMethods(RecallMethods):
             agent, user, session: The scope.
             types: Only memories of these types.
             where: Filters; see `MemoryManager`.
+            quarantined: Return only the memories in quarantine; the others when False.
         """
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
-        return self._components.memories.page(scope, make_filter(where, types), check_limit(limit), start)
+        filters = replace(make_filter(where, types), quarantined=bool(quarantined))
+        return self._components.memories.page(scope, filters, check_limit(limit), start)
+
+    def release(
+        self,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> Memory:
+        """Take a memory out of quarantine, so that it takes part in recall, and return it as it is now.
+
+        Args:
+            memory_id: The id of the memory.
+            agent, user, session: The scope it must be in.
+        """
+        return self._components.memories.release(self._scope(agent, user, session), check_id(memory_id))
+
+    def discard(
+        self,
+        memory_id: int | Sequence[int],
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> int:
+        """Delete memories in quarantine and return how many; when one is not in it, raise `InvalidInput`, delete none.
+
+        Args:
+            memory_id: One id, or a list of ids.
+            agent, user, session: The scope they must be in.
+        """
+        return self._components.memories.discard(self._scope(agent, user, session), check_ids(memory_id))
 
     def search_memories(
         self,

@@ -45,6 +45,7 @@ from memoranda.server.requests import (
     TypeName,
     UnitInterval,
 )
+from memoranda.storage.add import quarantine_reason
 from memoranda.types import Clock, Hit, Memory, Recall, Status
 
 _TITLE_SOURCE: Final = 320
@@ -109,6 +110,27 @@ class ForgetResult(BaseModel):
     """The given memories and those derived from them."""
 
 
+class QuarantinedMemory(BaseModel):
+    """A memory in quarantine. Its text is left out: it may hold orders to the model that reads this."""
+
+    id: int
+    reason: str
+    source: str | None
+    at: datetime
+
+
+class QuarantineResult(BaseModel):
+    """The memories in quarantine."""
+
+    memories: list[QuarantinedMemory]
+
+
+class DiscardResult(BaseModel):
+    """How many memories were deleted."""
+
+    discarded: int
+
+
 class SearchResult(BaseModel):
     """One result of a search."""
 
@@ -157,6 +179,8 @@ class RecallTools:
         add_tool(server, self.replay, "Replay", READS)
         add_tool(server, self.update, "Update", CHANGES)
         add_tool(server, self.forget, "Forget", REMOVES)
+        add_tool(server, self.quarantine, "Quarantine", READS)
+        add_tool(server, self.discard, "Discard", REMOVES)
         add_tool(server, self.search, "Search", READS)
         add_tool(server, self.fetch, "Fetch", READS)
 
@@ -262,6 +286,15 @@ class RecallTools:
         receipt = await self._memory.forget(memory_ids, dry_run=dry_run, **self._owner.arguments())
         return ForgetResult(dry_run=dry_run, complete=receipt.complete, ids=list(receipt.ids))
 
+    async def quarantine(self, limit: Limit = 20) -> QuarantineResult:
+        """List texts that looked like orders to a model and were kept out of memory. A person decides about them."""
+        found = await self._memory.list_memories(limit, quarantined=True, **self._owner.arguments())
+        return QuarantineResult(memories=[_describe_suspect(memory) for memory in found])
+
+    async def discard(self, memory_ids: MemoryIds) -> DiscardResult:
+        """Delete texts that are in quarantine: all given ones, or none."""
+        return DiscardResult(discarded=await self._memory.discard(memory_ids, **self._owner.arguments()))
+
     async def search(self, query: QueryText) -> Annotated[CallToolResult, SearchResults]:
         """Search memory; `fetch` returns a result in full."""
         found = await self._memory.recall(query, **self._owner.arguments())
@@ -275,6 +308,8 @@ class RecallTools:
         if not id.isdecimal():
             raise InvalidInput(f"{id!r} is not a memory id: give one that search returned")
         memory = await self._memory.get(int(id), **self._owner.arguments())
+        if memory.quarantined_at is not None:
+            raise InvalidInput(f"memory {id} is in quarantine: it cannot be read before a person releases it")
         metadata = {"type": memory.type.value, "at": memory.valid_from.isoformat(), "source": memory.source or ""}
         text = render_fenced([Hit(memory, 1.0)], self._clock())
         document = FetchedDocument(**_describe(memory), text=text, metadata=metadata)
@@ -303,6 +338,11 @@ def _recall_result(text: str, recall: Recall, erased: Sequence[int] = ()) -> Cal
         erased=list(erased),
     )
     return tool_result(text or "Memory holds nothing on this.", data)
+
+
+def _describe_suspect(memory: Memory) -> QuarantinedMemory:
+    source = None if memory.source is None else sanitize_name(memory.source)
+    return QuarantinedMemory(id=memory.id, reason=quarantine_reason(memory), source=source, at=memory.valid_from)
 
 
 def _describe(memory: Memory) -> dict[str, str]:

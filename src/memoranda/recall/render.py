@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any, Final
 
 from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
-from memoranda.fence import FENCE, MARKER_BYTES, close_mark, open_mark
+from memoranda.fence import MARKER_BYTES, close_mark, neutralise, open_mark
 from memoranda.results import Context
 from memoranda.text import terms
 from memoranda.types import Hit, Memory, Recall
@@ -147,24 +146,9 @@ def _render_origin(memory: Memory) -> str:
     return ", ".join(parts)
 
 
-# Invisible to a person, but not to a model: control characters, direction overrides, the invisible tag alphabet.
-_INVISIBLE: Final = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
-# Possessive, so that a million spaces after a bracket are read only once.
-_GAP: Final = "[\\s\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*+"
-_BRACKETS: Final = "<\u2039\u2329\u3008\u27e8\ufe64\uff1c"
-_SLASHES: Final = "/\\\\\u2044\u2215\uff0f"
-_FENCE_MARK: Final = re.compile(
-    f"[{_BRACKETS}](?={_GAP}[{_SLASHES}]?{_GAP}{_GAP.join(map(re.escape, FENCE))})",
-    re.IGNORECASE,
-)
-
-
 def sanitize_text(text: str) -> str:
-    """Return the text without invisible characters, its fence marks escaped, its lines indented under the first."""
-    visible = _FENCE_MARK.sub("&lt;", _INVISIBLE.sub("", text))
-    return _INDENT.join(line.rstrip() for line in visible.strip().splitlines())
+    """Return the text with its marks and hidden characters neutralised, its lines indented under the first."""
+    return _INDENT.join(line.rstrip() for line in neutralise(text).strip().splitlines())
 
 
 def sanitize_name(name: str) -> str:

@@ -37,6 +37,8 @@ class Utterance:
     idempotency_key: str | None = None
     owner: str = "user"
     """Whom "the user" means: the name of the user whose memory it is."""
+    echoes: tuple[Span, ...] = ()
+    """The parts that only repeat what is known: recalled text that came back without its marks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.fence import find_recalled_spans
-from memoranda.redaction import holds_secret
+from memoranda.redaction import find_secrets
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
+from memoranda.remember.echoes import merge_spans
 from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
 from memoranda.types import Status
 
@@ -24,6 +25,10 @@ _SYSTEM_PROMPT: Final = re.compile(
     re.I,
 )
 _FIRST_PERSON: Final = re.compile(r"(?:i|i['’]m|i['’]ve|my|we|we['’]re)$", re.I)
+_ABOUT_SECRET: Final = 7
+"""Words before a secret that belong to it: "the password of my bank account is"."""
+_SAYS_MORE: Final = 4
+"""Content words that make a sentence worth keeping without its secret."""
 _SHINGLE: Final = 5
 """Words in a run that is compared with the system prompt."""
 _RESTATED: Final = 0.6
@@ -57,13 +62,13 @@ def judge(utterance: Utterance, context: DialogueContext, known: KnownTexts) -> 
     if utterance.role == "system":
         yield reject(utterance, "system", "a system prompt is an instruction, not something said")
         return
-    recalled = find_recalled_spans(utterance.text)
+    recalled = merge_spans([*find_recalled_spans(utterance.text), *utterance.echoes])
     for piece in _split(utterance, recalled, "echo", "recalled text coming back"):
         if isinstance(piece, Verdict):
             yield piece
             continue
         for part in _split(piece, _secret_spans(piece.text), "secret", SECRET_REASON):
-            yield part if isinstance(part, Verdict) else _check(part, context, known) or part
+            yield part if isinstance(part, Verdict) else _check(_masked(part), context, known) or _masked(part)
 
 
 def _check(utterance: Utterance, context: DialogueContext, known: KnownTexts) -> Verdict | None:
@@ -88,17 +93,43 @@ def reject(utterance: Utterance, rule: Rule, reason: str) -> Verdict:
 
 
 def mask_secrets(text: str) -> str:
-    """Return the text with every sentence that holds a secret masked, each character by one, so that offsets stay."""
-    for start, end in _secret_spans(text):
+    """Return the text with every secret masked, each character by one, so that offsets stay.
+
+    A sentence that says nothing else is masked as a whole.
+    """
+    for start, end in (*find_secrets(text), *_secret_spans(text)):
         text = text[:start] + "█" * (end - start) + text[end:]
     return text
 
 
 def _secret_spans(text: str) -> list[Span]:
-    """Return the sentences that hold a secret; the whole text when only the whole holds one, as with a private key."""
-    if not holds_secret(text):
+    """Return the sentences that say nothing but a secret; the whole text when it is one, as with a private key."""
+    secrets = find_secrets(text)
+    if not secrets:
         return []
-    return [span for span in sentence_spans(text) if holds_secret(text[slice(*span)])] or [(0, len(text))]
+    sentences = [span for span in sentence_spans(text) if any(_overlap(span, secret) for secret in secrets)]
+    if any(not any(start <= secret[0] and secret[1] <= end for start, end in sentences) for secret in secrets):
+        return [(0, len(text))]
+    return [span for span in sentences if not _says_more(text, span, secrets)]
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _says_more(text: str, sentence: Span, secrets: Sequence[Span]) -> bool:
+    """Return whether a sentence also says something that has nothing to do with its secrets."""
+    left = text[slice(*sentence)]
+    for start, end in reversed([secret for secret in secrets if _overlap(sentence, secret)]):
+        before, after = left[: max(0, start - sentence[0])], left[end - sentence[0] :]
+        # The words right before a secret say what it is the secret of.
+        left = " ".join(before.split()[:-_ABOUT_SECRET]) + " | " + re.sub(r"^\S*", "", after)
+    return len(first_content_words(left)) >= _SAYS_MORE
+
+
+def _masked(utterance: Utterance) -> Utterance:
+    text = mask_secrets(utterance.text)
+    return utterance if text == utterance.text else replace(utterance, text=text)
 
 
 def _split(utterance: Utterance, spans: Iterable[Span], rule: Rule, reason: str) -> Iterator[Utterance | Verdict]:

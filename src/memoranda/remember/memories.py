@@ -9,10 +9,12 @@ from typing import Protocol
 
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput
+from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.new_memory import WriteOptions, from_text
+from memoranda.remember.quarantine import screen
 from memoranda.results import CleanedMemory, CleanupReport
 from memoranda.storage.base import Store
-from memoranda.storage.changes import Change, Edit, Link, NewMemory, Remove, no_memory, version_conflict
+from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Remove, no_memory, version_conflict
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
 from memoranda.text import clean_text, content_hash, lexical_keys
@@ -56,15 +58,18 @@ class Memories:
         """Store each text as a new memory, also if the same text is stored already."""
         said_at = options.at or options.now
         new = []
-        for content in contents:
+        for content in (redact_secrets(clean_text(content)) for content in contents):
             rated = options.importance is not None
-            importance = None if rated else self._rules.importance(clean_text(content), said_at)
+            importance = None if rated else self._rules.importance(content, said_at)
             new.append(from_text(content, options, importance=importance))
+        screen(new)
         return [_stored(outcome) for outcome in self._write(new, progress)]
 
     def save(self, options: WriteOptions, key: str, value: JSON, text: str) -> Memory:
         """Store a value under a key of its agent; saving again replaces it."""
-        return _stored(self._write([from_text(text, options, key=key, value=value)])[0])
+        new = from_text(text, options, key=key, value=value)
+        screen([new])
+        return _stored(self._write([new])[0])
 
     def get(self, scope: Scope, memory_id: int) -> Memory:
         memory = self._store.get(scope, [memory_id])[0]
@@ -102,7 +107,10 @@ class Memories:
             patch = make_patch(known)
             if patch == Patch():
                 return known
-            new = self._vectors.attach([self._apply(patch, known)])[0]
+            new = self._apply(patch, known)
+            if new.content != known.content or new.source != known.source:
+                screen([new])
+            self._vectors.attach([new])
             return _stored(self._apply_change(Edit(memory_id, known.version, new)))
 
         return retry_on_conflict(write) if expected_version is None else write()
@@ -112,6 +120,19 @@ class Memories:
         if ids:
             self._apply_change(Remove(scope, tuple(ids), all_or_none=True))
         return len(set(ids))
+
+    def release(self, scope: Scope, memory_id: int) -> Memory:
+        """Take a memory out of quarantine; one that is not in it stays as it is."""
+        self.get(scope, memory_id)
+        self._apply_change(Release(scope, (memory_id,)))
+        return self.get(scope, memory_id)
+
+    def discard(self, scope: Scope, ids: Sequence[int]) -> int:
+        """Remove memories in quarantine: all of them, or none when one does not exist or is not in quarantine."""
+        found = [self.get(scope, memory_id) for memory_id in ids]
+        if recalled := [memory.id for memory in found if memory.quarantined_at is None]:
+            raise InvalidInput(f"memory {recalled[0]} is not in quarantine: use delete or forget to remove it")
+        return self.delete(scope, ids)
 
     def associate(self, scope: Scope, association: Association) -> Association:
         if association.memory_id == association.related_memory_id:
@@ -127,7 +148,7 @@ class Memories:
     def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
         """Remove memories older than `max_age` with an importance below the minimum."""
         now, examined, old = self._clock(), 0, list[CleanedMemory]()
-        for memory in walk(self._store, scope, Filter(max_importance=min_importance)):
+        for memory in walk(self._store, scope, Filter(max_importance=min_importance, quarantined=False)):
             examined += 1
             if memory.recorded_at < now - max_age and memory.importance < min_importance:
                 reason = f"{(now - memory.recorded_at).days} days old, importance {memory.importance:g}"
@@ -137,7 +158,7 @@ class Memories:
         return CleanupReport(examined, len(old), tuple(old), dry_run)
 
     def _apply(self, patch: Patch, known: Memory) -> NewMemory:
-        content = known.content if patch.content is None else clean_text(patch.content)
+        content = known.content if patch.content is None else redact_secrets(clean_text(patch.content))
         return NewMemory(
             content=content,
             type=patch.type or known.type,
@@ -149,11 +170,12 @@ class Memories:
             terms=lexical_keys(content),
             source=patch.source or known.source,
             trust=known.trust,
-            metadata=known.metadata if patch.metadata is None else patch.metadata,
+            metadata=known.metadata if patch.metadata is None else default_redactor().object(patch.metadata),
             key=known.key,
             value=known.value,
             expires_at=known.expires_at,
             notes=known.notes if content == known.content else self._rules.notes(content, known),
+            quarantined_at=known.quarantined_at,
         )
 
     def _apply_change(self, change: Change) -> Outcome:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.messages.message import Message
+from memoranda.redaction import default_redactor
 from memoranda.remember.base import Utterance
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
 from memoranda.text import clean_text, content_hash, lexical_keys
@@ -55,7 +56,7 @@ def check_options(
 
     A text with a source is the word of that source, unless the source is the user.
     """
-    extra = copy_json_object(metadata, "metadata")
+    extra = default_redactor().object(copy_json_object(metadata, "metadata"))
     origin = check_name(source, "source")
     if importance is None:
         importance = extra.get("importance")

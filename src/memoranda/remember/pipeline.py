@@ -15,12 +15,15 @@ from typing import Any, Final, TypeAlias
 
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import ExtractionFailed, InvalidType
+from memoranda.fence import find_recalled_spans
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM
 from memoranda.llm.failures import CallPause
 from memoranda.messages.message import Message, as_message
+from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
+from memoranda.remember.echoes import EchoIndex, list_parts, merge_spans, to_lookup
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
 from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
 from memoranda.remember.model_reader import RETRIED, ModelAnswer, ModelReader, read_queued
@@ -34,13 +37,14 @@ from memoranda.remember.new_memory import (
     spoken_text,
     to_stored_message,
 )
+from memoranda.remember.quarantine import screen
 from memoranda.remember.updates import UpdateFinder
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import PartitionKey, Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.claims import FOLLOWED
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
-from memoranda.text import clean_text, query_terms
+from memoranda.text import Span, clean_text, first_words, query_terms
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any]
@@ -53,6 +57,7 @@ _KNOWN_SHARE: Final = 0.7
 _MAX_TERMS: Final = 64
 _COMMIT_SECONDS: Final = 0.05
 _SMALLEST_COMMIT: Final = 8
+_KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _NO_DIALOGUE: Final = DialogueContext()
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
@@ -108,9 +113,10 @@ class RememberPipeline:
             strict: Raise `ExtractionFailed` when the model fails. Everything is stored all the same.
         """
         utterances = _parse_content(content, options, idempotency_key)
+        utterances = self._mark_echoes(utterances, options)
         known = self._find_known(utterances, options)
         extracted = self._extract(utterances, known, options)
-        utterances = self._mask_secrets(utterances, options)
+        utterances = self._mask_secrets(utterances)
         answer = self._ask_model(utterances, extracted, known, options)
         plan = [_plan(utterance, found, options) for utterance, found in zip(utterances, extracted, strict=True)]
         plan.append(_plan_model_facts(answer, options))
@@ -136,6 +142,27 @@ class RememberPipeline:
     def unextracted(self, scope: Scope, limit: int) -> list[StoredTurn]:
         """Return the oldest messages that a model failed to read."""
         return read_queued(self._store, scope, limit)
+
+    def _mark_echoes(self, utterances: Sequence[Utterance], options: WriteOptions) -> list[Utterance]:
+        """Return the utterances, with the parts marked that only repeat what recall may have returned.
+
+        Recall reads all sessions, so unlike duplicates, echoes are looked for in all of them.
+        """
+        scope = Scope(options.scope.tenant, options.scope.agent, options.scope.user)
+        partition = self._partitions.get_for_terms(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
+        texts = {each.text[slice(*part)] for each in utterances if each.text for part in list_parts(each)}
+        queries = [query_terms(to_lookup(text)) for text in texts]
+        ids = set[int]()
+        with partition.lock:
+            among = partition.eligible(scope.agent, None, options.now.timestamp())
+            for terms in queries:
+                indexed = list(filter(partition.postings.contains, terms))
+                if indexed and len(indexed) >= _KNOWN_SHARE * len(terms):
+                    ids.update(partition.postings.search(indexed[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
+        if not ids:
+            return list(utterances)
+        index = EchoIndex(memory for memory in self._store.get(scope, sorted(ids)) if memory is not None)
+        return [replace(each, echoes=tuple(index.find(each))) for each in utterances]
 
     def _find_known(self, utterances: Sequence[Utterance], options: WriteOptions) -> _Known:
         """Return the current memories of the scope that share most terms with the utterances."""
@@ -187,12 +214,10 @@ class RememberPipeline:
         keeps_all = options.keep_all or options.type in EXPIRING
         return self._use_gate and utterance.message is not None and utterance.text != "" and not keeps_all
 
-    def _mask_secrets(self, utterances: Sequence[Utterance], options: WriteOptions) -> list[Utterance]:
-        """Return the utterances, with secrets masked in each message that goes through the gate."""
+    def _mask_secrets(self, utterances: Sequence[Utterance]) -> list[Utterance]:
+        """Return the utterances, with the secrets in each message masked."""
         return [
-            replace(each, message=_mask_message(each.message))
-            if each.message is not None and self._is_judged(each, options)
-            else each
+            replace(each, message=_mask_message(each.message)) if each.message is not None else each
             for each in utterances
         ]
 
@@ -226,6 +251,7 @@ class RememberPipeline:
     ) -> Iterator[Outcome]:
         """Embed, find what the new memories may change, and write; return their outcomes, in order."""
         new = [piece for pieces in plan for piece in pieces if isinstance(piece, NewMemory)]
+        screen(new)
         self._vectors.attach(new, progress)
         self._updates.attach(new, now)
         # New memories first, so that they are written together.
@@ -286,7 +312,7 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
     """Return one text or message as an utterance; a plain text counts as said by the user if it has no other source."""
     owner = speaker_name(None, "user", options.scope)
     if isinstance(content, str):
-        text, role = clean_text(content), options.trust
+        text, role = clean_text(redact_secrets(clean_text(content))), options.trust
         said_at = min(options.at or options.now, options.now)
         speaker = speaker_name(None, role, options.scope)
         return Utterance("", role, speaker, said_at, text, (0, len(text)), None, key, owner)
@@ -320,11 +346,18 @@ def _mask_message(message: Message) -> Message:
             else part
             for part in content
         ]
-    return message if content == message.content else Message.from_dict({**message.to_dict(), "content": content})
+    known = message.to_dict()
+    masked = default_redactor().object({key: value for key, value in known.items() if key not in _KEPT_FIELDS})
+    masked = {**known, **masked, "content": content}
+    return message if masked == known else Message.from_dict(masked)
 
 
 def _keep(utterance: Utterance, options: WriteOptions) -> Extracted:
     """Return what becomes of an utterance that does not go through the gate."""
+    if utterance.message is not None:
+        utterance = replace(utterance, text=mask_secrets(utterance.text))
+    if utterance.message is None and (found := find_recalled_spans(utterance.text) or utterance.echoes):
+        return _keep_new(utterance, merge_spans([*found, *utterance.echoes]), options)
     if utterance.text == "":
         return [reject(utterance, "empty", f"the {utterance.role} message has no text")]
     candidate = extract_candidate(utterance, _NO_DIALOGUE, 1.0, options.importance)
@@ -333,6 +366,19 @@ def _keep(utterance: Utterance, options: WriteOptions) -> Extracted:
     # A memory that expires makes no claims, and neither does a message that did not go through the gate.
     makes_claims = utterance.message is None and options.type not in EXPIRING
     return [candidate if makes_claims else replace(candidate, claims=())]
+
+
+def _keep_new(utterance: Utterance, recalled: Sequence[Span], options: WriteOptions) -> Extracted:
+    """Return what is left of a plain text without its recalled parts, and a verdict that they were left out."""
+    text, position = "", 0
+    for start, end in recalled:
+        text += utterance.text[position:start]
+        position = end
+    left = (text + utterance.text[position:]).strip()
+    verdict = reject(utterance, "echo", "recalled text coming back")
+    if not first_words(left, 1):
+        return [verdict]
+    return _keep(replace(utterance, text=left, span=(0, len(left)), echoes=()), options)
 
 
 def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list[NewMemory | Verdict]:
@@ -406,7 +452,9 @@ class _DuplicateFinder:
 
 def _is_current(memory: Memory, now: datetime) -> bool:
     ends = (memory.valid_to, memory.expires_at)
-    return memory.archived_at is None and all(end is None or end > now for end in ends)
+    return (
+        memory.archived_at is None and memory.quarantined_at is None and all(end is None or end > now for end in ends)
+    )
 
 
 def _notes_without_evidence(candidate: Candidate) -> dict[str, JSON]:

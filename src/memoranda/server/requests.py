@@ -151,6 +151,7 @@ class ListRequest(ScopedRequest):
     cursor: Annotated[str, Field(pattern=r"^[0-9]{1,18}$")] | None = None
     types: TypeNames | None = None
     where: WhereFilter | None = None
+    quarantined: bool = False
 
 
 class QuestionRequest(ScopedRequest):

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
-from memoranda.storage.changes import NewMemory, StoredTurn
+from memoranda.storage.changes import QUARANTINE, NewMemory, StoredTurn
 from memoranda.storage.claims import claims_in
 from memoranda.storage.message_log import MessageLogWriter
 from memoranda.storage.rows import (
@@ -29,7 +29,7 @@ from memoranda.text import content_hash
 from memoranda.types import Memory, Outcome
 
 _Kind: TypeAlias = Literal["idempotency_key", "message", "text"]
-DedupKey: TypeAlias = tuple[_Kind, str, str, str, str, str | bytes | tuple[str, bytes]]
+DedupKey: TypeAlias = tuple[_Kind, str, str, str, str, str | tuple[str, bytes] | tuple[bytes, bool]]
 """What makes a memory a duplicate: kind, tenant, agent, user, session, and the value."""
 
 _REASONS: dict[_Kind, str] = {
@@ -54,7 +54,7 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
         message_id = each.message.message_id if each.message else None
         found = next((key for key in each_keys if key in known), None)
         if found is not None:
-            outcomes.append(Outcome("duplicate", known[found], _REASONS[found[0]], message_id))
+            outcomes.append(_known_outcome(known[found], _REASONS[found[0]], message_id))
             continue
         turn = _turn(each)
         if turn and log.has_other_words(turn):
@@ -64,7 +64,7 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
         memory = to_memory(each, next_id + len(added))
         added.append((memory.id, each))
         rows.append(_row(memory.id, each, message_seq))
-        outcomes.append(Outcome("stored", memory, message_id=message_id))
+        outcomes.append(_new_outcome(memory, message_id))
         known.update(dict.fromkeys(each_keys, memory))
     log.write()
     if added:
@@ -72,6 +72,22 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
         insert_vectors(tx, added)
         insert_changes(tx, "add", [(key, each.scope.tenant, stored_name(each.scope.user)) for key, each in added])
     return outcomes
+
+
+def _new_outcome(memory: Memory, message_id: str | None) -> Outcome:
+    if memory.quarantined_at is None:
+        return Outcome("stored", memory, message_id=message_id)
+    return Outcome("quarantined", memory, quarantine_reason(memory), message_id)
+
+
+def _known_outcome(memory: Memory, reason: str, message_id: str | None) -> Outcome:
+    return Outcome("duplicate" if memory.quarantined_at is None else "quarantined", memory, reason, message_id)
+
+
+def quarantine_reason(memory: Memory) -> str:
+    """Return why a memory is quarantined."""
+    note = memory.notes.get(QUARANTINE)
+    return str(note.get("reason", "")) if isinstance(note, dict) else ""
 
 
 def dedup_keys(new: NewMemory) -> list[DedupKey]:
@@ -85,7 +101,8 @@ def dedup_keys(new: NewMemory) -> list[DedupKey]:
     if new.message is not None:
         keys.append(("message", *names, (new.message.message_id, new.content_hash)))
     elif new.deduplicate:
-        keys.append(("text", *names, new.content_hash))
+        # A text that the user says is no duplicate of a suspect's, which nobody can recall.
+        keys.append(("text", *names, (new.content_hash, new.quarantined_at is not None)))
     return keys
 
 
@@ -113,7 +130,11 @@ def _find_known(tx: Transaction, keys: Sequence[DedupKey]) -> dict[DedupKey, Mem
 def _stored_key(kind: _Kind, memory: Memory, value: Any) -> DedupKey:
     """Return the key of this kind by which a stored memory is known."""
     session = "" if kind == "idempotency_key" else memory.session or ""
-    key_value = (value, content_hash(memory.content)) if kind == "message" else value
+    key_value = value
+    if kind == "message":
+        key_value = (value, content_hash(memory.content))
+    elif kind == "text":
+        key_value = (bytes(value), memory.quarantined_at is not None)
     return kind, memory.tenant, memory.agent or "", memory.user or "", session, key_value
 
 
@@ -142,7 +163,7 @@ def to_memory(new: NewMemory, memory_id: int) -> Memory:
         source=new.source, trust=new.trust, metadata=_copy(new.metadata) if new.metadata else {}, key=new.key,
         value=None if new.key is None else _copy(new.value), message_id=message.message_id if message else None,
         speaker=message.speaker if message else None, expires_at=new.expires_at,
-        notes=_copy(new.notes) if new.notes else {},
+        notes=_copy(new.notes) if new.notes else {}, quarantined_at=new.quarantined_at,
     )  # fmt: skip
 
 
@@ -164,7 +185,7 @@ def insert_memories(tx: Transaction, columns: tuple[str, ...], rows: Sequence[tu
 
 _EDITED = (
     "content", "type", "value", "metadata", "source", "trust", "importance", "valid_from", "expires_at",
-    "content_hash", "notes", "terms", "true_from",
+    "content_hash", "notes", "terms", "true_from", "quarantined_at",
 )  # fmt: skip
 _COLUMNS = (
     "id", "tenant", "agent", "user", "session", "key", "message_seq", "message_id", "speaker", "recorded_at",
@@ -187,7 +208,7 @@ def _edited_values(new: NewMemory) -> tuple[Any, ...]:
     return (
         new.content, new.type.value, value, to_json(new.metadata), new.source, new.trust, new.importance,
         to_micros(new.valid_from), micros_or_none(new.expires_at), bytearray(new.content_hash),
-        to_json(new.notes), new.terms, micros_or_none(true_from(new)),
+        to_json(new.notes), new.terms, micros_or_none(true_from(new)), micros_or_none(new.quarantined_at),
     )  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from memoranda.types import JSON, Association, FloatArray, Memory, MemoryType, S
 
 KEPT_REVISIONS: Final = 50
 """How many former versions of a memory are kept, the newest ones."""
+QUARANTINE: Final = "quarantine"
+"""The note that says why a memory is quarantined, and holds its claims until it is released."""
 _IDS_SHOWN: Final = 10
 
 
@@ -71,6 +73,8 @@ class NewMemory:
     """Claims to add to older memories, in the slot of a claim of this one: the same sentence with another value."""
     follows: tuple[int, ...] = ()
     """Older memories of the same speaker that this one seems to update; both stay in recall."""
+    quarantined_at: datetime | None = None
+    """Since when it is kept out of recall as suspicious; `notes["quarantine"]` says why and holds its claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,14 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
+class Release:
+    """Take memories of a scope out of quarantine: they take part in recall, and their claims are resolved."""
+
+    scope: Scope
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Supersede:
     """End memories of a scope at a moment, in favour of another one.
 
@@ -164,7 +176,7 @@ class Pin:
 
 
 Change: TypeAlias = (
-    NewMemory | AppendMessage | MarkExtracted | Edit | Remove | Link | Derive | Archive | Supersede | Pin
+    NewMemory | AppendMessage | MarkExtracted | Edit | Remove | Link | Derive | Archive | Release | Supersede | Pin
 )
 
 

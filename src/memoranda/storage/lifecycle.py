@@ -12,10 +12,18 @@ from sqlalchemy import ColumnElement, bindparam, case, delete, func, insert, lit
 from memoranda.results import Derivation, Revision
 from memoranda.storage.add import add_memories, insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
-from memoranda.storage.changes import KEPT_REVISIONS, Archive, Derive, Pin, Supersede
+from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, Archive, Derive, Pin, Supersede
 from memoranda.storage.claims import FOLLOWED, write_notes
 from memoranda.storage.read import require_memories
-from memoranda.storage.rows import MEMORY_COLUMNS, from_micros, in_scope, memory_from_row, micros_or_none, to_micros
+from memoranda.storage.rows import (
+    MEMORY_COLUMNS,
+    from_micros,
+    in_scope,
+    memory_from_row,
+    micros_or_none,
+    to_json,
+    to_micros,
+)
 from memoranda.storage.schema import associations, claims, lineage, memories, revisions
 from memoranda.types import Memory, MemoryType, Outcome, Scope
 
@@ -58,6 +66,17 @@ def read_archive_reason(tx: ReadTransaction, memory_id: int) -> str | None:
     """Return which policy of upkeep archived a memory and why; None when a person did, or it is not archived."""
     reason: str | None = tx.execute(select(_M.archive_reason).where(_M.id == memory_id)).scalar()
     return reason
+
+
+def end_quarantine(tx: Transaction, memory: Memory) -> dict[str, Any]:
+    """Mark a memory as no longer quarantined and return its notes, with the claims that were held back."""
+    held = memory.notes.get(QUARANTINE, {})
+    notes = {name: note for name, note in memory.notes.items() if name != QUARANTINE}
+    if isinstance(held, dict) and held.get("claims"):
+        notes["claims"] = held["claims"]
+    columns = {"quarantined_at": None, "notes": to_json(notes)}
+    tx.execute(update(memories).where(_M.id == memory.id).values(columns))
+    return notes
 
 
 def supersede(tx: Transaction, change: Supersede) -> Outcome:

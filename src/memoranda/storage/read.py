@@ -148,6 +148,8 @@ def filter_conditions(where: Filter) -> list[ColumnElement[bool]]:
         conditions.append(_M.importance >= where.min_importance)
     if where.max_importance is not None:
         conditions.append(_M.importance <= where.max_importance)
+    if where.quarantined is not None:
+        conditions.append(_M.quarantined_at.is_not(None) if where.quarantined else _M.quarantined_at.is_(None))
     return conditions + [_metadata_condition(condition) for condition in where.metadata]
 
 

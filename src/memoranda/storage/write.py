@@ -28,6 +28,7 @@ from memoranda.storage.changes import (
     MarkExtracted,
     NewMemory,
     Pin,
+    Release,
     Remove,
     Supersede,
     no_memory,
@@ -35,7 +36,7 @@ from memoranda.storage.changes import (
 )
 from memoranda.storage.claims import CLAIMS, claims_of, index_claims, owner_of, slots_of
 from memoranda.storage.message_log import append_messages, mark_extracted
-from memoranda.storage.read import changed_memories, get_memory, require_memories
+from memoranda.storage.read import changed_memories, get_memories, get_memory, require_memories
 from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owner_conditions, stored_name
 from memoranda.storage.schema import memories, messages, vectors
 from memoranda.types import Memory, Outcome, Scope
@@ -192,6 +193,8 @@ def _apply(tx: Transaction, change: Change) -> Outcome:
             return lifecycle.derive(tx, change)
         case Archive():
             return lifecycle.archive(tx, change)
+        case Release():
+            return _release(tx, change)
         case Supersede():
             return lifecycle.supersede(tx, change)
         case Pin():
@@ -247,6 +250,20 @@ def _replace_row(tx: Transaction, change: Edit) -> Outcome:
         index_claims(tx, change.id, owner_of(known), new.notes)
     insert_changes(tx, "edit", [(change.id, known.tenant, known.user or "")])
     return Outcome("stored", memory_from_row(tx.execute(SELECT_MEMORY.where(memories.c.id == change.id)).one()))
+
+
+def _release(tx: Transaction, change: Release) -> Outcome:
+    """Take memories out of quarantine; the claims that were held back are compared with the others now."""
+    released = [memory for memory in get_memories(tx, change.scope, change.ids) if memory and memory.quarantined_at]
+    slots: set[bytes] = set()
+    for memory in released:
+        notes = lifecycle.end_quarantine(tx, memory)
+        index_claims(tx, memory.id, owner_of(memory), notes)
+        slots |= slots_of(tx, owner_of(memory), [memory.id])
+    claim_resolution.resolve_slots(tx, slots)
+    ids = [memory.id for memory in released]
+    lifecycle.log_touched(tx, "release", [*ids, *lifecycle.consolidated_from(tx, ids)])
+    return Outcome("stored", None, f"{len(released)} released")
 
 
 def _remove(tx: Transaction, change: Remove) -> Outcome:

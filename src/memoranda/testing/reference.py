@@ -119,6 +119,7 @@ def passes_filter(memory: Memory, where: Filter) -> bool:
         and (where.before is None or memory.valid_from < where.before)
         and (where.min_importance is None or memory.importance >= where.min_importance)
         and (where.max_importance is None or memory.importance <= where.max_importance)
+        and (where.quarantined is None or (memory.quarantined_at is not None) is where.quarantined)
         and all(_metadata_passes(memory.metadata, condition) for condition in where.metadata)
     )
 

@@ -11,6 +11,7 @@ from memoranda.errors import InvalidInput
 from memoranda.results import Derivation, Revision
 from memoranda.storage.changes import (
     KEPT_REVISIONS,
+    QUARANTINE,
     AppendMessage,
     Archive,
     Change,
@@ -20,13 +21,14 @@ from memoranda.storage.changes import (
     MarkExtracted,
     NewMemory,
     Pin,
+    Release,
     Remove,
     StoredMessage,
     Supersede,
     no_memory,
     version_conflict,
 )
-from memoranda.types import ANY, Memory, Outcome, Scope
+from memoranda.types import ANY, JSON, Memory, Outcome, Scope
 
 
 @dataclass(slots=True)
@@ -118,9 +120,20 @@ def apply_change(state: State, change: Change) -> Outcome:
         case Archive(scope, ids, at):
             found = [each for each in _find(state, scope, ids) if (each.archived_at is None) is (at is not None)]
             return _update(state, [replace(memory, archived_at=at) for memory in found])
+        case Release(scope, ids):
+            found = [each for each in _find(state, scope, ids) if each.quarantined_at is not None]
+            for each in found:
+                state.inputs[each.id].quarantined_at = None
+            return _update(state, [replace(each, quarantined_at=None, notes=_released(each.notes)) for each in found])
         case Pin(scope, ids, pinned):
             found = [each for each in _find(state, scope, ids) if each.pinned is not pinned]
             return _update(state, [replace(memory, pinned=pinned) for memory in found], logged=False)
+
+
+def _released(notes: dict[str, JSON]) -> dict[str, JSON]:
+    held = notes.get(QUARANTINE)
+    kept = {name: note for name, note in notes.items() if name != QUARANTINE}
+    return kept | {"claims": held["claims"]} if isinstance(held, dict) and held.get("claims") else kept
 
 
 def _add(state: State, new: NewMemory) -> Outcome:
@@ -133,7 +146,7 @@ def _add(state: State, new: NewMemory) -> Outcome:
         return _edit(state, saved.id, saved.version, new)
     duplicate_of = _find_duplicate(state, new)
     if duplicate_of is not None:
-        return Outcome("duplicate", duplicate_of, "stored already")
+        return Outcome("quarantined" if duplicate_of.quarantined_at else "duplicate", duplicate_of, "stored already")
     if new.message is not None and _has_other_words(state, new.scope, new.message):
         return Outcome("duplicate", None, "stored with other words")
     state.last_id += 1
@@ -168,7 +181,9 @@ def _has_same_text(new: NewMemory, other: NewMemory) -> bool:
     # Two messages with the same text are two messages: only texts without a message are compared.
     if not new.deduplicate or new.message is not None or other.message is not None:
         return False
-    return new.content == other.content and _owner(new) == _owner(other)
+    # What the user says is no duplicate of a suspect, which nobody can recall.
+    same_state = (new.quarantined_at is None) is (other.quarantined_at is None)
+    return same_state and new.content == other.content and _owner(new) == _owner(other)
 
 
 def _still_holds(state: State, memory: Memory) -> bool:
@@ -201,7 +216,6 @@ def _edit(state: State, memory_id: int, version: int, new: NewMemory) -> Outcome
         valid_to=old.valid_to,
         superseded_by=old.superseded_by,
         superseded_at=old.superseded_at,
-        quarantined_at=old.quarantined_at,
         archived_at=old.archived_at,
         pinned=old.pinned,
     )
@@ -218,7 +232,7 @@ def _store(state: State, memory: Memory, new: NewMemory) -> Outcome:
     state.memories[memory.id] = memory
     state.inputs[memory.id] = copy.deepcopy(new)
     state.log.append((memory.tenant, memory.user, memory.id))
-    return Outcome("stored", memory)
+    return Outcome("quarantined" if memory.quarantined_at and memory.version == 1 else "stored", memory)
 
 
 def _remove(state: State, change: Remove) -> Outcome:
@@ -324,5 +338,6 @@ def _to_memory(memory_id: int, new: NewMemory, *, version: int = 1) -> Memory:
         speaker=None if new.message is None else new.message.speaker,
         expires_at=new.expires_at,
         notes=new.notes,
+        quarantined_at=new.quarantined_at,
         version=version,
     )

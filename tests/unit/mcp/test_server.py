@@ -170,6 +170,7 @@ async def test_tools_have_annotations_and_schemas(connect: Connect) -> None:
         "recall",
         "context",
         "replay",
+        "quarantine",
         "search",
         "fetch",
         "session_history",
@@ -177,7 +178,15 @@ async def test_tools_have_annotations_and_schemas(connect: Connect) -> None:
         "search_nodes",
         "open_nodes",
     }
-    removing = {"update", "forget", "session_end", "delete_entities", "delete_observations", "delete_relations"}
+    removing = {
+        "update",
+        "discard",
+        "forget",
+        "session_end",
+        "delete_entities",
+        "delete_observations",
+        "delete_relations",
+    }
     assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == reading  # type: ignore[union-attr]
     assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == removing  # type: ignore[union-attr]
     assert all(tool.output_schema and tool.description and tool.title for tool in tools.values())

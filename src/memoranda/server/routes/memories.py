@@ -114,6 +114,18 @@ async def restore(memory_id: PathId, request: ScopedRequest, caller: Writer) -> 
     return await caller.memory.restore(memory_id, **caller.read_scope(request))
 
 
+@routes.post("/memories/{memory_id}/release")
+async def release(memory_id: PathId, request: ScopedRequest, caller: Writer) -> Memory:
+    """Take a memory out of quarantine, so that it takes part in recall."""
+    return await caller.memory.release(memory_id, **caller.read_scope(request))
+
+
+@routes.post("/memories/discard")
+async def discard_memories(request: DeleteRequest, caller: Writer) -> CountResponse:
+    """Delete all given memories in quarantine, or none."""
+    return CountResponse(await caller.memory.discard(request.memory_ids, **caller.read_scope(request)))
+
+
 @routes.post("/memories/{memory_id}/pin")
 async def pin(memory_id: PathId, request: ScopedRequest, caller: Writer) -> Memory:
     """Protect a memory from upkeep."""

@@ -1,0 +1,160 @@
+"""Recognises recalled text that comes back: without its marks, cut, as a list, on one line, or inside an answer. Pure.
+
+Recalled text says what is stored already, so storing it again would make memory its own source. Only text that is
+wholly in a known memory counts, so nothing new is lost: a person who says something new with old words is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memoranda.remember.base import Utterance
+from memoranda.text import Span, sentence_spans
+from memoranda.types import Memory
+
+MAX_PARTS: Final = 60
+"""Parts of one text that are looked up."""
+_LEAST_WORDS: Final = 3
+_CUT_WORDS: Final = 5
+"""Words of a cut text; fewer may be anybody's."""
+_LINE: Final = re.compile(r"[^\n\r]+")
+_MARKS: Final = re.compile(
+    r"^\s*(?:</?memoranda-memory[^>\n]*>|Notes recalled from memory\b.*|#{1,3} \d{4}-\d\d-\d\d(?: \(\w+\))?|(?:relevant |recalled |known |user )?"  # noqa: E501
+    r"(?:memories|memory|context|notes|facts)(?: about (?:the )?\w+)?\s*:)\s*$",
+    re.IGNORECASE,
+)
+_BEFORE: Final = re.compile(
+    r"^(?:[\s>*•·–—\-+#|]|\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"  # noqa: E501
+)
+_AFTER: Final = re.compile(
+    r"(?:\s*(?:\[#\d+[^\]\n]*\]|\(no longer true[^)\n]*\)|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\)|[\"'”“»`|*,;]))+\s*$"
+)
+_TRUNCATED: Final = re.compile(r"\s*(?:…|\.\.\.|\[…\]|\[\.\.\.\])\s*$")
+_SPEAKER: Final = re.compile(r"^[\w .'’-]{1,40}:\s")
+_WORD: Final = re.compile(r"\w+")
+_ID: Final = re.compile(r"\[#(\d+)")
+_PRONOUNS: Final = {
+    "you": "i",
+    "your": "my",
+    "yours": "mine",
+    "yourself": "myself",
+    "me": "i",
+    "are": "am",
+    "were": "was",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    id: int
+    words: tuple[str, ...]
+    speaker: str
+    from_message: bool
+    """Whether it was said in a message; the same plain text twice is a duplicate, which the store finds."""
+
+
+class EchoIndex:
+    """The memories that a text may repeat."""
+
+    def __init__(self, memories: Iterable[Memory]) -> None:
+        self._known = [
+            _Known(memory.id, _words(memory.content), (memory.speaker or "").casefold(), memory.message_id is not None)
+            for memory in memories
+        ]
+
+    def find(self, utterance: Utterance) -> list[Span]:
+        """Return the parts of an utterance that only repeat what is known."""
+        if not self._known or not utterance.text.strip():
+            return []
+        parts = list_parts(utterance)
+        echoes = [part for part in parts if self._is_echo(utterance.text[slice(*part)], utterance)]
+        if not echoes:
+            return []
+        marks = [span for span in _lines(utterance.text) if _MARKS.match(utterance.text[slice(*span)])]
+        return sorted(set(echoes) | set(marks))
+
+    def _is_echo(self, part: str, utterance: Utterance) -> bool:
+        core, is_cut = strip_decoration(part)
+        words = _words(core)
+        if len(words) < _LEAST_WORDS:
+            return False
+        decorated = core != part.strip() or is_cut
+        named = {int(found) for found in _ID.findall(part)}
+        return any(
+            self._repeats(known, words, utterance, decorated, is_cut, known.id in named) for known in self._known
+        )
+
+    def _repeats(
+        self, known: _Known, words: tuple[str, ...], utterance: Utterance, decorated: bool, is_cut: bool, is_named: bool
+    ) -> bool:
+        for said in (words, _without_speaker(words, known)):
+            if _same(said, known.words, utterance.role):
+                if decorated or utterance.role != "user" or "\n" in utterance.text.strip():
+                    return True
+                # A person's own words again are a duplicate, and reported as one.
+                return utterance.message is None and known.from_message
+            cut_short = len(said) >= _CUT_WORDS and _same(said, known.words[: len(said)], utterance.role)
+            if cut_short and (is_cut or is_named or utterance.role in ("assistant", "tool")):
+                return True
+        return False
+
+
+def list_parts(utterance: Utterance) -> list[Span]:
+    """Return the parts of a text that are compared: its lines, and the sentences of what the user did not say."""
+    lines = _lines(utterance.text)
+    if utterance.role == "user" and utterance.message is not None:
+        return lines[:MAX_PARTS]
+    parts: list[Span] = []
+    for start, end in lines:
+        sentences = [(start + first, start + last) for first, last in sentence_spans(utterance.text[start:end])]
+        parts += [(start, end), *sentences] if len(sentences) > 1 else [(start, end)]
+    return parts[:MAX_PARTS]
+
+
+def merge_spans(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans in order, those that overlap joined."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def strip_decoration(part: str) -> tuple[str, bool]:
+    """Return a line without bullets, numbers, quotes, dates and the marks of an entry, and whether it was cut short."""
+    core = _BEFORE.sub("", _AFTER.sub("", part))
+    short = _TRUNCATED.sub("", core)
+    return _AFTER.sub("", short).strip(), short != core
+
+
+def to_lookup(part: str) -> str:
+    """Return the words by which a memory that a part may repeat is looked up: without a speaker in front."""
+    return _SPEAKER.sub("", strip_decoration(part)[0])
+
+
+def _lines(text: str) -> list[Span]:
+    return [match.span() for match in _LINE.finditer(text) if match[0].strip()]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text.casefold()))
+
+
+def _without_speaker(words: tuple[str, ...], known: _Known) -> tuple[str, ...]:
+    """Return the words without the name in front of them, as an entry is written."""
+    speaker = _words(known.speaker)
+    return words[len(speaker) :] if speaker and words[: len(speaker)] == speaker else words
+
+
+def _same(said: tuple[str, ...], known: tuple[str, ...], role: str) -> bool:
+    if said == known:
+        return len(said) >= _LEAST_WORDS
+    if role == "user" or len(said) != len(known):
+        return False
+    # An assistant turns "I like my tea" into "you like your tea".
+    return tuple(_PRONOUNS.get(word, word) for word in said) == tuple(_PRONOUNS.get(word, word) for word in known)

@@ -1,0 +1,97 @@
+"""Of the ways in which recalled text comes back, none is stored again; what a person says anew is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoranda import MemoryManager
+
+FIRST = "My dog Rex is allergic to chicken and loves the beach at Ostend."
+SECOND = "I work as a nurse in the children's hospital in Ghent."
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db") as opened:
+        for number, text in enumerate((FIRST, SECOND)):
+            said = {"role": "user", "content": text, "message_id": f"m{number}"}
+            assert opened.remember(said, user="ann", session="old")[0].status == "stored"
+        yield opened
+
+
+def returned(manager: MemoryManager) -> dict[str, tuple[str, str]]:
+    fenced = str(manager.context("What about my dog and the hospital?", user="ann"))
+    lines = fenced.splitlines()
+    entries = [line for line in lines if line.startswith("- ")]
+    bare = [entry[2:].split(" [#")[0] for entry in entries]
+    return {
+        "fenced": ("user", fenced),
+        "fenced, from a tool": ("tool", fenced),
+        "without its marks": ("user", "\n".join(lines[1:-1])),
+        "cut before the close mark": ("user", "\n".join(lines[:-1])),
+        "cut before the open mark": ("user", "\n".join(lines[1:])),
+        "entries only": ("assistant", "\n".join(entries)),
+        "one entry": ("user", entries[0]),
+        "numbered": ("user", "\n".join(f"{n}. {text}" for n, text in enumerate(bare, 1))),
+        "quoted": ("assistant", "\n".join(f'"{text}"' for text in bare)),
+        "bullets without ids": ("user", "\n".join(f"* {text}" for text in bare)),
+        "the text alone, from the assistant": ("assistant", FIRST),
+        "on one line": ("assistant", f"{FIRST} {SECOND}"),
+        "cut short": ("user", f"- {FIRST[:44]}…"),
+        "with dates": ("tool", f"2024-05-20: {FIRST}\n2024-05-21: {SECOND}"),
+        "inside an answer": ("assistant", f"{FIRST.replace('My', 'Your')}"),
+    }
+
+
+def test_recalled_text_is_not_stored_again(manager: MemoryManager) -> None:
+    stored = {}
+    for way, (role, text) in returned(manager).items():
+        message = {"role": role, "content": text, "message_id": way}
+        outcomes = manager.remember(message, user="ann", session="new")
+        if kept := [each.memory.content for each in outcomes if each.status == "stored" and each.memory]:
+            stored[way] = kept
+    assert stored == {}
+
+
+def test_recalled_text_is_not_stored_again_as_a_plain_text(manager: MemoryManager) -> None:
+    stored = {}
+    for way, (_, text) in returned(manager).items():
+        outcomes = manager.remember(text, user="ann")
+        if kept := [each.memory.content for each in outcomes if each.status == "stored" and each.memory]:
+            stored[way] = kept
+    assert stored == {
+        "inside an answer": [FIRST.replace("My", "Your")]
+    }  # in a caller's own text, these are other words
+
+
+def test_rest_of_an_answer_is_kept(manager: MemoryManager) -> None:
+    text = f"{FIRST} The vet in Bruges opens at nine on Monday."
+    outcomes = manager.remember({"role": "assistant", "content": text}, user="ann")
+    kept = [each.memory.content for each in outcomes if each.status == "stored" and each.memory]
+    assert kept == ["The vet in Bruges opens at nine on Monday."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{FIRST} Since last week he limps.",
+        "My dog Rex is allergic to chicken and loves the beach at Ostend, but we moved away.",
+        "My dog Rex is allergic to beef and loves the beach at Ostend.",
+        "- fix the login page [#1]",
+    ],
+)
+def test_something_new_in_old_words_is_kept(manager: MemoryManager, text: str) -> None:
+    outcomes = manager.remember({"role": "user", "content": text}, user="ann", session="old")
+    assert [each.memory.content for each in outcomes if each.status == "stored" and each.memory] == [text]
+
+
+def test_own_statement_again_is_a_duplicate_and_no_echo(manager: MemoryManager) -> None:
+    outcomes = manager.remember({"role": "user", "content": FIRST}, user="ann", session="old")
+    assert [(each.status, each.rule) for each in outcomes] == [("duplicate", "duplicate")]
+
+
+def test_text_of_another_user_is_no_echo(manager: MemoryManager) -> None:
+    assert manager.remember({"role": "assistant", "content": FIRST}, user="bob")[0].status == "stored"
