@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         MemorandaError,
         MissingExtra,
         NotFound,
+        OutcomeUnknown,
         Unavailable,
     )
     from memoranda.index.base import PartitionVectors, VectorEngine
@@ -185,6 +186,7 @@ __all__ = [
     "Namespace",
     "NotFound",
     "Outcome",
+    "OutcomeUnknown",
     "Outcomes",
     "PartitionVectors",
     "PersistentMemory",
@@ -247,7 +249,7 @@ _HOMES = {
     "memoranda.embedding.model": "EmbeddingModel TextOrVector",
     "memoranda.errors": (
         "Closed Conflict Denied ExtractionFailed Incompatible InvalidInput InvalidType MemorandaError "
-        "MissingExtra NotFound Unavailable"
+        "MissingExtra NotFound OutcomeUnknown Unavailable"
     ),
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",

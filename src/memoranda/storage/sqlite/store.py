@@ -8,6 +8,7 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,10 +33,11 @@ from memoranda.storage.base import (
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity
-from memoranda.storage.sqlite.connections import Connections
+from memoranda.storage.sqlite.connections import Connections, require_file_of_log
 from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
+    begin_read,
     read_active_generation,
     read_changed_ids,
     read_head,
@@ -49,6 +51,7 @@ from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 
 R = TypeVar("R")
 _STORE_ID = "store_id"
+_MAX_STOP_SECONDS = 5.0
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -63,16 +66,17 @@ class SQLiteStore:
         self._remove_folder: weakref.finalize[..., Any] | None = None
         with translate_errors(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner only
+            require_file_of_log(path)
+            _create_file(path)
         self._connections = Connections(path, driver=driver, durability=durability)
-        self._commits: GroupCommit[Any, Any] = GroupCommit(self._commit)
+        self._commits: GroupCommit[Any, Any] = self._group_commit()
         self.id = self._prepare()
         register_fork_handler(self)
 
     def read(self, work: Callable[[ReadTransaction], R]) -> R:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
-            tx.driver.execute("BEGIN")  # ended when the pool takes the connection back
+            begin_read(tx.driver)  # ended when the pool takes the connection back
             return work(tx)
 
     def write(self, work: Work[R]) -> R:
@@ -82,7 +86,7 @@ class SQLiteStore:
     def stream(self, work: Callable[[ReadTransaction], Iterator[R]]) -> Iterator[R]:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
-            tx.driver.execute("BEGIN")
+            begin_read(tx.driver)
             yield from work(tx)
 
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
@@ -109,6 +113,9 @@ class SQLiteStore:
         return read_vectors(self._connections.fetch, generation, hashes)
 
     def compact(self) -> bool:
+        return self._commits.call(self._compact)
+
+    def _compact(self) -> bool:
         with self._connections.maintaining() as connection:
             return integrity.compact(SQLiteTransaction(connection))
 
@@ -117,6 +124,9 @@ class SQLiteStore:
             return integrity.find_problems(SQLiteTransaction(connection))
 
     def repair(self) -> list[str]:
+        return self._commits.call(self._repair)
+
+    def _repair(self) -> list[str]:
         with self._connections.writing() as connection:
             return integrity.repair_rows(SQLiteTransaction(connection, to_micros(self._clock())))
 
@@ -139,23 +149,30 @@ class SQLiteStore:
         )
 
     def close(self) -> None:
+        self._commits.stop(_MAX_STOP_SECONDS)
         self._connections.close()
         if self._remove_folder is not None:
             self._remove_folder()
 
     def before_fork(self) -> None:
-        """Do nothing: the connections prepare themselves."""
+        """End the thread that commits, then close the connections: a child would inherit the one without the other."""
+        self._commits.stop(_MAX_STOP_SECONDS)
+        self._connections.before_fork()
 
     def after_fork(self, *, in_child: bool) -> None:
         """In the child, wait for no writer and remove no folder of the parent."""
+        self._connections.after_fork(in_child=in_child)
         if in_child:
-            self._commits = GroupCommit(self._commit)
+            self._commits = self._group_commit()
             if self._remove_folder is not None:
                 self._remove_folder.detach()
 
+    def _group_commit(self) -> GroupCommit[Any, Any]:
+        return GroupCommit(self._commit, turn=self._connections.turn)
+
     def _commit(self, works: Sequence[Work[Any]]) -> list[Any]:
         at = to_micros(self._clock())
-        with self._connections.writing() as connection:
+        with self._connections.transaction() as connection:
             return run_works(SQLiteTransaction(connection, at), works)
 
     def _prepare(self) -> str:
@@ -163,10 +180,13 @@ class SQLiteStore:
         with self._connections.reading() as connection:
             version = migrations.current_version(connection)
         if version != schema.HEAD:
-            with self._connections.writing() as connection:
-                migrations.upgrade(connection)
-                _name_store(SQLiteTransaction(connection))
+            self._commits.call(self._upgrade)
         return str(self.get_meta(_STORE_ID))
+
+    def _upgrade(self) -> None:
+        with self._connections.writing() as connection:
+            migrations.upgrade(connection)
+            _name_store(SQLiteTransaction(connection))
 
 
 def open_sqlite(
@@ -198,6 +218,12 @@ def path_from_url(url: str) -> Path | None:
     if parsed.query:
         raise InvalidInput(f"{url!r} has options after the '?', and there are none: {_EXAMPLE}")
     return None if parsed.database in (None, "", ":memory:") else Path(parsed.database)
+
+
+def _create_file(path: Path) -> None:
+    """Create the file, for its owner only. One that exists is left alone, see `Connections`."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _name_store(tx: Transaction) -> None:

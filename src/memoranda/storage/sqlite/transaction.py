@@ -1,7 +1,7 @@
 """Transactions on SQLite, and every statement that goes straight to the driver.
 
-Statements that every call of a program runs bypass SQLAlchemy, which would take longer than SQLite itself. All of them
-are in this file.
+Statements that every call of a program runs bypass SQLAlchemy, which would take longer than SQLite itself; so do those
+that begin, end and configure, which SQLAlchemy would wrap in transactions of its own. All of them are in this file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import insert
 
 from memoranda.errors import Incompatible
-from memoranda.storage.base import Generation, IndexRow, PartitionKey, chunked
+from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, chunked
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
     index_conditions,
@@ -34,6 +34,12 @@ _T = TypeVar("_T")
 Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 """Returns the rows of a statement with its parameters."""
 _MICROS = 1e6
+# A page of this size holds five vectors of the default model; one of SQLite's usual 4096 bytes holds two.
+_PAGE_BYTES = 8192
+# The writer checkpoints after a commit, while it still holds the lock; readers never checkpoint.
+_CHECKPOINT_PAGES = 1000
+BUSY_MS = 30_000
+"""How long SQLite waits for a lock of another program."""
 _NEVER = float("inf")
 
 _HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
@@ -94,6 +100,59 @@ class SQLiteTransaction:
 def driver_of(connection: Connection) -> Any:
     """Return the driver's own connection."""
     return connection.connection.driver_connection
+
+
+def configure(raw: Any, durability: Durability) -> None:
+    """Set up a new connection of the driver."""
+    for pragma in (
+        f"page_size={_PAGE_BYTES}",  # of a new file; an existing file keeps its own
+        "journal_mode=WAL",
+        f"synchronous={durability.upper()}",
+        "foreign_keys=ON",
+        # Deleted rows are overwritten with zeros; compaction removes the copies that SQLite made when it moved them.
+        "secure_delete=ON",
+        "wal_autocheckpoint=0",
+        "trusted_schema=OFF",
+        "cell_size_check=ON",
+        "mmap_size=0",
+        "temp_store=MEMORY",
+        "cache_size=-16000",
+    ):
+        raw.execute(f"PRAGMA {pragma}")
+
+
+def make_writer(raw: Any) -> None:
+    """Let a connection checkpoint: only the one that holds the lock of the file may."""
+    raw.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+
+
+def has_wal(raw: Any) -> bool:
+    """Return whether the file is in WAL mode, without switching it."""
+    return bool(raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal")
+
+
+def begin_read(raw: Any) -> None:
+    raw.execute("BEGIN")
+
+
+def begin_write(raw: Any) -> None:
+    raw.execute("BEGIN IMMEDIATE")
+
+
+def commit(raw: Any) -> None:
+    raw.execute("COMMIT")
+
+
+def overwrite_failed_commit(raw: Any) -> None:
+    """Commit one page, on a new connection, in the place where a failed commit may have left its own in the WAL.
+
+    Without this the failed commit could come back: SQLite recovers every complete commit that it finds in the WAL when
+    the file is opened again. One page needs no more space than the failed commit took.
+    """
+    begin_write(raw)
+    number = raw.execute("PRAGMA user_version").fetchone()[0]  # not used for anything else
+    raw.execute(f"PRAGMA user_version={(number + 1) % 1_000_000}")
+    commit(raw)
 
 
 def read_head(fetch: Fetch) -> int:
