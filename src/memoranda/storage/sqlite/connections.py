@@ -48,9 +48,9 @@ class Connections:
 
     def __init__(self, path: Path, *, driver: str | None = None, durability: Durability = "full") -> None:
         self.path = path
-        self._module, self.driver = load_driver(driver)
+        self.module, self.driver = load_driver(driver)
         self._durability = durability
-        self._open_handle = partial(_open_handle, self._module, str(path), durability)
+        self._open_handle = partial(_open_handle, self.module, str(path), durability)
         self._closed = False
         self._forked_in_use = False
         self._fork_locks: list[threading.Lock] = []
@@ -74,7 +74,7 @@ class Connections:
         # SQLite itself reads the header: to close any other handle on the file would release every lock that SQLite
         # holds on it in this process.
         with translate_errors(str(self.path)), self._driver_errors():
-            raw = _connect(self._module, str(self.path))
+            raw = _connect(self.module, str(self.path))
             try:
                 with nullcontext() if has_wal(raw) else self._lock():
                     configure(raw, self._durability)
@@ -87,13 +87,13 @@ class Connections:
     def _driver_errors(self) -> Iterator[None]:
         try:
             yield
-        except self._module.Error as error:
+        except self.module.Error as error:
             raise DBAPIError(None, None, error) from error
 
     def _make_engine(self) -> Engine:
         return create_engine(
             "sqlite://",
-            module=self._module,
+            module=self.module,
             creator=self._open_handle,
             poolclass=QueuePool,
             pool_size=32,

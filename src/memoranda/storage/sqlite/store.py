@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError
 from memoranda.errors import InvalidInput
 from memoranda.fork_safety import register_fork_handler
 from memoranda.results import Backup
-from memoranda.storage import meta, migrations, schema
+from memoranda.storage import meta, migrations
 from memoranda.storage.base import (
     Durability,
     Generation,
@@ -32,7 +32,7 @@ from memoranda.storage.base import (
 )
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import to_micros
-from memoranda.storage.sqlite import backup, integrity
+from memoranda.storage.sqlite import backup, integrity, schema_check
 from memoranda.storage.sqlite.connections import Connections, require_file_of_log
 from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
@@ -177,16 +177,21 @@ class SQLiteStore:
 
     def _prepare(self) -> str:
         """Bring the schema up to date and return the id of the store."""
-        with self._connections.reading() as connection:
-            version = migrations.current_version(connection)
-        if version != schema.HEAD:
+        if not schema_check.has_passed(self._connections.fetch):
             self._commits.call(self._upgrade)
         return str(self.get_meta(_STORE_ID))
 
     def _upgrade(self) -> None:
+        module, where = self._connections.module, str(self.path)
         with self._connections.writing() as connection:
+            version = migrations.current_version(connection)
+            if version is not None:
+                schema_check.require_schema(connection, version, module, where)
             migrations.upgrade(connection)
             _name_store(SQLiteTransaction(connection))
+        note = schema_check.passed_note(self._connections.fetch)
+        with self._connections.writing() as connection:
+            meta.set_meta(SQLiteTransaction(connection), schema_check.PASSED, note)
 
 
 def open_sqlite(
