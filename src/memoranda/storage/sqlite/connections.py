@@ -25,6 +25,7 @@ from sqlalchemy.pool import QueuePool
 from memoranda.errors import Closed, Incompatible, InvalidInput, OutcomeUnknown, Unavailable
 from memoranda.storage.base import Durability
 from memoranda.storage.errors import translate_errors
+from memoranda.storage.sqlite.scrub import RawFile
 from memoranda.storage.sqlite.transaction import (
     BUSY_MS,
     begin_write,
@@ -61,8 +62,9 @@ class Connections:
         self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         self._engine = self._make_engine()
         self._raw = _RawReaders(self._open_handle)
+        self.file = RawFile(self.path)
         # For an object that is dropped without `close()`.
-        self._disposal = weakref.finalize(self, _dispose, self._engine, self._raw)
+        self._disposal = weakref.finalize(self, _dispose, self._engine, self._raw, self.file)
         self._disposal.atexit = False
         self._file_id = _file_id(self.path)
         self._writer: Connection | None = None
@@ -141,7 +143,7 @@ class Connections:
                 yield connection
                 self._commit(connection)
             except BaseException:
-                self._drop_writer()
+                self.drop_writer()
                 raise
 
     @contextmanager
@@ -157,7 +159,7 @@ class Connections:
             try:
                 yield self._writer_connection()
             except BaseException:
-                self._drop_writer()
+                self.drop_writer()
                 raise
 
     def _commit(self, connection: Connection) -> None:
@@ -165,7 +167,7 @@ class Connections:
             commit(driver_of(connection))
         except BaseException as error:
             # After a failed write or sync the state of the handle is unknown: nothing is written with it any more.
-            self._drop_writer()
+            self.drop_writer()
             if not self._overwrite_failed_commit():
                 raise OutcomeUnknown(
                     f"{self.path}: the disk failed during a commit ({error}), which may be on it or not: "
@@ -178,7 +180,7 @@ class Connections:
         try:
             overwrite_failed_commit(driver_of(self._writer_connection()))
         except Exception:  # noqa: BLE001 - the caller is told that the outcome is unknown
-            self._drop_writer()
+            self.drop_writer()
             return False
         return True
 
@@ -191,6 +193,7 @@ class Connections:
             return
         with self._write_lock, translate_errors(str(self.path)):
             self._close_handles()
+        self.file.close()
 
     def problem(self) -> str | None:
         """Return what is wrong when the path is no longer the opened file: what is written to that file is lost."""
@@ -210,7 +213,7 @@ class Connections:
         locks = (self._write_lock, self._open_lock)
         self._fork_locks = [lock for lock in locks if lock.acquire(timeout=_FORK_WAIT)]
         if self._count_open() and len(self._fork_locks) == len(locks):
-            self._drop_writer()
+            self.drop_writer()
             while self._count_in_use() and time.monotonic() < deadline:
                 time.sleep(0.001)
             if not self._count_in_use():
@@ -232,8 +235,9 @@ class Connections:
     def _close_handles(self) -> None:
         # Closing the last handle of all processes checkpoints, so it needs the lock as well.
         with self._lock():
-            _dispose(self._engine, self._raw)
-            self._drop_writer()
+            self.drop_writer()
+            self._engine.dispose()
+            self._raw.close()
         self._lock.close()
 
     def _count_in_use(self) -> int:
@@ -261,7 +265,12 @@ class Connections:
             make_writer(driver_of(self._writer))
         return self._writer
 
-    def _drop_writer(self) -> None:
+    def log_size(self) -> int:
+        """Return the size of the WAL in bytes."""
+        return _size(_log_of(self.path))
+
+    def drop_writer(self) -> None:
+        """Close the connection that writes; the next write opens another."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.invalidate()
@@ -315,9 +324,10 @@ class _RawReaders:
                 self.idle.pop().close()
 
 
-def _dispose(engine: Engine, readers: _RawReaders) -> None:
+def _dispose(engine: Engine, readers: _RawReaders, file: RawFile) -> None:
     engine.dispose()
     readers.close()
+    file.close()
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
@@ -331,12 +341,16 @@ def _file_id(path: Path) -> tuple[int, int] | None:
 
 def require_file_of_log(path: Path) -> None:
     """Refuse a log without its database: SQLite would take the file for a new one, and delete the log."""
-    log = path.with_name(f"{path.name}-wal")
+    log = _log_of(path)
     if _size(log) and not _size(path):
         raise Incompatible(
             f"{path} is missing or empty, and {log.name} beside it still holds what was written: put the database file "
             "back or restore a backup; to begin a new one, move that file away first"
         )
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
 
 
 def _size(path: Path) -> int:

@@ -33,6 +33,7 @@ from memoranda.storage.base import (
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity, schema_check
+from memoranda.storage.sqlite.compaction import Compaction
 from memoranda.storage.sqlite.connections import Connections, require_file_of_log
 from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
@@ -52,6 +53,7 @@ from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 R = TypeVar("R")
 _STORE_ID = "store_id"
 _MAX_STOP_SECONDS = 5.0
+_COMPACT_SECONDS = 5.0
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -63,6 +65,7 @@ class SQLiteStore:
     ) -> None:
         self.path: Path = path
         self._clock = clock
+        self._compacting = False
         self._remove_folder: weakref.finalize[..., Any] | None = None
         with translate_errors(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,6 +73,7 @@ class SQLiteStore:
             _create_file(path)
         self._connections = Connections(path, driver=driver, durability=durability)
         self._commits: GroupCommit[Any, Any] = self._group_commit()
+        self._compaction = self._make_compaction()
         self.id = self._prepare()
         register_fork_handler(self)
 
@@ -113,11 +117,12 @@ class SQLiteStore:
         return read_vectors(self._connections.fetch, generation, hashes)
 
     def compact(self) -> bool:
-        return self._commits.call(self._compact)
+        """Remove the bytes of deleted rows from disk, in steps between which others write.
 
-    def _compact(self) -> bool:
-        with self._connections.maintaining() as connection:
-            return integrity.compact(SQLiteTransaction(connection))
+        Return False when that is not done within seconds: a large file, a reader of old pages, a full disk. Then it
+        goes on in the background, `erasure:pending` stays in `meta` until it is done, and `status()` says what hinders.
+        """
+        return self._compaction.run(_COMPACT_SECONDS)
 
     def check(self) -> list[str]:
         with self._connections.reading() as connection:
@@ -138,17 +143,19 @@ class SQLiteStore:
 
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
-        driver, problem = self._connections.driver, self._connections.problem()
+        driver = self._connections.driver
+        problems = (self._connections.problem(), self._compaction.problem)
         return StoreStatus(
             database=str(self.path),
             size_bytes=sum(file.stat().st_size for file in files if file.exists()),
             library=driver.name,
             version=driver.version,
-            problems=() if problem is None else (problem,),
+            problems=tuple(problem for problem in problems if problem is not None),
             wal_reset_bug=driver.wal_reset_bug,
         )
 
     def close(self) -> None:
+        self._compaction.stop()
         self._commits.stop(_MAX_STOP_SECONDS)
         self._connections.close()
         if self._remove_folder is not None:
@@ -156,6 +163,7 @@ class SQLiteStore:
 
     def before_fork(self) -> None:
         """End the thread that commits, then close the connections: a child would inherit the one without the other."""
+        self._compacting = self._compaction.stop()
         self._commits.stop(_MAX_STOP_SECONDS)
         self._connections.before_fork()
 
@@ -164,11 +172,17 @@ class SQLiteStore:
         self._connections.after_fork(in_child=in_child)
         if in_child:
             self._commits = self._group_commit()
+            self._compaction = self._make_compaction()
             if self._remove_folder is not None:
                 self._remove_folder.detach()
+        elif self._compacting:
+            self._compaction.resume()
 
     def _group_commit(self) -> GroupCommit[Any, Any]:
         return GroupCommit(self._commit, turn=self._connections.turn)
+
+    def _make_compaction(self) -> Compaction:
+        return Compaction(self._connections, self._commits.call)
 
     def _commit(self, works: Sequence[Work[Any]]) -> list[Any]:
         at = to_micros(self._clock())

@@ -150,9 +150,22 @@ def overwrite_failed_commit(raw: Any) -> None:
     the file is opened again. One page needs no more space than the failed commit took.
     """
     begin_write(raw)
-    number = raw.execute("PRAGMA user_version").fetchone()[0]  # not used for anything else
-    raw.execute(f"PRAGMA user_version={(number + 1) % 1_000_000}")
+    bump_user_version(raw)
     commit(raw)
+
+
+def bump_user_version(raw: Any) -> None:
+    """Change one page, and nothing that anybody reads."""
+    number = raw.execute("PRAGMA user_version").fetchone()[0]
+    raw.execute(f"PRAGMA user_version={(number + 1) % 1_000_000}")
+
+
+def truncate_log(tx: SQLiteTransaction, wait_ms: int) -> bool:
+    """Move everything from the WAL into the file and empty it; False while a reader holds old pages."""
+    tx.driver_sql(f"PRAGMA busy_timeout={wait_ms}")
+    busy = tx.driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+    tx.driver_sql(f"PRAGMA busy_timeout={BUSY_MS}")
+    return not busy
 
 
 def read_head(fetch: Fetch) -> int:
