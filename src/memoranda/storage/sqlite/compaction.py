@@ -137,9 +137,11 @@ class Compaction:
             if self._connections.log_size():  # another program has written since the checkpoint
                 return "busy"
             free, changed = scrub.free_pages(file), False
-            while self._page <= file.count and monotonic() < deadline:
+            while self._page <= file.count:
                 changed |= scrub.scrub_page(file, self._page, free)
                 self._page += 1
+                if monotonic() >= deadline:
+                    break
             if changed:
                 os.fsync(file.fd)
             done = self._page > file.count
