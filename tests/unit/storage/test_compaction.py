@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -17,6 +18,7 @@ from memoranda.storage.sqlite import compaction, connections
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder
+from tests.crash.children import Child
 from tests.crash.faults import FULL, FaultyDisk, can_inject_faults
 
 CANARY = "quokkazebu"
@@ -190,3 +192,31 @@ def test_forget_on_a_full_disk_is_done_and_its_bytes_go_when_there_is_space(
         wait_until_clean(store_of(manager))
         assert files_with(tmp_path) == []
         assert store_of(manager).status().problems == ()
+
+
+@pytest.mark.usefixtures("in_place")
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.06, 0.1, 0.15])
+def test_process_killed_while_it_clears_pages_loses_nothing(tmp_path: Path, delay: float) -> None:
+    def open_manager() -> MemoryManager:
+        return MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64))
+
+    with open_manager() as manager:
+        fill(manager, 60)
+        kept = [memory.content for memory in manager.list_memories(1000, user="bob")]
+
+    def forget(pipe: int) -> None:
+        manager = open_manager()
+        manager.list_memories(1)
+        os.write(pipe, b"{}\n")
+        manager.forget(user="ada")
+        time.sleep(10)
+
+    child = Child(forget)
+    next(child.messages(time.monotonic() + 20))
+    time.sleep(delay)
+    list(child.kill())
+    with open_manager() as manager:
+        left = manager.list_memories(1000, user="ada")
+        assert [memory.content for memory in manager.list_memories(1000, user="bob")] == kept
+        assert manager.check().problems == ()
+        assert bool(left) == bool(files_with(tmp_path))
