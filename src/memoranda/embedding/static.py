@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
 
 import memoranda_models
 import numpy as np
 
 from memoranda.embedding.base import EmbedderIdentity, InputKind, check_input_texts, normalize
+from memoranda.embedding.model_files import read_model_file
 from memoranda.embedding.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -56,12 +59,16 @@ class StaticEmbedder:
     def _get_table(self) -> _Table:
         with self._lock:
             if self._table is None:
-                self._table = _Table(
-                    tokenizer=WordPiece(memoranda_models.path("vocab.txt")),
-                    rows=np.load(memoranda_models.path(_ROWS), allow_pickle=False),
-                    scales=np.load(memoranda_models.path(_SCALES), allow_pickle=False),
-                )
+                # The checksum of the rows takes as long as the vocabulary: both at once.
+                with ThreadPoolExecutor(1, "memoranda-load") as pool:
+                    rows = pool.submit(_load_array, _ROWS)
+                    tokenizer, scales = WordPiece(memoranda_models.path("vocab.txt")), _load_array(_SCALES)
+                    self._table = _Table(tokenizer, rows.result(), scales)
             return self._table
+
+
+def _load_array(name: str) -> Any:
+    return np.load(BytesIO(read_model_file(memoranda_models.path(name))), allow_pickle=False)
 
 
 def _embed_text(table: _Table, text: str) -> FloatArray:

@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from memoranda.embedding.model_files import read_model_file
+
 # White space as BERT defines it: Python's \s also splits at control characters, which BERT drops.
 _CHUNK: Final = re.compile("[^ \t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _ASCII_WORD: Final = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
@@ -28,7 +30,7 @@ class WordPiece:
     """A tokenizer for one vocabulary file. Safe to share between threads."""
 
     def __init__(self, vocabulary: Path) -> None:
-        pieces = vocabulary.read_text("utf-8").split("\n")
+        pieces = read_model_file(vocabulary).decode("utf-8").replace("\r\n", "\n").split("\n")
         self._ids = {piece: number for number, piece in enumerate(pieces) if piece}
         self._start, self._end, self.unknown = (self._ids[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
         self._cached_ids = lru_cache(_CACHED_CHUNKS)(lambda chunk: tuple(self._ids_of(chunk)))

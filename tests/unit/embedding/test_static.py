@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import memoranda_models
 import numpy as np
 import pytest
 
 from memoranda.embedding.static import StaticEmbedder
 from memoranda.embedding.wordpiece import WordPiece
-from memoranda.errors import InvalidInput
+from memoranda.errors import Incompatible, InvalidInput
 
 TEXTS = ["Mia adopted a puppy named Rex.", "The train to Bern leaves at nine.", "Interest rates rose again."]
 
@@ -50,3 +52,14 @@ def test_identity_and_empty_and_blank_input(embedder: StaticEmbedder) -> None:
     assert embedder.embed([], kind="passage").shape == (0, 256)
     with pytest.raises(InvalidInput, match=r"texts\[0\]"):
         embedder.embed([" "], kind="passage")
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "potion-base-8M.npy", "potion-base-8M.scale.npy"])
+def test_damaged_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    whole, packaged = memoranda_models.path(name), memoranda_models.path
+    data = bytearray(whole.read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr(memoranda_models, "path", lambda asked: tmp_path / name if asked == name else packaged(asked))
+    with pytest.raises(Incompatible, match="reinstall memoranda-models"):
+        StaticEmbedder().embed(["tea"], kind="passage")

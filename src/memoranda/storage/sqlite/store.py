@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.fork_safety import register_fork_handler
 from memoranda.results import Backup
 from memoranda.storage import meta, migrations
@@ -49,6 +49,7 @@ from memoranda.storage.sqlite.transaction import (
 )
 from memoranda.text import clean_text
 from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
+from memoranda.validation import check_clock
 
 R = TypeVar("R")
 _STORE_ID = "store_id"
@@ -64,7 +65,7 @@ class SQLiteStore:
         self, path: Path, *, driver: str | None = None, durability: Durability = "full", clock: Clock = utc_now
     ) -> None:
         self.path: Path = path
-        self._clock = clock
+        self._clock = clock if clock is utc_now else check_clock(clock)
         self._compacting = False
         self._remove_folder: weakref.finalize[..., Any] | None = None
         with translate_errors(str(path)):
@@ -84,6 +85,8 @@ class SQLiteStore:
             return work(tx)
 
     def write(self, work: Work[R]) -> R:
+        if not callable(work):
+            raise InvalidType(f"a write is a function of a transaction, not {type(work).__name__}")
         result: R = self._commits.submit(work)
         return result
 
