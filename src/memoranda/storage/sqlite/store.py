@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from memoranda.errors import InvalidInput, InvalidType
+from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.fork_safety import register_fork_handler
 from memoranda.results import Backup
 from memoranda.storage import meta, migrations
@@ -39,6 +40,7 @@ from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
     begin_read,
+    find_hidden_rows,
     read_active_generation,
     read_changed_ids,
     read_head,
@@ -52,6 +54,7 @@ from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 from memoranda.validation import check_clock
 
 R = TypeVar("R")
+logger = logging.getLogger("memoranda")
 _STORE_ID = "store_id"
 _MAX_STOP_SECONDS = 5.0
 _COMPACT_SECONDS = 5.0
@@ -136,7 +139,9 @@ class SQLiteStore:
 
     def _repair(self) -> list[str]:
         with self._connections.writing() as connection:
-            return integrity.repair_rows(SQLiteTransaction(connection, to_micros(self._clock())))
+            done = integrity.repair_rows(SQLiteTransaction(connection, to_micros(self._clock())))
+        self._damage = self._find_damage()
+        return done
 
     def backup(self, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
         with self._connections.reading() as connection:
@@ -147,7 +152,7 @@ class SQLiteStore:
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         driver = self._connections.driver
-        problems = (self._connections.problem(), self._compaction.problem)
+        problems = (self._connections.problem(), self._damage, self._compaction.problem)
         return StoreStatus(
             database=str(self.path),
             size_bytes=sum(file.stat().st_size for file in files if file.exists()),
@@ -196,7 +201,18 @@ class SQLiteStore:
         """Bring the schema up to date and return the id of the store."""
         if not schema_check.has_passed(self._connections.fetch):
             self._commits.call(self._upgrade)
+        self._damage = self._find_damage()
         return str(self.get_meta(_STORE_ID))
+
+    def _find_damage(self) -> str | None:
+        """Return what can be seen at once to be wrong. The store still opens: `check` and `repair` need it."""
+        try:
+            damage = find_hidden_rows(self._connections.fetch)
+        except Incompatible as error:
+            damage = str(error)
+        if damage is not None:
+            logger.warning("%s: %s", self.path, damage)
+        return damage
 
     def _upgrade(self) -> None:
         module, where = self._connections.module, str(self.path)

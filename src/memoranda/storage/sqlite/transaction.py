@@ -49,6 +49,12 @@ _ADD_COUNTS = """
 INSERT INTO counters VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, last_at = max(last_at, excluded.last_at)
 """
+_FEW_ROWS = 2_000
+"""Up to this many memories are counted when a file is opened; that takes less than a millisecond."""
+_COUNTED = "SELECT coalesce(sum(entries), 0) FROM counters WHERE kind = 'type'"
+_STORED = """
+SELECT count(*), count(found.id) FROM (SELECT id FROM memories INDEXED BY memories_scope) AS listed
+LEFT JOIN memories AS found NOT INDEXED ON found.id = listed.id"""
 _CHANGED = "SELECT DISTINCT memory_id FROM changes WHERE seq > :since AND tenant = :tenant"
 _INDEX_ROWS = """
 SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, terms, data FROM memories
@@ -175,6 +181,20 @@ def read_head(fetch: Fetch) -> int:
 def read_meta(fetch: Fetch, key: str) -> str | None:
     rows = fetch("SELECT value FROM meta WHERE key = ?", (key,))
     return str(rows[0][0]) if rows else None
+
+
+def find_hidden_rows(fetch: Fetch) -> str | None:
+    """Return what is wrong when a small file has more memories than can be reached, such as after pages were swapped.
+
+    In a large file only `check` finds that.
+    """
+    counted = int(fetch(_COUNTED, ())[0][0])
+    if counted > _FEW_ROWS:
+        return None
+    listed, found = fetch(_STORED, ())[0]
+    if counted == listed == found:
+        return None
+    return f"{counted} memories were stored and {found} can be read: run check, then repair or restore a backup"
 
 
 def read_active_generation(fetch: Fetch) -> Generation | None:
