@@ -149,6 +149,31 @@ def test_erasure_during_a_pass_begins_it_again(tmp_path: Path, monkeypatch: pyte
     store.close()
 
 
+@pytest.mark.usefixtures("in_place")
+def test_failed_sync_of_cleared_pages_writes_the_file_anew(
+    manager: MemoryManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(manager, 40)
+    monkeypatch.setattr(sqlite_store, "_COMPACT_SECONDS", 0.0)
+    monkeypatch.setattr(compaction, "_PAUSE", 60.0)  # no second attempt in the background
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        assert not manager.forget(user="ada").complete
+    store = store_of(manager)
+    assert "Input/output error" in store.status().problems[0]
+    anew: list[bool] = []
+    write_anew = store._compaction._write_anew
+    monkeypatch.setattr(store._compaction, "_write_anew", lambda tx: anew.append(True) or write_anew(tx))
+    assert store._compaction.try_step() == "done"
+    assert anew
+    assert files_with(tmp_path) == []
+    assert manager.check().problems == ()
+
+
 def test_background_thread_ends_with_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_store, "_COMPACT_SECONDS", 0.0)
     store = open_sqlite(tmp_path / "m.db")
@@ -164,9 +189,12 @@ def test_background_thread_ends_with_the_store(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.skipif(not can_inject_faults(), reason="SQLite is linked into Python itself")
+@pytest.mark.parametrize("full_for", [(".db", "-wal"), ("-wal",)], ids=["every file", "the log"])
+@pytest.mark.parametrize("largest", [0, 1 << 30], ids=["in place", "written anew"])
 def test_forget_on_a_full_disk_is_done_and_its_bytes_go_when_there_is_space(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_for: tuple[str, ...], largest: int
 ) -> None:
+    monkeypatch.setattr(compaction, "_VACUUM_BYTES", largest)
     monkeypatch.setattr(connections, "_MODULES", {"sqlite3": "sqlite3"})
     with (
         FaultyDisk().installed() as disk,
@@ -179,7 +207,7 @@ def test_forget_on_a_full_disk_is_done_and_its_bytes_go_when_there_is_space(
             result = erase(work)
             if not full:
                 full.append(True)
-                disk.fails = lambda operation, _file: FULL if operation == "write" else 0
+                disk.fails = lambda operation, file: FULL if operation == "write" and file in full_for else 0
             return result
 
         monkeypatch.setattr(store_of(manager), "write", erase_then_fill_the_disk)

@@ -49,6 +49,7 @@ class Compaction:
         self._page = 1
         self._erasure: str | None = None
         self._in_place = False
+        self._sync_failed = False
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self.problem: str | None = None
@@ -111,7 +112,7 @@ class Compaction:
             if not truncate_log(tx, _BUSY_MS):
                 return "busy"
             file = self._connections.file.open_pages()
-            if file is None:
+            if file is None or self._sync_failed:
                 return self._write_anew(tx)
             if file.count * file.size <= _VACUUM_BYTES and not self._in_place:
                 with suppress(DBAPIError):
@@ -127,6 +128,7 @@ class Compaction:
             return "busy"
         meta.set_meta(tx, schema_check.PASSED, schema_check.passed_note(self._connections.fetch))
         meta.delete_meta(tx, ERASURE_PENDING)
+        self._sync_failed = False
         return "done"
 
     def _clear_pages(self, tx: SQLiteTransaction, file: scrub.PagesOfFile) -> Progress:
@@ -136,24 +138,32 @@ class Compaction:
         try:
             if self._connections.log_size():  # another program has written since the checkpoint
                 return "busy"
-            free, changed = scrub.free_pages(file), False
-            while self._page <= file.count:
-                changed |= scrub.scrub_page(file, self._page, free)
-                self._page += 1
+            free, page = scrub.free_pages(file), self._page
+            while page <= file.count:
+                scrub.scrub_page(file, page, free)
+                page += 1
                 if monotonic() >= deadline:
                     break
-            if changed:
-                os.fsync(file.fd)
-            done = self._page > file.count
+            self._sync(file)
+            done = page > file.count
             if done:
                 meta.delete_meta(tx, ERASURE_PENDING)
             bump_user_version(tx.driver)
             commit(tx.driver)
+            self._page = page  # not before: after a failure these pages are cleared again
         finally:
             self._connections.drop_writer()  # it has the pages in its cache as they were
         if done:
             self._page, self._in_place = 1, False
         return "done" if done else "more"
+
+    def _sync(self, file: scrub.PagesOfFile) -> None:
+        try:
+            os.fsync(file.fd)
+        except OSError:
+            # The system may have dropped what it could not write, and a second sync would not say so.
+            self._sync_failed = True
+            raise
 
 
 def _finish(owner: weakref.ref[Compaction], stopped: threading.Event) -> None:

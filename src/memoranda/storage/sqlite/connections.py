@@ -155,7 +155,7 @@ class Connections:
     @contextmanager
     def maintaining(self) -> Iterator[Connection]:
         """Yield the writer's connection outside of a transaction, while no other process writes or checkpoints."""
-        with self.turn():
+        with self.turn(), self._driver_errors():
             try:
                 yield self._writer_connection()
             except BaseException:

@@ -14,6 +14,7 @@ import os
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -181,9 +182,10 @@ class RawFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        status = path.stat()
-        self._key: tuple[int, int] | None = (status.st_dev, status.st_ino)
-        with _handles_lock:
+        self._key: tuple[int, int] | None = None
+        with suppress(FileNotFoundError), _handles_lock:
+            status = path.stat()
+            self._key = (status.st_dev, status.st_ino)
             _handles.setdefault(self._key, _SharedHandle()).users += 1
 
     def open_pages(self) -> PagesOfFile | None:
