@@ -162,6 +162,7 @@ def test_writer_gives_up_when_the_lock_is_never_free(monkeypatch: pytest.MonkeyP
     with pytest.raises(Unavailable, match="nothing was written"):
         group.submit(1)
     leave.set()
+    monkeypatch.undo()
     assert group.submit(2) == 2
     assert committed == [2]
 
