@@ -19,7 +19,6 @@ from memoranda.testing.differential import StoreOperations
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Scope
 
-PAGE = 4096
 TEXTS = [f"note {number} about " + "river stone lamp " * (number * 7 % 90 + 1) for number in range(60)]
 
 
@@ -67,6 +66,12 @@ def find_problems(path: Path) -> list[str]:
         store.close()
 
 
+def page_size(data: bytes) -> int:
+    """Return the size of a page of a database, as its header says."""
+    size = int.from_bytes(data[16:18])
+    return 65_536 if size == 1 else size
+
+
 def write_file(tmp_path: Path, data: bytes) -> Path:
     path = tmp_path / "memories.db"
     path.write_bytes(data)
@@ -85,7 +90,7 @@ def test_file_truncated_while_open_raises_incompatible_and_can_be_closed(intact:
     path = write_file(tmp_path, intact.read_bytes())
     manager = MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16))
     manager.recall("river")
-    os.truncate(path, 3 * PAGE)
+    os.truncate(path, 3 * page_size(path.read_bytes()))
     for call in (manager.recall, manager.add_memory):
         with pytest.raises(Incompatible, match="restore a backup"):
             call("river")
@@ -119,8 +124,9 @@ def test_database_of_another_program_is_refused_and_unchanged(tmp_path: Path) ->
 @pytest.mark.parametrize("seed", range(24))
 def test_overwritten_page_is_refused_or_reported(intact: Path, tmp_path: Path, seed: int) -> None:
     rng, data = random.Random(seed), bytearray(intact.read_bytes())
-    start = rng.randrange(len(data) // PAGE) * PAGE
-    data[start : start + PAGE] = rng.randbytes(PAGE) if seed % 2 else bytes(PAGE)
+    size = page_size(data)
+    start = rng.randrange(len(data) // size) * size
+    data[start : start + size] = rng.randbytes(size) if seed % 2 else bytes(size)
     assert_refused_or_reported(write_file(tmp_path, bytes(data)))
 
 
@@ -130,6 +136,35 @@ def test_flipped_bits_are_refused_or_reported(intact: Path, tmp_path: Path, seed
     for _ in range(20):
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     assert_refused_or_reported(write_file(tmp_path, bytes(data)))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_swapped_pages_are_refused_or_reported(intact: Path, tmp_path: Path, seed: int) -> None:
+    rng, data = random.Random(seed), bytearray(intact.read_bytes())
+    size = page_size(data)
+    one, other = (page * size for page in rng.sample(range(1, len(data) // size), 2))
+    data[one : one + size], data[other : other + size] = data[other : other + size], data[one : one + size]
+    assert_refused_or_reported(write_file(tmp_path, bytes(data)))
+
+
+@pytest.mark.parametrize("change", ["missing", "empty"])
+def test_log_without_its_database_is_refused_and_kept(tmp_path: Path, change: str) -> None:
+    path, crashed = tmp_path / "memories.db", tmp_path / "crashed"
+    crashed.mkdir()
+    with MemoryManager(db_url=f"sqlite:///{path}", embedder=HashEmbedder(16)) as manager:
+        manager.add_memory("only in the log")
+        log = shutil.copy(tmp_path / "memories.db-wal", crashed / "memories.db-wal")
+        shutil.copy(path, crashed / "kept")
+    before = Path(log).read_bytes()
+    assert before
+    if change == "empty":
+        (crashed / "memories.db").touch()
+    with pytest.raises(Incompatible, match="put the database file back"):
+        read_all(crashed / "memories.db")
+    assert Path(log).read_bytes() == before
+    (crashed / "kept").replace(crashed / "memories.db")
+    with MemoryManager(db_url=f"sqlite:///{crashed}/memories.db", embedder=HashEmbedder(16)) as manager:
+        assert [memory.content for memory in manager.list_memories()] == ["only in the log"]
 
 
 def test_folder_in_place_of_file_is_refused(tmp_path: Path) -> None:

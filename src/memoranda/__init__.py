@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         MemorandaError,
         MissingExtra,
         NotFound,
+        OutcomeUnknown,
         Unavailable,
     )
     from memoranda.index.base import PartitionVectors, VectorEngine
@@ -190,6 +191,7 @@ __all__ = [
     "Namespace",
     "NotFound",
     "Outcome",
+    "OutcomeUnknown",
     "Outcomes",
     "PartitionVectors",
     "PersistentMemory",
@@ -253,7 +255,7 @@ _HOMES = {
     "memoranda.embedding.model": "EmbeddingModel TextOrVector",
     "memoranda.errors": (
         "Closed Conflict Denied ExtractionFailed Incompatible InvalidInput InvalidType MemorandaError "
-        "MissingExtra NotFound Unavailable"
+        "MissingExtra NotFound OutcomeUnknown Unavailable"
     ),
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",

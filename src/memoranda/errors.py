@@ -7,6 +7,7 @@ MemorandaError                     .status is the HTTP status that a server answ
 ├── Conflict                       read again, then decide again: .current     409, 412
 ├── Denied                         use another key, or ask for permission      403, 401
 ├── Unavailable                    the same call may work later: retry_after   503, 429
+│   └── OutcomeUnknown             read again: it may have been written        503
 ├── ExtractionFailed               the model's answer is unusable; attached    502
 ├── Incompatible                   data does not fit this code or model        500
 ├── MissingExtra  (ImportError)    prints the install command                  501
@@ -90,6 +91,10 @@ class Unavailable(MemorandaError):
         super().__init__(message)
         self.retry_after = retry_after
         self.status = status
+
+
+class OutcomeUnknown(Unavailable):
+    """A commit failed in such a way that nobody can tell whether it was written: read again, then decide."""
 
 
 class ExtractionFailed(MemorandaError):

@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from inspect import getattr_static
 from math import isfinite
 from typing import Any, Final, TypeAlias, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.text import check_unicode, clean_text
-from memoranda.types import JSON, AnyUser, Condition, Filter, MemoryType, Operator, RetentionPolicy, Scope
+from memoranda.types import JSON, AnyUser, Clock, Condition, Filter, MemoryType, Operator, RetentionPolicy, Scope
 
 MAX_LIMIT: Final = 1000
 MAX_CHOICES: Final = 10_000
@@ -156,6 +157,31 @@ def check_datetime(value: object, name: str) -> datetime:
         return value.astimezone(UTC)
     except OverflowError:
         raise InvalidInput(f"{name} {value.isoformat()} lies outside the years 1 to 9999 in UTC") from None
+
+
+def check_clock(clock: object) -> Clock:
+    """Return a clock that raises an error of ours when the given one returns anything but a time with a time zone."""
+    if not callable(clock):
+        raise InvalidType(f"clock must be a function that returns the current time, not {type(clock).__name__}")
+
+    def checked() -> datetime:
+        now = clock()
+        if not isinstance(now, datetime):
+            raise InvalidType(f"clock must return a datetime, not {type(now).__name__}")
+        return check_datetime(now, "the time of the clock")
+
+    return checked
+
+
+def check_component(value: object, name: str, *members: str) -> None:
+    """Check that an object passed for a component has the methods and properties that it needs."""
+    if value is None or hasattr(type(value), "__getattr__"):  # a proxy has what its target has
+        return
+    # Not evaluated: a property can load a model.
+    missing = [member for member in members if getattr_static(value, member, None) is None]
+    if missing or isinstance(value, type):
+        lacking = "pass an object, not its class" if isinstance(value, type) else f"it has no {missing[0]}"
+        raise InvalidType(f"{name} must be an object with {', '.join(members)}: {lacking}")
 
 
 def check_texts(values: object, name: str) -> list[str]:

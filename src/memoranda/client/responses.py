@@ -47,7 +47,8 @@ def to_error(status: int, body: bytes, headers: httpx2.Headers) -> Exception:
         return Denied(detail, status=status)
     if status in (408, 429, 502, 503, 504) and name != "ExtractionFailed":
         wait = headers.get("retry-after", "")
-        return Unavailable(detail, retry_after=float(wait) if wait.isdigit() else None, status=status)
+        kind = errors.OutcomeUnknown if name == "OutcomeUnknown" else Unavailable
+        return kind(detail, retry_after=float(wait) if wait.isdigit() else None, status=status)
     if name == "Conflict":
         current = problem.get("current")
         memory = deserialize(Memory, current) if isinstance(current, dict) else None

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ import numpy as np
 
 from memoranda.embedding import added_models
 from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, InputKind, ModelSpec, check_input_texts, normalize
+from memoranda.embedding.model_files import read_model_file
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class WordPiece:
     """A tokenizer for one vocabulary file. Safe to share between threads."""
 
     def __init__(self, vocabulary: Path) -> None:
-        pieces = vocabulary.read_text("utf-8").split("\n")
+        pieces = read_model_file(vocabulary).decode("utf-8").replace("\r\n", "\n").split("\n")
         self._ids = {piece: number for number, piece in enumerate(pieces) if piece}
         self._start, self._end, self.unknown = (self._ids[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
         self._cached_ids = lru_cache(_CACHED_CHUNKS)(lambda chunk: tuple(self._ids_of(chunk)))
@@ -349,12 +351,16 @@ class StaticEmbedder:
     def _get_table(self) -> _Table:
         with self._lock:
             if self._table is None:
-                self._table = _Table(
-                    tokenizer=WordPiece(memoranda_models.path("vocab.txt")),
-                    rows=np.load(memoranda_models.path(_ROWS), allow_pickle=False),
-                    scales=np.load(memoranda_models.path(_SCALES), allow_pickle=False),
-                )
+                # The checksum of the rows takes as long as the vocabulary: both at once.
+                with ThreadPoolExecutor(1, "memoranda-load") as pool:
+                    rows = pool.submit(_load_array, _ROWS)
+                    tokenizer, scales = WordPiece(memoranda_models.path("vocab.txt")), _load_array(_SCALES)
+                    self._table = _Table(tokenizer, rows.result(), scales)
             return self._table
+
+
+def _load_array(name: str) -> Any:
+    return np.load(BytesIO(read_model_file(memoranda_models.path(name))), allow_pickle=False)
 
 
 def _embed_text(table: _Table, text: str) -> FloatArray:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from memoranda.errors import Closed
 from memoranda.settings import database_url, index_path
 from memoranda.types import utc_now
-from memoranda.validation import check_integer, check_retention_policy
+from memoranda.validation import check_clock, check_component, check_integer, check_retention_policy
 
 if TYPE_CHECKING:
     from memoranda.embedding.base import Embedder
@@ -49,6 +49,14 @@ class Overrides:
     retention_policy: str = "session"
     max_messages: int | None = None
     redactor: Redactor | None = None
+
+
+def _check_components(overrides: Overrides) -> None:
+    check_component(overrides.embedder, "embedder", "embed", "identity")
+    check_component(overrides.index, "index", "open", "clear", "close")
+    check_component(overrides.short_term, "short_term", "set", "get", "delete", "keys", "clear", "count")
+    if not isinstance(overrides.llm, str):
+        check_component(overrides.llm, "llm", "complete")
 
 
 class StoreComponents:
@@ -120,8 +128,9 @@ class Components:
     def __init__(self, config: MemoryConfig, tenant: str, overrides: Overrides, root: Components | None = None) -> None:
         if overrides.max_messages is not None:
             check_integer(overrides.max_messages, "max_messages_per_agent")
+        _check_components(overrides)
         self.config = config
-        self.clock = overrides.clock or utc_now
+        self.clock = utc_now if overrides.clock is None else check_clock(overrides.clock)
         self.short_term_ttl = timedelta(seconds=config.short_term_ttl)
         self._tenant = tenant
         self._overrides = overrides

@@ -201,7 +201,7 @@ class Store(IndexSource, Protocol):
         ...
 
     def compact(self) -> bool:
-        """Remove the bytes of deleted rows from disk; False while another reader holds them."""
+        """Remove the bytes of deleted rows from disk; False while that goes on, or must be tried again."""
         ...
 
     def check(self) -> list[str]:

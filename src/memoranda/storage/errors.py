@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, StatementError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from memoranda.errors import Conflict, Incompatible, InvalidInput, MemorandaError, Unavailable
 
@@ -13,6 +14,8 @@ _DAMAGED = (
     "malformed", "not a database", "file is encrypted", "corrupt", "no such table", "no such column", "utf-8",
     "vtable constructor failed", "unsupported file format", "invalid fts5", "parse error",
 )  # fmt: skip
+_NO_MEMORY = "{}: there is not enough memory, nothing was changed: use smaller texts, or fewer at once"
+_BAD_VALUE = ("binding parameter", "not supported", "too large to convert", "too big", "bind parameter")
 _FULL = ("disk is full", "database or disk is full")
 _READ_ONLY = ("readonly", "read-only", "attempt to write", "unable to open")
 
@@ -31,6 +34,14 @@ def translate_errors(where: str) -> Iterator[None]:
     except UnicodeEncodeError as error:
         advice = "use a UTF-8 locale or another path"
         raise InvalidInput(f"{where!a} cannot be a file name in this system's encoding: {advice}") from error
+    except MemoryError as error:
+        raise Unavailable(_NO_MEMORY.format(where)) from error
+    except OverflowError as error:
+        raise InvalidInput(f"a number is too large for the database ({error}): use one of at most 64 bits") from error
+    except PoolTimeout as error:
+        raise Unavailable(f"{where}: too many reads at once, none ended in time", retry_after=1.0) from error
+    except StatementError as error:
+        raise InvalidInput(f"a value cannot be stored ({error.orig}): pass one of the documented types") from error
     except OSError as error:
         advice = "check the folder's permissions and space, or choose another path"
         raise Unavailable(f"{where}: {error.strerror or error}: {advice}") from error
@@ -40,6 +51,10 @@ def _translate(message: str, where: str) -> MemorandaError:
     lowered = message.lower()
     if any(phrase in lowered for phrase in _DAMAGED):
         return Incompatible(f"{where} is damaged or not a Memoranda database ({message}): restore a backup")
+    if any(phrase in lowered for phrase in _BAD_VALUE):
+        return InvalidInput(f"a value cannot be stored ({message}): pass one of the documented types and sizes")
+    if "out of memory" in lowered:
+        return Unavailable(_NO_MEMORY.format(where))
     if any(phrase in lowered for phrase in _FULL):
         return Unavailable(f"{where}: the disk is full, nothing was written: free some space, then try again")
     if any(phrase in lowered for phrase in _READ_ONLY):

@@ -244,3 +244,14 @@ def test_static_identity_and_empty_and_blank_input(static: StaticEmbedder) -> No
     assert static.embed([], kind="passage").shape == (0, 256)
     with pytest.raises(InvalidInput, match=r"texts\[0\]"):
         static.embed([" "], kind="passage")
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "potion-base-8M.npy", "potion-base-8M.scale.npy"])
+def test_damaged_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    whole, packaged = memoranda_models.path(name), memoranda_models.path
+    data = bytearray(whole.read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr(memoranda_models, "path", lambda asked: tmp_path / name if asked == name else packaged(asked))
+    with pytest.raises(Incompatible, match="reinstall memoranda-models"):
+        StaticEmbedder().embed(["tea"], kind="passage")

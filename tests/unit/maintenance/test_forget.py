@@ -12,7 +12,7 @@ from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.forget import MemoryEraser, with_derived
 from memoranda.results import Derivation, ForgetReceipt
-from memoranda.storage.sqlite import integrity
+from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import export_lines
 from tests.crash.children import Child
@@ -198,7 +198,7 @@ def test_forget_rejects_missing_target_and_unknown_ids(manager: MemoryManager) -
 def test_reader_of_old_pages_makes_erasure_pending_until_upkeep(
     manager: MemoryManager, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(integrity, "_COMPACT_BUSY_MS", 50)
+    monkeypatch.setattr(sqlite_store, "_COMPACT_SECONDS", 0.05)
     manager.add_memory(CANARY, user="ada")
     opened = manager._components.open()
     lines = opened.store.stream(lambda tx: export_lines(tx, manager._components.knowledge.scope, opened.store.id))

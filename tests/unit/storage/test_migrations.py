@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
+from memoranda import MemoryManager
 from memoranda.errors import Incompatible
-from memoranda.storage import migrations
+from memoranda.storage.migrations import known_versions
 from memoranda.storage.schema import metadata
+from memoranda.storage.sqlite import schema_check
+from memoranda.storage.sqlite.connections import load_driver
+from memoranda.storage.sqlite.schema_check import expected_schema, read_schema
 from memoranda.storage.sqlite.store import open_sqlite
+from memoranda.testing.fakes import HashEmbedder
+from memoranda.types import ANY
 
 
 def test_migrations_create_exactly_the_tables_of_the_schema(tmp_path: Path) -> None:
@@ -66,26 +73,110 @@ def _run(path: Path, statement: str) -> None:
     engine.dispose()
 
 
-def test_database_of_the_first_schema_is_upgraded_with_its_terms(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    _make_first_schema(path)
-    _run(
-        path,
-        "INSERT INTO memories (id, tenant, content, type, importance, recorded_at, valid_from, content_hash)"
-        " VALUES (1, 'default', 'tea', 'semantic', 0.5, 0, 0, x'00')",
-    )
-    _run(path, "INSERT INTO memory_text (rowid, terms) VALUES (1, 'tea leaf')")
-    store = open_sqlite(path)
-    assert store.read(lambda tx: tx.execute(text("SELECT terms FROM memories")).scalar()) == "tea leaf"
-    assert store.read(lambda tx: tx.execute(text("SELECT count(*) FROM counters")).scalar()) == 0
-    store.close()
+DATA = Path(__file__).parents[2] / "data"
+RELEASED = sorted(DATA.glob("schema-*.db"))
+"""Files as each released schema wrote them: see `make_schema_file`."""
 
 
-def _make_first_schema(path: Path) -> None:
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+def _version_of(file: Path) -> str:
+    return file.stem.removeprefix("schema-")
+
+
+def test_every_schema_but_the_newest_has_a_file() -> None:
+    assert [_version_of(file) for file in RELEASED] == known_versions()[: len(RELEASED)]
+    assert len(RELEASED) >= len(known_versions()) - 1, "run python -m tests.unit.storage.make_schema_file"
+
+
+@pytest.mark.parametrize("file", RELEASED, ids=_version_of)
+@pytest.mark.parametrize("driver", ["sqlite3", "pysqlite3"])
+def test_released_migrations_are_never_edited(file: Path, driver: str) -> None:
+    module, _ = load_driver(driver)
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.connect() as connection:
+        assert read_schema(connection) == expected_schema(_version_of(file), module)
     engine.dispose()
+
+
+@pytest.mark.parametrize("file", RELEASED, ids=_version_of)
+def test_file_of_each_released_schema_is_upgraded_with_all_rows(file: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(file, tmp_path / "a.db"))
+    before = {name: _rows(path, f"SELECT count(*) FROM {name}") for name in ("memories", "messages", "vectors")}
+    contents = _rows(path, "SELECT content FROM memories ORDER BY id")
+    with MemoryManager(f"sqlite:///{path}", embedder=HashEmbedder(16)) as manager:
+        assert [(memory.content,) for memory in manager.list_memories(user=ANY)] == contents
+        assert manager.recall("cold river", user="nora")[0].content == "The river is cold in May"
+        assert manager.check().problems == ()
+        manager.add_memory("written after the upgrade", user="nora")
+    after = {name: _rows(path, f"SELECT count(*) FROM {name}") for name in before}
+    assert before["memories"] == [(5,)]
+    assert {name: count[0][0] - before[name][0][0] for name, count in after.items()} == {
+        "memories": 1, "messages": 0, "vectors": 1,
+    }  # fmt: skip
+
+
+def _rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
+
+
+EDITS = {
+    "table memories is different": "ALTER TABLE memories ADD COLUMN mood TEXT",
+    "index memories_hash is missing": "DROP INDEX memories_hash",
+    "trigger memories_removed is missing": "DROP TRIGGER memories_removed",
+    "table revisions is missing": "DROP TABLE revisions",
+    "trigger mine is unknown": "CREATE TRIGGER mine AFTER INSERT ON memories BEGIN DELETE FROM memories; END",
+    "index mine is unknown": "CREATE UNIQUE INDEX mine ON memories (content)",
+}
+
+
+@pytest.mark.parametrize("version", [_version_of(RELEASED[0]), "newest"])
+@pytest.mark.parametrize("problem", EDITS)
+def test_file_whose_schema_is_not_that_of_its_version_is_refused(tmp_path: Path, problem: str, version: str) -> None:
+    path = tmp_path / "a.db"
+    if version == "newest":
+        open_sqlite(path).close()
+    else:
+        shutil.copy(RELEASED[0], path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(EDITS[problem])
+    before = path.read_bytes()
+    with pytest.raises(Incompatible, match=rf"{problem}.*export it with the version that wrote it"):
+        open_sqlite(path)
+    assert path.read_bytes()[100:] == before[100:]
+
+
+def test_earlier_state_of_the_first_migration_is_refused(tmp_path: Path) -> None:
+    # What the first migration made before memories had notes.
+    path = Path(shutil.copy(RELEASED[0], tmp_path / "a.db"))
+    _run(path, "ALTER TABLE memories DROP COLUMN notes")
+    with pytest.raises(Incompatible, match="table memories is different"):
+        open_sqlite(path)
+
+
+def test_table_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    open_sqlite(tmp_path / "a.db").close()
+    _run(tmp_path / "a.db", "CREATE TABLE _replica (id INTEGER PRIMARY KEY, name TEXT)")
+    _run(tmp_path / "a.db", "CREATE INDEX _replica_name ON _replica (name)")
+    open_sqlite(tmp_path / "a.db").close()
+
+
+def test_schema_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_sqlite(tmp_path / "a.db").close()
+    checked: list[str] = []
+    monkeypatch.setattr(schema_check, "require_schema", lambda _, version, *__: checked.append(version))
+    open_sqlite(tmp_path / "a.db").close()
+    assert checked == []
+    _run(tmp_path / "a.db", "ANALYZE")
+    open_sqlite(tmp_path / "a.db").close()
+    open_sqlite(tmp_path / "a.db").close()
+    assert checked == [known_versions()[-1]]
+    monkeypatch.setattr(schema_check, "_migrations_digest", lambda: "edited")
+    open_sqlite(tmp_path / "a.db").close()
+    assert len(checked) == 2
+
+
+def test_database_of_the_first_schema_keeps_its_terms(tmp_path: Path) -> None:
+    path = Path(shutil.copy(RELEASED[0], tmp_path / "a.db"))
+    before = _rows(path, "SELECT rowid, terms FROM memory_text ORDER BY rowid")
+    open_sqlite(path).close()
+    assert _rows(path, "SELECT id, terms FROM memories ORDER BY id") == before

@@ -1,8 +1,9 @@
-"""Bring a database to the current schema."""
+"""Bring a database to the current schema, and make sure that it has the schema that its version says."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, inspect, text
 
@@ -22,15 +23,33 @@ def current_version(connection: Connection) -> str | None:
 
 def upgrade(connection: Connection) -> None:
     """Run the missing migrations, inside the caller's transaction."""
-    from alembic import command
-    from alembic.config import Config
-
     version = current_version(connection)
     if version == HEAD:
         return
     if version is not None and version > HEAD:
         raise Incompatible(f"the database is at schema {version}, this Memoranda knows {HEAD}: upgrade memoranda")
+    run_migrations(connection, HEAD)
+
+
+def run_migrations(connection: Connection, version: str) -> None:
+    """Run the migrations up to a version, inside the caller's transaction."""
+    from alembic import command
+
+    command.upgrade(_config(connection), version)
+
+
+def known_versions() -> list[str]:
+    """Return the versions that have a migration, the oldest first."""
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(_config(None)).walk_revisions()
+    return sorted(script.revision for script in scripts)
+
+
+def _config(connection: Connection | None) -> Any:
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    return config

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,19 +22,22 @@ from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from memoranda.errors import Closed, InvalidInput, Unavailable
-from memoranda.fork_safety import register_fork_handler
+from memoranda.errors import Closed, Incompatible, InvalidInput, OutcomeUnknown, Unavailable
 from memoranda.storage.base import Durability
 from memoranda.storage.errors import translate_errors
-from memoranda.storage.sqlite.transaction import driver_of
+from memoranda.storage.sqlite.scrub import RawFile
+from memoranda.storage.sqlite.transaction import (
+    BUSY_MS,
+    begin_write,
+    commit,
+    configure,
+    driver_of,
+    has_wal,
+    make_writer,
+    overwrite_failed_commit,
+)
 from memoranda.types import Record
 
-# A page of this size holds five vectors of the default model; one of SQLite's usual 4096 bytes holds two.
-_PAGE_BYTES = 8192
-# The writer checkpoints after a commit, while it still holds the lock; readers never checkpoint.
-_CHECKPOINT_PAGES = 1000
-_BUSY_MS = 30_000
-_ROLLBACK_JOURNAL = b"\x01\x01"  # in the header of a database that is not in WAL mode
 _FORK_WAIT = 5.0
 
 _inherited: list[object] = []
@@ -46,38 +49,53 @@ class Connections:
 
     def __init__(self, path: Path, *, driver: str | None = None, durability: Durability = "full") -> None:
         self.path = path
-        self._module, self.driver = load_driver(driver)
-        self._open_handle = partial(_open_handle, self._module, str(path), durability)
+        self.module, self.driver = load_driver(driver)
+        self._durability = durability
+        self._open_handle = partial(_open_handle, self.module, str(path), durability)
         self._closed = False
         self._forked_in_use = False
         self._fork_locks: list[threading.Lock] = []
         self._start()
-        self._switch_to_wal()
-        register_fork_handler(self)
+        self._open_first()
 
     def _start(self) -> None:
         self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         self._engine = self._make_engine()
         self._raw = _RawReaders(self._open_handle)
+        self.file = RawFile(self.path)
         # For an object that is dropped without `close()`.
-        self._disposal = weakref.finalize(self, _dispose, self._engine, self._raw)
+        self._disposal = weakref.finalize(self, _dispose, self._engine, self._raw, self.file)
         self._disposal.atexit = False
         self._file_id = _file_id(self.path)
         self._writer: Connection | None = None
         self._write_lock = threading.Lock()
         self._open_lock = threading.Lock()  # held during a fork, so that no handle is opened
 
-    def _switch_to_wal(self) -> None:
-        """Switch a new file to write-ahead logging, under the lock: SQLite would refuse other processes at once."""
-        with translate_errors(str(self.path)):
-            if _has_no_wal(self.path):
-                with self._lock():
-                    self._raw.release(self._raw_reader())
+    def _open_first(self) -> None:
+        """Open the first reader. A new file is switched to WAL under the lock: SQLite would refuse others at once."""
+        # SQLite itself reads the header: to close any other handle on the file would release every lock that SQLite
+        # holds on it in this process.
+        with translate_errors(str(self.path)), self._driver_errors():
+            raw = _connect(self.module, str(self.path))
+            try:
+                with nullcontext() if has_wal(raw) else self._lock():
+                    configure(raw, self._durability)
+            except BaseException:
+                raw.close()
+                raise
+        self._raw.release(raw)
+
+    @contextmanager
+    def _driver_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self.module.Error as error:
+            raise DBAPIError(None, None, error) from error
 
     def _make_engine(self) -> Engine:
         return create_engine(
             "sqlite://",
-            module=self._module,
+            module=self.module,
             creator=self._open_handle,
             poolclass=QueuePool,
             pool_size=32,
@@ -88,23 +106,18 @@ class Connections:
     def reading(self) -> Iterator[Connection]:
         """Yield a connection that sees the latest commit of any process; never wait for a writer."""
         self._ensure_open()
-        with translate_errors(str(self.path)), self._reader() as connection:
-            try:
-                yield connection
-            except self._module.Error as error:
-                raise DBAPIError(None, None, error) from error
+        with translate_errors(str(self.path)), self._reader() as connection, self._driver_errors():
+            yield connection
 
     def fetch(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, without SQLAlchemy: for the few reads that every call makes."""
         self._ensure_open()
-        with translate_errors(str(self.path)):
+        with translate_errors(str(self.path)), self._driver_errors():
             raw = self._raw_reader()
             try:
                 rows: list[tuple[Any, ...]] = raw.execute(statement, parameters).fetchall()
-            except BaseException as error:
+            except BaseException:
                 self._raw.drop(raw)
-                if isinstance(error, self._module.Error):
-                    raise DBAPIError(statement, None, error) from error
                 raise
         self._raw.release(raw)
         if self._closed:  # by another thread, during the read
@@ -112,35 +125,64 @@ class Connections:
         return rows
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Yield a connection in a write transaction: on disk at exit, undone when the block raises."""
+    def turn(self) -> Iterator[None]:
+        """Hold the lock of the file: no other thread or process writes or checkpoints meanwhile."""
         self._ensure_open()
+        # Acquired by `with`, which no interrupt can leave locked. There is one writing thread, see `GroupCommit`.
         with self._write_lock, translate_errors(str(self.path)), self._lock():
             self._ensure_in_place()
+            yield
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Yield a connection in a write transaction, inside a `turn`: on disk at exit, undone when the block raises."""
+        with translate_errors(str(self.path)), self._driver_errors():
             try:
                 connection = self._writer_connection()
-                raw = driver_of(connection)
-                raw.execute("BEGIN IMMEDIATE")
+                begin_write(driver_of(connection))
                 yield connection
-                raw.execute("COMMIT")
-            except BaseException as error:
-                # After a failed write or sync the state of the handle is unknown: the next write opens a new one.
-                self._drop_writer()
-                if isinstance(error, self._module.Error):
-                    raise DBAPIError(None, None, error) from error
+                self._commit(connection)
+            except BaseException:
+                self.drop_writer()
                 raise
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Yield a connection in a write transaction, in a turn of its own."""
+        with self.turn(), self.transaction() as connection:
+            yield connection
 
     @contextmanager
     def maintaining(self) -> Iterator[Connection]:
         """Yield the writer's connection outside of a transaction, while no other process writes or checkpoints."""
-        self._ensure_open()
-        with self._write_lock, translate_errors(str(self.path)), self._lock():
-            self._ensure_in_place()
+        with self.turn(), self._driver_errors():
             try:
                 yield self._writer_connection()
             except BaseException:
-                self._drop_writer()
+                self.drop_writer()
                 raise
+
+    def _commit(self, connection: Connection) -> None:
+        try:
+            commit(driver_of(connection))
+        except BaseException as error:
+            # After a failed write or sync the state of the handle is unknown: nothing is written with it any more.
+            self.drop_writer()
+            if not self._overwrite_failed_commit():
+                raise OutcomeUnknown(
+                    f"{self.path}: the disk failed during a commit ({error}), which may be on it or not: "
+                    "check the disk, open the store again, and read before you repeat the call"
+                ) from error
+            raise
+
+    def _overwrite_failed_commit(self) -> bool:
+        """Return whether it is now certain that the failed commit never comes back."""
+        try:
+            overwrite_failed_commit(driver_of(self._writer_connection()))
+        except Exception:  # noqa: BLE001 - the caller is told that the outcome is unknown
+            self.drop_writer()
+            return False
+        return True
 
     def close(self) -> None:
         """Close every handle; the last process to close the file checkpoints it and removes its WAL."""
@@ -151,6 +193,7 @@ class Connections:
             return
         with self._write_lock, translate_errors(str(self.path)):
             self._close_handles()
+        self.file.close()
 
     def problem(self) -> str | None:
         """Return what is wrong when the path is no longer the opened file: what is written to that file is lost."""
@@ -170,7 +213,7 @@ class Connections:
         locks = (self._write_lock, self._open_lock)
         self._fork_locks = [lock for lock in locks if lock.acquire(timeout=_FORK_WAIT)]
         if self._count_open() and len(self._fork_locks) == len(locks):
-            self._drop_writer()
+            self.drop_writer()
             while self._count_in_use() and time.monotonic() < deadline:
                 time.sleep(0.001)
             if not self._count_in_use():
@@ -192,8 +235,9 @@ class Connections:
     def _close_handles(self) -> None:
         # Closing the last handle of all processes checkpoints, so it needs the lock as well.
         with self._lock():
-            _dispose(self._engine, self._raw)
-            self._drop_writer()
+            self.drop_writer()
+            self._engine.dispose()
+            self._raw.close()
         self._lock.close()
 
     def _count_in_use(self) -> int:
@@ -212,20 +256,21 @@ class Connections:
             return self._engine.connect()
 
     def _raw_reader(self) -> Any:
-        try:
-            with self._open_lock:
-                return self._raw.acquire()
-        except self._module.Error as error:
-            raise DBAPIError(None, None, error) from error
+        with self._open_lock:
+            return self._raw.acquire()
 
     def _writer_connection(self) -> Connection:
         if self._writer is None:
             self._writer = self._engine.connect()
-            # Not through SQLAlchemy, which would leave a transaction of its own open.
-            driver_of(self._writer).execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+            make_writer(driver_of(self._writer))
         return self._writer
 
-    def _drop_writer(self) -> None:
+    def log_size(self) -> int:
+        """Return the size of the WAL in bytes."""
+        return _size(_log_of(self.path))
+
+    def drop_writer(self) -> None:
+        """Close the connection that writes; the next write opens another."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.invalidate()
@@ -279,9 +324,10 @@ class _RawReaders:
                 self.idle.pop().close()
 
 
-def _dispose(engine: Engine, readers: _RawReaders) -> None:
+def _dispose(engine: Engine, readers: _RawReaders, file: RawFile) -> None:
     engine.dispose()
     readers.close()
+    file.close()
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
@@ -293,38 +339,37 @@ def _file_id(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _has_no_wal(path: Path) -> bool:
-    """Return whether a file is empty, or a database with another kind of journal."""
-    with path.open("rb") as file:
-        header = file.read(20)
-    return not header or header[18:20] == _ROLLBACK_JOURNAL
+def require_file_of_log(path: Path) -> None:
+    """Refuse a log without its database: SQLite would take the file for a new one, and delete the log."""
+    log = _log_of(path)
+    if _size(log) and not _size(path):
+        raise Incompatible(
+            f"{path} is missing or empty, and {log.name} beside it still holds what was written: put the database file "
+            "back or restore a backup; to begin a new one, move that file away first"
+        )
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _open_handle(module: Any, path: str, durability: Durability) -> Any:
     """Return a new connection of the driver. Not a method: SQLAlchemy would keep its object alive for ever."""
-    raw = module.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+    raw = _connect(module, path)
     try:
-        _configure(raw, durability)
+        configure(raw, durability)
     except BaseException:
         raw.close()
         raise
     return raw
 
 
-def _configure(raw: Any, durability: Durability) -> None:
-    for pragma in (
-        f"page_size={_PAGE_BYTES}",  # of a new file; an existing file keeps its own
-        "journal_mode=WAL",
-        f"synchronous={durability.upper()}",
-        "foreign_keys=ON",
-        "wal_autocheckpoint=0",
-        "trusted_schema=OFF",
-        "cell_size_check=ON",
-        "mmap_size=0",
-        "temp_store=MEMORY",
-        "cache_size=-16000",
-    ):
-        raw.execute(f"PRAGMA {pragma}")
+def _connect(module: Any, path: str) -> Any:
+    return module.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MS / 1000)
 
 
 if sys.platform == "win32":
@@ -362,8 +407,8 @@ class FileLock:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         fd = self._open()
-        _acquire(fd)
-        try:
+        try:  # before the lock is acquired: an interrupt in between must not leave it locked
+            _acquire(fd)
             yield
         finally:
             _release(fd)

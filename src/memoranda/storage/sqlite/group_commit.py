@@ -2,127 +2,245 @@
 
 from __future__ import annotations
 
+import _thread
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
-from time import perf_counter
-from typing import Generic, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from queue import Empty, SimpleQueue
+from time import monotonic, perf_counter, sleep
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from memoranda.errors import Unavailable
+from memoranda.errors import OutcomeUnknown, Unavailable
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
-_LONGEST_WAIT = 0.001
+_T = TypeVar("_T")
+_LONGEST_GATHERING: Final = 0.001
+_CHECK_SECONDS: Final = 0.2
+"""How often a waiting writer looks whether the thread that commits is still there."""
+_MAX_WAIT: Final = 120.0
+"""How long a writer waits for its turn: another process can hold the lock of the file."""
+_MAX_COMMIT: Final = 900.0
+"""How long a writer waits for a commit that has begun: longer than the largest import takes."""
 
 
-class _Ticket(Generic[Work, Result]):
-    __slots__ = ("error", "finished", "result", "work")
+class _Ticket(Generic[Work]):
+    """One work that waits. Each change of its state is one call of a C function, which no interrupt can split."""
 
-    def __init__(self, work: Work) -> None:
+    __slots__ = ("_begun", "_finished", "alone", "error", "result", "work")
+
+    def __init__(self, work: Work, *, alone: bool = False) -> None:
         self.work = work
-        self.finished = False
-        self.result: Result | None = None
-        self.error: BaseException | None = None
+        self.alone = alone
+        self.result: Any = None
+        # Replaced by what really happened, unless the thread that commits is stopped before.
+        self.error: BaseException | None = OutcomeUnknown("the commit was interrupted, it may have been written")
+        self._begun = threading.Lock()
+        self._finished = threading.Lock()
+        self._finished.acquire()
+
+    def begin(self) -> bool:
+        """Return True to the first caller only: the thread that commits begins the work, or its writer withdraws it."""
+        return self._begun.acquire(blocking=False)
+
+    def succeed(self, result: object) -> None:
+        self.result, self.error = result, None
+
+    def finish(self) -> None:
+        self._finished.release()
+
+    def wait(self, seconds: float) -> bool:
+        return self._finished.acquire(timeout=seconds)
+
+
+_Queue: TypeAlias = "SimpleQueue[_Ticket[Any] | None]"
 
 
 class GroupCommit(Generic[Work, Result]):
     """Call `commit(works) -> results` with everything that is waiting, one call at a time.
 
-    It has no thread of its own: the first writer to arrive commits for all that wait. When several wrote a moment ago,
-    it waits for them as long as they keep arriving: one commit of eight is cheaper than two of four. A single writer
-    never waits. When a shared commit fails, each work is committed alone, so that an error reaches only the caller
-    that caused it.
+    Commits run in one thread of their own, which the first writer starts. An interrupt (Ctrl-C) only ever reaches the
+    main thread, so none can leave a commit half done or a lock taken, however many come and whenever they come; the
+    interrupted writer withdraws its work, or leaves it to a commit that has begun. When several wrote a moment ago,
+    the thread waits for them as long as they keep arriving: one commit of eight is cheaper than two of four. A single
+    writer never waits. When a shared commit fails, each work is committed alone, so that an error reaches only the
+    caller that caused it.
+
+    Works are taken inside `turn()`, the lock of the file. A writer that has waited too long for it withdraws its work
+    and raises `Unavailable`: nothing of it was written.
     """
 
-    def __init__(self, commit: Callable[[Sequence[Work]], list[Result]], max_group: int = 256) -> None:
+    def __init__(
+        self,
+        commit: Callable[[Sequence[Work]], list[Result]],
+        max_group: int = 256,
+        *,
+        turn: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
         self._commit = commit
         self._max_group = max_group
-        self._waiting: list[_Ticket[Work, Result]] = []
-        self._group: list[_Ticket[Work, Result]] = []
-        self._leader: _Ticket[Work, Result] | None = None
-        # Always acquired directly: a condition acquires it in Python code, which an interrupt can leave locked.
-        self._lock = threading.Lock()
-        self._turn = threading.Condition(self._lock)
-        self._gathered = threading.Condition(self._lock)
+        self._turn = turn
+        self._queue: _Queue = SimpleQueue()
+        self._serving = threading.Lock()  # held by the thread that commits, for as long as it lives
         self._expected = 1
         self._patience = 0.0
+        # The thread holds no reference to this object, and ends with it.
+        weakref.finalize(self, self._queue.put, None).atexit = False
 
     def submit(self, work: Work) -> Result:
         """Return the result of the work once it is committed, or raise its error."""
-        ticket: _Ticket[Work, Result] = _Ticket(work)
+        result: Result = self._run(_Ticket(work))
+        return result
+
+    def call(self, function: Callable[[], _T]) -> _T:
+        """Return what the function returns, called by the thread that commits, between two commits."""
+        result: _T = self._run(_Ticket(function, alone=True))
+        return result
+
+    def stop(self, seconds: float) -> None:
+        """End the thread after what was submitted so far; the next writer starts another."""
+        deadline = monotonic() + seconds
+        if self._serving.locked():
+            self._queue.put(None)
+        while self._serving.locked() and monotonic() < deadline:
+            sleep(0.001)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether somebody waits for the next commit."""
+        return not self._queue.empty()
+
+    def _run(self, ticket: _Ticket[Any]) -> Any:
         try:
-            self._enqueue(ticket)
-            while group := self._await_turn(ticket):
-                self._lead(group)
-        except BaseException:  # an interrupt at any point: no other thread may be left waiting for this one
-            self._withdraw(ticket)
+            self._ensure_thread()
+            self._queue.put(ticket)
+            self._ensure_thread()  # again, since the one before can have ended meanwhile
+            self._await_result(ticket)
+        except BaseException:
+            ticket.begin()  # withdrawn, unless its commit has begun
             raise
         if ticket.error is not None:
             raise ticket.error
-        return ticket.result  # type: ignore[return-value]
+        return ticket.result
 
-    def _enqueue(self, ticket: _Ticket[Work, Result]) -> None:
-        with self._lock:
-            self._waiting.append(ticket)
-            if len(self._waiting) == self._expected:
-                self._gathered.notify()
-
-    def _await_turn(self, ticket: _Ticket[Work, Result]) -> list[_Ticket[Work, Result]]:
-        """Return the group that this writer now commits; empty when another writer has committed its work."""
-        with self._lock:
-            while self._leader is not None and not ticket.finished:
-                self._turn.wait()
-            if ticket.finished:
-                return []
-            self._leader = ticket
-            self._gather()
-            self._group, self._waiting = self._waiting[: self._max_group], self._waiting[self._max_group :]
-            return self._group
-
-    def _gather(self) -> None:
-        """Wait for the writers of the last commit, until no more arrive."""
-        arrived = 0
-        while arrived < len(self._waiting) < self._expected:
-            arrived = len(self._waiting)
-            self._gathered.wait(self._patience)
-
-    def _lead(self, group: list[_Ticket[Work, Result]]) -> None:
-        started = perf_counter()
-        self._commit_group(group)
-        with self._lock:
-            self._expected = min(len(group) + len(self._waiting), self._max_group)
-            self._patience = min((perf_counter() - started) / 2, _LONGEST_WAIT)
-            self._step_down()
-
-    def _withdraw(self, ticket: _Ticket[Work, Result]) -> None:
-        """Take back a work whose commit has not begun, and stop leading."""
-        with self._lock:
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
-            if self._leader is ticket:
-                self._step_down()
-
-    def _step_down(self) -> None:
-        for ticket in self._group:
-            if not ticket.finished:
-                ticket.error = Unavailable(
-                    "the commit was interrupted: read before you write again, it may have been written"
+    def _await_result(self, ticket: _Ticket[Any]) -> None:
+        started = monotonic()
+        while not ticket.wait(_CHECK_SECONDS):
+            self._ensure_thread()
+            waited = monotonic() - started
+            if waited > _MAX_WAIT and ticket.begin():
+                raise Unavailable(
+                    f"no write was possible for {_MAX_WAIT:.0f} seconds, nothing was written: another process holds "
+                    "the lock of the database",
+                    retry_after=1.0,
                 )
-                ticket.finished = True
-        self._group = []
-        self._turn.notify_all()
-        self._leader = None  # last: after an interrupt before this line, all of the above runs again
+            if waited > _MAX_WAIT + _MAX_COMMIT:
+                raise OutcomeUnknown("the commit has not ended yet, it may still be written")
 
-    def _commit_group(self, group: list[_Ticket[Work, Result]]) -> None:
+    def _ensure_thread(self) -> None:
+        """Start the thread that commits unless there is one; commit here when none can be started."""
+        if self._serving.locked():
+            if sys.is_finalizing():  # no other thread runs any more
+                raise Unavailable("Python is shutting down: write earlier, or close the manager")
+            return
+        try:
+            # One call of a C function: `Thread.start` is Python code, which an interrupt can leave half done.
+            _thread.start_new_thread(_start_thread, (weakref.ref(self), self._queue, self._serving))
+        except RuntimeError:  # too many threads, or the interpreter is shutting down
+            self._serve_here()
+
+    def _serve_here(self) -> None:
+        while True:
+            try:
+                ticket = self._queue.get_nowait()
+            except Empty:
+                return
+            if ticket is not None:
+                self._serve(ticket)
+
+    def _serve(self, first: _Ticket[Any]) -> None:
+        """Commit everything that waits, beginning with this ticket."""
+        group, others = self._gather(first)
+        try:
+            if group:
+                self._serve_group(group)
+            for ticket in others:
+                _finish_alone(ticket)
+        finally:
+            for ticket in (*group, *others):
+                ticket.finish()
+
+    def _gather(self, first: _Ticket[Any]) -> tuple[list[_Ticket[Any]], list[_Ticket[Any]]]:
+        """Return the tickets of the next commit, and those to run alone after it."""
+        group, alone = ([], [first]) if first.alone else ([first], [])
+        while not alone and len(group) < self._max_group:
+            try:
+                ticket = self._take(wait=len(group) < self._expected)
+            except Empty:
+                break
+            if ticket is None:  # the thread ends after this commit
+                self._queue.put(None)
+                break
+            (alone if ticket.alone else group).append(ticket)
+        return group, alone
+
+    def _take(self, *, wait: bool) -> _Ticket[Any] | None:
+        return self._queue.get(timeout=self._patience) if wait else self._queue.get_nowait()
+
+    def _serve_group(self, group: list[_Ticket[Any]]) -> None:
+        started = perf_counter()
+        try:
+            with self._turn():
+                if begun := [ticket for ticket in group if ticket.begin()]:
+                    self._commit_group(begun)
+        except BaseException as error:  # noqa: BLE001 - the lock could not be taken: raised in each writer's thread
+            for ticket in group:
+                if ticket.begin():
+                    ticket.error = error
+        self._expected = min(len(group) + self._queue.qsize(), self._max_group)
+        self._patience = min((perf_counter() - started) / 2, _LONGEST_GATHERING)
+
+    def _commit_group(self, group: list[_Ticket[Any]]) -> None:
         try:
             results = self._commit([ticket.work for ticket in group])
-        except Exception as error:  # noqa: BLE001 - raised by `submit` in the thread that passed the work
-            if len(group) > 1:
+        except BaseException as error:  # noqa: BLE001 - raised by `submit` in the thread that passed the work
+            if len(group) > 1 and not isinstance(error, OutcomeUnknown):
                 for ticket in group:
                     self._commit_group([ticket])
                 return
-            group[0].error = error
+            for ticket in group:
+                ticket.error = error
         else:
             for ticket, result in zip(group, results, strict=True):
-                ticket.result = result
-        for ticket in group:
-            ticket.finished = True
+                ticket.succeed(result)
+
+
+def _finish_alone(ticket: _Ticket[Any]) -> None:
+    try:
+        if ticket.begin():
+            ticket.succeed(ticket.work())
+    except BaseException as error:  # noqa: BLE001 - raised by `call` in the thread that passed the function
+        ticket.error = error
+
+
+def _start_thread(*arguments: Any) -> None:
+    """Start the thread that commits, from a thread that no interrupt reaches."""
+    thread = threading.Thread(target=_serve, args=arguments, name="memoranda-commits", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # no room for one more: serve in this one
+        _serve(*arguments)
+
+
+def _serve(owner: weakref.ref[GroupCommit[Any, Any]], queue: _Queue, serving: threading.Lock) -> None:
+    """Commit until the queue says stop. Not a method: the thread must not keep its owner alive."""
+    if not serving.acquire(blocking=False):
+        return  # another thread was started at the same moment
+    try:
+        while (ticket := queue.get()) is not None and (group_commit := owner()) is not None:
+            group_commit._serve(ticket)
+            del group_commit, ticket
+    finally:
+        serving.release()

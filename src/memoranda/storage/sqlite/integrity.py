@@ -1,4 +1,4 @@
-"""Check, repair and compact a SQLite file. Each finding is one sentence; none means that the file is sound."""
+"""Check and repair a SQLite file. Each finding is one sentence; none means that the file is sound."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from typing import Final
 from sqlalchemy import bindparam, select, text, update
 
 from memoranda.errors import Incompatible
-from memoranda.storage.meta import delete_meta
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row
-from memoranda.storage.schema import ERASURE_PENDING, memories
+from memoranda.storage.schema import memories
 from memoranda.storage.sqlite.transaction import SQLiteTransaction
 from memoranda.text import lexical_keys
 
 _BATCH: Final = 500
-_IN_MEMORY_BYTES: Final = 256 * 1024 * 1024
-"""A larger database is compacted through a temporary file, which holds only what stays."""
-_COMPACT_BUSY_MS: Final = 5_000
-_USUAL_BUSY_MS: Final = 30_000
 
 _CHECKS: Final = {
     "memories without terms": "SELECT id FROM memories WHERE terms = '' AND content GLOB '*[a-zA-Z0-9]*'",
@@ -91,20 +86,6 @@ def repair_rows(tx: SQLiteTransaction) -> list[str]:
     return done
 
 
-def compact(tx: SQLiteTransaction) -> bool:
-    """Write the file anew without deleted rows and empty the WAL; False while a reader holds the old pages."""
-    size = _pragma(tx, "page_count") * _pragma(tx, "page_size")
-    tx.driver_sql(f"PRAGMA temp_store={'MEMORY' if size < _IN_MEMORY_BYTES else 'FILE'}")
-    tx.driver_sql("VACUUM")
-    tx.driver_sql("PRAGMA temp_store=MEMORY")
-    tx.driver_sql(f"PRAGMA busy_timeout={_COMPACT_BUSY_MS}")
-    busy = tx.driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
-    tx.driver_sql(f"PRAGMA busy_timeout={_USUAL_BUSY_MS}")
-    if not busy:
-        delete_meta(tx, ERASURE_PENDING)
-    return not busy
-
-
 def _damaged_memories(tx: SQLiteTransaction) -> list[str]:
     found: list[str] = []
     for row in tx.execute(SELECT_MEMORY.order_by(memories.c.id).execution_options(yield_per=_BATCH)):
@@ -122,7 +103,3 @@ def _add_terms(tx: SQLiteTransaction) -> int:
         statement = update(memories).where(memories.c.id == bindparam("memory_id")).values(terms=bindparam("made"))
         tx.execute(statement, made)
     return len(made)
-
-
-def _pragma(tx: SQLiteTransaction, name: str) -> int:
-    return int(tx.driver_sql(f"PRAGMA {name}").scalar_one())

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from memoranda.errors import InvalidInput
+from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.fork_safety import register_fork_handler
 from memoranda.results import Backup
-from memoranda.storage import meta, migrations, schema
+from memoranda.storage import meta, migrations
 from memoranda.storage.base import (
     Durability,
     Generation,
@@ -31,11 +33,14 @@ from memoranda.storage.base import (
 )
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import to_micros
-from memoranda.storage.sqlite import backup, integrity
-from memoranda.storage.sqlite.connections import Connections
+from memoranda.storage.sqlite import backup, integrity, schema_check
+from memoranda.storage.sqlite.compaction import Compaction
+from memoranda.storage.sqlite.connections import Connections, require_file_of_log
 from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
+    begin_read,
+    find_hidden_rows,
     read_active_generation,
     read_changed_ids,
     read_head,
@@ -46,9 +51,13 @@ from memoranda.storage.sqlite.transaction import (
 )
 from memoranda.text import clean_text
 from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
+from memoranda.validation import check_clock
 
 R = TypeVar("R")
+logger = logging.getLogger("memoranda")
 _STORE_ID = "store_id"
+_MAX_STOP_SECONDS = 5.0
+_COMPACT_SECONDS = 5.0
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -59,30 +68,35 @@ class SQLiteStore:
         self, path: Path, *, driver: str | None = None, durability: Durability = "full", clock: Clock = utc_now
     ) -> None:
         self.path: Path = path
-        self._clock = clock
+        self._clock = clock if clock is utc_now else check_clock(clock)
+        self._compacting = False
         self._remove_folder: weakref.finalize[..., Any] | None = None
         with translate_errors(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner only
+            require_file_of_log(path)
+            _create_file(path)
         self._connections = Connections(path, driver=driver, durability=durability)
-        self._commits: GroupCommit[Any, Any] = GroupCommit(self._commit)
+        self._commits: GroupCommit[Any, Any] = self._group_commit()
+        self._compaction = self._make_compaction()
         self.id = self._prepare()
         register_fork_handler(self)
 
     def read(self, work: Callable[[ReadTransaction], R]) -> R:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
-            tx.driver.execute("BEGIN")  # ended when the pool takes the connection back
+            begin_read(tx.driver)  # ended when the pool takes the connection back
             return work(tx)
 
     def write(self, work: Work[R]) -> R:
+        if not callable(work):
+            raise InvalidType(f"a write is a function of a transaction, not {type(work).__name__}")
         result: R = self._commits.submit(work)
         return result
 
     def stream(self, work: Callable[[ReadTransaction], Iterator[R]]) -> Iterator[R]:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
-            tx.driver.execute("BEGIN")
+            begin_read(tx.driver)
             yield from work(tx)
 
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
@@ -109,16 +123,25 @@ class SQLiteStore:
         return read_vectors(self._connections.fetch, tenant, generation, hashes)
 
     def compact(self) -> bool:
-        with self._connections.maintaining() as connection:
-            return integrity.compact(SQLiteTransaction(connection))
+        """Remove the bytes of deleted rows from disk, in steps between which others write.
+
+        Return False when that is not done within seconds: a large file, a reader of old pages, a full disk. Then it
+        goes on in the background, `erasure:pending` stays in `meta` until it is done, and `status()` says what hinders.
+        """
+        return self._compaction.run(_COMPACT_SECONDS)
 
     def check(self) -> list[str]:
         with self._connections.reading() as connection:
             return integrity.find_problems(SQLiteTransaction(connection))
 
     def repair(self) -> list[str]:
+        return self._commits.call(self._repair)
+
+    def _repair(self) -> list[str]:
         with self._connections.writing() as connection:
-            return integrity.repair_rows(SQLiteTransaction(connection, to_micros(self._clock())))
+            done = integrity.repair_rows(SQLiteTransaction(connection, to_micros(self._clock())))
+        self._damage = self._find_damage()
+        return done
 
     def backup(self, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
         with self._connections.reading() as connection:
@@ -128,45 +151,80 @@ class SQLiteStore:
 
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
-        driver, problem = self._connections.driver, self._connections.problem()
+        driver = self._connections.driver
+        problems = (self._connections.problem(), self._damage, self._compaction.problem)
         return StoreStatus(
             database=str(self.path),
             size_bytes=sum(file.stat().st_size for file in files if file.exists()),
             library=driver.name,
             version=driver.version,
-            problems=() if problem is None else (problem,),
+            problems=tuple(problem for problem in problems if problem is not None),
             wal_reset_bug=driver.wal_reset_bug,
         )
 
     def close(self) -> None:
+        self._compaction.stop()
+        self._commits.stop(_MAX_STOP_SECONDS)
         self._connections.close()
         if self._remove_folder is not None:
             self._remove_folder()
 
     def before_fork(self) -> None:
-        """Do nothing: the connections prepare themselves."""
+        """End the thread that commits, then close the connections: a child would inherit the one without the other."""
+        self._compacting = self._compaction.stop()
+        self._commits.stop(_MAX_STOP_SECONDS)
+        self._connections.before_fork()
 
     def after_fork(self, *, in_child: bool) -> None:
         """In the child, wait for no writer and remove no folder of the parent."""
+        self._connections.after_fork(in_child=in_child)
         if in_child:
-            self._commits = GroupCommit(self._commit)
+            self._commits = self._group_commit()
+            self._compaction = self._make_compaction()
             if self._remove_folder is not None:
                 self._remove_folder.detach()
+        elif self._compacting:
+            self._compaction.resume()
+
+    def _group_commit(self) -> GroupCommit[Any, Any]:
+        return GroupCommit(self._commit, turn=self._connections.turn)
+
+    def _make_compaction(self) -> Compaction:
+        return Compaction(self._connections, self._commits.call)
 
     def _commit(self, works: Sequence[Work[Any]]) -> list[Any]:
         at = to_micros(self._clock())
-        with self._connections.writing() as connection:
+        with self._connections.transaction() as connection:
             return run_works(SQLiteTransaction(connection, at), works)
 
     def _prepare(self) -> str:
         """Bring the schema up to date and return the id of the store."""
-        with self._connections.reading() as connection:
-            version = migrations.current_version(connection)
-        if version != schema.HEAD:
-            with self._connections.writing() as connection:
-                migrations.upgrade(connection)
-                _name_store(SQLiteTransaction(connection))
+        if not schema_check.has_passed(self._connections.fetch):
+            self._commits.call(self._upgrade)
+        self._damage = self._find_damage()
         return str(self.get_meta(_STORE_ID))
+
+    def _find_damage(self) -> str | None:
+        """Return what can be seen at once to be wrong. The store still opens: `check` and `repair` need it."""
+        try:
+            damage = find_hidden_rows(self._connections.fetch)
+        except Incompatible as error:
+            damage = str(error)
+        if damage is not None:
+            logger.warning("%s: %s", self.path, damage)
+        return damage
+
+    def _upgrade(self) -> None:
+        module, where = self._connections.module, str(self.path)
+        with self._connections.writing() as connection:
+            version = migrations.current_version(connection)
+            if version is not None:
+                schema_check.require_schema(connection, version, module, where)
+            migrations.upgrade(connection)
+            _name_store(SQLiteTransaction(connection))
+        note = schema_check.passed_note(self._connections.fetch)
+        with self._connections.writing() as connection:
+            meta.set_meta(SQLiteTransaction(connection), schema_check.PASSED, note)
 
 
 def open_sqlite(
@@ -198,6 +256,12 @@ def path_from_url(url: str) -> Path | None:
     if parsed.query:
         raise InvalidInput(f"{url!r} has options after the '?', and there are none: {_EXAMPLE}")
     return None if parsed.database in (None, "", ":memory:") else Path(parsed.database)
+
+
+def _create_file(path: Path) -> None:
+    """Create the file, for its owner only. One that exists is left alone, see `Connections`."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _name_store(tx: Transaction) -> None:

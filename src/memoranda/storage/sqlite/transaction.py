@@ -1,7 +1,7 @@
 """Transactions on SQLite, and every statement that goes straight to the driver.
 
-Statements that every call of a program runs bypass SQLAlchemy, which would take longer than SQLite itself. All of them
-are in this file.
+Statements that every call of a program runs bypass SQLAlchemy, which would take longer than SQLite itself; so do those
+that begin, end and configure, which SQLAlchemy would wrap in transactions of its own. All of them are in this file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import insert
 
 from memoranda.errors import Incompatible
-from memoranda.storage.base import Generation, IndexRow, PartitionKey, chunked
+from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, chunked
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
     index_conditions,
@@ -34,6 +34,12 @@ _T = TypeVar("_T")
 Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 """Returns the rows of a statement with its parameters."""
 _MICROS = 1e6
+# A page of this size holds five vectors of the default model; one of SQLite's usual 4096 bytes holds two.
+_PAGE_BYTES = 8192
+# The writer checkpoints after a commit, while it still holds the lock; readers never checkpoint.
+_CHECKPOINT_PAGES = 1000
+BUSY_MS = 30_000
+"""How long SQLite waits for a lock of another program."""
 _NEVER = float("inf")
 
 _HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
@@ -43,6 +49,12 @@ _ADD_COUNTS = """
 INSERT INTO counters VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, last_at = max(last_at, excluded.last_at)
 """
+_FEW_ROWS = 2_000
+"""Up to this many memories are counted when a file is opened; that takes less than a millisecond."""
+_COUNTED = "SELECT coalesce(sum(entries), 0) FROM counters WHERE kind = 'type'"
+_STORED = """
+SELECT count(*), count(found.id) FROM (SELECT id FROM memories INDEXED BY memories_scope) AS listed
+LEFT JOIN memories AS found NOT INDEXED ON found.id = listed.id"""
 _CHANGED = "SELECT DISTINCT memory_id FROM changes WHERE seq > :since AND tenant = :tenant"
 _INDEX_ROWS = """
 SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, recorded_at, true_from,
@@ -97,6 +109,72 @@ def driver_of(connection: Connection) -> Any:
     return connection.connection.driver_connection
 
 
+def configure(raw: Any, durability: Durability) -> None:
+    """Set up a new connection of the driver."""
+    for pragma in (
+        f"page_size={_PAGE_BYTES}",  # of a new file; an existing file keeps its own
+        "journal_mode=WAL",
+        f"synchronous={durability.upper()}",
+        "foreign_keys=ON",
+        # Deleted rows are overwritten with zeros; compaction removes the copies that SQLite made when it moved them.
+        "secure_delete=ON",
+        "wal_autocheckpoint=0",
+        "trusted_schema=OFF",
+        "cell_size_check=ON",
+        "mmap_size=0",
+        "temp_store=MEMORY",
+        "cache_size=-16000",
+    ):
+        raw.execute(f"PRAGMA {pragma}")
+
+
+def make_writer(raw: Any) -> None:
+    """Let a connection checkpoint: only the one that holds the lock of the file may."""
+    raw.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+
+
+def has_wal(raw: Any) -> bool:
+    """Return whether the file is in WAL mode, without switching it."""
+    return bool(raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal")
+
+
+def begin_read(raw: Any) -> None:
+    raw.execute("BEGIN")
+
+
+def begin_write(raw: Any) -> None:
+    raw.execute("BEGIN IMMEDIATE")
+
+
+def commit(raw: Any) -> None:
+    raw.execute("COMMIT")
+
+
+def overwrite_failed_commit(raw: Any) -> None:
+    """Commit one page, on a new connection, in the place where a failed commit may have left its own in the WAL.
+
+    Without this the failed commit could come back: SQLite recovers every complete commit that it finds in the WAL when
+    the file is opened again. One page needs no more space than the failed commit took.
+    """
+    begin_write(raw)
+    bump_user_version(raw)
+    commit(raw)
+
+
+def bump_user_version(raw: Any) -> None:
+    """Change one page, and nothing that anybody reads."""
+    number = raw.execute("PRAGMA user_version").fetchone()[0]
+    raw.execute(f"PRAGMA user_version={(number + 1) % 1_000_000}")
+
+
+def truncate_log(tx: SQLiteTransaction, wait_ms: int) -> bool:
+    """Move everything from the WAL into the file and empty it; False while a reader holds old pages."""
+    tx.driver_sql(f"PRAGMA busy_timeout={wait_ms}")
+    busy = tx.driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+    tx.driver_sql(f"PRAGMA busy_timeout={BUSY_MS}")
+    return not busy
+
+
 def read_head(fetch: Fetch) -> int:
     return int(fetch(_HEAD, ())[0][0])
 
@@ -104,6 +182,20 @@ def read_head(fetch: Fetch) -> int:
 def read_meta(fetch: Fetch, key: str) -> str | None:
     rows = fetch("SELECT value FROM meta WHERE key = ?", (key,))
     return str(rows[0][0]) if rows else None
+
+
+def find_hidden_rows(fetch: Fetch) -> str | None:
+    """Return what is wrong when a small file has more memories than can be reached, such as after pages were swapped.
+
+    In a large file only `check` finds that.
+    """
+    counted = int(fetch(_COUNTED, ())[0][0])
+    if counted > _FEW_ROWS:
+        return None
+    listed, found = fetch(_STORED, ())[0]
+    if counted == listed == found:
+        return None
+    return f"{counted} memories were stored and {found} can be read: run check, then repair or restore a backup"
 
 
 def read_active_generation(fetch: Fetch) -> Generation | None:

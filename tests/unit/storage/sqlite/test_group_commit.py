@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import ctypes
+import gc
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 
+from memoranda.errors import OutcomeUnknown, Unavailable
 from memoranda.storage.sqlite import group_commit
 from memoranda.storage.sqlite.group_commit import GroupCommit
-from tests.unit.storage.sqlite.interrupts import interrupt_at
+from tests.unit.storage.sqlite.interrupts import Interrupts, interrupt_at
 
 
 def test_submit_returns_result_of_its_work() -> None:
@@ -82,28 +86,136 @@ def test_wait_for_recent_writers_ends_when_none_arrive() -> None:
     assert sizes[-2:] == [1, 1]
 
 
-def test_interrupt_while_waiting_for_others_does_not_block_next_writer(monkeypatch: pytest.MonkeyPatch) -> None:
-    group = GroupCommit[int, int](lambda works: list(works))
-    _in_threads(group, range(8))
-    group._expected = 2
-
-    def interrupt(_: float) -> bool:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(group._gathered, "wait", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            group.submit(1)
-    assert group.submit(2) == 2
-
-
 def test_interrupt_at_any_step_does_not_block_next_writer() -> None:
     step = 0
     while interrupt_at(step, (group := GroupCommit[int, int](list)).submit, 0, inside=(group_commit, threading)):
         assert _in_threads(group, [1, 2]) in ([1, 2], [2, 1]), f"after an interrupt at step {step}"
-        assert group._waiting == []
+        assert not group.waiting
         step += 1
-    assert step > 20
+    assert step > 10
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["first write", "later write"])
+def test_interrupts_at_any_two_statements_do_not_block_next_writer(warm: bool) -> None:
+    interrupts = Interrupts(group_commit)
+
+    def interrupted(first: int, second: int) -> int:
+        group = interrupts.module.GroupCommit(list)
+        if warm:
+            assert group.submit(0) == 0
+        raised = interrupts.interrupt([first, second], lambda: group.submit(1))
+        started = time.monotonic()
+        assert _in_threads(group, [2]) == [2], f"after interrupts at {first} and {second}"
+        assert time.monotonic() - started < 5
+        return raised
+
+    first, pairs = 0, 0
+    while interrupted(first, first) == 1:
+        second = first + 1
+        while interrupted(first, second) == 2:
+            second += 1
+            pairs += 1
+        first += 1
+    assert (first, pairs) > (10, 20)
+
+
+def test_interrupted_writer_does_not_disturb_the_commit_of_others() -> None:
+    interrupts = Interrupts(group_commit)
+    for statement in range(100):
+        entered, leave = threading.Event(), threading.Event()
+
+        def commit(works: Sequence[int], entered: threading.Event = entered, leave: threading.Event = leave) -> object:
+            entered.set()
+            assert leave.wait(20)
+            return list(works)
+
+        group, results = interrupts.module.GroupCommit(commit), []
+        first = threading.Thread(target=lambda: results.append(group.submit(1)), daemon=True)  # noqa: B023
+        first.start()
+        assert entered.wait(20)
+        waiting = threading.Timer(0.02, leave.set)
+        waiting.start()
+        raised = interrupts.interrupt([statement], lambda: group.submit(2))  # noqa: B023
+        waiting.join()
+        first.join(20)
+        assert results == [1]
+        if not raised:
+            break
+    assert statement > 10
+
+
+def test_writer_gives_up_when_the_lock_is_never_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "_MAX_WAIT", 0.3)
+    leave = threading.Event()
+    committed: list[int] = []
+
+    @contextmanager
+    def turn() -> Iterator[None]:
+        assert leave.wait(20)
+        yield
+
+    def commit(works: Sequence[int]) -> list[int]:
+        committed.extend(works)
+        return list(works)
+
+    group = GroupCommit[int, int](commit, turn=turn)
+    with pytest.raises(Unavailable, match="nothing was written"):
+        group.submit(1)
+    leave.set()
+    monkeypatch.undo()
+    assert group.submit(2) == 2
+    assert committed == [2]
+
+
+def test_writer_is_told_when_the_committing_thread_is_killed() -> None:
+    def commit(_: Sequence[int]) -> list[int]:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), ctypes.py_object(SystemExit))
+        while True:
+            time.sleep(0.001)
+
+    group = GroupCommit[int, int](commit)
+    with pytest.raises(SystemExit):
+        group.submit(1)
+    group._commit = list
+    assert group.submit(2) == 2
+
+
+def test_outcome_unknown_reaches_all_and_nothing_is_committed_again() -> None:
+    commits: list[int] = []
+
+    def commit(works: Sequence[int]) -> list[int]:
+        commits.append(len(works))
+        time.sleep(0.05)
+        if len(works) > 1:
+            raise OutcomeUnknown("who knows")
+        return list(works)
+
+    results = _in_threads(GroupCommit[int, int](commit), range(8))
+    unknown = [result for result in results if isinstance(result, OutcomeUnknown)]
+    assert len(unknown) == sum(size for size in commits if size > 1) > 0
+    assert sum(commits) == 8
+
+
+def test_without_threads_the_writer_commits_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(group_commit._thread, "start_new_thread", refuse)
+    group = GroupCommit[int, int](list)
+    assert [group.submit(1), group.submit(2)] == [1, 2]
+
+
+def test_thread_ends_with_its_owner() -> None:
+    group = GroupCommit[int, int](list)
+    before = set(threading.enumerate())
+    group.submit(1)
+    started = set(threading.enumerate()) - before
+    assert started
+    del group
+    gc.collect()
+    for thread in started:
+        thread.join(20)
+        assert not thread.is_alive()
 
 
 def _in_threads(group: GroupCommit[int, int], works: Sequence[int]) -> list[int | Exception]:
@@ -112,7 +224,7 @@ def _in_threads(group: GroupCommit[int, int], works: Sequence[int]) -> list[int 
     def run(work: int) -> None:
         try:
             results.append(group.submit(work))
-        except ValueError as error:
+        except (ValueError, OutcomeUnknown) as error:
             results.append(error)
 
     threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]

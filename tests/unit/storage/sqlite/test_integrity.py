@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,57 @@ def test_recall_raises_incompatible_when_a_name_is_not_text(tmp_path: Path, colu
         pytest.raises(Incompatible, match="damaged"),
     ):
         manager.recall("tea")
+
+
+def test_rows_hidden_by_swapped_pages_are_reported_when_the_file_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    store = open_sqlite(path)
+    samples = Samples(0)
+    for _ in range(4):
+        store.write(MemoryWrite([samples.new_memory() for _ in range(50)]))
+    assert open_problems(path) == ()
+    store.close()
+    with closing(sqlite3.connect(path)) as raw:
+        size = raw.execute("PRAGMA page_size").fetchone()[0]
+    data, found = path.read_bytes(), 0
+    leaves = [page for page in range(1, len(data) // size) if data[page * size] == 13]  # leaves of tables
+    for one, other in pairwise(leaves):
+        swapped = bytearray(data)
+        swapped[one * size : (one + 1) * size] = data[other * size : (other + 1) * size]
+        swapped[other * size : (other + 1) * size] = data[one * size : (one + 1) * size]
+        path.write_bytes(swapped)
+        hidden = rows_found(path) != 200
+        found += hidden
+        assert not hidden or open_problems(path)
+    assert found
+
+
+def rows_found(path: Path) -> int:
+    """Return how many memories can be read by their ids."""
+    with closing(sqlite3.connect(path)) as raw:
+        try:
+            query = "SELECT count(*) FROM memories NOT INDEXED WHERE id = ? AND content IS NOT NULL"
+            return sum(raw.execute(query, (number,)).fetchone()[0] for number in range(1, 201))
+        except sqlite3.DatabaseError:
+            return 200  # reading raises: nothing is hidden
+
+
+def open_problems(path: Path) -> tuple[str, ...]:
+    try:
+        store = open_sqlite(path)
+    except Incompatible as error:
+        return (str(error),)
+    try:
+        return store.status().problems
+    finally:
+        store.close()
+
+
+def test_repaired_counts_are_no_longer_reported(store: SQLiteStore) -> None:
+    with closing(sqlite3.connect(store.path)) as raw, raw:
+        raw.execute("UPDATE counters SET entries = entries + 1 WHERE kind = 'type'")
+    assert "can be read: run check" in open_problems(store.path)[0]
+    again = open_sqlite(store.path)
+    again.repair()
+    assert again.status().problems == ()
+    again.close()
