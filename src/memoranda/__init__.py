@@ -58,6 +58,9 @@ if TYPE_CHECKING:
         ExecutionRecord,
         ExecutionStats,
         ExportReport,
+        Fact,
+        FactConflict,
+        FactValue,
         FileReport,
         ForgetReceipt,
         Health,
@@ -156,6 +159,9 @@ __all__ = [
     "ExportReport",
     "ExtractionFailed",
     "FAISSIndex",
+    "Fact",
+    "FactConflict",
+    "FactValue",
     "FileReport",
     "FloatArray",
     "ForgetReceipt",
@@ -275,8 +281,9 @@ _HOMES = {
     "memoranda.remember.pipeline": "Content",
     "memoranda.results": (
         "AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
-        "ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport ForgetReceipt Health "
-        "History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName RepairReport Revision "
+        "ExecutionPage ExecutionRecord ExecutionStats ExportReport Fact FactConflict FactValue "
+        "FileReport ForgetReceipt Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
+        "RepairReport Revision "
         "SessionMessage SessionSummary Stats StoreReceipt UpkeepAction UpkeepDecision UpkeepReport "
         "VerificationReport"
     ),

@@ -233,6 +233,8 @@ class Hit(Record):
     why: tuple[ArmScore, ...] = ()
     later: tuple[Memory, ...] = ()
     """What was said later about the same thing, oldest first. This memory may no longer be true."""
+    disputed: tuple[Memory, ...] = ()
+    """What sources of another trust say instead."""
 
     _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by")
 

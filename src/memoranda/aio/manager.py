@@ -162,6 +162,8 @@ class MemoryManager:
 
     upkeep = off_loop(_Sync.upkeep, background=True)
     forget = off_loop(_Sync.forget, background=True)
+    facts = off_loop(_Sync.facts)
+    conflicts = off_loop(_Sync.conflicts)
     history = off_loop(_Sync.history)
     archive = off_loop(_Sync.archive)
     restore = off_loop(_Sync.restore)

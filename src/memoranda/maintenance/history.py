@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from memoranda.recall.later import attach_later
 from memoranda.results import History
 from memoranda.storage.base import Store
 from memoranda.storage.changes import Archive, Change, Pin, no_memory
 from memoranda.storage.lifecycle import read_lineage, read_revisions, read_superseded
 from memoranda.storage.write import MemoryWrite
-from memoranda.types import Clock, Memory, Scope
+from memoranda.types import Clock, Hit, Memory, Scope
 
 
 class MemoryHistory:
@@ -28,6 +29,7 @@ class MemoryHistory:
             supersedes=tuple(store.read(lambda tx: read_superseded(tx, scope, memory_id))),
             sources=tuple(line for line in lineage if line.derived_id == memory_id),
             derived=tuple(line for line in lineage if line.source_id == memory_id),
+            later=attach_later(store, scope, [Hit(memory, 0.0)], None)[0].later,
         )
 
     def archive(self, scope: Scope, memory_id: int) -> Memory:

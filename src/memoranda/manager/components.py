@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memoranda.maintenance.forget import MemoryEraser
     from memoranda.maintenance.history import MemoryHistory
     from memoranda.maintenance.upkeep import Upkeep
+    from memoranda.recall.facts import Facts
     from memoranda.recall.ledger import RecallLedger
     from memoranda.recall.pipeline import RecallPipeline
     from memoranda.redaction import Redactor
@@ -240,6 +241,12 @@ class Components:
 
         opened = self.open()
         return SharedKnowledge(self._tenant, opened.store, opened.vectors, self.clock)
+
+    @cached_property
+    def facts(self) -> Facts:
+        from memoranda.recall.facts import Facts
+
+        return Facts(self.open().store, self.clock)
 
     @cached_property
     def history(self) -> MemoryHistory:

@@ -6,14 +6,15 @@ What only one method needs is imported there: the remote client imports this mod
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
-from memoranda.validation import check_id, check_ids, make_filter
+from memoranda.validation import check_datetime, check_id, check_ids, make_filter
 
 if TYPE_CHECKING:
     from memoranda.llm.base import LLM
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
         Backup,
         CheckReport,
         ExportReport,
+        Fact,
+        FactConflict,
         ForgetReceipt,
         Health,
         History,
@@ -99,7 +102,7 @@ class UpkeepMethods(ManagerMethods):
 
     def history(
         self,
-        memory_id: int,
+        memory_or_slot: int | str,
         *,
         agent: str | None = None,
         user: str | AnyUser | None = None,
@@ -107,11 +110,52 @@ class UpkeepMethods(ManagerMethods):
     ) -> History:
         """Return the earlier versions of a memory, what it was made from, and what replaced it.
 
+        For a slot, return the history of the memory that holds its current value, with every value it ever had.
+
         Args:
-            memory_id: The id of the memory.
+            memory_or_slot: The id of a memory, or a slot as `Fact.slot` names it: `"ana/city"`.
             agent, user, session: The scope it must be in.
         """
-        return self._components.history.history(self._scope(agent, user, session), check_id(memory_id))
+        scope = self._scope(agent, user, session)
+        if not isinstance(memory_or_slot, str):
+            return self._components.history.history(scope, check_id(memory_or_slot))
+        values = self._components.facts.values(scope, clean_text(memory_or_slot, "slot"))
+        history = self._components.history.history(scope, values[-1].memory_id)
+        return replace(history, values=tuple(values))
+
+    def facts(
+        self,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+    ) -> list[Fact]:
+        """Return what is known: the current value of each slot, since when, who said it, and what it replaced.
+
+        Args:
+            agent, user, session: The scope.
+            as_of: What was true at this time.
+            known_at: What was known at this time.
+        """
+        true_at = None if as_of is None else check_datetime(as_of, "as_of")
+        known = None if known_at is None else check_datetime(known_at, "known_at")
+        return self._components.facts.facts(self._scope(agent, user, session), true_at, known)
+
+    def conflicts(
+        self,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> list[FactConflict]:
+        """Return where sources disagree, and what each of them says, the most trusted one first.
+
+        Args:
+            agent, user, session: The scope.
+        """
+        return self._components.facts.conflicts(self._scope(agent, user, session))
 
     def archive(
         self,

@@ -229,20 +229,39 @@ class RecallMethods(ManagerMethods):
         where: Mapping[str, Any] | None = None,
         limit: int = 30,
         now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        min_score: float | None = None,
         mode: str | None = None,
     ) -> Context:
-        """Return the memories that answer a question as text for a prompt; "" when nothing was found.
+        """Return the memories that answer a question as text for a prompt; "" when nothing relevant was found.
+
+        What holds now comes first. A memory that may no longer be true says what was said later, and one that other
+        sources contradict says so.
 
         Args:
             query: The question.
             budget: The maximum number of tokens.
-            agent, user, session, types, where, limit, now, mode: As in `recall`.
+            min_score: The lowest score of a memory that is shown; 0 shows all. By default, what is hardly related to
+                the question is left out.
+            agent, user, session, types, where, limit, now, as_of, known_at, mode: As in `recall`.
         """
+        from memoranda.recall.render import RELEVANT, render_context
+
         max_tokens = check_integer(budget, "budget")
         moment = self._components.clock() if now is None else check_datetime(now, "now")
         found = self.recall(
-            query, agent=agent, user=user, session=session, types=types, where=where, limit=limit, now=moment, mode=mode
+            query,
+            agent=agent,
+            user=user,
+            session=session,
+            types=types,
+            where=where,
+            limit=limit,
+            now=moment,
+            as_of=as_of,
+            known_at=known_at,
+            min_score=RELEVANT if min_score is None else min_score,
+            mode=mode,
         )
-        from memoranda.recall.render import render_context
-
         return render_context(found, max_tokens, moment)

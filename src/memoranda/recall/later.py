@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Final
 
 from memoranda.storage.base import Store
-from memoranda.storage.claim_resolution import FOLLOWS, SUPERSEDES
-from memoranda.storage.claims import FOLLOWED, enders_of
-from memoranda.storage.lifecycle import read_followers
+from memoranda.storage.claim_resolution import CONTRADICTS, FOLLOWS, SUPERSEDES
+from memoranda.storage.claims import DISPUTED, FOLLOWED, enders_of
+from memoranda.storage.lifecycle import read_followers, read_opposed
 from memoranda.types import Hit, Memory, Scope
 
 _PAST: Final = re.compile(
@@ -27,18 +27,19 @@ def asks_for_the_present(question: str) -> bool:
 
 
 def attach_later(store: Store, scope: Scope, hits: Sequence[Hit], known_at: datetime | None) -> list[Hit]:
-    """Return the hits with what was said later about the same thing, and was known at that time."""
-    marked = [hit.id for hit in hits if hit.memory.notes.get(FOLLOWED) or enders_of(hit.memory)]
+    """Return the hits with what was said later about the same thing, or against it, and was known at that time."""
+    marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
     if not marked:
         return list(hits)
     newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)))
-    wanted = sorted({newer for ids in newer_ids.values() for newer in ids})
-    found = {
-        memory.id: memory for memory in store.get(scope, wanted) if memory is not None and _counts(memory, known_at)
-    }
+    against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS))
+    wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
+    found = {memory.id: memory for memory in store.get(scope, wanted) if memory and _counts(memory, known_at)}
     return [
         replace(
-            hit, later=_in_order(hit.memory, [found[newer] for newer in newer_ids.get(hit.id, ()) if newer in found])
+            hit,
+            later=_in_order(hit.memory, [found[newer] for newer in newer_ids.get(hit.id, ()) if newer in found]),
+            disputed=tuple(found[other] for other in against_ids.get(hit.id, ()) if other in found),
         )
         for hit in hits
     ]

@@ -24,7 +24,9 @@ from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
     CLAIMS,
+    DISPUTED,
     ENDED_BY,
+    FOLLOWED,
     Claim,
     StoredClaim,
     as_made,
@@ -85,7 +87,7 @@ def _apply(tx: Transaction, memory_id: int, claim: Claim, others: Sequence[Store
     relations = [(other, relate(other.as_made(), claim)) for other in others]
     for other, relation in relations:
         if relation == "contradict":
-            lifecycle.associate(tx, memory_id, other.memory.id, CONTRADICTS)
+            _contradict(tx, memory_id, other.memory.id)
     follow(tx, memory_id, [other.memory.id for other, relation in relations if relation == "follow"])
     ended = [other for other, relation in relations if relation == "end"]
     return _end_claims(tx, ended, Ending(claim.valid_from, memory_id))
@@ -95,7 +97,13 @@ def follow(tx: Transaction, memory_id: int, older: Iterable[int]) -> None:
     """Record that a memory says something later about the same thing as older ones, which stay in recall."""
     for older_id in sorted(set(older) - {memory_id}):
         lifecycle.associate(tx, memory_id, older_id, FOLLOWS)
-        lifecycle.mark_followed(tx, older_id)
+        lifecycle.mark(tx, older_id, FOLLOWED)
+
+
+def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
+    lifecycle.associate(tx, memory_id, other_id, CONTRADICTS)
+    for each in (memory_id, other_id):
+        lifecycle.mark(tx, each, DISPUTED)
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
@@ -109,7 +117,7 @@ def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
         for each, ending in zip(claims, resolution.endings, strict=True):
             endings.setdefault(each.memory.id, {})[each.position] = ending
         for one, other in sorted(resolution.conflicts):
-            lifecycle.associate(tx, one, other, CONTRADICTS)
+            _contradict(tx, one, other)
         for one, other in sorted(resolution.follows):
             follow(tx, one, [other])
     for memory_id, by_position in endings.items():

@@ -38,6 +38,8 @@ ANY_ATTRIBUTE: Final = "*"
 """The attribute of a change that names only values: "I switched from Spotify to Tidal", "I sold the boat"."""
 FOLLOWED: Final = "followed"
 """The key in a memory's notes that says that a later memory says something about the same thing."""
+DISPUTED: Final = "disputed"
+"""The key in a memory's notes that says that a source of another trust contradicts it, or it contradicts one."""
 Operation: TypeAlias = Literal["state", "update", "end", "correct"]
 """What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent"."""
 
@@ -222,6 +224,12 @@ def value_shape(value: str) -> str:
     if re.search(r"\d", folded):
         return "time" if ":" in folded else "number"
     return "name" if folded[:1].isupper() else "text"
+
+
+def claims_in_scope(tx: ReadTransaction, scope: Scope) -> list[StoredClaim]:
+    """Return the claims of all memories of a scope that take part in recall, ended ones included."""
+    visible = (_M.archived_at.is_(None), _M.quarantined_at.is_(None))
+    return [_stored_claim(row) for row in tx.execute(_SELECT_STORED.where(*in_scope(scope), *visible))]
 
 
 def slots_of(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> set[bytes]:

@@ -13,7 +13,7 @@ from memoranda.results import Derivation, Revision
 from memoranda.storage.add import add_memories, insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, Archive, Derive, Pin, Supersede
-from memoranda.storage.claims import FOLLOWED, write_notes
+from memoranda.storage.claims import write_notes
 from memoranda.storage.read import require_memories
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
@@ -130,11 +130,22 @@ def read_followers(tx: ReadTransaction, ids: Sequence[int], kinds: Sequence[str]
     return found
 
 
-def mark_followed(tx: Transaction, memory_id: int) -> None:
-    """Note in a memory that a later one says something about the same thing."""
+def read_opposed(tx: ReadTransaction, ids: Sequence[int], kind: str) -> dict[int, list[int]]:
+    """Return the memories that an association of this kind connects with each of these, in either direction."""
+    a, found = associations.c, dict[int, list[int]]()
+    for part in chunked(ids):
+        pairs = select(a.memory_id, a.related_memory_id).where(a.relationship_type == kind)
+        for one, other in tx.execute(pairs.where(or_(a.memory_id.in_(part), a.related_memory_id.in_(part)))):
+            found.setdefault(one, []).append(other)
+            found.setdefault(other, []).append(one)
+    return found
+
+
+def mark(tx: Transaction, memory_id: int, key: str) -> None:
+    """Set a mark in the notes of a memory."""
     notes = read_notes(tx, memory_id)
-    if FOLLOWED not in notes:
-        write_notes(tx, memory_id, {**notes, FOLLOWED: True})
+    if key not in notes:
+        write_notes(tx, memory_id, {**notes, key: True})
 
 
 def read_notes(tx: ReadTransaction, memory_id: int) -> dict[str, Any]:

@@ -89,6 +89,8 @@ class _HeldClaims:
         explicit = newer.claim.operation != "state"
         single = self._single if explicit else self._single[-_FOLLOWED:]
         found = {*self._by_value.get(fold_value(newer.claim.value), ()), *(single if newer.claim.single else ())}
+        if newer.claim.replaces is not None:
+            found.update(n for held in self._by_value.values() for n in held)
         return [n for n in sorted(found) if self._made[n].memory != newer.memory]
 
     def add(self, position: int) -> None:

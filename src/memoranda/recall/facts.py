@@ -1,0 +1,158 @@
+"""What is known about whom: the current value of each slot, what it replaced, and what is disputed.
+
+Facts are read from the claims of the stored memories by the rules that decide what a new memory ends
+(`storage.supersession`), as of the time that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Final
+
+from memoranda.errors import NotFound
+from memoranda.results import Fact, FactConflict, FactValue
+from memoranda.storage.base import Store
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, StoredClaim, claims_in_scope, fold
+from memoranda.storage.supersession import MadeClaim, fold_value, replay
+from memoranda.types import Clock, Memory, Scope, trust_rank
+
+_NO_FACTS: Final = frozenset((ANY_ATTRIBUTE, "says", "will"))
+"""Attributes of claims that fill no slot of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A claim of a slot, and what became of it."""
+
+    claim: Claim
+    memory: Memory
+    until: datetime | None
+
+    def is_true_at(self, moment: datetime) -> bool:
+        return self.claim.valid_from <= moment and (self.until is None or self.until > moment)
+
+    @property
+    def order(self) -> tuple[datetime, int]:
+        return self.claim.said_at, self.memory.id
+
+    def to_value(self) -> FactValue:
+        claim, memory = self.claim, self.memory
+        return FactValue(
+            value=claim.value,
+            holds=claim.holds,
+            since=claim.valid_from,
+            until=self.until,
+            said_at=claim.said_at,
+            memory_id=memory.id,
+            content=memory.content,
+            trust=claim.trust,
+            source=memory.source,
+            speaker=memory.speaker,
+        )
+
+
+class Facts:
+    """Reads facts, conflicts and the history of slots in a scope."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def facts(self, scope: Scope, as_of: datetime | None, known_at: datetime | None) -> list[Fact]:
+        """Return the current values, by subject and attribute."""
+        moment = as_of or known_at or self._clock()
+        found = [fact for slot in self._slots(scope, known_at) for fact in _facts_of(slot, moment)]
+        return sorted(found, key=lambda fact: (fact.subject.casefold(), fact.attribute, fact.value.casefold()))
+
+    def conflicts(self, scope: Scope) -> list[FactConflict]:
+        """Return the slots in which sources disagree, the most trusted value first."""
+        now = self._clock()
+        found = []
+        for slot in self._slots(scope, None):
+            values = _disputed(slot, now)
+            if values:
+                first = values[0].claim
+                shown = tuple(known.to_value() for known in values)
+                found.append(FactConflict(first.subject, first.attribute, shown))
+        return sorted(found, key=lambda conflict: (conflict.subject.casefold(), conflict.attribute))
+
+    def values(self, scope: Scope, slot: str) -> list[FactValue]:
+        """Return every value that a slot ever had, oldest first; `NotFound` when nothing was said about it."""
+        subject, separator, attribute = slot.partition("/")
+        wanted = fold(subject), fold(attribute)
+        for known in self._slots(scope, None):
+            claim = known[0].claim
+            if separator and (fold(claim.subject), fold(claim.attribute)) == wanted:
+                return [each.to_value() for each in sorted(known, key=lambda each: each.order)]
+        raise NotFound(f"nothing is known about {slot!r} in {scope}: a slot is written subject/attribute, see facts()")
+
+    def _slots(self, scope: Scope, known_at: datetime | None) -> Iterator[list[_Known]]:
+        """Yield the claims of each slot with their ends, by what was known at that time."""
+        stored = self._store.read(lambda tx: claims_in_scope(tx, scope))
+        visible = [each for each in stored if known_at is None or each.memory.recorded_at <= known_at]
+        for _, run in groupby(sorted(visible, key=lambda each: each.slot), key=lambda each: each.slot):
+            slot = _resolve(list(run))
+            if slot[0].claim.attribute not in _NO_FACTS:
+                yield slot
+
+
+def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
+    claims = [each.as_made() for each in stored]
+    made = [MadeClaim(each.memory.id, claim) for each, claim in zip(stored, claims, strict=True)]
+    ends = replay(made).endings
+    return [
+        _Known(claim, each.memory, claim.valid_to if ending is None else ending.at)
+        for each, claim, ending in zip(stored, claims, ends, strict=True)
+    ]
+
+
+def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
+    """Yield the values of a slot at a moment: one for an attribute with one value at a time, else one for each."""
+    true_then = [known for known in slot if known.is_true_at(moment)]
+    if any(known.claim.single for known in true_then):
+        affirmed = [known for known in true_then if known.claim.holds] or true_then
+        groups = [affirmed] if affirmed else []
+    else:
+        by_value = sorted(true_then, key=lambda known: fold_value(known.claim.value))
+        groups = [list(run) for _, run in groupby(by_value, key=lambda known: fold_value(known.claim.value))]
+    for group in groups:
+        current = max(group, key=lambda known: (trust_rank(known.claim.trust), known.order))
+        yield _to_fact(current, slot, moment)
+
+
+def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
+    claim, value = current.claim, fold_value(current.claim.value)
+    others = sorted((known for known in slot if known is not current), key=lambda known: known.order)
+    different = [
+        known for known in others if fold_value(known.claim.value) != value or known.claim.holds != claim.holds
+    ]
+    if not claim.single:
+        different = [known for known in different if fold_value(known.claim.value) == value]
+    before = [known for known in different if known.order < current.order]
+    against = [known for known in different if known.order > current.order and known.is_true_at(moment)]
+    return Fact(
+        subject=claim.subject,
+        attribute=claim.attribute,
+        value=claim.value,
+        holds=claim.holds,
+        since=claim.valid_from,
+        said_at=claim.said_at,
+        memory_id=current.memory.id,
+        content=current.memory.content,
+        trust=claim.trust,
+        source=current.memory.source,
+        speaker=current.memory.speaker,
+        replaced=tuple(known.to_value() for known in before),
+        disputed_by=tuple(known.to_value() for known in against),
+    )
+
+
+def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
+    """Return the values that contradict each other, most trusted first; none when later ones replaced earlier ones."""
+    made = [MadeClaim(known.memory.id, known.claim) for known in slot]
+    memories = {memory for pair in replay(made).conflicts for memory in pair}
+    found = [known for known in slot if known.memory.id in memories and known.is_true_at(moment)]
+    return sorted(found, key=lambda known: (-trust_rank(known.claim.trust), known.order))
