@@ -20,6 +20,15 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called with (done, total) during long work."""
 
 
+_TRUST_RANKS: Final = {"user": 4, "system": 4, "assistant": 3, "tool": 2, "document": 2, "model": 1}
+"""Whose word counts more: the user's, an agent's own note, a tool, document or web page, a model's inference."""
+
+
+def trust_rank(trust: str) -> int:
+    """Return how much a channel is trusted, higher is more; 0 for a channel that is not known."""
+    return _TRUST_RANKS.get(trust, 0)
+
+
 def utc_now() -> datetime:
     """Return the current time; the default clock."""
     return datetime.now(UTC)

@@ -15,9 +15,7 @@ from memoranda.types import MemoryType, Status
 EntityKind: TypeAlias = Literal[
     "person", "place", "organisation", "name", "title", "quantity", "email", "url", "handle", "phone"
 ]
-Rule: TypeAlias = Literal[
-    "empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "near_duplicate", "evidence"
-]
+Rule: TypeAlias = Literal["empty", "system", "echo", "secret", "greeting", "fragment", "duplicate", "evidence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +94,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class KnownMatch:
-    """A known text that says the same."""
+    """A known text that is the same statement, or that an answer only repeats."""
 
-    rule: Literal["duplicate", "near_duplicate", "echo"]
+    rule: Literal["duplicate", "echo"]
     known_id: int | str
     """The id of the memory, or else of the message, that holds the known text."""
-    similarity: float
-    """0…1; 1 is exactly the same text."""
 
 
 class KnownTexts(Protocol):

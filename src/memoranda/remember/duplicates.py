@@ -1,13 +1,15 @@
-"""Decides whether two texts say the same, by their words. Pure.
+"""Decides whether two texts are the same statement, by their words. Pure.
 
-A number, a name, a "not" or a date that only one of two texts has makes them different, however similar they look.
+Two texts are the same statement when they have the same words in the same order, up to case, punctuation, white space
+and politeness. Any other difference may be the point of the second one: "before meals" and "after meals", "I have a
+car" and "I had a car", "tea over coffee" and "coffee over tea".
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -16,92 +18,93 @@ from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, Utterance
 from memoranda.text import query_terms
 
-SAME: Final = 0.85
-"""The share of common terms, of all terms of both, from which two texts say the same."""
-_ECHO: Final = 0.9
-"""The share of an answer's terms in one known text from which the answer only repeats that text."""
-_ECHO_TERMS: Final = 4
+# A number with its point, a word with its apostrophe, or a sign that makes a difference ("C" and "C++", "5" and "-5").
+_TOKEN: Final = re.compile(
+    r"[+\-]?\d+(?:[.,:/]\d+)*|[^\W\d_][^\W_]*(?:'[^\W_]+)*[+#]*|[^\W_]+|[$€£¥%°&@/=<>*+#~^|\\_§]"
+    r"|[\u2190-\u2bff\U0001f000-\U0001faff]"
+)
+_QUESTION: Final = re.compile(r"\?[\"'”’)\s]*$")
+_POLITE_START: Final = re.compile(
+    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|please|kindly|thanks|thank you(?: (?:so|very) much)?)"
+    r"(?: there)?[\s,.!:;-]+)+",
+    re.I,
+)
+_POLITE_END: Final = re.compile(
+    r"(?:[\s,.!;-]+(?:please|thanks|thank you(?: (?:so|very) much)?|thx|cheers))+[\s.!)]*$", re.I
+)
+_ECHO_TOKENS: Final = 5
 """A shorter answer is no echo."""
-_MAX_COMPARED: Final = 200
-"""How many of the known texts that share terms are compared; those that share most come first."""
-_NEGATIONS: Final = frozenset(
-    ("not", "no", "never", "nobody", "none", "nothing", "without", "hardly", "stopped", "quit", "former")
-)
-_NOT: Final = re.compile(r"n['’]t\b")
-_DIGITS: Final = re.compile(r"\d+(?:[.,]\d+)*")
-_NUMBERS: Final = frozenset((
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
-    "hundred", "thousand",
-))  # fmt: skip
-_COUNTED: Final = _NEGATIONS | _NUMBERS
-_FILLERS: Final = frozenset(
-    query_terms("really just also very quite actually totally definitely still already much honestly")
-)
-# The capital comes first and the condition on what precedes it follows, so that the search can skip to the capitals.
-_NAME: Final = re.compile(r"[A-Z](?<=[^.!?\"'“(] [A-Z])[\w'’-]+")
-_WORD: Final = re.compile(r"\w+")
+_LEAD_IN_WORDS = """
+    so ok okay got it noted sure yes yeah right understood i'll remember that you said told me mentioned i see thanks
+    thank for sharing telling and great glad to hear nice
+"""
+_LEAD_IN: Final = frozenset(_LEAD_IN_WORDS.split())
+_NEGATIONS: Final = frozenset(("not", "no", "never", "nobody", "none", "nothing", "without", "hardly", "cannot"))
+_OTHER_PERSON: Final = {
+    "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "i'm": "you're", "i've": "you've",
+    "i'll": "you'll", "i'd": "you'd", "am": "are",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """The features by which two texts are compared."""
 
-    plain: str
-    """The text without case, punctuation and extra white space."""
-    all_terms: tuple[str, ...]
-    terms: frozenset[str]
-    """The terms without fillers such as "really"."""
-    numbers: tuple[str, ...]
-    names: frozenset[str]
-    negations: int
+    tokens: tuple[str, ...]
+    """The words in their order, without case, punctuation and politeness; a question ends with "?"."""
+    terms: tuple[str, ...]
     times: tuple[tuple[datetime, datetime], ...]
     """The times it mentions; "yesterday" said on two days is two times."""
 
 
 def fingerprint(text: str, said_at: datetime) -> Fingerprint:
     """Return the features of a text."""
-    plain = " ".join(_WORD.findall(text)).casefold()
-    counted = [word for word in plain.split() if word in _COUNTED]
-    all_terms = tuple(query_terms(text))
-    mentions = find_mentions(text, said_at)
-    return Fingerprint(
-        plain=plain,
-        all_terms=all_terms,
-        terms=frozenset(all_terms) - _FILLERS,
-        numbers=tuple(sorted([*_DIGITS.findall(text), *(word for word in counted if word in _NUMBERS)])),
-        names=frozenset(_NAME.findall(" ".join(text.split()))),
-        negations=sum(word in _NEGATIONS for word in counted) + len(_NOT.findall(text.lower())),
-        times=tuple((mention.start, mention.end) for mention in mentions if mention.kind == "at"),
-    )
+    times = tuple((each.start, each.end) for each in find_mentions(text, said_at) if each.kind == "at")
+    return Fingerprint(statement_tokens(text), tuple(query_terms(text)), times)
 
 
-def similarity(one: Fingerprint, other: Fingerprint) -> float:
-    """Return the share of common terms, 0…1; 1 for texts that differ only in case and punctuation."""
-    if one.plain == other.plain:
-        return 1.0
-    both = len(one.terms | other.terms)
-    return len(one.terms & other.terms) / both if both else 0.0
+def statement_tokens(text: str) -> tuple[str, ...]:
+    """Return the words by which statements are compared; two texts with equal words are the same statement."""
+    plain = text.replace("’", "'").replace("‘", "'").strip()
+    spoken = _POLITE_END.sub("", _POLITE_START.sub("", plain, count=1)) if plain else ""
+    tokens = _TOKEN.findall((spoken or plain).casefold()) or plain.split()
+    return (*tokens, "?") if _QUESTION.search(plain) else tuple(tokens)
+
+
+def same_statement(one: str, other: str) -> bool:
+    """Return whether two texts are the same words in the same order, up to case, punctuation and politeness."""
+    return statement_tokens(one) == statement_tokens(other)
 
 
 def says_the_same(known: Fingerprint, new: Fingerprint) -> bool:
-    """Return whether a new text adds nothing to a known one: no term, number, name, negation or time."""
-    return (
-        known.numbers == new.numbers
-        and known.names == new.names
-        and known.negations == new.negations
-        and known.times == new.times
-        and new.terms <= known.terms
-        and similarity(known, new) >= SAME
-    )
+    """Return whether a new text is the same statement about the same times."""
+    return known.tokens == new.tokens and known.times == new.times
 
 
 def is_echo(answer: Fingerprint, known: Fingerprint) -> bool:
-    """Return whether an answer only repeats a known text: it has nearly all its terms, and no new number or name."""
-    if len(answer.terms) < _ECHO_TERMS or answer.negations != known.negations:
+    """Return whether an answer has only words of a known text, as in "So you live in Berlin"."""
+    if len(answer.tokens) < _ECHO_TOKENS or answer.tokens[-1] == "?":
         return False
-    if set(answer.numbers) - set(known.numbers) or answer.names - known.names:
+    said, repeated = _as_second_person(known.tokens), _without_lead_in(_as_second_person(answer.tokens))
+    if Counter(repeated) - Counter(said) or 2 * len(repeated) < len(said):
         return False
-    return len(answer.terms & known.terms) >= _ECHO * len(answer.terms)
+    return _count_negations(said) == _count_negations(repeated)
+
+
+def _count_negations(tokens: Iterable[str]) -> int:
+    return sum(token in _NEGATIONS or token.endswith("n't") for token in tokens)
+
+
+def _as_second_person(tokens: Sequence[str]) -> list[str]:
+    return [_OTHER_PERSON.get(token, token) for token in tokens]
+
+
+def _without_lead_in(tokens: Sequence[str]) -> Sequence[str]:
+    """Return the tokens after "Got it," or "So you said that"; all of them when nothing would be left."""
+    for start, token in enumerate(tokens):
+        if token not in _LEAD_IN:
+            return tokens[start - 1 :] if start and tokens[start - 1] in ("you", "your") else tokens[start:]
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +116,9 @@ class _KnownText:
 
     def match(self, utterance: Utterance, fingerprint: Fingerprint) -> KnownMatch | None:
         if self.speaker == utterance.speaker and says_the_same(self.fingerprint, fingerprint):
-            similar = similarity(self.fingerprint, fingerprint)
-            return KnownMatch("duplicate" if similar == 1.0 else "near_duplicate", self.id, similar)
+            return KnownMatch("duplicate", self.id)
         answers = utterance.role in ("assistant", "tool") and self.role != utterance.role
-        if answers and is_echo(fingerprint, self.fingerprint):
-            return KnownMatch("echo", self.id, similarity(self.fingerprint, fingerprint))
-        return None
+        return KnownMatch("echo", self.id) if answers and is_echo(fingerprint, self.fingerprint) else None
 
 
 class KnownTextIndex:
@@ -132,24 +132,26 @@ class KnownTextIndex:
         self._terms = set(terms)
         self._texts: list[_KnownText] = []
         self._by_term: dict[str, list[int]] = defaultdict(list)
-        self._by_plain: dict[str, list[int]] = defaultdict(list)
+        self._by_tokens: dict[tuple[str, ...], list[int]] = defaultdict(list)
         self._last: tuple[Utterance, Fingerprint] | None = None
         for known_id, utterance in known:
             self._insert(known_id, utterance)
 
     def find_match(self, utterance: Utterance) -> KnownMatch | None:
-        """Return the most similar known text that says the same; None when there is none."""
+        """Return a known text that is the same statement, or else one that an answer only repeats."""
         fingerprint = self._fingerprint(utterance)
-        best: KnownMatch | None = None
-        for text in self._find_similar(fingerprint):
-            match = text.match(utterance, fingerprint)
-            if match is not None and (best is None or match.similarity > best.similarity):
-                best = match
-        return best
+        for position in self._by_tokens.get(fingerprint.tokens, ()):
+            if match := self._texts[position].match(utterance, fingerprint):
+                return match
+        if utterance.role not in ("assistant", "tool") or not fingerprint.terms:
+            return None
+        rarest = min(fingerprint.terms, key=lambda term: len(self._by_term.get(term, ())))
+        matches = (self._texts[n].match(utterance, fingerprint) for n in self._by_term.get(rarest, ()))
+        return next((match for match in matches if match), None)
 
     def novelty(self, utterance: Utterance) -> float:
         """Return the share of its terms that no known text contains, 0…1."""
-        terms = self._fingerprint(utterance).all_terms
+        terms = self._fingerprint(utterance).terms
         new = sum(term not in self._by_term and term not in self._terms for term in terms)
         return new / len(terms) if terms else 0.0
 
@@ -160,8 +162,8 @@ class KnownTextIndex:
     def _insert(self, known_id: int | str, utterance: Utterance) -> None:
         position, fingerprint = len(self._texts), self._fingerprint(utterance)
         self._texts.append(_KnownText(known_id, utterance.speaker, utterance.role, fingerprint))
-        self._by_plain[fingerprint.plain].append(position)
-        for term in fingerprint.terms:
+        self._by_tokens[fingerprint.tokens].append(position)
+        for term in set(fingerprint.terms):
             self._by_term[term].append(position)
 
     def _fingerprint(self, utterance: Utterance) -> Fingerprint:
@@ -169,11 +171,3 @@ class KnownTextIndex:
         if self._last is None or self._last[0] is not utterance:
             self._last = (utterance, fingerprint(utterance.text, utterance.said_at))
         return self._last[1]
-
-    def _find_similar(self, fingerprint: Fingerprint) -> list[_KnownText]:
-        # A text that adds nothing has at most 15 % other terms, so one of its rarest 16 % is known: the fastest lookup.
-        rarest = sorted(fingerprint.terms, key=lambda term: len(self._by_term.get(term, ())))
-        probes = rarest[: max(1, int(len(rarest) * (1 - SAME)) + 1)]
-        shared = Counter([position for term in probes for position in self._by_term.get(term, ())])
-        positions = [position for position, _ in shared.most_common(_MAX_COMPARED)]
-        return [self._texts[n] for n in [*self._by_plain.get(fingerprint.plain, []), *positions]]

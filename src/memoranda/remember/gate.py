@@ -161,4 +161,4 @@ def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> b
 def _duplicate_reason(match: KnownMatch) -> str:
     if match.rule == "echo":
         return f"repeats what {match.known_id} holds already"
-    return f"{'says nearly the same as' if match.rule == 'near_duplicate' else 'the very text of'} {match.known_id}"
+    return f"the same statement as {match.known_id}"

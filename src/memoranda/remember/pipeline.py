@@ -18,7 +18,7 @@ from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.messages.message import Message, as_message
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
-from memoranda.remember.duplicates import SAME, KnownTextIndex
+from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
 from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
 from memoranda.remember.llm_extraction import extract_facts
@@ -44,8 +44,10 @@ Extracted: TypeAlias = list[Candidate | Verdict]
 """What was found in one utterance, in order."""
 _RETRIED: Final = 20
 """How many messages that a model failed to read are given to it again with each call."""
-_NEIGHBOURS: Final = 3
+_NEIGHBOURS: Final = 8
 """How many memories that share most terms with a text are compared with it."""
+_KNOWN_SHARE: Final = 0.7
+"""The share of a text's terms that must be known for it to repeat something; the others are a lead-in."""
 _MAX_TERMS: Final = 64
 _NO_DIALOGUE: Final = DialogueContext()
 
@@ -138,7 +140,7 @@ class RememberPipeline:
             for terms in queries:
                 indexed = list(filter(postings.contains, terms))
                 known_terms.update(indexed)
-                if len(indexed) >= SAME * len(terms):  # otherwise no memory contains enough of its terms
+                if len(indexed) >= _KNOWN_SHARE * len(terms):
                     ids.update(postings.search(indexed[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
         found = self._store.get(scope, sorted(ids)) if ids else []
         memories = [memory for memory in found if memory is not None]

@@ -12,7 +12,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from sqlalchemy import delete, select, text, update
 
@@ -31,6 +31,10 @@ _OPEN: Final = text("json_extract(memories.notes, '$.claims[' || claims.position
 
 Ends: TypeAlias = dict[int, tuple[int, str]]
 """Claims of one memory by position: the memory that ended each, and when."""
+
+
+Operation: TypeAlias = Literal["state", "update", "end", "correct"]
+"""What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,10 @@ class Claim:
     single: bool = False
     """Whether a subject has one value at a time, so that a newer value replaces an older one."""
     trust: str = "user"
+    operation: Operation = "state"
+    """Only an explicit change ("update", "end", "correct") may hide what was said before."""
+    replaces: str | None = None
+    """The value that a change says it replaces: "Siemens" in "I moved from Siemens to Bosch"."""
 
     def to_json(self) -> dict[str, JSON]:
         return {
@@ -65,6 +73,8 @@ class Claim:
             "holds": self.holds,
             "single": self.single,
             "trust": self.trust,
+            **({} if self.operation == "state" else {"operation": self.operation}),
+            **({} if self.replaces is None else {"replaces": self.replaces}),
         }
 
 
@@ -101,6 +111,8 @@ def claim_from_json(item: Mapping[str, Any]) -> Claim:
         holds=bool(item["holds"]),
         single=bool(item["single"]),
         trust=str(item["trust"]),
+        operation=item.get("operation", "state"),
+        replaces=item.get("replaces"),
     )
 
 

@@ -6,7 +6,14 @@ from datetime import timedelta
 import pytest
 
 from memoranda.remember.base import KnownTexts
-from memoranda.remember.duplicates import Fingerprint, KnownTextIndex, fingerprint, is_echo, says_the_same, similarity
+from memoranda.remember.duplicates import (
+    Fingerprint,
+    KnownTextIndex,
+    fingerprint,
+    is_echo,
+    same_statement,
+    says_the_same,
+)
 from tests.unit.remember.samples import WEDNESDAY, utterance
 
 
@@ -18,12 +25,15 @@ def same(known: str, new: str) -> bool:
     ("known", "new"),
     [
         ("I moved to Lisbon in May 2023.", "i moved to Lisbon, in May 2023"),
-        ("I play the violin every evening.", "Every evening I play violin."),
-        ("I love hiking in the old mountains with my dog.", "I really love hiking in the old mountains with my dog!"),
+        ("I play the violin.", "  I play\nthe VIOLIN!! "),
+        ("Take out the trash.", "Please take out the trash, thanks."),
+        ("I don’t eat meat.", "I don't eat meat"),
+        ("Hi, I live in Porto.", "Hello there! I live in Porto."),
     ],
 )
-def test_text_with_other_word_order_or_fillers_says_the_same(known: str, new: str) -> None:
+def test_case_punctuation_space_and_politeness_make_no_difference(known: str, new: str) -> None:
     assert same(known, new)
+    assert same_statement(known, new)
 
 
 @pytest.mark.parametrize(
@@ -33,15 +43,29 @@ def test_text_with_other_word_order_or_fillers_says_the_same(known: str, new: st
         ("I have two cats and a dog.", "I have three cats and a dog."),
         ("We met Anna at the harbour.", "We met Maria at the harbour."),
         ("I like coffee in the morning.", "I don't like coffee in the morning."),
-        ("I love hiking in the old mountains with my dog.", "I hate hiking in the old mountains with my dog."),
+        ("Take the pill before meals.", "Take the pill after meals."),
+        ("The light is on.", "The light is off."),
+        ("I have a car.", "I had a car."),
+        ("I prefer tea over coffee.", "I prefer coffee over tea."),
+        ("Tom owes Anna money.", "Anna owes Tom money."),
+        ("He gave it to me.", "He gave it to her."),
+        ("All of them came.", "Some of them came."),
+        ("I can swim.", "I can't swim."),
+        ("I play the violin every evening.", "Every evening I play violin."),
+        ("I really love hiking.", "I love hiking."),
+        ("You like tea.", "You like tea?"),
+        ("It cost $5.", "It cost €5."),
+        ("It is -5 degrees.", "It is 5 degrees."),
+        ("The dose is 1.5 mg.", "The dose is 15 mg."),
+        ("I write C.", "I write C++."),
+        ("We're late.", "Were late."),
         ("I moved to Lisbon.", "I moved to Lisbon with my sister and her kids."),
-        ("I play the violin.", "I play the piano."),
-        ("I work as a nurse at the city hospital.", "I'm a nurse working in the city hospital."),
-        ("I work 30 hours at the hospital.", "I work 40 hours at the hospital."),
     ],
 )
-def test_other_number_name_negation_or_content_makes_texts_different(known: str, new: str) -> None:
+def test_any_other_difference_makes_two_statements(known: str, new: str) -> None:
     assert not same(known, new)
+    assert not same(new, known)
+    assert not same_statement(known, new)
 
 
 def test_relative_date_said_on_two_days_makes_texts_different() -> None:
@@ -51,18 +75,32 @@ def test_relative_date_said_on_two_days_makes_texts_different() -> None:
     assert says_the_same(fingerprint(text, WEDNESDAY), fingerprint(text, WEDNESDAY + timedelta(hours=1)))
 
 
-def test_similarity_is_between_zero_and_one() -> None:
-    one, other = fingerprint("I moved to Lisbon.", WEDNESDAY), fingerprint("Bread needs yeast.", WEDNESDAY)
-    assert similarity(one, one) == 1.0
-    assert similarity(one, other) == 0.0
-    assert similarity(fingerprint("", WEDNESDAY), one) == 0.0
-
-
-def test_answer_with_a_new_number_or_few_terms_is_no_echo() -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "So your dog Rex is allergic to chicken and loves the beach.",
+        "Got it, your dog Rex is allergic to chicken and loves the beach!",
+        "Your dog Rex is allergic to chicken.",
+    ],
+)
+def test_answer_that_repeats_the_words_of_a_text_is_an_echo(answer: str) -> None:
     known = fingerprint("My dog Rex is allergic to chicken and loves the beach.", WEDNESDAY)
-    assert is_echo(fingerprint("So your dog Rex is allergic to chicken and loves the beach.", WEDNESDAY), known)
-    assert not is_echo(fingerprint("Your dog Rex is allergic to chicken, so give him 200 g of lamb.", WEDNESDAY), known)
-    assert not is_echo(fingerprint("Your dog Rex.", WEDNESDAY), known)
+    assert is_echo(fingerprint(answer, WEDNESDAY), known)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Your dog Rex is allergic to chicken, so give him 200 g of lamb.",
+        "Your dog Rex.",
+        "Your dog Rex is not allergic to chicken and loves the beach.",
+        "Your dog Rex was allergic to chicken and loves the beach.",
+        "Your dog Rex is allergic to chicken and loves the beach?",
+    ],
+)
+def test_answer_with_other_words_is_no_echo(answer: str) -> None:
+    known = fingerprint("My dog Rex is allergic to chicken and loves the beach.", WEDNESDAY)
+    assert not is_echo(fingerprint(answer, WEDNESDAY), known)
 
 
 def test_find_match_returns_the_id_of_a_stored_memory() -> None:
@@ -71,7 +109,7 @@ def test_find_match_returns_the_id_of_a_stored_memory() -> None:
     )
     match = known.find_match(utterance("i live in Berlin with Bo"))
     assert match is not None
-    assert (match.known_id, match.rule, match.similarity) == (7, "duplicate", 1.0)
+    assert (match.known_id, match.rule) == (7, "duplicate")
     assert known.find_match(utterance("I live in Porto with Bo.")) is None
 
 

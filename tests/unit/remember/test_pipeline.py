@@ -90,14 +90,22 @@ class TestGate:
         assert contents(manager) == known
         assert logged_messages(path) == rows
 
-    def test_near_duplicate_names_the_known_memory(self, manager: MemoryManager) -> None:
-        (first,) = remember(
-            manager, make_message("My sister Nora loves long hiking weeks in the Swiss Alps every summer.", 1)
-        )
-        (again,) = remember(
-            manager, make_message("My sister Nora loves hiking weeks in the Swiss Alps every summer", 2)
-        )
-        assert (again.status, again.rule, again.memory) == ("duplicate", "near_duplicate", first.memory)
+    def test_same_statement_names_the_known_memory(self, manager: MemoryManager) -> None:
+        (first,) = remember(manager, make_message("My sister Nora loves long weeks in the Swiss Alps.", 1))
+        (again,) = remember(manager, make_message("my sister Nora loves long weeks in the Swiss Alps, thanks!", 2))
+        assert (again.status, again.rule, again.memory) == ("duplicate", "duplicate", first.memory)
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ("Take the pill before meals.", "Take the pill after meals."),
+            ("The light is on.", "The light is off."),
+            ("I prefer tea over coffee.", "I prefer coffee over tea."),
+        ],
+    )
+    def test_nearly_the_same_words_are_two_memories(self, manager: MemoryManager, first: str, second: str) -> None:
+        outcomes = remember(manager, make_message(first, 1), make_message(second, 2))
+        assert [outcome.status for outcome in outcomes] == ["stored", "stored"]
 
     def test_repetition_in_one_call_names_the_first_memory(self, manager: MemoryManager) -> None:
         first, again = remember(

@@ -22,7 +22,7 @@ from tests.crash.children import Child
 from tests.crash.writer import send
 
 FIRST = "My sister Nora loves long hiking weeks in the Swiss Alps every summer."
-SECOND = "My sister Nora loves hiking weeks in the Swiss Alps every summer"
+SECOND = "my sister Nora loves long hiking weeks in the Swiss Alps every summer!"
 TIMEOUT_S = 60.0
 
 
@@ -76,7 +76,7 @@ def logged_ids(path: Path) -> list[str]:
 
 def test_text_that_another_writer_stored_in_the_meantime_is_a_duplicate(path: Path, other: MemoryManager) -> None:
     (outcome,) = remember_during(path, make_message(SECOND, 2), lambda: other.remember(make_message(FIRST), user="ana"))
-    assert (outcome.status, outcome.rule, outcome.message_id) == ("duplicate", "near_duplicate", "m2")
+    assert (outcome.status, outcome.rule, outcome.message_id) == ("duplicate", "duplicate", "m2")
     assert outcome.memory is not None
     assert outcome.memory.content == FIRST
     assert contents(other) == [FIRST]
@@ -159,7 +159,7 @@ def _write(path: Path, text: str, number: int, go: int, pipe: int) -> None:
 
 def test_only_one_of_two_processes_stores_the_same_text(path: Path, other: MemoryManager) -> None:
     gates = [os.pipe(), os.pipe()]
-    texts = [FIRST, FIRST.replace("loves", "really loves")]  # each says the same as the other
+    texts = [FIRST, SECOND]
     children = [Child(partial(_write, path, texts[n], n, gates[n][0])) for n in range(2)]
     received = [child.messages(time.monotonic() + TIMEOUT_S) for child in children]
     assert [next(each) for each in received] == [{"read": 0}, {"read": 1}]
