@@ -42,23 +42,27 @@ class UpkeepMethods(ManagerMethods):
         user: str | AnyUser | None = ANY,
         session: str | None = None,
         llm: LLM | None = None,
+        delete: bool = False,
         dry_run: bool = False,
         every: timedelta | float | None = None,
         progress: Progress | None = None,
     ) -> UpkeepReport:
-        """Expire, merge, consolidate, archive and delete memories by policy, and report each decision with its reason.
+        """Expire, merge, consolidate and archive memories by policy, and report each decision with its reason.
+
+        By default it deletes nothing that anybody said, and archives only what has expired or is small talk.
 
         Args:
             policies: The policies to run; the default ones when None.
             settings: How the policies decide.
             agent, user, session: The scope; the whole tenant by default.
             llm: The model for policies that use one; the manager's model when None.
+            delete: Also delete small talk and expired memories that have been archived for 30 days.
             dry_run: Only report what would be done.
             every: Also repeat it in the background at this interval, a timedelta or seconds, until `close()`.
             progress: Called with (done, total).
         """
         scope = self._scope(agent, user, session)
-        options = self._components.upkeep.make_options(scope, policies, settings, llm, dry_run)
+        options = self._components.upkeep.make_options(scope, policies, settings, llm, delete=delete, dry_run=dry_run)
         return self._components.upkeep.run(options, every, progress)
 
     def forget(

@@ -191,6 +191,7 @@ class UpkeepRequest(ScopedRequest):
         Field(None, examples=[{"important": 0.8, "half_life": 86400}])
     )
     """By their names in `UpkeepSettings`; durations are in seconds."""
+    delete: bool = False
     dry_run: bool = False
 
 
