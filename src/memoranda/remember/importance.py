@@ -28,11 +28,13 @@ from memoranda.remember.importance_words import (
     CAUSES,
     CONTRACTED,
     DANGERS,
+    ELLIPTIC,
     EXPLICIT_HINTS,
     FUTURE,
     HABIT_CHANGES,
     HARM,
     HAVE,
+    HEARSAY,
     HOLDS,
     IDIOMS,
     INSTRUCTIONS,
@@ -48,6 +50,7 @@ from memoranda.remember.importance_words import (
     OWNERS,
     PARTS,
     POLITE,
+    PRONOUNS,
     SELF,
     SUBJECTS,
     TO,
@@ -181,6 +184,9 @@ def _find_shapes(text: _Text) -> Iterator[Feature]:
     words = text.words
     if text.found & LIMITS and text.is_personal and _is_limited(words):
         yield Feature("limit", 0.45)
+    if text.found & ELLIPTIC and not text.found & PRONOUNS and len(words) > 2:
+        # Somebody who leaves out the subject speaks of themselves: "no stairs please", "trains, never planes".
+        yield Feature("limit", 0.4)
     if text.found & NEEDS or _follows(text, HAVE, TO):
         yield Feature("need", 0.4)
     if text.is_personal and text.found & FUTURE:
@@ -267,6 +273,8 @@ def _find_small_talk(text: _Text, has_reason: bool) -> Iterator[Feature]:
         yield Feature("trivial", -0.2 if trivial == 1 else -0.45)
     if not has_reason and _tells_of_an_errand(text.words):
         yield Feature("errand", -0.35)
+    if has_reason and _tells_of_hearsay(text.words):
+        yield Feature("hearsay", -0.5)
     if text.found & MOMENT:
         yield Feature("moment", -0.1 if has_reason else -0.3)
     if not text.is_personal:
@@ -294,13 +302,24 @@ def _tells_of_an_errand(words: Sequence[str]) -> bool:
     return False
 
 
+def _tells_of_hearsay(words: Sequence[str]) -> bool:
+    """Return whether it is what somebody read, heard, dreamt or guesses: "I read somewhere that …"."""
+    start = [word for word in words[:4] if word not in ADVERBS]
+    return len(start) > 1 and start[0] == "i" and start[1] in HEARSAY
+
+
 def _content_words(text: _Text) -> list[str]:
     return [word for word in text.words if word not in EMPTY_WORDS and word.removesuffix("'s") not in EMPTY_WORDS]
 
 
 def _is_small_sentence(text: _Text) -> bool:
     features = tuple(_yield_features(text, "user"))
-    if text.names or _DIGIT.search(text.text) or any(feature.weight >= _MATTERS for feature in features):
+    if (
+        text.names
+        or _DIGIT.search(text.text)
+        or text.found & NOT
+        or any(feature.weight >= _MATTERS for feature in features)
+    ):
         return False
     if _QUESTION.match(text.text) or _is_request(text.words):
         return not text.found & SELF or _follows(text, ASKED, ME)

@@ -24,7 +24,8 @@ dentist dental orthodontist optician midwife nurse therapist therapy psychiatris
 physiotherapist clinic ward vaccine vaccinate vaccination immune immunity donor sting latex mg milligram carer
 caregiver hospice terminal relapse deaf blind stammer stutter lisp hearing eyesight sight vision tinnitus glaucoma
 cataract dyslexic dyslexia dyspraxia paralyse paralyze paraplegic tetraplegic limp colour-blind color-blind
-left-handed nearsight er ambulance bleed bleeding cigarette smoker nicotine sick vomit surgeries hives
+left-handed nearsight er ambulance bleed bleeding cigarette smoker nicotine sick vomit surgeries hives hear disc
+slipped hernia herniate
 """
 _BODY: Final = """
 knee hip back spine shoulder arm elbow wrist hand finger leg ankle foot feet neck throat ear eye nose tooth teeth
@@ -72,7 +73,8 @@ _DUTY: Final = """
 deadline due owe must oblige obligation require requirement promise commit commitment appointment renew renewal
 expire expiry rent mortgage loan debt repay instalment tax invoice bill insurance contract lease notice permit visa
 passport licence license court hearing lawsuit fine subscription cancel submit apply application register
-registration certificate inspection reminder remind embassy council grant policy warranty
+registration certificate inspection reminder remind embassy council grant policy warranty saving savings pension
+inheritance bankrupt bail parole probation custody
 """
 _PLAN: Final = """
 plan planned intend intention decide decision goal aim hope book reserve reservation itinerary trip holiday vacation
@@ -186,10 +188,10 @@ NOT: Final = _words(
 )
 LIMITS: Final = _words("can't cannot don't doesn't never unable only avoid won't mustn't always nobody")
 HARM: Final = _words(
-    "kill upset trigger swell react makes make gives give dangerous harm limits touch trace sick ill poorly bloat"
+    "kill upset trigger swell react makes make gives give dangerous harm limits touch trace sick ill poorly bloat free"
 )
 IDIOMS: Final = _words(
-    "believe wait agree imagine complain resist tell say think remember help worry mind know see get"
+    "believe wait agree imagine complain resist tell say think remember help worry mind know see get even recall"
 )
 MENTAL: Final = _words(
     "guess see wonder think know mean hope agree suppose believe bet feel understand doubt swear wish figure "
@@ -225,3 +227,6 @@ TO: Final = frozenset(("to",))
 ME: Final = frozenset(("me",))
 HAVE: Final = _words("have has got")
 AFFECTED: Final = _words("me us him her them my")
+HEARSAY: Final = _words("read heard hear dreamt dreamed guess think thought wonder wondered")
+ELLIPTIC: Final = _words("no never only can't cannot without avoid must don't needs")
+PRONOUNS: Final = SELF | OTHERS | _words("you you're your it it's that that's this there there's who what")
