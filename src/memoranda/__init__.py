@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from memoranda.redaction import Redactor
     from memoranda.remember.pipeline import Content
     from memoranda.results import (
+        AffectedRecall,
         AgentActivity,
         Backup,
         CheckReport,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         Context,
         Derivation,
         Document,
+        ErasedHit,
         ExecutionPage,
         ExecutionRecord,
         ExecutionStats,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
         KnowledgeSource,
         PolicyName,
         RepairReport,
+        Replay,
         Revision,
         SessionMessage,
         SessionSummary,
@@ -105,6 +108,7 @@ if TYPE_CHECKING:
         Scope,
         Usage,
         WhyNot,
+        WhyNotStep,
         Window,
     )
 
@@ -118,6 +122,7 @@ __all__ = [
     "ANY",
     "JSON",
     "LLM",
+    "AffectedRecall",
     "AgentActivity",
     "AgentCallMsg",
     "AnyMessage",
@@ -143,6 +148,7 @@ __all__ = [
     "EmbedderIdentity",
     "EmbeddingBackend",
     "EmbeddingModel",
+    "ErasedHit",
     "ExecutionPage",
     "ExecutionRecord",
     "ExecutionStats",
@@ -198,6 +204,7 @@ __all__ = [
     "RedisBackend",
     "Related",
     "RepairReport",
+    "Replay",
     "RetentionPolicy",
     "Revision",
     "SaveToMemoryResult",
@@ -226,6 +233,7 @@ __all__ = [
     "VectorStoreConfig",
     "VerificationReport",
     "WhyNot",
+    "WhyNotStep",
     "Window",
     "__version__",
     "create_session",
@@ -266,9 +274,9 @@ _HOMES = {
     "memoranda.redaction": "Redactor",
     "memoranda.remember.pipeline": "Content",
     "memoranda.results": (
-        "AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
-        "ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport ForgetReceipt Health "
-        "History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName RepairReport Revision "
+        "AffectedRecall AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
+        "ErasedHit ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport ForgetReceipt Health "
+        "History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName RepairReport Replay Revision "
         "SessionMessage SessionSummary Stats StoreReceipt UpkeepAction UpkeepDecision UpkeepReport "
         "VerificationReport"
     ),
@@ -279,7 +287,7 @@ _HOMES = {
     "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
         "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON Memory "
-        "MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot Window"
+        "MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot WhyNotStep Window"
     ),
 }
 _ALIASES = {"MemoryAssociation": "Association", "MemoryEntry": "Memory", "MemoryTypes": "MemoryType"}

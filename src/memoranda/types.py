@@ -297,6 +297,13 @@ class Explanation(Record):
     """The values that `answerable` was computed from."""
 
 
+WhyNotStep: TypeAlias = Literal[
+    "scope", "quarantined", "archived", "merged", "repeats", "expired", "superseded", "ended", "not yet true",
+    "not yet known", "candidates", "filter", "no match", "floor", "limit", "found",
+]  # fmt: skip
+"""What kept a memory out of a recall; `found` when nothing did."""
+
+
 @dataclass(frozen=True, slots=True)
 class WhyNot(Record):
     """Why an expected memory was not returned, or its rank if it was."""
@@ -307,6 +314,12 @@ class WhyNot(Record):
     """1 is best; None when it took no part."""
     score: float | None = None
     why: tuple[ArmScore, ...] = ()
+    step: WhyNotStep = "limit"
+    """The step of the recall that decided."""
+    superseded_by: Memory | None = None
+    """The memory that replaced it or says the same, if one did."""
+    since: datetime | None = None
+    """Since when it is left out, where a time decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +336,8 @@ class Recall(Sequence[Hit]):
     elapsed_ms: float = 0.0
     explanation: Explanation | None = None
     """Set when the call had `explain=True`."""
+    head: int = 0
+    """The number of the latest change in the store that the answer saw."""
 
     def __len__(self) -> int:
         return len(self.hits)

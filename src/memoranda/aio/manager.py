@@ -89,6 +89,7 @@ class MemoryManager:
 
     remember = off_loop(_Sync.remember, model=True)
     recall = off_loop(_Sync.recall, model=True)
+    replay = off_loop(_Sync.replay)
     why = off_loop(_Sync.why)
     why_not = off_loop(_Sync.why_not, model=True)
     context = off_loop(_Sync.context, model=True)

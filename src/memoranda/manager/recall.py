@@ -9,12 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from memoranda.manager.base import ManagerMethods
+from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, WhyNot
 from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter
 
 if TYPE_CHECKING:
     from memoranda.remember.pipeline import Content
-    from memoranda.results import Context
+    from memoranda.results import Context, Replay
 
 
 class RecallMethods(ManagerMethods):
@@ -105,13 +106,50 @@ class RecallMethods(ManagerMethods):
             explain=explain,
         )
         if shared or MemoryType.SHARED in filters.types:
-            return self._components.knowledge.recall(ask, scope, filters, limit)
-        return ask(scope, filters)
+            found = self._components.knowledge.recall(ask, scope, filters, limit)
+        else:
+            found = ask(scope, filters)
+        parameters = {**ask.keywords, "types": types, "where": where, "shared": shared}
+        return self._components.ledger.record(scope, parameters, found)
 
-    def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-        """Return what each search arm and boost contributed to one hit of a recall."""
+    def replay(
+        self,
+        recall_id: str,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> Replay:
+        """Return a past recall as it was answered, whatever was added, edited, archived or superseded since.
+
+        Hits that were deleted or forgotten since are named by their position, and the result is not `complete`.
+
+        Args:
+            recall_id: The `id` of a `Recall`, or the `recall_id` of a `Context`.
+            agent, user, session: The scope in which it was asked.
+        """
+        return self._components.ledger.replay(self._scope(agent, user, session), clean_text(recall_id, "recall_id"))
+
+    def why(
+        self,
+        recall: Recall | str,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> tuple[ArmScore, ...]:
+        """Return what each search arm and boost contributed to one hit of a recall.
+
+        Args:
+            recall: A recall, or the id of a past one.
+            memory_id: The memory of the hit.
+            agent, user, session: The scope of a past recall.
+        """
         from memoranda.recall.explain import why  # loads numpy
 
+        if isinstance(recall, str):
+            return why(self.replay(recall, agent=agent, user=user, session=session), check_id(memory_id))
         return why(recall, check_id(memory_id))
 
     def why_not(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memoranda.errors import NotFound
 from memoranda.recall.query import ROLES, ParsedQuery
 from memoranda.recall.rank import Ranking, to_scores
+from memoranda.results import Replay
 from memoranda.types import ArmScore, Explanation, IntArray, Recall, WhyNot
 
 
@@ -26,11 +27,14 @@ def explain_query(parsed: ParsedQuery, ranking: Ranking, signals: dict[str, floa
     )
 
 
-def why(recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
+def why(answer: Recall | Replay, memory_id: int) -> tuple[ArmScore, ...]:
     """Return the score of one hit in each arm and boost."""
+    recall = answer if isinstance(answer, Recall) else answer.recall
     for hit in recall:
         if hit.id == memory_id:
             return hit.why
+    if isinstance(answer, Replay) and any(hit.id == memory_id for hit in answer.erased):
+        raise NotFound(f"memory {memory_id} was among the hits of this recall and has been deleted since")
     raise NotFound(f"memory {memory_id} is not among the {len(recall)} hits of this recall: use why_not")
 
 

@@ -97,6 +97,7 @@ class RecallPipeline:
             degraded=tuple(degraded),
             elapsed_ms=(time.perf_counter() - started) * 1000,
             explanation=explain_query(parsed, ranking, signals) if explain else None,
+            head=partition.seq,
         )
 
     def why_not(

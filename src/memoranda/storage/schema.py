@@ -89,6 +89,8 @@ memories = Table(
     Column("quarantined_at", BigInteger),
     # When the store learnt that another memory replaced it; `valid_to` is when it stopped being true.
     Column("superseded_at", BigInteger),
+    # Which policy of upkeep archived it and why; NULL when a person did.
+    Column("archive_reason", TEXT),
     Index("memories_scope", "tenant", "user", "id"),
     Index("memories_hash", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
@@ -256,6 +258,48 @@ changes = Table(
     Column("at", BigInteger, nullable=False),
     Index("changes_scope", "tenant", "user", "seq"),
     sqlite_autoincrement=True,
+)
+
+# The ledger of recalls: what was asked, and what was answered.
+recalls = Table(
+    "recalls",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("id", TEXT, nullable=False),
+    *_scope_columns(),
+    # 1 for a recall across all users; then `user` is empty.
+    Column("all_users", Integer, nullable=False, server_default="0"),
+    Column("asked_at", BigInteger, nullable=False),
+    Column("query", TEXT, nullable=False),
+    Column("parameters", TEXT, nullable=False),
+    # The number of the latest change that the answer saw.
+    Column("head", Integer, nullable=False),
+    # Everything about the answer except its memories, as compressed JSON.
+    Column("answer", BLOB, nullable=False),
+    Index("recalls_id", "id", unique=True),
+    Index("recalls_asked", "asked_at"),
+    sqlite_autoincrement=True,
+)
+
+# The memories of an answer, in order. The id of a memory that was deleted since is kept.
+recall_hits = Table(
+    "recall_hits",
+    metadata,
+    Column("recall", Integer, ForeignKey("recalls.number", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("memory_id", Integer, nullable=False),
+    Column("digest", BLOB, nullable=False),
+    Index("recall_hits_memory", "memory_id"),
+    sqlite_with_rowid=False,
+)
+
+# Memories as they were when they were recalled: one row for each state, however often it was recalled.
+recalled_memories = Table(
+    "recalled_memories",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", BLOB, primary_key=True),
+    Column("state", TEXT, nullable=False),
 )
 
 ERASURE_PENDING = "erasure:pending"
