@@ -155,6 +155,10 @@ class MemoryManager:
 
     upkeep = off_loop(_Sync.upkeep, model=True)
     forget = off_loop(_Sync.forget)
+    forget_again = off_loop(_Sync.forget_again)
+    receipts = off_loop(_Sync.receipts)
+    receipt = off_loop(_Sync.receipt)
+    verify_receipt = off_loop(_Sync.verify_receipt)
     history = off_loop(_Sync.history)
     archive = off_loop(_Sync.archive)
     restore = off_loop(_Sync.restore)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
+from urllib.parse import quote
 
 from memoranda.client.responses import deserialize
 from memoranda.errors import InvalidInput, InvalidType
@@ -319,6 +320,21 @@ def forget(arguments: Arguments) -> HttpCall[ForgetReceipt]:
     if isinstance(arguments["ids"], int):
         arguments["ids"] = [arguments["ids"]]
     return build_call("POST", "/v1/forget", parse_as(ForgetReceipt), arguments)
+
+
+receipts = endpoint(Embedded.receipts, "GET", "/v1/receipts", parse_as(list[ForgetReceipt]))
+
+
+@derive_from(Embedded.receipt)
+def receipt(arguments: Arguments) -> HttpCall[ForgetReceipt]:
+    """Return one receipt by its id."""
+    return HttpCall("GET", f"/v1/receipts/{quote(str(arguments['receipt_id']), safe='')}", parse_as(ForgetReceipt))
+
+
+@derive_from(Embedded.verify_receipt)
+def verify_receipt(arguments: Arguments) -> HttpCall[bool]:
+    """Return whether the server's store signed a receipt, given itself or by its id, exactly as it is."""
+    return build_call("POST", "/v1/receipts/verify", parse_field("ok"), arguments)
 
 
 def save_value(path: str, arguments: Arguments) -> HttpCall[bool]:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hmac import compare_digest
 from hmac import digest as hmac_digest
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, func, insert, select
 
-from memoranda.errors import Incompatible, InvalidInput
+from memoranda.errors import Incompatible
 from memoranda.results import VerificationReport
-from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked, key_file
-from memoranda.storage.errors import translate_errors
+from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
+from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import execution_heads, executions
 from memoranda.types import JSON
 
-_KEY_BYTES: Final = 32
-_MIN_KEY_CHARS: Final = 16
 _E = executions.c
 _COLUMNS: Final = (
     _E.number, _E.id, _E.agent, _E.workflow, _E.session, _E.status, _E.duration_ms, _E.record, _E.recorded_at,
@@ -241,51 +235,3 @@ class HashChain:
 
     def _sign(self, kind: str, values: list[JSON]) -> bytes:
         return hmac_digest(self._key, to_json([kind, self._tenant, *values]).encode("utf-8"), "sha256")
-
-
-class DatabaseKey:
-    """The secret key of one database: from a text, or from a file `<database>.key` created at the first use."""
-
-    def __init__(self, database: Path | None, text: str | None = None) -> None:
-        if text is not None and len(text) < _MIN_KEY_CHARS:
-            raise InvalidInput(f"the audit key has {len(text)} characters: give at least {_MIN_KEY_CHARS} random ones")
-        if database is None and text is None:
-            raise InvalidInput("this store is not a single file, so it has no key file: set MEMORY_AUDIT_KEY")
-        self._path = None if database is None else key_file(database)
-        self._key = None if text is None else hashlib.sha256(text.encode("utf-8")).digest()
-
-    def read(self) -> bytes:
-        if self._key is None:
-            assert self._path is not None
-            with translate_errors(str(self._path)):
-                self._key = _read_key(self._path)
-        return self._key
-
-
-def _read_key(path: Path) -> bytes:
-    if not path.exists():
-        _create_key(path)
-    try:
-        key = bytes.fromhex(path.read_text("ascii"))
-    except ValueError:
-        key = b""
-    if len(key) != _KEY_BYTES:
-        raise Incompatible(f"{path} is not an audit key: restore the key file that was created with the database")
-    return key
-
-
-def _create_key(path: Path) -> None:
-    # Written to a temporary file and linked: another process sees the whole key or none, and the first one stays.
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_hex(_KEY_BYTES).encode("ascii"))
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            return
-    finally:
-        temporary.unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memoranda.results import PolicyName
 from memoranda.sessions.base import MAX_NAME
@@ -277,6 +277,10 @@ class RemoveKnowledgeRequest(RequestModel):
     source: Name = Field(examples=["tea.md"])
 
 
+class VerifyReceiptRequest(RequestModel):
+    receipt: dict[str, JsonValue] | Name = Field(examples=["8f14e45fceea167a5a36dedd4bea2543"])
+
+
 class QueryModel(RequestModel):
     """Query parameters: all of them are text, so numbers are parsed from it."""
 
@@ -285,6 +289,10 @@ class QueryModel(RequestModel):
 
 class ScopeQuery(ScopedRequest):
     model_config = ConfigDict(strict=False)
+
+
+class ReceiptsQuery(ScopeQuery):
+    limit: Limit = 100
 
 
 class RelatedQuery(ScopeQuery):

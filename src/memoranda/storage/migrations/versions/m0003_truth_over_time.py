@@ -31,13 +31,28 @@ _LEDGER = (
     " PRIMARY KEY (memory_id, digest), FOREIGN KEY(memory_id) REFERENCES memories (id) ON DELETE CASCADE)",
 )
 
+_RECEIPTS = (
+    "CREATE TABLE receipts (id TEXT NOT NULL, tenant TEXT NOT NULL, user TEXT DEFAULT '' NOT NULL, at BIGINT NOT NULL,"
+    " receipt TEXT NOT NULL, signature BLOB NOT NULL, finished INTEGER DEFAULT '1' NOT NULL, PRIMARY KEY (id))",
+    "CREATE INDEX receipts_user ON receipts (tenant, user, at)",
+    "CREATE TABLE tombstones (tenant TEXT NOT NULL, digest BLOB NOT NULL, receipt TEXT NOT NULL, at BIGINT NOT NULL,"
+    " PRIMARY KEY (tenant, digest)) WITHOUT ROWID",
+    "CREATE INDEX tombstones_receipt ON tombstones (receipt)",
+)
+
 
 def upgrade() -> None:
     for statement in _MEMORIES:
         op.execute(statement)
     _add_ledger()
+    _add_receipts()
 
 
 def _add_ledger() -> None:
     for statement in _LEDGER:
+        op.execute(statement)
+
+
+def _add_receipts() -> None:
+    for statement in _RECEIPTS:
         op.execute(statement)
