@@ -112,7 +112,7 @@ def forget(
     with options.open_manager() as manager:
         receipt = manager.forget(ids, containing=containing, dry_run=True, **options.read_scope)
         if not dry_run:
-            _confirm(len(receipt.ids), yes)
+            _confirm(f"{len(receipt.ids)} memories", yes)
             receipt = manager.forget(ids, containing=containing, **options.read_scope)
     _print_receipt(receipt, options.as_json)
 
@@ -141,7 +141,7 @@ def receipts(
 def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool) -> None:
     given = [] if receipts_file is None else _read_receipts(receipts_file)
     with options.open_manager() as manager:
-        _confirm(0, yes)
+        _confirm("everything that was forgotten before", yes)
         receipt = manager.forget_again(given)
     if receipt is None:
         print_result(None, options.as_json, message("nothing that was forgotten is here"))
@@ -185,9 +185,9 @@ def _outcome_row(outcome: Outcome) -> tuple[object, ...]:
     return (outcome.status, memory.id if memory else "", memory.content if memory else "", outcome.reason)
 
 
-def _confirm(count: int, yes: bool) -> None:
+def _confirm(what: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
         raise InvalidInput("cannot ask for confirmation here: add --yes, or use --dry-run to see what would be erased")
-    typer.confirm(f"Erase {count} memories permanently?", abort=True)
+    typer.confirm(f"Erase {what} permanently?", abort=True)

@@ -9,7 +9,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
@@ -334,6 +334,8 @@ def receipt(arguments: Arguments) -> HttpCall[ForgetReceipt]:
 @derive_from(Embedded.verify_receipt)
 def verify_receipt(arguments: Arguments) -> HttpCall[bool]:
     """Return whether the server's store signed a receipt, given itself or by its id, exactly as it is."""
+    if isinstance(arguments["receipt"], ForgetReceipt):
+        arguments["receipt"] = asdict(arguments["receipt"])
     return build_call("POST", "/v1/receipts/verify", parse_field("ok"), arguments)
 
 
