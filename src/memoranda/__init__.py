@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from memoranda.persistent.memory import PersistentMemory
     from memoranda.persistent.tools import MemoryTools, ToolCall, ToolMessage
+    from memoranda.receipts import ForgetReceipt, StoreReceipt
     from memoranda.redaction import Redactor
     from memoranda.remember.pipeline import Content
     from memoranda.results import (
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
         ExecutionStats,
         ExportReport,
         FileReport,
-        ForgetReceipt,
         Health,
         History,
         ImportReport,
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
         SessionMessage,
         SessionSummary,
         Stats,
-        StoreReceipt,
         UpkeepAction,
         UpkeepDecision,
         UpkeepReport,
@@ -271,13 +270,14 @@ _HOMES = {
     "memoranda.persistent.base": "MemoryBase PersistentMemoryBase QueryInput RecallFromMemoryResult SaveToMemoryResult",
     "memoranda.persistent.memory": "PersistentMemory",
     "memoranda.persistent.tools": "MemoryTools ToolCall ToolMessage",
+    "memoranda.receipts": "ForgetReceipt StoreReceipt",
     "memoranda.redaction": "Redactor",
     "memoranda.remember.pipeline": "Content",
     "memoranda.results": (
         "AffectedRecall AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
-        "ErasedHit ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport ForgetReceipt Health "
+        "ErasedHit ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport Health "
         "History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName RepairReport Replay Revision "
-        "SessionMessage SessionSummary Stats StoreReceipt UpkeepAction UpkeepDecision UpkeepReport "
+        "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport "
         "VerificationReport"
     ),
     "memoranda.sessions.base": "Namespace ValueScope ValueStore",

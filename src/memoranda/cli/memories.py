@@ -12,7 +12,7 @@ import typer
 from memoranda.cli.options import READ, WRITE, CommandOptions, command
 from memoranda.cli.output import memories_table, message, print_result, progress_bar, record_table, table
 from memoranda.errors import InvalidInput
-from memoranda.results import ForgetReceipt
+from memoranda.receipts import ForgetReceipt
 from memoranda.types import ANY, JSON, Outcome
 
 Kind = Annotated[str | None, typer.Option("--type", "-t", help="Memory type: semantic, episodic, procedural, …")]

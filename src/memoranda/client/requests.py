@@ -21,12 +21,12 @@ from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.messages.message import Message
+from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
     CleanupReport,
     Context,
     ExecutionPage,
     ExecutionStats,
-    ForgetReceipt,
     Health,
     History,
     KnowledgeReport,

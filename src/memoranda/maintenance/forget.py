@@ -15,7 +15,8 @@ from memoranda.conversation import stored
 from memoranda.errors import InvalidInput, Unavailable
 from memoranda.maintenance.receipts import DATABASE_FILE, Receipts
 from memoranda.maintenance.traces import ErasedTexts, find_traces
-from memoranda.results import Derivation, ErasureStatus, ForgetReceipt, StoreReceipt
+from memoranda.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
+from memoranda.results import Derivation
 from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.add import insert_changes
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked

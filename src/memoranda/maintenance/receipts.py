@@ -17,8 +17,8 @@ from typing import Final
 from sqlalchemy import func, select
 
 from memoranda.errors import Incompatible, NotFound
+from memoranda.receipts import ForgetReceipt, StoreReceipt
 from memoranda.remember.duplicates import statement_tokens
-from memoranda.results import ForgetReceipt, StoreReceipt
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import to_json, to_micros

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
+from memoranda.receipts import StoreReceipt
 from memoranda.remember.duplicates import statement_tokens
-from memoranda.results import StoreReceipt
 from memoranda.storage.base import ReadTransaction
 from memoranda.storage.schema import executions, sessions
 

@@ -15,11 +15,11 @@ from memoranda.validation import check_id, check_ids, check_limit, make_filter
 if TYPE_CHECKING:
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
+    from memoranda.receipts import ForgetReceipt
     from memoranda.results import (
         Backup,
         CheckReport,
         ExportReport,
-        ForgetReceipt,
         Health,
         History,
         ImportReport,

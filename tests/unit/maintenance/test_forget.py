@@ -11,7 +11,8 @@ import pytest
 from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.forget import MemoryEraser, with_derived
-from memoranda.results import Derivation, ForgetReceipt
+from memoranda.receipts import ForgetReceipt
+from memoranda.results import Derivation
 from memoranda.storage.sqlite import integrity
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import export_lines

@@ -11,7 +11,7 @@ import pytest
 from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound, aio
 from memoranda.maintenance.forget import MemoryEraser
 from memoranda.maintenance.traces import ErasedTexts
-from memoranda.results import ForgetReceipt, StoreReceipt
+from memoranda.receipts import ForgetReceipt, StoreReceipt
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore
 from tests.fake_clock import FakeClock

@@ -12,7 +12,8 @@ from fastapi import Query
 from memoranda.deserialize import build
 from memoranda.errors import InvalidInput
 from memoranda.maintenance.base import UpkeepSettings
-from memoranda.results import CleanupReport, ForgetReceipt, UpkeepReport
+from memoranda.receipts import ForgetReceipt
+from memoranda.results import CleanupReport, UpkeepReport
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
     CleanupRequest,
