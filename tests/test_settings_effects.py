@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import Closed, MemoryConfig, MemoryManager, Unavailable, create_session
+from memoranda import Closed, MemoryConfig, MemoryManager, NotFound, Unavailable, create_session
 from memoranda.testing.fakes import HashEmbedder
 
 SetVariable = Callable[[str, object], None]
@@ -210,6 +210,35 @@ def test_memory_redact(set_variable: SetVariable, redact: str, kept: bool) -> No
         manager.save_execution_record("a", {"status": "success", "password": "hunter2"})
         (record,) = manager.get_execution_records("a")
         assert ("hunter2" in str(record)) is kept
+
+
+def test_memory_recall_ledger(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_RECALL_LEDGER", "off")
+    with open_manager() as memory:
+        found = memory.recall("tea")
+        with pytest.raises(NotFound, match="switched off"):
+            memory.replay(found.id)
+
+
+def test_memory_recall_ledger_size(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_RECALL_LEDGER_SIZE", 1)
+    with open_manager() as memory:
+        first, second = memory.recall("tea"), memory.recall("coffee")
+        assert memory.replay(second.id).recall == second
+        with pytest.raises(NotFound, match="only the newest"):
+            memory.replay(first.id)
+
+
+def test_memory_recall_ledger_days(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_RECALL_LEDGER_DAYS", 0.5 / 86_400)
+    with open_manager() as memory:
+        first = memory.recall("tea")
+        assert memory.replay(first.id).recall == first
+        time.sleep(0.6)
+        second = memory.recall("coffee")
+        assert memory.replay(second.id).recall == second
+        with pytest.raises(NotFound):
+            memory.replay(first.id)
 
 
 def test_every_setting_has_a_test_here() -> None:

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from memoranda.redaction import Redactor
     from memoranda.remember.pipeline import Content
     from memoranda.results import (
-        AffectedRecall,
         AgentActivity,
         Backup,
         CheckReport,
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
         Context,
         Derivation,
         Document,
-        ErasedHit,
         ExecutionPage,
         ExecutionRecord,
         ExecutionStats,
@@ -70,7 +68,6 @@ if TYPE_CHECKING:
         KnowledgeSource,
         PolicyName,
         RepairReport,
-        Replay,
         Revision,
         SessionMessage,
         SessionSummary,
@@ -88,10 +85,12 @@ if TYPE_CHECKING:
     from memoranda.types import (
         ANY,
         JSON,
+        AffectedRecall,
         AnyUser,
         ArmScore,
         Association,
         Clock,
+        ErasedHit,
         Explanation,
         FloatArray,
         Hit,
@@ -103,6 +102,7 @@ if TYPE_CHECKING:
         Progress,
         Recall,
         Related,
+        Replay,
         RetentionPolicy,
         Scope,
         Usage,
@@ -274,9 +274,9 @@ _HOMES = {
     "memoranda.redaction": "Redactor",
     "memoranda.remember.pipeline": "Content",
     "memoranda.results": (
-        "AffectedRecall AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
-        "ErasedHit ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport Health "
-        "History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName RepairReport Replay Revision "
+        "AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
+        "ExecutionPage ExecutionRecord ExecutionStats ExportReport FileReport Health "
+        "History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName RepairReport Revision "
         "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport "
         "VerificationReport"
     ),
@@ -286,8 +286,9 @@ _HOMES = {
     "memoranda.sessions.redis": "RedisBackend",
     "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
-        "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON Memory "
-        "MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot WhyNotStep Window"
+        "ANY AffectedRecall AnyUser ArmScore Association Clock ErasedHit Explanation FloatArray Hit IntArray JSON "
+        "Memory MemoryType Outcome Outcomes Progress Recall Related Replay RetentionPolicy Scope Usage WhyNot "
+        "WhyNotStep Window"
     ),
 }
 _ALIASES = {"MemoryAssociation": "Association", "MemoryEntry": "Memory", "MemoryTypes": "MemoryType"}

@@ -1,4 +1,4 @@
-"""Receipts of what was forgotten. This module imports only `memoranda.types` and `memoranda.results`."""
+"""Receipts of what was forgotten. This module imports only `memoranda.types`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from memoranda.results import AffectedRecall
-from memoranda.types import Record
+from memoranda.types import AffectedRecall, Record
 
 ErasureStatus: TypeAlias = Literal["erased", "pending", "remains", "not searched", "not reachable"]
 """`erased`: nothing of it is left in this place, or never was. `pending`: to be done, or still to be finished.

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
-from memoranda.types import JSON, Hit, Memory, MemoryType, Recall, Record, Usage
+from memoranda.types import JSON, Hit, Memory, MemoryType, Record, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
 """How one memory came from others: `merged` says the same, the rest were made from them."""
@@ -235,40 +235,6 @@ class History(Record):
     """The memories that it was made from."""
     derived: tuple[Derivation, ...]
     """The memories that were made from it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ErasedHit(Record):
-    """A memory that a past recall returned and that is gone by now."""
-
-    position: int
-    """Its position in that recall; 1 was the best."""
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Replay(Record):
-    """A past recall as it was answered then, whatever became of its memories."""
-
-    recall: Recall
-    """The hits that can still be shown: same ids, order, scores, reasons and texts as then."""
-    asked_at: datetime
-    parameters: dict[str, JSON]
-    """What the call was given besides the question."""
-    erased: tuple[ErasedHit, ...]
-    """The hits that were deleted or forgotten since."""
-    complete: bool
-    """Whether every hit is shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class AffectedRecall(Record):
-    """A past recall that returned some of certain memories."""
-
-    id: str
-    asked_at: datetime
-    memories: int
-    """How many of them it returned."""
 
 
 @dataclass(frozen=True, slots=True)

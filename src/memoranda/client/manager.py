@@ -56,11 +56,22 @@ class MemoryManager:
     recall = sync_method(requests.recall)
     why_not = sync_method(requests.why_not)
 
-    def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-        """Return what each arm and boost contributed to one hit of a recall."""
+    replay = sync_method(requests.replay)
+
+    def why(
+        self,
+        recall: Recall | str,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> tuple[ArmScore, ...]:
+        """Return what each arm and boost contributed to one hit of a recall, or of a past one by its id."""
         from memoranda.recall.explain import why  # loads numpy
 
-        return why(recall, check_integer(memory_id, "a memory id"))
+        past = self.replay(recall, agent=agent, user=user, session=session) if isinstance(recall, str) else recall
+        return why(past, check_integer(memory_id, "a memory id"))
 
     context = sync_method(requests.context)
 

@@ -49,6 +49,7 @@ from memoranda.types import (
     Progress,
     Recall,
     Related,
+    Replay,
     WhyNot,
 )
 from memoranda.validation import check_type, make_filter
@@ -243,6 +244,7 @@ def _parse_nothing(_: object) -> None:
 
 recall = endpoint(Embedded.recall, "POST", "/v1/recall", parse_as(Recall))
 why_not = endpoint(Embedded.why_not, "POST", "/v1/why-not", parse_as(WhyNot))
+replay = endpoint(Embedded.replay, "POST", "/v1/replay", parse_as(Replay))
 context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
 
 

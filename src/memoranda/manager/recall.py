@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.manager.base import ManagerMethods
 from memoranda.text import clean_text
-from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, WhyNot
+from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Replay, WhyNot
 from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter
 
 if TYPE_CHECKING:
     from memoranda.remember.pipeline import Content
-    from memoranda.results import Context, Replay
+    from memoranda.results import Context
 
 
 class RecallMethods(ManagerMethods):
@@ -164,16 +164,19 @@ class RecallMethods(ManagerMethods):
         where: Mapping[str, Any] | None = None,
         limit: int = 10,
         now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
     ) -> WhyNot:
         """Return which step of `recall` left out an expected memory, or its rank if none did.
 
         Args:
             query: The question.
             memory_id: The expected memory.
-            agent, user, session, types, where, limit, now: As in `recall`.
+            agent, user, session, types, where, limit, now, as_of: As in `recall`.
         """
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
-        return self._components.recall.why_not(query, check_id(memory_id), scope, filters, check_limit(limit), now=now)
+        return self._components.recall.why_not(
+            query, check_id(memory_id), scope, filters, check_limit(limit), now=now, as_of=as_of
+        )
 
     def context(
         self,

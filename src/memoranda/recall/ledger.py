@@ -2,7 +2,7 @@
 
 The answer is stored, not computed again: between two computations the model, the index or the rules may change, and a
 repetition has to be exact. Its memories are stored as they were, once for each state. A recall only appends to a list;
-a thread writes the list every few hundred recalls. A crash loses what was not yet written, at most a minute of it.
+a thread writes the list every few dozen recalls. A crash loses what was not yet written, at most a minute of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from memoranda.deserialize import build
 from memoranda.errors import Incompatible, MemorandaError, NotFound
 from memoranda.fork_safety import register_fork_handler
 from memoranda.redaction import default_redactor
-from memoranda.results import ErasedHit, Replay
 from memoranda.storage.recalls import (
     LedgerRow,
     PastAnswer,
@@ -34,21 +33,22 @@ from memoranda.storage.recalls import (
     read_recall,
 )
 from memoranda.storage.rows import from_micros, to_micros
-from memoranda.types import JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
+from memoranda.types import JSON, AnyUser, ArmScore, Clock, ErasedHit, Explanation, Hit, Memory, Recall, Replay, Scope
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store, Transaction
 
 _log = logging.getLogger(__name__)
 _WRITE_INTERVAL: Final = timedelta(minutes=1)
-_BATCH: Final = 256
+_BATCH: Final = 64
 _REFERENCE: Final = "$memory"
 """The key that stands for a memory inside an answer; its value is the position among the stored states."""
 _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
 _fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
 _MAX_DIGESTS: Final = 20_000
 _PAUSE: Final = 0.0002
-"""Seconds between two entries in the background, in which a recall gets the interpreter at once."""
+"""Seconds after every few entries in the background, in which a recall gets the interpreter at once."""
+_SLICE: Final = 8
 _OTHER_HIT_FIELDS: Final = tuple(spec.name for spec in fields(Hit) if spec.name not in ("memory", "score", "why"))
 
 
@@ -131,9 +131,9 @@ class RecallLedger:
                 return
             self._states.start_batch()
             rows: list[LedgerRow] = []
-            for entry in entries:
+            for number, entry in enumerate(entries):
                 rows.append(_to_row(entry, self._states, self._mask))
-                if pause:
+                if pause and number % _SLICE == 0:
                     time.sleep(pause)
             try:
                 self._store.write(lambda tx: self._insert(tx, rows))
@@ -210,7 +210,7 @@ class _States:
     """The states of the memories that are being written."""
 
     def __init__(self) -> None:
-        self._digests: dict[tuple[int, int], bytes] = {}
+        self._digests: dict[tuple[int, int], str] = {}
         self._sources: dict[StateKey, tuple[Memory, bytes]] = {}
 
     def start_batch(self) -> None:
@@ -225,7 +225,7 @@ class _States:
         digest = self._digests.get(stamp)
         if digest is None:
             text = _encode_memory(memory, mutable)
-            digest = self._digests[stamp] = blake2b(text.encode("utf-8"), digest_size=16).digest()
+            digest = self._digests[stamp] = blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
         key = memory.id, digest
         self._sources[key] = memory, mutable
         return key

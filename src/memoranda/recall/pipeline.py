@@ -23,7 +23,7 @@ from memoranda.fork_safety import register_fork_handler
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
-from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_query
+from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_other_scope, explain_query
 from memoranda.recall.query import MODES, Mode, ParsedQuery, RecallQuery, find_speakers, parse_query
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
@@ -109,6 +109,7 @@ class RecallPipeline:
         limit: int,
         *,
         now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
     ) -> WhyNot:
         """Return which step left out a memory, or its rank.
 
@@ -119,15 +120,17 @@ class RecallPipeline:
             where: The filters that hits must pass.
             limit: The largest number of hits.
             now: The asker's clock; the pipeline's clock when None.
+            as_of: As in `recall`.
         """
-        query = self._validate(text, scope, where, limit, now, None, None)
-        if self._store.get(scope, [memory_id]) == [None]:
-            return WhyNot(memory_id, f"there is no memory {memory_id} in {scope}")
+        query = self._validate(text, scope, where, limit, now, as_of, None)
+        memory = self._store.get(scope, [memory_id])[0]
+        if memory is None:
+            return explain_other_scope(self._store, scope, memory_id)
         partition = self._open_partition(query)
         parsed = self._parse(query, partition)
         vector = self._embed(query, parsed, [])
         ranking = self._rank(query, partition, parsed, vector, [])
-        return explain_absence(ranking, memory_id, limit, self._apply_filters(query, ranking))
+        return explain_absence(self._store, query, partition, ranking, self._apply_filters(query, ranking), memory)
 
     def _validate(
         self,

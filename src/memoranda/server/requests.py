@@ -149,6 +149,13 @@ class WhyNotRequest(ScopedRequest):
     where: WhereFilter | None = None
     limit: Limit = 10
     now: Moment | None = None
+    as_of: Moment | None = None
+
+
+class ReplayRequest(ScopedRequest):
+    """The scope is the one in which the recall was asked."""
+
+    recall_id: Name = Field(examples=["5f0c7d0e3b5e4f0f9f6f0f1c2d3e4f5a"])
 
 
 class ContextRequest(QuestionRequest):

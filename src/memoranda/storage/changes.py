@@ -126,6 +126,8 @@ class Archive:
     scope: Scope
     ids: tuple[int, ...]
     at: datetime | None
+    reasons: tuple[str, ...] = ()
+    """Why, one for each id; empty when a person asked for it."""
 
 
 @dataclass(frozen=True, slots=True)

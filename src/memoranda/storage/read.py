@@ -53,11 +53,13 @@ def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Mem
         yield from page
 
 
-def matching_ids(tx: ReadTransaction, scope: Scope, where: Filter) -> IntArray:
-    """Return the ids of all memories that pass, ascending."""
+def matching_ids(tx: ReadTransaction, scope: Scope, where: Filter, memory_id: int | None = None) -> IntArray:
+    """Return the ids of all memories that pass, ascending; with a memory's id, only that one if it passes."""
     import numpy as np
 
     query = select(_M.id).where(*in_scope(scope), *filter_conditions(where)).order_by(_M.id)
+    if memory_id is not None:
+        query = query.where(_M.id == memory_id)
     return np.fromiter(tx.scalars(query), dtype=np.int64)
 
 

@@ -6,27 +6,33 @@ deletion, of whatever kind, leaves a text in the ledger.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, select
+from sqlalchemy import ColumnElement, bindparam, delete, func, select, true, update
 
-from memoranda.results import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.rows import from_micros
-from memoranda.storage.schema import memories, recall_hits, recalled_memories, recalls
-from memoranda.types import ANY, AnyUser, Scope
+from memoranda.storage.schema import memories, recalled_memories, recalls
+from memoranda.types import ANY, AffectedRecall, AnyUser, Scope
 
 _CLEARED: Final = "recalls:cleared"
 """The key in `meta` for the microsecond of the latest erasure."""
 _R = recalls.c
-_H = recall_hits.c
 _S = recalled_memories.c
+_USE_MICROS: Final = 3_600_000_000
+"""How long after a state was noted as used it is noted again: not at each recall."""
+_USE = (
+    update(recalled_memories)
+    .where(_S.memory_id == bindparam("memory"), _S.digest == bindparam("state_digest"))
+    .values(used_at=bindparam("now"))
+)
 
 
-StateKey: TypeAlias = tuple[int, bytes]
+StateKey: TypeAlias = tuple[int, str]
 """The id of a memory, and the digest of a state that it was in."""
 
 
@@ -66,33 +72,31 @@ def insert_recalls(tx: Transaction, rows: Sequence[LedgerRow], to_json: Callable
     cleared = int(get_meta(tx, _CLEARED) or 0)
     rows = [row for row in rows if row.asked_at >= cleared]
     _insert_states(tx, {key for row in rows for key in row.states}, to_json)
-    number = tx.next_id(recalls)
-    hits: list[tuple[int, int, int, bytearray]] = []
-    entries = []
-    for row in rows:
-        entries.append((number, row.id, *_owner(row.scope), row.asked_at, row.query, row.parameters, row.head,
-                        bytearray(row.answer)))  # fmt: skip
-        hits += [
-            (number, position, memory_id, bytearray(digest))
-            for position, (memory_id, digest) in enumerate(row.states, 1)
-        ]
-        number += 1
-    columns = ("number", "id", "tenant", "agent", "user", "session", "all_users", "asked_at", "query", "parameters",
-               "head", "answer")  # fmt: skip
+    entries = [
+        (row.id, *_owner(row.scope), row.asked_at, row.query, row.parameters, row.head, bytearray(row.answer),
+         json.dumps(row.states))
+        for row in rows
+    ]  # fmt: skip
+    columns = ("id", "tenant", "agent", "user", "session", "all_users", "asked_at", "query", "parameters", "head",
+               "answer", "states")  # fmt: skip
     tx.insert_rows(recalls, columns, entries)
-    tx.insert_rows(recall_hits, ("recall", "position", "memory_id", "digest"), hits)
 
 
 def _insert_states(tx: Transaction, states: set[StateKey], to_json: Callable[[StateKey], str]) -> None:
-    """Insert the states that are new, of memories that still exist."""
+    """Insert the states that are new, of memories that still exist, and note that the others were used again."""
     present: set[int] = set()
+    unused: list[StateKey] = []
     for part in chunked(sorted({memory_id for memory_id, _ in states})):
         present.update(tx.scalars(select(memories.c.id).where(memories.c.id.in_(part))))
-        found = tx.execute(select(_S.memory_id, _S.digest).where(_S.memory_id.in_(part)))
-        states = states.difference((row[0], bytes(row[1])) for row in found)
+        found = tx.execute(select(_S.memory_id, _S.digest, _S.used_at).where(_S.memory_id.in_(part)))
+        known = {(row[0], row[1]): row[2] for row in found}
+        unused += [key for key, used_at in known.items() if key in states and used_at < tx.at - _USE_MICROS]
+        states = states - known.keys()
+    if unused:
+        tx.execute(_USE, [{"memory": key[0], "state_digest": key[1], "now": tx.at} for key in unused])
     new = [key for key in sorted(states) if key[0] in present]
-    rows = [(key[0], bytearray(key[1]), to_json(key)) for key in new]
-    tx.insert_rows(recalled_memories, ("memory_id", "digest", "state"), rows)
+    rows = [(*key, to_json(key), tx.at) for key in new]
+    tx.insert_rows(recalled_memories, ("memory_id", "digest", "state", "used_at"), rows)
 
 
 def read_recall(tx: ReadTransaction, scope: Scope, recall_id: str) -> PastAnswer | None:
@@ -100,33 +104,24 @@ def read_recall(tx: ReadTransaction, scope: Scope, recall_id: str) -> PastAnswer
     row = tx.execute(select(recalls).where(_R.id == recall_id, *_visible(scope))).first()
     if row is None:
         return None
-    number, found_id, tenant, agent, user, session, all_users, asked_at, query, parameters, head, answer = row
+    _, found_id, tenant, agent, user, session, all_users, asked_at, query, parameters, head, answer, states = row
     asked_in = Scope(tenant, agent or None, ANY if all_users else user or None, session or None)
-    same_state = and_(_S.memory_id == _H.memory_id, _S.digest == _H.digest)
-    states = (
-        select(_H.memory_id, _S.state)
-        .select_from(recall_hits.outerjoin(recalled_memories, same_state))
-        .where(_H.recall == number)
-        .order_by(_H.position)
-    )
-    found = tuple((each[0], each[1]) for each in tx.execute(states))
-    return PastAnswer(LedgerRow(found_id, asked_in, asked_at, query, parameters, head, answer, ()), found)
+    keys = tuple((memory_id, digest) for memory_id, digest in json.loads(states))
+    stored = tx.execute(select(_S.memory_id, _S.digest, _S.state).where(_S.memory_id.in_([key[0] for key in keys])))
+    by_key = {(each[0], each[1]): each[2] for each in stored}
+    found = tuple((key[0], by_key.get(key)) for key in keys)
+    return PastAnswer(LedgerRow(found_id, asked_in, asked_at, query, parameters, head, answer, keys), found)
 
 
 def recalls_with(tx: ReadTransaction, tenant: str, ids: Iterable[int]) -> list[AffectedRecall]:
     """Return the past recalls that returned one of these memories, newest first, with how many of them."""
-    counts: dict[str, tuple[int, int]] = {}
-    for part in chunked(sorted(set(ids))):
-        query = (
-            select(_R.id, _R.asked_at, func.count(_H.memory_id.distinct()))
-            .join(recall_hits, _H.recall == _R.number)
-            .where(_R.tenant == tenant, _H.memory_id.in_(part))
-            .group_by(_R.number)
-        )
-        for recall_id, asked_at, count in tx.execute(query):
-            counts[recall_id] = asked_at, counts.get(recall_id, (0, 0))[1] + count
-    newest = sorted(counts.items(), key=lambda item: (-item[1][0], item[0]))
-    return [AffectedRecall(recall_id, from_micros(asked_at), count) for recall_id, (asked_at, count) in newest]
+    wanted, found = set(ids), list[AffectedRecall]()
+    query = select(_R.id, _R.asked_at, _R.states).where(_R.tenant == tenant)
+    for recall_id, asked_at, states in tx.execute(query.order_by(_R.asked_at.desc(), _R.number.desc())):
+        count = len(wanted.intersection(memory_id for memory_id, _ in json.loads(states)))
+        if count:
+            found.append(AffectedRecall(recall_id, from_micros(asked_at), count))
+    return found
 
 
 def clear_recalls(tx: Transaction, scope: Scope, matches: Callable[[str], bool] | None = None) -> int:
@@ -155,14 +150,13 @@ def prune_recalls(tx: Transaction, keep: int, since: int) -> int:
 
 
 def _delete(tx: Transaction, numbers: Collection[int]) -> int:
-    """Delete recalls, and the states that no other recall holds."""
-    for part in chunked(sorted(numbers)):
-        used = tx.execute(select(_H.memory_id).where(_H.recall.in_(part)).distinct())
-        ids = [row[0] for row in used]
-        tx.execute(delete(recalls).where(_R.number.in_(part)))  # their hits cascade
-        for some in chunked(ids):
-            unused = ~exists().where(_H.memory_id == _S.memory_id, _H.digest == _S.digest)
-            tx.execute(delete(recalled_memories).where(_S.memory_id.in_(some), unused))
+    """Delete recalls, and the states that were last used before the oldest one that is left."""
+    if numbers:
+        for part in chunked(sorted(numbers)):
+            tx.execute(delete(recalls).where(_R.number.in_(part)))
+        oldest = tx.execute(select(func.min(_R.asked_at))).scalar()
+        outdated = _S.used_at < oldest - _USE_MICROS if oldest is not None else true()
+        tx.execute(delete(recalled_memories).where(outdated))
     return len(numbers)
 
 

@@ -276,21 +276,11 @@ recalls = Table(
     Column("head", Integer, nullable=False),
     # Everything about the answer except its memories, as compressed JSON.
     Column("answer", BLOB, nullable=False),
+    # The id and the digest of the state of each memory of the answer, as JSON. Ids of deleted memories are kept.
+    Column("states", TEXT, nullable=False),
     Index("recalls_id", "id", unique=True),
     Index("recalls_asked", "asked_at"),
     sqlite_autoincrement=True,
-)
-
-# The memories of an answer, in order. The id of a memory that was deleted since is kept.
-recall_hits = Table(
-    "recall_hits",
-    metadata,
-    Column("recall", Integer, ForeignKey("recalls.number", ondelete="CASCADE"), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("memory_id", Integer, nullable=False),
-    Column("digest", BLOB, nullable=False),
-    Index("recall_hits_memory", "memory_id"),
-    sqlite_with_rowid=False,
 )
 
 # Memories as they were when they were recalled: one row for each state, however often it was recalled.
@@ -298,8 +288,10 @@ recalled_memories = Table(
     "recalled_memories",
     metadata,
     Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
-    Column("digest", BLOB, primary_key=True),
+    Column("digest", TEXT, primary_key=True),
     Column("state", TEXT, nullable=False),
+    # When it was last recalled, at most an hour too early.
+    Column("used_at", BigInteger, nullable=False),
 )
 
 # What was forgotten, signed; names are pseudonyms. `finished` is 0 while erased bytes may still be in the file.

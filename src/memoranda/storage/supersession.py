@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from memoranda.storage.claims import Claim, fold
+from memoranda.types import trust_rank
 
 Action: TypeAlias = Literal["add", "repeat", "supersede", "past", "conflict"]
-_TRUST: Final = {"user": 3, "system": 3, "tool": 2, "assistant": 1}
-"""How much a source is trusted; a source that is not listed counts 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,7 @@ def _decide_contradiction(claim: Claim, against: Sequence[KnownClaim]) -> ClaimD
 
 
 def _trust_of(claim: Claim) -> int:
-    return _TRUST.get(claim.trust, 0)
+    return trust_rank(claim.trust)
 
 
 def _time_of(claim: Claim) -> tuple[datetime, datetime]:

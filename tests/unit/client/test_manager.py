@@ -147,6 +147,30 @@ def test_context_is_text_with_its_hits(manager: MemoryManager) -> None:
     assert manager.context("tea") == ""
 
 
+def test_replay_and_why_by_id_work_over_the_network(manager: MemoryManager) -> None:
+    memory = manager.add_memory("Ann likes tea", user="ann")
+    found = manager.recall("tea", user="ann", explain=True)
+    manager.update(memory.id, "Ann likes coffee", user="ann")
+    past = manager.replay(found.id, user="ann")
+    assert past.recall == found
+    assert past.complete
+    assert manager.why(found.id, memory.id, user="ann") == found[0].why
+    preview = manager.forget(memory.id, user="ann", dry_run=True)
+    assert [(recall.id, recall.memories) for recall in preview.recalls] == [(found.id, 1)]
+    manager.delete(memory.id, user="ann")
+    assert [(hit.position, hit.id) for hit in manager.replay(found.id, user="ann").erased] == [(1, memory.id)]
+    for scope in ({}, {"user": "ben"}):
+        with pytest.raises(NotFound, match=found.id):
+            manager.replay(found.id, **scope)
+
+
+def test_why_not_names_the_superseding_memory_over_the_network(manager: MemoryManager) -> None:
+    memory = manager.add_memory("Ann likes tea", user="ann")
+    manager.archive(memory.id, user="ann")
+    answer = manager.why_not("tea", memory.id, user="ann")
+    assert (answer.step, answer.since) == ("archived", NOON)
+
+
 def test_maintenance_methods_work_over_the_network(manager: MemoryManager) -> None:
     memory = manager.add_memory("Ann likes tea", user="ann")
     manager.update(memory.id, "Ann likes coffee", user="ann")
@@ -243,6 +267,9 @@ async def test_async_client_returns_the_same_results(server: InProcessServer, tm
         memory = await manager.add_memory("Ann likes tea", user="ann")
         assert await manager.get(memory.id, user="ann") == memory
         assert [hit.memory for hit in await manager.recall("tea", user="ann")] == [memory]
+        found = await manager.recall("tea", user="ann")
+        assert (await manager.replay(found.id, user="ann")).recall == found
+        assert await manager.why(found.id, memory.id, user="ann") == found[0].why
         conversation = await manager.get_memory("writer")
         await conversation.add_message({"role": "user", "content": "hello"})
         assert [each.content for each in await conversation.get_messages()] == ["hello"]

@@ -7,12 +7,13 @@ from memoranda.server.requests import (
     ContextRequest,
     RecallRequest,
     RememberRequest,
+    ReplayRequest,
     SearchRequest,
     SearchSimilarRequest,
     WhyNotRequest,
 )
 from memoranda.server.responses import ContextResponse
-from memoranda.types import Hit, Outcome, Recall, WhyNot
+from memoranda.types import Hit, Outcome, Recall, Replay, WhyNot
 
 routes = create_router("recall")
 
@@ -35,6 +36,12 @@ async def recall(request: RecallRequest, caller: Reader) -> Recall:
 async def why_not(request: WhyNotRequest, caller: Reader) -> WhyNot:
     """Return which step left out an expected memory, or its rank."""
     return await caller.memory.why_not(**request.arguments(), **caller.read_scope(request))
+
+
+@routes.post("/replay")
+async def replay(request: ReplayRequest, caller: Reader) -> Replay:
+    """Return a past recall as it was answered; hits that were deleted since are named by their position."""
+    return await caller.memory.replay(**request.arguments(), **caller.read_scope(request))
 
 
 @routes.post("/context")

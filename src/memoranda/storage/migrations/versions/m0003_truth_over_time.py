@@ -20,15 +20,12 @@ _LEDGER = (
     "CREATE TABLE recalls (number INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, id TEXT NOT NULL, tenant TEXT NOT NULL,"
     " agent TEXT DEFAULT '' NOT NULL, user TEXT DEFAULT '' NOT NULL, session TEXT DEFAULT '' NOT NULL,"
     " all_users INTEGER DEFAULT '0' NOT NULL, asked_at BIGINT NOT NULL, query TEXT NOT NULL, parameters TEXT NOT NULL,"
-    " head INTEGER NOT NULL, answer BLOB NOT NULL)",
+    " head INTEGER NOT NULL, answer BLOB NOT NULL, states TEXT NOT NULL)",
     "CREATE UNIQUE INDEX recalls_id ON recalls (id)",
     "CREATE INDEX recalls_asked ON recalls (asked_at)",
-    "CREATE TABLE recall_hits (recall INTEGER NOT NULL, position INTEGER NOT NULL, memory_id INTEGER NOT NULL,"
-    " digest BLOB NOT NULL, PRIMARY KEY (recall, position),"
-    " FOREIGN KEY(recall) REFERENCES recalls (number) ON DELETE CASCADE) WITHOUT ROWID",
-    "CREATE INDEX recall_hits_memory ON recall_hits (memory_id)",
-    "CREATE TABLE recalled_memories (memory_id INTEGER NOT NULL, digest BLOB NOT NULL, state TEXT NOT NULL,"
-    " PRIMARY KEY (memory_id, digest), FOREIGN KEY(memory_id) REFERENCES memories (id) ON DELETE CASCADE)",
+    "CREATE TABLE recalled_memories (memory_id INTEGER NOT NULL, digest TEXT NOT NULL, state TEXT NOT NULL,"
+    " used_at BIGINT NOT NULL, PRIMARY KEY (memory_id, digest),"
+    " FOREIGN KEY(memory_id) REFERENCES memories (id) ON DELETE CASCADE)",
 )
 
 _RECEIPTS = (
