@@ -99,7 +99,7 @@ class _ErasureRows:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.ids or self.message_seqs or self.counts["recall ledger"])
+        return not (self.ids or self.message_seqs or self.counts["recalls"])
 
 
 class MemoryEraser:
@@ -292,7 +292,7 @@ def _find_rows(tx: ReadTransaction, target: ErasureTarget) -> _ErasureRows:
         seqs |= _find_messages(tx, target, ids)
         others = _find_memories_of(tx, seqs) - ids
         if not others:
-            counts = _count_rows(tx, ids, seqs) | {"recall ledger": _count_recalls(tx, target)}
+            counts = _count_rows(tx, ids, seqs) | {"recalls": _count_recalls(tx, target)}
             texts, message_ids = _read_texts(tx, ids, seqs)
             return _ErasureRows(frozenset(ids), frozenset(seqs), counts, texts, message_ids)
         ids |= others

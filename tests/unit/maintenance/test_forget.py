@@ -95,7 +95,7 @@ def test_receipt_names_every_store(manager: MemoryManager) -> None:
     assert (counts["memories"], counts["vectors"], counts["associations"], counts["revisions"]) == (2, 2, 1, 1)
     assert status_by_store(receipt)["database file"] == "erased"
     assert status_by_store(receipt)["execution records"] == "erased"
-    others = {"messages", "conversation log", "claims", "lineage", "recall ledger", "short-term values", "backups"}
+    others = {"messages", "conversation log", "claims", "lineage", "recalls", "short-term values", "backups"}
     assert others <= set(counts)
     assert receipt.ids == (first.id, second.id)
 
