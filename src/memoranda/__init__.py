@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from memoranda.persistent.memory import PersistentMemory
     from memoranda.persistent.tools import MemoryTools, ToolCall, ToolMessage
+    from memoranda.receipts import ForgetReceipt, StoreReceipt
     from memoranda.redaction import Redactor
     from memoranda.remember.pipeline import Content
     from memoranda.results import (
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
         FactConflict,
         FactValue,
         FileReport,
-        ForgetReceipt,
         Health,
         History,
         ImportReport,
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
         SessionMessage,
         SessionSummary,
         Stats,
-        StoreReceipt,
         UpkeepAction,
         UpkeepDecision,
         UpkeepReport,
@@ -277,14 +276,15 @@ _HOMES = {
     "memoranda.persistent.base": "MemoryBase PersistentMemoryBase QueryInput RecallFromMemoryResult SaveToMemoryResult",
     "memoranda.persistent.memory": "PersistentMemory",
     "memoranda.persistent.tools": "MemoryTools ToolCall ToolMessage",
+    "memoranda.receipts": "ForgetReceipt StoreReceipt",
     "memoranda.redaction": "Redactor",
     "memoranda.remember.pipeline": "Content",
     "memoranda.results": (
         "AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
         "ExecutionPage ExecutionRecord ExecutionStats ExportReport Fact FactConflict FactValue "
-        "FileReport ForgetReceipt Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
+        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
         "RepairReport Revision "
-        "SessionMessage SessionSummary Stats StoreReceipt UpkeepAction UpkeepDecision UpkeepReport "
+        "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport "
         "VerificationReport"
     ),
     "memoranda.sessions.base": "Namespace ValueScope ValueStore",

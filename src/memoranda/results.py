@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
-from memoranda.types import JSON, AffectedRecall, Hit, Memory, MemoryType, Record, Usage
+from memoranda.types import JSON, Hit, Memory, MemoryType, Record, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
 """How one memory came from others: `merged` says the same, the rest were made from them."""
@@ -298,37 +298,6 @@ class FactConflict(Record):
     """The most trusted one first."""
 
 
-ErasureStatus: TypeAlias = Literal["erased", "pending", "not supported"]
-
-
-@dataclass(frozen=True, slots=True)
-class StoreReceipt(Record):
-    """What was erased from one store."""
-
-    store: str
-    status: ErasureStatus
-    count: int = 0
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetReceipt(Record):
-    """What was erased from each store, or with `dry_run` would be."""
-
-    ids: tuple[int, ...]
-    """Every erased memory, including those derived from others."""
-    stores: tuple[StoreReceipt, ...]
-    at: datetime
-    dry_run: bool
-    recalls: tuple[AffectedRecall, ...] = ()
-    """With `dry_run`, the past recalls that returned one of the memories, newest first."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is pending: no erased byte is left in the files."""
-        return all(store.status != "pending" for store in self.stores)
-
-
 @dataclass(frozen=True, slots=True)
 class AgentActivity(Record):
     """How much one agent has written."""
@@ -441,6 +410,9 @@ class ImportReport(Record):
     associations: int = 0
     sessions: int = 0
     executions: int = 0
+    skipped: int = 0
+    """Memories and messages that were left out."""
+    skipped_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,8 +160,12 @@ class MemoryManager:
     export_jsonl = off_loop(_Sync.export_jsonl, background=True)
     import_jsonl = off_loop(_Sync.import_jsonl, background=True)
 
-    upkeep = off_loop(_Sync.upkeep, background=True)
+    upkeep = off_loop(_Sync.upkeep, model=True, background=True)
     forget = off_loop(_Sync.forget, background=True)
+    forget_again = off_loop(_Sync.forget_again, background=True)
+    receipts = off_loop(_Sync.receipts)
+    receipt = off_loop(_Sync.receipt)
+    verify_receipt = off_loop(_Sync.verify_receipt)
     facts = off_loop(_Sync.facts)
     conflicts = off_loop(_Sync.conflicts)
     history = off_loop(_Sync.history)

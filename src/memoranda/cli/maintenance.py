@@ -64,12 +64,17 @@ def upkeep(
         list[str] | None,
         typer.Option("--policy", help="Run only this policy, for example merge or fade; can be repeated."),
     ] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Also delete small talk and expired memories archived for 30 days.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")] = False,
 ) -> None:
     """Run the upkeep policies. They merge, summarize, archive and expire memories."""
     names = [cast("PolicyName", policy) for policy in policies or ()] or None
     with options.open_manager() as manager, progress_bar("Upkeep", options.as_json) as progress:
-        report = manager.upkeep(policies=names, dry_run=dry_run, progress=progress, **options.tenant_scope)
+        report = manager.upkeep(
+            policies=names, delete=delete, dry_run=dry_run, progress=progress, **options.tenant_scope
+        )
     columns = ("policy", "action", "id", "why", "content")
     rows = ((item.policy, item.action, item.id, item.reason, item.content) for item in report.decisions)
     summary = f"{report.examined} examined, {len(report.decisions)} {'to do' if dry_run else 'done'}"

@@ -1,7 +1,7 @@
 """Change what is stored, and show what workflows and agents did.
 
-`memoranda init`, `add`, `edit`, `forget`, `release` and `discard`; `memoranda knowledge`, `memoranda session` and
-`memoranda executions`.
+`memoranda init`, `add`, `edit`, `forget`, `receipts`, `release` and `discard`; `memoranda knowledge`,
+`memoranda session` and `memoranda executions`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from memoranda.cli.output import (
     table,
 )
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.types import JSON, Outcome
+from memoranda.receipts import ForgetReceipt
+from memoranda.types import ANY, JSON, Outcome
 
 Kind = Annotated[str | None, typer.Option("--type", "-t", help="Memory type: semantic, episodic, procedural, …")]
 Source = Annotated[str | None, typer.Option(help="Where the memory comes from.")]
@@ -41,6 +42,7 @@ def register(app: typer.Typer) -> None:
     command(app, "forget", shared=READ)(forget)
     command(app, "release", shared=READ)(release)
     command(app, "discard", shared=READ)(discard)
+    command(app, "receipts", shared=READ)(receipts)
 
 
 def init(options: CommandOptions) -> None:
@@ -112,18 +114,77 @@ def forget(
     containing: Annotated[str | None, typer.Option(help="Erase every memory in the scope with this text.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be erased; erase nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Erase what was forgotten before and came back with a restored backup.")
+    ] = False,
+    receipts_file: Annotated[
+        Path | None, typer.Option("--receipts", help="With --again, the receipts that `receipts --json` wrote.")
+    ] = None,
 ) -> None:
     """Erase memories and everything derived from them. Choose them by id, by --containing, or by scope."""
+    if again:
+        _forget_again(options, receipts_file, yes)
+        return
+    if receipts_file is not None:
+        raise InvalidInput("--receipts belongs to --again")
     ids = memory_ids or None
     with options.open_manager() as manager:
         receipt = manager.forget(ids, containing=containing, dry_run=True, **options.read_scope)
         if not dry_run:
-            _confirm(len(receipt.ids), yes)
+            _confirm(f"{len(receipt.ids)} memories", yes)
             receipt = manager.forget(ids, containing=containing, **options.read_scope)
+    _print_receipt(receipt, options.as_json)
+
+
+def receipts(
+    options: CommandOptions,
+    receipt_id: Annotated[str | None, typer.Argument(help="Id of one receipt; without it, all are listed.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="The largest number of receipts.")] = 100,
+) -> None:
+    """Show what was forgotten, with the places and whether the signature is right. Names are pseudonyms."""
+    with options.open_manager() as manager:
+        if receipt_id is not None:
+            receipt, verified = manager.receipt(receipt_id), manager.verify_receipt(receipt_id)
+            _print_receipt(receipt, options.as_json, "signature is right" if verified else "SIGNATURE IS WRONG")
+            return
+        found = manager.receipts(user=options.user or ANY, limit=limit)
+        signed = {receipt.id: manager.verify_receipt(receipt) for receipt in found}
+    columns = ("id", "at", "user", "memories", "complete", "signed")
+    rows = (
+        (each.id, f"{each.at:%Y-%m-%d %H:%M}", each.user or "", len(each.ids), each.complete, signed[each.id])
+        for each in found
+    )
+    print_result(found, options.as_json, lambda: table(columns, rows, wide="user"))
+
+
+def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool) -> None:
+    given = [] if receipts_file is None else _read_receipts(receipts_file)
+    with options.open_manager() as manager:
+        _confirm("everything that was forgotten before", yes)
+        receipt = manager.forget_again(given)
+    if receipt is None:
+        print_result(None, options.as_json, message("nothing that was forgotten is here"))
+        return
+    _print_receipt(receipt, options.as_json)
+
+
+def _read_receipts(path: Path) -> list[ForgetReceipt]:
+    from memoranda.deserialize import build
+
+    try:
+        return [build(ForgetReceipt, values) for values in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InvalidInput(f"{path} holds no receipts ({error}): write it with `memoranda receipts --json`") from error
+
+
+def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = None) -> None:
     columns = ("store", "status", "count", "detail")
     rows = ((store.store, store.status, store.count, store.detail) for store in receipt.stores)
-    summary = f"{len(receipt.ids)} memories {'would be erased' if dry_run else 'erased'}"
-    print_result(receipt, options.as_json, lambda: table(columns, rows, wide="detail"), message(summary))
+    summary = f"{len(receipt.ids)} memories {'would be erased' if receipt.dry_run else 'erased'}"
+    if not receipt.dry_run:
+        summary += f", receipt {receipt.id}: {'complete' if receipt.complete else 'NOT complete'}"
+    views = [lambda: table(columns, rows, wide="detail"), message(summary if note is None else f"{summary}; {note}")]
+    print_result(receipt, as_json, *views)
 
 
 def release(options: CommandOptions, memory_id: Annotated[int, typer.Argument(help="Id of the memory.")]) -> None:
@@ -159,12 +220,12 @@ def _outcome_row(outcome: Outcome) -> tuple[object, ...]:
     return (outcome.status, memory.id if memory else "", memory.content if memory else "", outcome.reason)
 
 
-def _confirm(count: int, yes: bool) -> None:
+def _confirm(what: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
         raise InvalidInput("cannot ask for confirmation here: add --yes, or use --dry-run to see what would be erased")
-    typer.confirm(f"Erase {count} memories permanently?", abort=True)
+    typer.confirm(f"Erase {what} permanently?", abort=True)
 
 
 knowledge = make_group("Manage documents that every agent can search.")

@@ -73,10 +73,16 @@ def import_file(
     path: Annotated[Path, typer.Argument(help="File or folder that export wrote, or the folder of a mem0 store.")],
     file_format: Annotated[ImportFormat, typer.Option("--from", help="Format of the data.")] = ImportFormat.JSONL,
     collection: Annotated[str, typer.Option(help="Collection of a mem0 store.")] = "mem0",
+    include_forgotten: Annotated[
+        bool, typer.Option("--include-forgotten", help="Also import what was forgotten here since the export.")
+    ] = False,
 ) -> None:
     """Import memories from a file or folder. Existing memories stay; importing twice adds nothing."""
     with options.open_manager() as manager, progress_bar("Importing", options.as_json) as progress:
-        report, summary = _import(manager, path, file_format, collection, progress)
+        if file_format is ImportFormat.JSONL:
+            report, summary = _import_jsonl(manager, path, include_forgotten, progress)
+        else:
+            report, summary = _import(manager, path, file_format, collection, progress)
     print_result(report, options.as_json, message(summary))
 
 
@@ -86,13 +92,18 @@ def _import(
     if file_format is ImportFormat.FILES:
         files = manager.import_files(path)
         return files, f"{files.values} values and {files.executions} records imported, {files.known} existed already"
-    if file_format is ImportFormat.MEM0:
-        from memoranda.integrations.mem0 import import_mem0
+    from memoranda.integrations.mem0 import import_mem0
 
-        imported = import_mem0(manager, path, collection=collection, progress=progress)
-        return imported, f"{imported.stored} memories imported, {imported.known} existed already"
-    report = manager.import_jsonl(path, progress=progress)
-    return report, f"{report.memories} memories imported, {report.known} existed already"
+    imported = import_mem0(manager, path, collection=collection, progress=progress)
+    return imported, f"{imported.stored} memories imported, {imported.known} existed already"
+
+
+def _import_jsonl(
+    manager: MemoryManager, path: Path, include_forgotten: bool, progress: Progress | None
+) -> tuple[Record, str]:
+    report = manager.import_jsonl(path, include_forgotten=include_forgotten, progress=progress)
+    summary = f"{report.memories} memories imported, {report.known} existed already"
+    return report, f"{summary}, {report.skipped} skipped: {report.skipped_reason}" if report.skipped else summary
 
 
 def backup(

@@ -103,6 +103,9 @@ class MemoryManager:
     cleanup_old_memories = async_method(requests.cleanup_old_memories)
     upkeep = async_method(requests.upkeep)
     forget = async_method(requests.forget)
+    receipts = async_method(requests.receipts)
+    receipt = async_method(requests.receipt)
+    verify_receipt = async_method(requests.verify_receipt)
 
     save = async_method(requests.save)
     retrieve = async_method(requests.retrieve)
@@ -166,9 +169,11 @@ class MemoryManager:
         export = self._sync.export_jsonl
         return await in_thread(export, target, agent=agent, user=user, session=session, progress=progress)
 
-    async def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
+    async def import_jsonl(
+        self, source: str | PathLike[str], *, include_forgotten: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
         """Import an export; existing data stays, and importing it again adds nothing."""
-        return await in_thread(self._sync.import_jsonl, source, progress=progress)
+        return await in_thread(self._sync.import_jsonl, source, include_forgotten=include_forgotten, progress=progress)
 
     get_stats = async_method(requests.get_stats)
     health = async_method(requests.health)

@@ -188,6 +188,9 @@ class MemoryManager:
     cleanup_old_memories = sync_method(requests.cleanup_old_memories)
     upkeep = sync_method(requests.upkeep)
     forget = sync_method(requests.forget)
+    receipts = sync_method(requests.receipts)
+    receipt = sync_method(requests.receipt)
+    verify_receipt = sync_method(requests.verify_receipt)
 
     save = sync_method(requests.save)
     retrieve = sync_method(requests.retrieve)
@@ -262,9 +265,12 @@ class MemoryManager:
                 progress(report.memories, report.memories)
             return report
 
-    def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
-        """Import an export; existing data stays, and importing it again adds nothing."""
-        report = deserialize(ImportReport, self._transport.upload("/v1/import", Path(source)))
+    def import_jsonl(
+        self, source: str | PathLike[str], *, include_forgotten: bool = False, progress: Progress | None = None
+    ) -> ImportReport:
+        """Import an export; existing data stays, and what was forgotten since is left out unless it is included."""
+        path = "/v1/import?include_forgotten=true" if include_forgotten else "/v1/import"
+        report = deserialize(ImportReport, self._transport.upload(path, Path(source)))
         if progress is not None:
             progress(report.memories, report.memories)
         return report

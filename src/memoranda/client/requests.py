@@ -11,10 +11,11 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeVar
+from urllib.parse import quote
 
 from memoranda.client.responses import deserialize
 from memoranda.errors import Conflict, InvalidInput, InvalidType
@@ -22,12 +23,12 @@ from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.messages.message import Message
+from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
     CleanupReport,
     Context,
     ExecutionPage,
     ExecutionStats,
-    ForgetReceipt,
     Health,
     History,
     KnowledgeReport,
@@ -378,6 +379,23 @@ def forget(arguments: Arguments) -> HttpCall[ForgetReceipt]:
     if isinstance(arguments["ids"], int):
         arguments["ids"] = [arguments["ids"]]
     return build_call("POST", "/v1/forget", parse_as(ForgetReceipt), arguments)
+
+
+receipts = endpoint(Embedded.receipts, "GET", "/v1/receipts", parse_as(list[ForgetReceipt]))
+
+
+@derive_from(Embedded.receipt)
+def receipt(arguments: Arguments) -> HttpCall[ForgetReceipt]:
+    """Return one receipt by its id."""
+    return HttpCall("GET", f"/v1/receipts/{quote(str(arguments['receipt_id']), safe='')}", parse_as(ForgetReceipt))
+
+
+@derive_from(Embedded.verify_receipt)
+def verify_receipt(arguments: Arguments) -> HttpCall[bool]:
+    """Return whether the server's store signed a receipt, given itself or by its id, exactly as it is."""
+    if isinstance(arguments["receipt"], ForgetReceipt):
+        arguments["receipt"] = asdict(arguments["receipt"])
+    return build_call("POST", "/v1/receipts/verify", parse_field("ok"), arguments)
 
 
 def save_value(path: str, arguments: Arguments) -> HttpCall[bool]:

@@ -22,9 +22,13 @@ POLICIES: Final[tuple[PolicyName, ...]] = (
     "delete",
 )
 """Every policy, in the order in which they run: new memories are derived before any are archived."""
-DEFAULT_POLICIES: Final = tuple(name for name in POLICIES if name not in ("summarize", "reflect"))
-"""The policies that cost no recall. Summaries and reflections take the place of their sources among the hits."""
+DEFAULT_POLICIES: Final[tuple[PolicyName, ...]] = ("extract", "expire", "merge", "consolidate", "fade")
+"""The policies that cost no recall and delete nothing that a person said.
+
+Summaries and reflections take the place of their sources among the hits; `window` and `delete` take away what was said.
+"""
 SHORT_LIVED: Final = (MemoryType.SHORT_TERM, MemoryType.WORKING)
+_FLAGS: Final = ("archive_sources", "small_talk_only")
 _COUNTS: Final = ("keep_short_term", "cluster_least", "cluster_most", "session_least", "period_least")
 
 
@@ -39,6 +43,8 @@ class UpkeepItem:
     """How upkeep derived the memory; None when it did not."""
     consolidated: bool = False
     """Whether a consolidated memory was already made from it."""
+    merged: bool = False
+    """Whether it repeats the memory that it was merged into."""
 
 
 def is_live(item: UpkeepItem, now: datetime) -> bool:
@@ -55,7 +61,7 @@ def owner_key(memory: Memory) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepSettings:
-    """Limits of the upkeep policies. With the defaults, pinned, recent and important memories are never archived."""
+    """Limits of the upkeep policies. With the defaults, only expired memories and small talk are archived."""
 
     recent: timedelta = timedelta(days=7)
     """A memory written or recalled within this time is protected."""
@@ -71,6 +77,8 @@ class UpkeepSettings:
     """The share of an importance that never fades."""
     fade_below: float = 0.03
     """A memory whose faded importance is below this is archived."""
+    small_talk_only: bool = True
+    """Whether only small talk fades and is deleted; False also lets go of what a person said, by its importance."""
     keep_short_term: int = 200
     """How many short-term memories are kept per agent, user and session: the newest ones."""
     grace: timedelta = timedelta(days=30)
@@ -110,5 +118,8 @@ def _check(name: str, value: object) -> None:
     elif name in _COUNTS:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidInput(f"{name} must be an integer of at least 1, not {value!r}")
-    elif name != "archive_sources" and (not isinstance(value, int | float) or not 0 <= value <= 1):
+    elif name in _FLAGS:
+        if not isinstance(value, bool):
+            raise InvalidInput(f"{name} must be True or False, not {value!r}")
+    elif not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidInput(f"{name} must be a number from 0 to 1 or a timedelta, not {value!r}")

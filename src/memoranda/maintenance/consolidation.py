@@ -17,11 +17,10 @@ from memoranda.conversation.base import default_counter
 from memoranda.conversation.summarizing import Sentence, format_transcript, select_sentences, summarize_lines_with_llm
 from memoranda.llm.base import LLM
 from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
-from memoranda.maintenance.policies import trust_rank
 from memoranda.results import DerivationKind
 from memoranda.storage.changes import NewMemory
 from memoranda.text import content_hash, lexical_keys, query_terms, split_sentences
-from memoranda.types import JSON, Clock, FloatArray, Memory, MemoryType, Scope
+from memoranda.types import JSON, Clock, FloatArray, Memory, MemoryType, Scope, trust_rank
 
 if TYPE_CHECKING:
     import numpy as np
@@ -308,7 +307,7 @@ def _new_memory(
         terms=lexical_keys(content),
         source=spec.kind,
         # A derived memory is trusted no more than the least trusted of its sources.
-        trust=max((memory.trust for memory in sources), key=trust_rank),
+        trust=min((memory.trust for memory in sources), key=trust_rank),
         metadata={THROUGH_KEY: group.newest_id, _MESSAGES_KEY: message_ids, **metadata},
         # The same sources are derived from only once.
         idempotency_key=f"upkeep:{spec.kind}:{content_hash(source_ids).hex()}",

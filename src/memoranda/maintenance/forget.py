@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, text
+from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, text, update
 
 from memoranda.conversation import stored
 from memoranda.errors import InvalidInput, Unavailable
-from memoranda.results import Derivation, ErasureStatus, ForgetReceipt, StoreReceipt
-from memoranda.sessions.base import Namespace
+from memoranda.maintenance.receipts import DATABASE_FILE, Receipts
+from memoranda.maintenance.traces import ErasedTexts, find_traces
+from memoranda.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
+from memoranda.results import Derivation
+from memoranda.sessions.base import Namespace, Tenant
 from memoranda.storage.add import insert_changes
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.changes import no_memory
@@ -22,10 +27,12 @@ from memoranda.storage.lifecycle import read_lineage
 from memoranda.storage.meta import set_meta
 from memoranda.storage.read import filter_conditions
 from memoranda.storage.recalls import clear_recalls, find_recalls, recalls_with
-from memoranda.storage.rows import in_scope, scope_conditions, scope_of
+from memoranda.storage.rows import in_scope, scope_conditions, scope_of, stored_name
 from memoranda.storage.schema import (
     ERASURE_PENDING,
     associations,
+    changes,
+    claims,
     lineage,
     memories,
     messages,
@@ -44,6 +51,12 @@ if TYPE_CHECKING:
     from memoranda.sessions.context import Sessions
 
 _LAST_ERASURE: Final = "erasure:last"
+_PSEUDONYM: Final = re.compile(r"user-[0-9a-f]{16}")
+_OUTSIDE: Final = (
+    StoreReceipt("backups", "not reachable", detail="delete the files, or run forget --again after restoring one"),
+    StoreReceipt("exports", "not reachable", detail="delete the files; an import leaves out what was forgotten"),
+)
+"""The places that this store cannot reach."""
 _MEMORY = memories.c
 _MESSAGE = messages.c
 
@@ -63,10 +76,12 @@ class ErasureTarget:
     ids: tuple[int, ...] = ()
     where: Filter = EVERYTHING
     containing: str | None = None
+    message_seqs: tuple[int, ...] = ()
+    """Messages to erase as well, with the memories made from them."""
 
     @property
     def whole_scope(self) -> bool:
-        return not self.ids and self.where == EVERYTHING and self.containing is None
+        return not (self.ids or self.message_seqs) and self.where == EVERYTHING and self.containing is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,14 @@ class _ErasureRows:
     message_seqs: frozenset[int]
     counts: dict[str, int]
     """Row counts by store, for the receipt."""
+    texts: frozenset[tuple[str, str]]
+    """The texts of memories, earlier versions and messages, each with its user."""
+    messages: frozenset[tuple[str, str]]
+    """The ids of messages, each with its user."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.ids or self.message_seqs or self.counts["recalls"])
 
 
 class MemoryEraser:
@@ -90,9 +113,10 @@ class MemoryEraser:
         compact: Callable[[], bool],
         *,
         ledger: RecallLedger,
+        receipts: Receipts,
         conversations: Conversations,
         sessions: Sessions,
-        short_term: Callable[[], ValueStore],
+        short_term: Callable[[], Sequence[ValueStore]],
         clock: Clock,
     ) -> None:
         self._tenant = tenant
@@ -100,6 +124,7 @@ class MemoryEraser:
         self._vectors = vectors
         self._compact = compact
         self._ledger = ledger
+        self._receipts = receipts
         self._conversations = conversations
         self._sessions = sessions
         self._short_term = short_term
@@ -110,7 +135,7 @@ class MemoryEraser:
     ) -> ForgetReceipt:
         """Erase the rows in one transaction, then caches, index and file.
 
-        If the process ends in between, the next start finishes the work.
+        The receipt is stored with the erasure. If the process ends in between, the next start finishes the work.
         """
         target = ErasureTarget(scope, ids, where, containing)
         if target.whole_scope and scope == Scope(self._tenant):
@@ -118,70 +143,132 @@ class MemoryEraser:
         self._ledger.write()
         if dry_run:
             return self._store.read(lambda tx: self._preview(tx, target))
+        return self._forget(target)
 
-        def find_and_delete(tx: Transaction) -> _ErasureRows:
-            rows = _find_rows(tx, target)
-            if _erases_recalls(target):
-                clear_recalls(tx, target.scope, _recall_matches(target))
-            if rows.ids or rows.message_seqs or rows.counts["recalls"]:
-                _delete_rows(tx, target, rows)
-            return rows
+    def _forget(self, target: ErasureTarget) -> ForgetReceipt:
+        self._receipts.prepare()
+        rows, receipt, traces = self._store.write(lambda tx: self._erase(tx, target))
+        # The file is cleaned last, so that the receipt is what was found after it.
+        places = (*_row_places(rows, "erased"), *self._clean_up(target), *traces, self._clean_file(rows), *_OUTSIDE)
+        receipt = replace(receipt, stores=places)
+        return self._store.write(lambda tx: self._receipts.write(tx, receipt))
 
-        rows = self._store.write(find_and_delete)
-        return self._receipt(rows, self._clean_up(target, rows), dry_run=False)
+    def forget_again(self, given: Sequence[ForgetReceipt]) -> ForgetReceipt | None:
+        """Erase what was forgotten before and is here again, by the tombstones; None when nothing is.
+
+        What was said after it was forgotten is kept. The given receipts, which a restored backup may not have, are
+        stored again.
+        """
+        if wrong := [receipt.id for receipt in given if not self._receipts.verify(receipt)]:
+            raise InvalidInput(f"receipt {wrong[0]!r} was not signed by this store, or was changed: nothing was erased")
+        for receipt in given:
+            self._store.write(partial(self._receipts.write, receipt=receipt))
+        memory_ids, seqs = self._store.read(self._find_again)
+        if not memory_ids and not seqs:
+            return None
+        target = ErasureTarget(Scope(self._tenant, user=ANY), tuple(memory_ids), message_seqs=tuple(seqs))
+        return self._forget(target)
+
+    def _find_again(self, tx: ReadTransaction) -> tuple[list[int], list[int]]:
+        """Return the memories and messages with a tombstone that were recorded before it."""
+        m, signer = _MESSAGE, self._receipts
+        stored = select(_MEMORY.id, _MEMORY.user, _MEMORY.content, _MEMORY.recorded_at)
+        own = (_MEMORY.tenant == self._tenant, _MEMORY.user != SHARED_USER)
+        said = select(m.seq, m.user, m.message_id, m.recorded_at).where(m.tenant == self._tenant)
+        memory_digests = [
+            (signer.text_digest(row[1], row[2]), row[0], row[3]) for row in tx.execute(stored.where(*own))
+        ]
+        message_digests = [(signer.message_digest(row[1], row[2]), row[0], row[3]) for row in tx.execute(said)]
+        return signer.only_forgotten(tx, memory_digests), signer.only_forgotten(tx, message_digests)
+
+    def _erase(self, tx: Transaction, target: ErasureTarget) -> tuple[_ErasureRows, ForgetReceipt, list[StoreReceipt]]:
+        rows = _find_rows(tx, target)
+        if _erases_recalls(target):
+            clear_recalls(tx, target.scope, _recall_matches(target))
+        if not rows.is_empty:
+            _delete_rows(tx, target, rows)
+        self._rename_in_change_log(tx, target)
+        digests = [
+            *(self._receipts.text_digest(user, content) for user, content in rows.texts),
+            *(self._receipts.message_digest(user, message_id) for user, message_id in rows.messages),
+        ]
+        receipt = self._receipts.new(target.scope, rows.ids, self._clock(), digests)
+        return rows, self._receipts.write(tx, receipt), self._find_traces(tx, target, rows)
+
+    def _find_traces(self, tx: ReadTransaction, target: ErasureTarget, rows: _ErasureRows) -> list[StoreReceipt]:
+        erased = ErasedTexts({content for _, content in rows.texts}, target.containing)
+        return find_traces(tx, self._tenant, erased)
+
+    def _rename_in_change_log(self, tx: Transaction, target: ErasureTarget) -> None:
+        """Put a pseudonym in place of the names of users of whom nothing is left."""
+        c = changes.c
+        named = [c.user == stored_name(target.scope.user)] if isinstance(target.scope.user, str) else []
+        left = [
+            ~select(table.c.user).where(table.c.tenant == c.tenant, table.c.user == c.user).exists()
+            for table in (memories, messages)
+        ]
+        gone = select(c.user).where(c.tenant == self._tenant, c.user != "", *named, *left).distinct()
+        users = [user for user in tx.scalars(gone) if not _PSEUDONYM.fullmatch(user)]
+        for user in users:
+            name = self._receipts.pseudonym("user", user)
+            tx.execute(update(changes).where(c.tenant == self._tenant, c.user == user).values(user=name))
+        if users:  # the names are in the file until it is compacted, and in the changes that others have yet to read
+            _mark_erasure(tx)
 
     def _preview(self, tx: ReadTransaction, target: ErasureTarget) -> ForgetReceipt:
         """Return what would be erased, and which past recalls returned some of it."""
         rows = _find_rows(tx, target)
+        places = (*_row_places(rows, "pending"), *self._find_traces(tx, target, rows), *_OUTSIDE)
         affected = recalls_with(tx, self._tenant, rows.ids)
-        return replace(self._receipt(rows, [], dry_run=True), recalls=tuple(affected))
+        return ForgetReceipt(tuple(sorted(rows.ids)), places, self._clock(), dry_run=True, recalls=tuple(affected))
 
-    def _clean_up(self, target: ErasureTarget, rows: _ErasureRows) -> list[StoreReceipt]:
-        """Erase what is outside of the rows."""
-        receipts = [self._erase_values(target)]
+    def _clean_up(self, target: ErasureTarget) -> list[StoreReceipt]:
+        """Erase what is outside of the rows, in this process and in the stores of values."""
         if target.whole_scope:
             self._conversations.clear_scope(target.scope)
-        embedder = self._vectors.embedder
-        if embedder is None or isinstance(embedder, CachingEmbedder):
-            if embedder is not None:
-                embedder.clear_cache()
-            receipts.append(StoreReceipt("embedding cache", "erased"))
-        else:
-            detail = "the embedder has no clear_cache()"
-            receipts.append(StoreReceipt("embedding cache", "not supported", detail=detail))
-        receipts.append(StoreReceipt("search index", "erased"))
-        must_compact = rows.ids or rows.message_seqs or rows.counts["recalls"] or is_erasure_pending(self._store)
-        if must_compact and not self._compact():
-            detail = "a reader in another process holds the old pages: the next start or upkeep finishes the work"
-            return [*receipts, StoreReceipt("database file", "pending", detail=detail)]
-        return [*receipts, StoreReceipt("database file", "erased")]
+        return [self._clear_values(target), self._clear_cache(), StoreReceipt("search index and its file", "erased")]
 
-    def _erase_values(self, target: ErasureTarget) -> StoreReceipt:
+    def _clear_cache(self) -> StoreReceipt:
+        embedder = self._vectors.embedder
+        if embedder is not None and not isinstance(embedder, CachingEmbedder):
+            detail = "the embedder has no clear_cache()"
+            return StoreReceipt("embedding cache", "not reachable", detail=detail)
+        if embedder is not None:
+            embedder.clear_cache()
+        return StoreReceipt("embedding cache", "erased")
+
+    def _clean_file(self, rows: _ErasureRows) -> StoreReceipt:
+        if (rows.is_empty and not is_erasure_pending(self._store)) or self._compact():
+            return StoreReceipt(DATABASE_FILE, "erased", detail="rewritten without them, and its log emptied")
+        detail = "a reader in another process holds the old pages: the next start or upkeep finishes the work"
+        return StoreReceipt(DATABASE_FILE, "pending", detail=detail)
+
+    def _clear_values(self, target: ErasureTarget) -> StoreReceipt:
         """Erase short-term values. They belong to an agent or a session, never to a user."""
         name, scope = "short-term values", target.scope
-        if not target.whole_scope or scope.user is not None:
-            detail = "they belong to agents: use forget(agent=…) or clear_session()"
-            return StoreReceipt(name, "not supported", detail=detail)
-        count = 0
         try:
-            if scope.agent is not None:
-                count = self._short_term().clear(Namespace(self._tenant, scope.session, scope.agent))
-            if scope.session is not None:
-                self._sessions.clear(scope.session)
+            count = 0
+            if target.whole_scope and scope.user is None:
+                for store in self._short_term() if scope.agent is not None else ():
+                    count += store.clear(Namespace(self._tenant, scope.session, scope.agent))
+                if scope.session is not None:
+                    self._sessions.clear(scope.session)
+                return StoreReceipt(name, "erased", count)
+            count = sum(store.count(Tenant(self._tenant)) for store in self._short_term())
         except Unavailable as error:
             return StoreReceipt(name, "pending", detail=str(error))
-        return StoreReceipt(name, "erased", count)
+        if not count:
+            return StoreReceipt(name, "erased")
+        detail = "they belong to agents and sessions, and expire: use forget(agent=…) or clear_session()"
+        return StoreReceipt(name, "not searched", count, detail)
 
-    def _receipt(self, rows: _ErasureRows, others: list[StoreReceipt], *, dry_run: bool) -> ForgetReceipt:
-        status: ErasureStatus = "pending" if dry_run else "erased"
-        tables = [StoreReceipt(name, status, count) for name, count in rows.counts.items()]
-        tables.append(StoreReceipt("search terms", status, len(rows.ids)))
-        kept = [
-            StoreReceipt("change log", "erased", detail="it never held texts: numbers, times and scope names stay"),
-            StoreReceipt("execution records", "not supported", detail="the audit trail is append-only"),
-            StoreReceipt("backups and exports", "not supported", detail="delete the files that you made yourself"),
-        ]
-        return ForgetReceipt(tuple(sorted(rows.ids)), (*tables, *others, *kept), self._clock(), dry_run)
+
+def _row_places(rows: _ErasureRows, status: ErasureStatus) -> list[StoreReceipt]:
+    places = [StoreReceipt(name, status, count) for name, count in rows.counts.items()]
+    log = StoreReceipt(
+        "change log", status, detail="it never held texts; the names of users who are gone are pseudonyms"
+    )
+    return [*places, StoreReceipt("search terms", status, len(rows.ids)), log]
 
 
 def is_erasure_pending(store: Store) -> bool:
@@ -207,8 +294,31 @@ def _find_rows(tx: ReadTransaction, target: ErasureTarget) -> _ErasureRows:
         others = _find_memories_of(tx, seqs) - ids
         if not others:
             counts = _count_rows(tx, ids, seqs) | {"recalls": _count_recalls(tx, target)}
-            return _ErasureRows(frozenset(ids), frozenset(seqs), counts)
+            texts, message_ids = _read_texts(tx, ids, seqs)
+            return _ErasureRows(frozenset(ids), frozenset(seqs), counts, texts, message_ids)
         ids |= others
+
+
+def _read_texts(
+    tx: ReadTransaction, ids: Collection[int], seqs: Collection[int]
+) -> tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]:
+    """Return the texts of these memories and messages, and the ids of the messages, each with its user."""
+    texts: set[tuple[str, str]] = set()
+    message_ids: set[tuple[str, str]] = set()
+    m, r = _MESSAGE, revisions.c
+    for part in chunked(sorted(ids)):
+        for user, content, message_id in tx.execute(
+            select(_MEMORY.user, _MEMORY.content, _MEMORY.message_id).where(_MEMORY.id.in_(part))
+        ):
+            texts.add((user, content))
+            message_ids |= {(user, message_id)} if message_id else set()
+        earlier = select(_MEMORY.user, r.content).join(memories, _MEMORY.id == r.memory_id)
+        texts.update((row[0], row[1]) for row in tx.execute(earlier.where(r.memory_id.in_(part))))
+    for part in chunked(sorted(seqs)):
+        for user, content, message_id in tx.execute(select(m.user, m.content, m.message_id).where(m.seq.in_(part))):
+            texts |= {(user, content)} if content else set()
+            message_ids.add((user, message_id))
+    return frozenset(texts), frozenset(message_ids)
 
 
 def _recall_matches(target: ErasureTarget) -> Callable[[str], bool] | None:
@@ -243,6 +353,8 @@ def with_derived(ids: Iterable[int], derivations: Iterable[Derivation]) -> set[i
 def _find_memories(tx: ReadTransaction, target: ErasureTarget) -> set[int]:
     # Shared knowledge belongs to nobody, so forgetting a scope never reaches it.
     conditions = [*in_scope(target.scope), *filter_conditions(target.where), _MEMORY.user != SHARED_USER]
+    if target.message_seqs and not target.ids:
+        return set()
     query = select(_MEMORY.id, _MEMORY.content).where(*conditions)
     queries = [query.where(_MEMORY.id.in_(part)) for part in chunked(target.ids)] if target.ids else [query]
     return {row[0] for query in queries for row in tx.execute(query) if _contains(row[1], target.containing)}
@@ -252,7 +364,7 @@ def _find_messages(tx: ReadTransaction, target: ErasureTarget, ids: Collection[i
     """Find the messages behind these memories, their copies in conversations, and messages that match the target."""
     columns = ("message_id", "tenant", "agent", "user", "session")
     is_copy = and_(*(_MESSAGE[column] == _MEMORY[column] for column in columns))
-    found: set[int] = set()
+    found: set[int] = set(target.message_seqs)
     for part in chunked(sorted(ids)):
         found.update(
             tx.scalars(select(_MEMORY.message_seq).where(_MEMORY.id.in_(part), _MEMORY.message_seq.is_not(None)))
@@ -283,13 +395,17 @@ def _count_rows(tx: ReadTransaction, ids: Collection[int], seqs: Collection[int]
     def count(table: Table, condition: ColumnElement[bool]) -> int:
         return int(tx.execute(select(func.count()).select_from(table).where(condition)).scalar_one())
 
-    counts = {"memories": len(ids), "messages": len(seqs), "vectors": 0, "associations": 0, "revisions": 0}
-    link = associations.c
+    link, line = associations.c, lineage.c
+    counts = dict.fromkeys(("vectors", "revisions", "claims", "associations", "lineage", "conversation log"), 0)
     for part in chunked(sorted(ids)):
         counts["vectors"] += count(vectors, vectors.c.memory_id.in_(part))
         counts["revisions"] += count(revisions, revisions.c.memory_id.in_(part))
+        counts["claims"] += count(claims, claims.c.memory_id.in_(part))
         counts["associations"] += count(associations, or_(link.memory_id.in_(part), link.related_memory_id.in_(part)))
-    return counts
+        counts["lineage"] += count(lineage, or_(line.derived_id.in_(part), line.source_id.in_(part)))
+    for part in chunked(sorted(seqs)):
+        counts["conversation log"] += count(messages, and_(_MESSAGE.seq.in_(part), _MESSAGE.position.is_not(None)))
+    return {"memories": len(ids), "messages": len(seqs) - counts["conversation log"], **counts}
 
 
 def _delete_rows(tx: Transaction, target: ErasureTarget, rows: _ErasureRows) -> None:
@@ -310,10 +426,15 @@ def _delete_rows(tx: Transaction, target: ErasureTarget, rows: _ErasureRows) -> 
         tx.execute(delete(sessions).where(*in_session))
     tx.execute(text("DELETE FROM counters WHERE entries <= 0"))
     insert_changes(tx, "remove", owners)
+    _mark_erasure(tx)
+    resolve_slots(tx, slots)
+
+
+def _mark_erasure(tx: Transaction) -> None:
+    """Record that the file must be cleaned of erased bytes, and that indexes loaded before must be loaded again."""
     head = tx.execute(text("SELECT coalesce(max(seq), 0) FROM changes")).scalar_one()
     for key in (ERASURE_PENDING, _LAST_ERASURE):
         set_meta(tx, key, str(head))
-    resolve_slots(tx, slots)
 
 
 def _delete_messages(tx: Transaction, seqs: Collection[int]) -> None:

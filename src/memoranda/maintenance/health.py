@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Incompatible, Unavailable
+from memoranda.maintenance.receipts import find_receipt_problems
 from memoranda.results import AgentActivity, CheckReport, Health, RepairReport, Stats
 from memoranda.sessions.base import Tenant
 from memoranda.storage.add import count_by_agent, count_by_type, count_executions
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from memoranda.sessions.context import Sessions
     from memoranda.sessions.values import ShortTerm
     from memoranda.storage.base import Store
+    from memoranda.storage.database_key import DatabaseKey
 
 _MAX_AGENTS: Final = 100
 _NORM_TOLERANCE: Final = 0.01
@@ -93,9 +95,9 @@ def _queue_problems(queue: ModelQueue) -> list[str]:
     return [f"{queue.length} messages wait for the language model, which failed: {queue.last_failure}"]
 
 
-def check(store: Store, partitions: Partitions) -> CheckReport:
-    """Check the database file, rows, full text and vectors, and compare the index with the rows."""
-    problems = store.check()
+def check(store: Store, partitions: Partitions, audit_key: DatabaseKey) -> CheckReport:
+    """Check the database file, rows, full text, vectors and receipts, and compare the index with the rows."""
+    problems = [*store.check(), *find_receipt_problems(store, audit_key)]
     keys, memories = store.read(partition_keys), 0
     # The active generation, whichever model made it: a check needs no model.
     active = store.active_generation()
@@ -107,9 +109,11 @@ def check(store: Store, partitions: Partitions) -> CheckReport:
     return CheckReport(tuple(problems), memories, len(keys))
 
 
-def repair(store: Store, vectors: Vectors, partitions: Partitions, progress: Progress | None = None) -> RepairReport:
+def repair(
+    store: Store, vectors: Vectors, partitions: Partitions, audit_key: DatabaseKey, progress: Progress | None = None
+) -> RepairReport:
     """Rebuild what derives from the rows: indexes, full text, counts, vectors and the search index."""
-    before = check(store, partitions)
+    before = check(store, partitions, audit_key)
     if before.ok:
         return RepairReport((), (), ())
     done = store.repair()
@@ -120,7 +124,7 @@ def repair(store: Store, vectors: Vectors, partitions: Partitions, progress: Pro
     partitions.clear()
     partitions.problems.clear()
     done.append("search index dropped, to be rebuilt from the rows")
-    return RepairReport(before.problems, tuple(done), check(store, partitions).problems)
+    return RepairReport(before.problems, tuple(done), check(store, partitions, audit_key).problems)
 
 
 def _check_partition(

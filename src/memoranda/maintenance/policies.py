@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from math import log2
-from typing import Final, TypeAlias
 
 from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, is_live, owner_key
-from memoranda.results import UpkeepDecision
-from memoranda.text import query_terms
-from memoranda.types import Memory, MemoryType
-
-SaysTheSame: TypeAlias = Callable[[Memory, Memory], bool]
-"""Whether two memories say the same."""
-_TRUST_ORDER: Final = ("user", "system", "assistant", "tool")
-"""The sources of a text, the most trusted first."""
+from memoranda.remember.duplicates import fingerprint, statement_tokens
+from memoranda.remember.importance import is_small_talk
+from memoranda.results import UpkeepAction, UpkeepDecision
+from memoranda.types import Memory, MemoryType, trust_rank
 
 
 def find_expired(items: Iterable[UpkeepItem], now: datetime) -> list[UpkeepDecision]:
-    """Decide to remove memories past their expiry time, unless they are pinned."""
-    return [
-        UpkeepDecision("expire", "removed", memory.id, memory.content, f"expired at {memory.expires_at:%Y-%m-%d %H:%M}")
-        for memory in (item.memory for item in items)
-        if memory.has_expired(now) and not memory.pinned
-    ]
+    """Decide to archive memories past their expiry time, unless they are pinned.
+
+    A saved value is nothing that a person said: it is removed at the time that its caller set.
+    """
+    decisions: list[UpkeepDecision] = []
+    for memory in (item.memory for item in items):
+        if memory.has_expired(now) and not memory.pinned and (memory.key is not None or memory.archived_at is None):
+            action: UpkeepAction = "archived" if memory.key is None else "removed"
+            reason = f"expired at {memory.expires_at:%Y-%m-%d %H:%M}"
+            decisions.append(UpkeepDecision("expire", action, memory.id, memory.content, reason))
+    return decisions
 
 
 def find_faded(items: Iterable[UpkeepItem], now: datetime, settings: UpkeepSettings) -> list[UpkeepDecision]:
-    """Decide to archive memories whose importance has faded below the limit."""
+    """Decide to archive small talk whose importance has faded below the limit.
+
+    Whatever its importance, a text that is not recognised as small talk stays, unless the settings say otherwise.
+    """
     decisions: list[UpkeepDecision] = []
     for item in items:
         memory, left = item.memory, faded_importance(item, now, settings)
         if not is_live(item, now) or left >= settings.fade_below or protection_reason(item, now, settings):
             continue
+        if settings.small_talk_only and not is_small_talk(memory.content):
+            continue
         days = _time_since_use(item, now).total_seconds() / 86_400
-        reason = f"importance {memory.importance:g} has faded to {left:.2f} in {days:.1f} days without use"
+        what = "small talk: importance" if settings.small_talk_only else "importance"
+        reason = f"{what} {memory.importance:g} has faded to {left:.2f} in {days:.1f} days without use"
         decisions.append(UpkeepDecision("fade", "archived", memory.id, memory.content, reason))
     return decisions
 
@@ -62,16 +68,20 @@ def find_beyond_window(items: Iterable[UpkeepItem], now: datetime, settings: Upk
 def find_deletable(items: Iterable[UpkeepItem], now: datetime, settings: UpkeepSettings) -> list[UpkeepDecision]:
     """Decide to remove archived memories whose grace period is over.
 
-    Pinned and important memories stay archived, and so do the sources of a consolidated memory.
+    Only what had expired, small talk, and what repeats a memory that is kept. Pinned and important memories stay
+    archived, and so do the sources of a consolidated memory.
     """
+    kept = {item.memory.id for item in items}
     decisions: list[UpkeepDecision] = []
     for item in items:
         memory = item.memory
         if memory.archived_at is None or now - memory.archived_at < settings.grace:
             continue
-        # The memory that superseded an important one still holds its content.
-        important = memory.importance >= settings.important and memory.superseded_by is None
+        repeats = item.merged and memory.superseded_by in kept
+        important = memory.importance >= settings.important and not repeats
         if memory.pinned or item.consolidated or important:
+            continue
+        if settings.small_talk_only and not (repeats or memory.has_expired(now) or is_small_talk(memory.content)):
             continue
         reason = f"archived {(now - memory.archived_at).days} days ago, and nobody restored it"
         decisions.append(UpkeepDecision("delete", "removed", memory.id, memory.content, reason, memory.superseded_by))
@@ -111,10 +121,8 @@ def _time_since_use(item: UpkeepItem, now: datetime) -> timedelta:
     return max(now - last, timedelta(0))
 
 
-def find_repeats(
-    items: Iterable[UpkeepItem], now: datetime, settings: UpkeepSettings, says_the_same: SaysTheSame
-) -> list[UpkeepDecision]:
-    """Decide to merge memories into another one that says the same and holds all their content words.
+def find_repeats(items: Iterable[UpkeepItem], now: datetime, settings: UpkeepSettings) -> list[UpkeepDecision]:
+    """Decide to merge memories into another one that is the same statement.
 
     Turns of a conversation are compared only within one session and day: the same words said later are new information.
     """
@@ -125,48 +133,40 @@ def find_repeats(
         if mergeable and is_live(item, now):
             is_turn = memory.message_id is not None
             session = memory.session if is_turn else None
-            groups[(*owner_key(memory), memory.type, memory.speaker, is_turn, session)].append(item)
-    decisions = [decision for group in groups.values() for decision in _merge_group(group, settings, says_the_same)]
+            words = statement_tokens(memory.content)
+            groups[(*owner_key(memory), memory.type, memory.speaker, is_turn, session, words)].append(item)
+    repeated = [same for group in groups.values() if len(group) > 1 for same in _group_by_times(group)]
+    decisions = [decision for group in repeated for decision in _merge_group(group, settings)]
     return sorted(decisions, key=lambda decision: decision.id or 0)
 
 
-def trust_rank(trust: str) -> int:
-    """Return the position in the order of trust, 0 for the most trusted."""
-    return _TRUST_ORDER.index(trust) if trust in _TRUST_ORDER else len(_TRUST_ORDER)
+def _group_by_times(group: list[UpkeepItem]) -> Iterable[list[UpkeepItem]]:
+    """Group memories with the same words by the times they mention: "yesterday" said on two days is two times."""
+    same: dict[object, list[UpkeepItem]] = defaultdict(list)
+    for item in group:
+        features = fingerprint(item.memory.content, item.memory.valid_from)
+        if features.terms:
+            same[features.times].append(item)
+    return same.values()
 
 
-def _merge_group(
-    group: list[UpkeepItem], settings: UpkeepSettings, says_the_same: SaysTheSame
-) -> Iterator[UpkeepDecision]:
-    kept: dict[int, tuple[Memory, frozenset[str]]] = {}
-    by_word: dict[str, list[int]] = defaultdict(list)
-
-    def find_kept(memory: Memory, words: frozenset[str]) -> Memory | None:
-        # A memory that holds all the words holds the rarest of them.
-        rarest = min(words, key=lambda word: len(by_word.get(word, ())), default="")
-        for memory_id in by_word.get(rarest, ()):
-            other, other_words = kept[memory_id]
-            is_turn = memory.message_id is not None
-            if is_turn and abs(other.valid_from - memory.valid_from) > settings.same_day:
-                continue
-            if words <= other_words and says_the_same(other, memory):
-                return other
-        return None
-
+def _merge_group(group: list[UpkeepItem], settings: UpkeepSettings) -> Iterator[UpkeepDecision]:
+    kept: list[Memory] = []
     for item in sorted(group, key=_merge_order):
-        memory, words = item.memory, frozenset(query_terms(item.memory.content))
-        best = find_kept(memory, words)
+        memory = item.memory
+        best = next((other for other in kept if _is_repeat(memory, other, settings)), None)
         if best is None or memory.pinned:
-            kept[memory.id] = (memory, words)
-            for word in words:
-                by_word[word].append(memory.id)
+            kept.append(memory)
         else:
             reason = f"memory {best.id} says the same: {best.content[:80]!r}"
             yield UpkeepDecision("merge", "merged", memory.id, memory.content, reason, best.id)
 
 
+def _is_repeat(memory: Memory, kept: Memory, settings: UpkeepSettings) -> bool:
+    return memory.message_id is None or abs(kept.valid_from - memory.valid_from) <= settings.same_day
+
+
 def _merge_order(item: UpkeepItem) -> tuple[object, ...]:
-    """Sort the memory to keep first: pinned, important, trusted, often used, long, old."""
+    """Sort the memory to keep first: pinned, trusted, important, often used, old."""
     memory = item.memory
-    strength = (not memory.pinned, -memory.importance, trust_rank(memory.trust), -item.accesses)
-    return (*strength, -len(query_terms(memory.content)), memory.id)
+    return (not memory.pinned, -trust_rank(memory.trust), -memory.importance, -item.accesses, memory.id)

@@ -70,11 +70,18 @@ class Upkeep:
         return self._schedule.problems
 
     def make_options(
-        self, scope: Scope, policies: object, settings: UpkeepSettings | None, llm: LLM | None, dry_run: bool
+        self,
+        scope: Scope,
+        policies: object,
+        settings: UpkeepSettings | None,
+        llm: LLM | None,
+        *,
+        delete: bool,
+        dry_run: bool,
     ) -> UpkeepOptions:
         """Check the arguments of a call. Without settings, the configured session timeout applies."""
         chosen = settings or UpkeepSettings(session_timeout=self._session_timeout)
-        return UpkeepOptions(scope, _check_policies(policies), chosen, llm or self._llm, dry_run)
+        return UpkeepOptions(scope, _check_policies(policies, delete), chosen, llm or self._llm, dry_run)
 
     def run(
         self, options: UpkeepOptions, every: timedelta | float | None = None, progress: Progress | None = None
@@ -120,16 +127,15 @@ class Upkeep:
         return UpkeepReport(run.examined, tuple(run.decisions), options.dry_run, tuple(run.problems), usage=run.usage)
 
 
-def _check_policies(names: object) -> tuple[PolicyName, ...]:
-    if names is None:
-        return DEFAULT_POLICIES
+def _check_policies(names: object, delete: bool) -> tuple[PolicyName, ...]:
     known = ", ".join(POLICIES)
-    if isinstance(names, str) or not isinstance(names, Sequence):
+    chosen = DEFAULT_POLICIES if names is None else names
+    if isinstance(chosen, str) or not isinstance(chosen, Sequence):
         raise InvalidType(f"policies must be a list of names: {known}")
-    unknown = [name for name in names if name not in POLICIES]
+    unknown = [name for name in chosen if name not in POLICIES]
     if unknown:
         raise InvalidInput(f"unknown policy {unknown[0]!r}: use some of {known}")
-    return tuple(name for name in POLICIES if name in names)
+    return tuple(name for name in POLICIES if name in chosen or (delete and name == "delete"))
 
 
 def _to_seconds(every: timedelta | float) -> float:

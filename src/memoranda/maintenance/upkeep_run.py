@@ -13,10 +13,9 @@ from memoranda.maintenance import consolidation, policies
 from memoranda.maintenance.base import POLICIES, UpkeepItem, UpkeepSettings
 from memoranda.maintenance.consolidation import DerivationSpec, DerivedMemory, SourceGroup
 from memoranda.maintenance.upkeep_store import AppliedChange, PlannedChange, UpkeepStore, plan_changes, update_items
-from memoranda.remember.duplicates import Fingerprint, fingerprint, says_the_same
 from memoranda.remember.new_memory import check_options
 from memoranda.results import PolicyName, UpkeepDecision
-from memoranda.types import JSON, Clock, FloatArray, Memory, Scope, Usage
+from memoranda.types import JSON, Clock, FloatArray, Scope, Usage
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_UNEXTRACTED: Final = 1000
 """How many unextracted messages a dry run reports."""
+_MAX_ROUNDS: Final = 5
 _SPECS: Final[dict[PolicyName, DerivationSpec]] = {
     "summarize": consolidation.SUMMARY,
     "consolidate": consolidation.CONSOLIDATION,
@@ -56,9 +56,20 @@ class UpkeepRun:
         return Usage() if self.llm is None else self.llm.usage
 
     def run_policies(self, scope: Scope, policy_names: Sequence[PolicyName]) -> None:
-        """Run the policies on one user's memories, each on what the one before has left."""
-        self._items = self.store.read_items(scope)
-        self.examined += len(self._items)
+        """Run the policies on one user's memories, each on what the one before has left.
+
+        A change can bring back what another memory had ended, so the policies run until nothing changes: a second
+        call right after the first finds nothing to do.
+        """
+        for rounds in range(_MAX_ROUNDS):
+            self._items = self.store.read_items(scope)
+            done, failed = len(self.decisions), len(self.problems)
+            self.examined += 0 if rounds else len(self._items)
+            self._run_once(scope, [name for name in policy_names if name != "extract" or not rounds])
+            if self.dry_run or len(self.problems) > failed or len(self.decisions) == done:
+                return
+
+    def _run_once(self, scope: Scope, policy_names: Sequence[PolicyName]) -> None:
         for name in POLICIES:
             if name not in policy_names:
                 continue
@@ -100,7 +111,7 @@ class UpkeepRun:
         if name == "expire":
             return policies.find_expired(items, now)
         if name == "merge":
-            return policies.find_repeats(items, now, settings, _cached_comparison())
+            return policies.find_repeats(items, now, settings)
         if name == "window":
             return policies.find_beyond_window(items, now, settings)
         find = policies.find_faded if name == "fade" else policies.find_deletable
@@ -166,15 +177,3 @@ class UpkeepRun:
         applied = [AppliedChange(plan) for plan in plans] if self.dry_run else self.store.apply(plans, self.clock())
         self.decisions += [change.decision for change in applied]
         self._items = update_items(self._items, applied)
-
-
-def _cached_comparison() -> policies.SaysTheSame:
-    """Return a comparison of two memories that reads each memory only once."""
-    cache: dict[int, Fingerprint] = {}
-
-    def cached_fingerprint(memory: Memory) -> Fingerprint:
-        if memory.id not in cache:
-            cache[memory.id] = fingerprint(memory.content, memory.valid_from)
-        return cache[memory.id]
-
-    return lambda one, other: says_the_same(cached_fingerprint(one), cached_fingerprint(other))

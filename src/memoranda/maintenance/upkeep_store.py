@@ -198,9 +198,15 @@ def _read_items(tx: ReadTransaction, scope: Scope) -> list[UpkeepItem]:
     lineage = lifecycle.read_lineage(tx, scope)
     kinds = {line.derived_id: line.kind for line in lineage if line.kind != "merged"}
     consolidated = {line.source_id for line in lineage if line.kind == "consolidated"}
+    merged = {line.source_id for line in lineage if line.kind == "merged"}
     return [
         UpkeepItem(
-            memory, count, None if at is None else from_micros(at), kinds.get(memory.id), memory.id in consolidated
+            memory,
+            count,
+            None if at is None else from_micros(at),
+            kinds.get(memory.id),
+            consolidated=memory.id in consolidated,
+            merged=memory.id in merged,
         )
         for memory, count, at in lifecycle.read_all(tx, scope)
     ]

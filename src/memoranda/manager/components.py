@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memoranda.llm.base import LLM
     from memoranda.maintenance.forget import MemoryEraser
     from memoranda.maintenance.history import MemoryHistory
+    from memoranda.maintenance.receipts import Receipts
     from memoranda.maintenance.upkeep import Upkeep
     from memoranda.recall.facts import Facts
     from memoranda.recall.ledger import RecallLedger
@@ -82,8 +83,11 @@ class StoreComponents:
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.sessions.log import SessionLog
         from memoranda.storage import open_store
+        from memoranda.storage.database_key import DatabaseKey
+        from memoranda.storage.schema import receipts
 
         self.store = open_store(database_url(config), durability=config.durability, clock=clock)
+        self.key = DatabaseKey(self.store, config.audit_key, receipts)
         self.vectors = Vectors(self.store, embedder)
         self.partitions = Partitions(
             self.store,
@@ -111,8 +115,13 @@ class StoreComponents:
 
     def compact(self) -> bool:
         """Remove erased bytes from the index file and the database file; False while a reader still holds them."""
+        from memoranda.maintenance.receipts import finish_receipts
+
         self.partitions.clear()
-        return self.store.compact()
+        compacted = self.store.compact()
+        if compacted:
+            finish_receipts(self.store, self.key)
+        return compacted
 
     def close(self) -> None:
         self.accesses.write()
@@ -181,6 +190,11 @@ class Components:
     def _short_term_values(self) -> ValueStore:
         self.ensure_open()
         return self.short_term.values
+
+    def _short_term_stores(self) -> list[ValueStore]:
+        """Return the stores of values and of sessions, which may be one."""
+        self.ensure_open()
+        return list({id(store): store for store in (self.short_term.values, self.short_term.sessions)}.values())
 
     def _session_values(self) -> ValueStore:
         self.ensure_open()
@@ -285,11 +299,19 @@ class Components:
             opened.vectors,
             opened.compact,
             ledger=opened.ledger,
+            receipts=self.receipts,
             conversations=self.conversations,
             sessions=self.sessions,
-            short_term=self._short_term_values,
+            short_term=self._short_term_stores,
             clock=self.clock,
         )
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        from memoranda.maintenance.receipts import Receipts
+
+        opened = self.open()
+        return Receipts(self._tenant, opened.store, opened.key)
 
     @property
     def llm(self) -> LLM | None:

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
-from memoranda.validation import check_datetime, check_id, check_ids, make_filter
+from memoranda.validation import check_datetime, check_id, check_ids, check_limit, make_filter
 
 if TYPE_CHECKING:
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
+    from memoranda.receipts import ForgetReceipt
     from memoranda.results import (
         Backup,
         CheckReport,
         ExportReport,
         Fact,
         FactConflict,
-        ForgetReceipt,
         Health,
         History,
         ImportReport,
@@ -48,23 +48,27 @@ class UpkeepMethods(ManagerMethods):
         user: str | AnyUser | None = ANY,
         session: str | None = None,
         llm: LLM | None = None,
+        delete: bool = False,
         dry_run: bool = False,
         every: timedelta | float | None = None,
         progress: Progress | None = None,
     ) -> UpkeepReport:
-        """Expire, merge, consolidate, archive and delete memories by policy, and report each decision with its reason.
+        """Expire, merge, consolidate and archive memories by policy, and report each decision with its reason.
+
+        By default it deletes nothing that anybody said, and archives only what has expired or is small talk.
 
         Args:
             policies: The policies to run; the default ones when None.
             settings: How the policies decide.
             agent, user, session: The scope; the whole tenant by default.
             llm: The model for policies that use one; the manager's model when None.
+            delete: Also delete small talk and expired memories that have been archived for 30 days.
             dry_run: Only report what would be done.
             every: Also repeat it in the background at this interval, a timedelta or seconds, until `close()`.
             progress: Called with (done, total).
         """
         scope = self._scope(agent, user, session)
-        options = self._components.upkeep.make_options(scope, policies, settings, llm, dry_run)
+        options = self._components.upkeep.make_options(scope, policies, settings, llm, delete=delete, dry_run=dry_run)
         return self._components.upkeep.run(options, every, progress)
 
     def forget(
@@ -99,6 +103,25 @@ class UpkeepMethods(ManagerMethods):
             None if containing is None else clean_text(containing, "containing"),
             dry_run,
         )
+
+    def receipts(self, *, user: str | AnyUser | None = ANY, limit: int = 100) -> list[ForgetReceipt]:
+        """Return the receipts of what was forgotten, newest first. Names in them are pseudonyms.
+
+        Args:
+            user: The user that was named in `forget`; by default the receipts of the whole tenant.
+            limit: The largest number of receipts.
+        """
+        scope = self._scope(None, user, None)
+        return self._components.receipts.find(scope.user, check_limit(limit))
+
+    def receipt(self, receipt_id: str) -> ForgetReceipt:
+        """Return one receipt by its id."""
+        return self._components.receipts.get(clean_text(receipt_id, "receipt_id"))
+
+    def verify_receipt(self, receipt: ForgetReceipt | str) -> bool:
+        """Return whether this store signed a receipt, given itself or by its id, exactly as it is."""
+        receipts = self._components.receipts
+        return receipts.verify(self.receipt(receipt) if isinstance(receipt, str) else receipt)
 
     def history(
         self,
@@ -259,18 +282,18 @@ class BackupMethods(ManagerMethods):
         return back_up(self._components.open().store, target, force=force, progress=progress)
 
     def check(self) -> CheckReport:
-        """Check that file, rows, full text, vectors and search index agree."""
+        """Check that file, rows, full text, vectors and search index agree, and that no receipt was changed."""
         from memoranda.maintenance.health import check
 
         opened = self._components.open()
-        return check(opened.store, opened.partitions)
+        return check(opened.store, opened.partitions, opened.key)
 
     def repair(self, progress: Progress | None = None) -> RepairReport:
         """Rebuild what is derived from the rows. It never deletes a memory."""
         from memoranda.maintenance.health import repair
 
         opened = self._components.open()
-        return repair(opened.store, opened.vectors, opened.partitions, progress)
+        return repair(opened.store, opened.vectors, opened.partitions, opened.key, progress)
 
     def export_jsonl(
         self,
@@ -293,9 +316,32 @@ class BackupMethods(ManagerMethods):
 
         return export_file(self._components.open().store, self._scope(agent, user, session), target, progress)
 
-    def import_jsonl(self, source: str | PathLike[str], *, progress: Progress | None = None) -> ImportReport:
-        """Load an export. What exists is unchanged, and importing again adds nothing."""
+    def import_jsonl(
+        self,
+        source: str | PathLike[str],
+        *,
+        include_forgotten: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Load an export. What exists is unchanged, and importing again adds nothing.
+
+        Args:
+            source: The file.
+            include_forgotten: Also load what was forgotten here since the export; it is left out and counted otherwise.
+            progress: Called with (memories done, total).
+        """
         from memoranda.transfer.importing import import_file
 
-        opened, executions = self._components.open(), self._components.executions
-        return import_file(opened.store, opened.vectors, executions, self._tenant, source, progress)
+        opened, components = self._components.open(), self._components
+        receipts = None if include_forgotten else components.receipts
+        return import_file(
+            opened.store, opened.vectors, components.executions, self._tenant, source, receipts, progress
+        )
+
+    def forget_again(self, receipts: Sequence[ForgetReceipt] = ()) -> ForgetReceipt | None:
+        """Erase what was forgotten before and is here again; None when nothing is.
+
+        After an old backup was restored, pass the receipts that were kept elsewhere: the backup does not have them.
+        What somebody said after it was forgotten is kept.
+        """
+        return self._components.eraser.forget_again(list(receipts))

@@ -122,7 +122,7 @@ def _sort_by_time(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
-    """Yield what the hits say that holds now, where a person or thing has one value at a time, the user's word first."""
+    """Yield what the hits say that holds now in slots with one value at a time, the user's word first."""
     seen: set[tuple[str, str]] = set()
     for hit in sorted(hits, key=lambda hit: -trust_rank(hit.memory.trust)):
         for claim in claims_in(hit.memory.notes):

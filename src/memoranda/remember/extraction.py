@@ -1,21 +1,9 @@
-"""Extraction without a model: utterances become candidate memories and verdicts. Pure, except for additions to `known`.
-
-The importance of a candidate, 0…1, is made of features. Each feature is the probability that the text matters; together
-they are the probability that at least one of them does. So more reasons always give a higher score, and no feature
-alone reaches 1. What is known already counts less.
-
-    0.1  small talk, a question           "What do you think of that painting?"
-    0.4  a statement with details         "We saw a play at the Globe last Friday."
-    0.7  a fact, a plan, a preference     "I moved to Lisbon in May." · "I'll send the contract by Friday."
-    0.9  health, safety, "remember this"  "I'm allergic to penicillin." · "Please remember: the gate code changes."
-"""
+"""Extraction without a model: utterances become candidates and verdicts. Pure, except for additions to `known`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Final, TypeVar
 
 from memoranda.dates.find import Mention, find_mentions
@@ -24,33 +12,10 @@ from memoranda.remember.base import Candidate, Entity, Feature, KnownTexts, NoKn
 from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
 from memoranda.remember.gate import DialogueContext, dialogue_context, judge
-from memoranda.storage.claims import CLAIMS, Claim
-from memoranda.text import first_content_words
+from memoranda.remember.importance import combine_features, find_features
+from memoranda.storage.claims import CLAIMS
 from memoranda.types import JSON, MemoryType
 
-_EXPLICIT: Final = re.compile(
-    r"\b(?:(?:please|you\s+should|must|to)\s+remember\b|remember\s+this\b|please\s+(?:remember|note|keep\s+in\s+mind)|don['’]t\s+forget|never\s+forget"
-    r"|keep\s+in\s+mind|note\s+to\s+self|for\s+the\s+record|important\s*:|make\s+a\s+note)|^\s*remember(?:\s*[:,-]|\s+(?:my|our|the)\b)",
-    re.I,
-)
-_SAFETY: Final = re.compile(
-    r"\b(?:allerg\w+|anaphyla\w+|epipen|asthma|diabet\w+|insulin|seizures?|epilep\w+|pregnan\w+|medication|prescri\w+"
-    r"|surgery|hospital|emergency|diagnos\w+|cancer|stroke|heart\s+(?:attack|condition)|suicid\w+|self-harm|overdos\w+"
-    r"|chest\s+pain|blood\s+pressure|penicillin|intoleran\w+|pacemaker)\b",
-    re.I,
-)
-_EXPLICIT_HINTS: Final = ("remember", "note", "mind", "forget", "record", "important")
-_SAFETY_HINTS: Final = (
-    "allerg", "anaphyla", "epipen", "asthma", "diabet", "insulin", "seizure", "epilep", "pregnan", "medication",
-    "prescri", "surgery", "hospital", "emergency", "diagnos", "cancer", "stroke", "heart", "suicid", "self-harm",
-    "overdos", "chest", "blood", "penicillin", "intoleran", "pacemaker",
-)  # fmt: skip
-"""A text without one of these cannot match the pattern, which is slower."""
-_QUESTION_ONLY: Final = re.compile(r"^[^.!]*\?\s*$", re.S)
-_PREFERENCES: Final = frozenset(("likes", "hobby", "plays", "owns", "visited", "studies", "speaks"))
-_INTENTIONS: Final = frozenset(("decided", "will"))
-_HEALTH: Final = frozenset(("allergic to", "condition", "diet", "takes"))
-_NO_FACTS: Final = _PREFERENCES | _INTENTIONS | _HEALTH
 _ASSISTANT_FACTOR: Final = 0.6
 _KNOWN_PENALTY: Final = 0.5
 """The share of the score that a text without any new term loses."""
@@ -104,7 +69,7 @@ def extract_candidate(
     events = tuple(_shift(mention, offset) for mention in mentions)
     entities = find_entities(utterance.text, people)
     claims = find_claims(utterance, events)
-    score, features = _score_importance(utterance, entities, mentions, claims, novelty)
+    score, features = _score_importance(utterance.text, utterance.role, novelty)
     return Candidate(
         utterance=utterance,
         content=utterance.text,
@@ -121,58 +86,20 @@ def _shift(item: _ItemT, offset: int) -> _ItemT:
     return replace(item, span=(item.span[0] + offset, item.span[1] + offset)) if offset else item
 
 
-def rate_importance(text: str, said_at: datetime) -> tuple[float, tuple[Feature, ...]]:
+def rate_importance(text: str) -> tuple[float, tuple[Feature, ...]]:
     """Return the importance of a text from the user that is not part of a conversation, and its features."""
-    utterance = Utterance("", "user", "user", said_at, text, (0, len(text)))
-    events = find_mentions(text, said_at)
-    return _score_importance(utterance, find_entities(text), events, find_claims(utterance, events), 1.0)
+    return _score_importance(text, "user", 1.0)
 
 
-def _score_importance(
-    utterance: Utterance,
-    entities: Sequence[Entity],
-    events: Sequence[Mention],
-    claims: Sequence[Claim],
-    novelty: float,
-) -> tuple[float, tuple[Feature, ...]]:
-    features = tuple(_find_features(utterance, entities, events, claims))
-    unimportant = 1.0
-    for feature in features:
-        unimportant *= 1 - feature.weight
-    score = 1 - unimportant
-    if utterance.role in ("assistant", "tool"):
+def _score_importance(text: str, role: str, novelty: float) -> tuple[float, tuple[Feature, ...]]:
+    features = find_features(text, role)
+    score = combine_features(features)
+    if role in ("assistant", "tool"):
         score *= _ASSISTANT_FACTOR
     # A request to remember something counts in full, however often it was said.
     if not any(feature.name == "explicit" for feature in features):
         score *= 1 - _KNOWN_PENALTY * (1 - novelty)
     return max(_MIN_IMPORTANCE, round(score, 3)), features
-
-
-def _find_features(
-    utterance: Utterance, entities: Sequence[Entity], events: Sequence[Mention], claims: Sequence[Claim]
-) -> Iterator[Feature]:
-    content_words = min(0.35, 0.06 * len(first_content_words(utterance.text)))
-    yield Feature("words", 0.05 if _QUESTION_ONLY.match(utterance.text) else content_words)
-    lowered = utterance.text.lower()
-    attributes = {claim.attribute for claim in claims}
-    if utterance.role == "user" and any(hint in lowered for hint in _EXPLICIT_HINTS) and _EXPLICIT.search(lowered):
-        yield Feature("explicit", 0.85)
-    mentions_safety = any(hint in lowered for hint in _SAFETY_HINTS) and _SAFETY.search(lowered)
-    if mentions_safety or attributes & _HEALTH:
-        yield Feature("safety", 0.85 if claims else 0.4)
-    if attributes - _NO_FACTS:
-        yield Feature("personal fact", 0.5)
-    if attributes & _PREFERENCES:
-        yield Feature("preference", 0.35)
-    if attributes & _INTENTIONS:
-        yield Feature("commitment", 0.4)
-    if events:
-        yield Feature("date", 0.2)
-    names = [entity for entity in entities if entity.kind not in ("quantity", "phone", "email")]
-    if len(names) < len(entities):
-        yield Feature("number", 0.15)
-    if names:
-        yield Feature("names", min(0.3, 0.12 * len(names)))
 
 
 def only_candidates(found: Sequence[Candidate | Verdict]) -> list[Candidate]:

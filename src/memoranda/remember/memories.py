@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Protocol
 
 from memoranda.embedding.vectors import Vectors
@@ -25,7 +25,7 @@ from memoranda.validation import check_integer
 class ContentRules(Protocol):
     """What extraction by rules finds in a text that is not a message."""
 
-    def importance(self, text: str, said_at: datetime) -> float:
+    def importance(self, text: str) -> float:
         """Return how important a text is, 0…1."""
         ...
 
@@ -56,11 +56,10 @@ class Memories:
 
     def add(self, contents: Sequence[str], options: WriteOptions, progress: Progress | None = None) -> list[Memory]:
         """Store each text as a new memory, also if the same text is stored already."""
-        said_at = options.at or options.now
         new = []
         for content in (redact_secrets(clean_text(content)) for content in contents):
             rated = options.importance is not None
-            importance = None if rated else self._rules.importance(content, said_at)
+            importance = None if rated else self._rules.importance(content)
             new.append(from_text(content, options, importance=importance))
         screen(new)
         return [_stored(outcome) for outcome in self._write(new, progress)]

@@ -282,8 +282,8 @@ class RememberPipeline:
 class ExtractionRules:
     """The `ContentRules` by which memories are written without the pipeline."""
 
-    def importance(self, text: str, said_at: datetime) -> float:
-        return max(DEFAULT_IMPORTANCE, rate_importance(text, said_at)[0])
+    def importance(self, text: str) -> float:
+        return max(DEFAULT_IMPORTANCE, rate_importance(text)[0])
 
     def notes(self, text: str, memory: Memory) -> dict[str, JSON]:
         utterance = _utterance_of_memory(replace(memory, content=text), Scope(memory.tenant, user=memory.user))

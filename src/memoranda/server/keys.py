@@ -15,10 +15,10 @@ from typing import Final
 from sqlalchemy import insert, or_, select, update
 
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.executions.log import DatabaseKey
 from memoranda.settings import MemoryConfig, database_url, get_settings
 from memoranda.storage import open_store
 from memoranda.storage.base import Store, Transaction
+from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import api_keys
 from memoranda.text import clean_text

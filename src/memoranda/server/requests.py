@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from memoranda.results import PolicyName
@@ -230,6 +230,7 @@ class UpkeepRequest(ScopedRequest):
         None, examples=[{"important": 0.8, "half_life": 86400}]
     )
     """By their names in `UpkeepSettings`; durations are in seconds."""
+    delete: bool = False
     dry_run: bool = False
 
 
@@ -315,6 +316,10 @@ class RemoveKnowledgeRequest(RequestModel):
     source: Name = Field(examples=["tea.md"])
 
 
+class VerifyReceiptRequest(RequestModel):
+    receipt: dict[str, JsonValue] | Name = Field(examples=["8f14e45fceea167a5a36dedd4bea2543"])
+
+
 class QueryModel(RequestModel):
     """Query parameters: all of them are text, so numbers are parsed from it."""
 
@@ -323,6 +328,10 @@ class QueryModel(RequestModel):
 
 class ScopeQuery(ScopedRequest):
     model_config = ConfigDict(strict=False)
+
+
+class ReceiptsQuery(ScopeQuery):
+    limit: Limit = 100
 
 
 class RelatedQuery(ScopeQuery):

@@ -31,6 +31,13 @@ class MemoryPage:
 
 
 @dataclass(frozen=True, slots=True)
+class Verified:
+    """Whether a signature is right."""
+
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ContextResponse:
     """Recalled text for a prompt, and the hits it contains."""
 

@@ -299,5 +299,31 @@ recalled_memories = Table(
     Column("used_at", BigInteger, nullable=False),
 )
 
+# What was forgotten, signed; names are pseudonyms. `finished` is 0 while erased bytes may still be in the file.
+receipts = Table(
+    "receipts",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    Column("tenant", TEXT, nullable=False),
+    Column("user", TEXT, nullable=False, server_default=""),
+    Column("at", BigInteger, nullable=False),
+    Column("receipt", TEXT, nullable=False),
+    Column("signature", BLOB, nullable=False),
+    Column("finished", Integer, nullable=False, server_default="1"),
+    Index("receipts_user", "tenant", "user", "at"),
+)
+
+# Keyed hashes of texts and message ids that were forgotten, so that an import does not bring them back.
+tombstones = Table(
+    "tombstones",
+    metadata,
+    Column("tenant", TEXT, primary_key=True),
+    Column("digest", BLOB, primary_key=True),
+    Column("receipt", TEXT, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Index("tombstones_receipt", "receipt"),
+    sqlite_with_rowid=False,
+)
+
 ERASURE_PENDING = "erasure:pending"
 """The key in `meta` that is set while erased bytes may still be in the file."""

@@ -41,9 +41,11 @@ from memoranda.validation import check_id
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
     from memoranda.executions.executions import Executions
+    from memoranda.maintenance.receipts import Receipts
     from memoranda.storage.base import Store, Transaction
 
 _BATCH: Final = 500
+_FORGOTTEN: Final = "forgotten here since the export was made; include_forgotten loads it all the same"
 _Record: TypeAlias = dict[str, JSON]
 
 
@@ -53,6 +55,7 @@ def import_file(
     executions: Executions,
     tenant: str,
     source: str | PathLike[str],
+    receipts: Receipts | None = None,
     progress: Progress | None = None,
 ) -> ImportReport:
     """Load an export into a tenant. A repeated import continues where the last one stopped and adds nothing twice.
@@ -63,6 +66,7 @@ def import_file(
         executions: The execution records to append to.
         tenant: The tenant that gets everything in the file.
         source: The file.
+        receipts: Tells what was forgotten here and is left out; None to load everything.
         progress: Called with (memories done, total).
     """
     path = Path(source)
@@ -71,14 +75,23 @@ def import_file(
     with translate_errors(str(path)), path.open("rb") as file:
         checked = _check_file(file, path, tenant)
         file.seek(0)
-        importer = _Importer(store, vectors, executions, tenant, checked.store_id)
+        importer = _Importer(store, vectors, executions, tenant, checked.store_id, _Forgotten(receipts))
         return importer.run(_read_records(file, path), checked.counts["memory"], progress)
 
 
 class _Importer:
     """One import. It maps the ids in the export to the ids in this store."""
 
-    def __init__(self, store: Store, vectors: Vectors, executions: Executions, tenant: str, source_id: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        vectors: Vectors,
+        executions: Executions,
+        tenant: str,
+        source_id: str,
+        forgotten: _Forgotten,
+    ) -> None:
+        self._forgotten = forgotten
         self._store = store
         self._vectors = vectors
         self._executions = executions
@@ -106,7 +119,8 @@ class _Importer:
             if progress is not None:
                 progress(self._report.memories + self._report.known, total)
         self._connect_memories()
-        return self._report
+        skipped = self._forgotten.skipped
+        return replace(self._report, skipped=skipped, skipped_reason=_FORGOTTEN) if skipped else self._report
 
     def _connect_memories(self) -> None:
         """Once all memories are loaded, record which ended or replaced which, and resolve their claims again."""
@@ -131,13 +145,13 @@ class _Importer:
             store.write(partial(resolve_slots, slots=part))
 
     def _load_messages(self, batch: list[_Record]) -> None:
-        rows = [to_row("message", record, self._tenant) for record in batch]
+        rows = self._forgotten.leave_out_messages([to_row("message", record, self._tenant) for record in batch])
         loaded = self._store.write(lambda tx: load_messages(tx, rows))
         self._message_ids |= loaded.ids
         self._report = replace(self._report, messages=self._report.messages + loaded.added)
 
     def _load_memories(self, batch: list[_Record]) -> None:
-        rows = [to_row("memory", record, self._tenant) for record in batch]
+        rows = self._forgotten.leave_out_memories([to_row("memory", record, self._tenant) for record in batch])
         for row in rows:
             # With this key a second run of the same import recognises what the first one wrote.
             row.setdefault("idempotency_key", f"import:{self._source_id}:{row['id']}")
@@ -154,6 +168,7 @@ class _Importer:
         # A value that exists here keeps its own history: revisions and lineage of the imported one are skipped.
         owner = LINKS[kind][1][0]
         kept = [record for record in batch if kind == "association" or record.get(owner) not in self._existing_values]
+        kept = [record for record in kept if not self._forgotten.ids & {record.get(name) for name in LINKS[kind][1]}]
         rows = [row for record in kept if (row := to_link_row(kind, record, self._memory_ids)) is not None]
         added = self._store.write(lambda tx: load_links(tx, kind, rows))
         if kind == "association":
@@ -180,6 +195,36 @@ class _Importer:
             recorded_at=from_micros(row["recorded_at"]),
             record=self._executions.redact(json.loads(row["record"])),
         )
+
+
+class _Forgotten:
+    """Leaves out what was forgotten in this store, by the tombstones."""
+
+    def __init__(self, receipts: Receipts | None) -> None:
+        self._receipts = receipts if receipts is not None and receipts.has_tombstones() else None
+        self.ids: set[JSON] = set()
+        """The memories that were left out, by their ids in the export."""
+        self.skipped = 0
+
+    def leave_out_messages(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if (receipts := self._receipts) is None:
+            return rows
+        return self._leave_out(
+            receipts, rows, [receipts.message_digest(row["user"], row["message_id"]) for row in rows]
+        )
+
+    def leave_out_memories(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if (receipts := self._receipts) is None:
+            return rows
+        kept = self._leave_out(receipts, rows, [receipts.text_digest(row["user"], row["content"]) for row in rows])
+        self.ids |= {row["id"] for row in rows} - {row["id"] for row in kept}
+        return kept
+
+    def _leave_out(self, receipts: Receipts, rows: list[dict[str, Any]], digests: list[bytes]) -> list[dict[str, Any]]:
+        forgotten = receipts.find_forgotten(digests)
+        kept = [row for row, digest in zip(rows, digests, strict=True) if digest not in forgotten]
+        self.skipped += len(rows) - len(kept)
+        return kept
 
 
 @dataclass(slots=True)

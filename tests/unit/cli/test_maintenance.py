@@ -49,10 +49,10 @@ def test_repair_reports_damage_it_cannot_fix(memoranda: Memoranda) -> None:
 def test_upkeep_dry_run_changes_nothing_and_run_archives(memoranda: Memoranda) -> None:
     old = "2001-01-01T00:00:00+00:00"
     with MemoryManager(f"sqlite:///{memoranda.database}", clock=lambda: datetime.fromisoformat(old)) as manager:
-        manager.add_memory("of little use", importance=0.05, user="ann")
+        manager.add_memory("Haha, so cool", importance=0.05, user="ann")
         manager.add_memory("of great use", importance=0.9, user="ann")
     dry = memoranda.json("upkeep", "--dry-run", "--policy", "fade")
-    assert [(each["action"], each["content"]) for each in dry["decisions"]] == [("archived", "of little use")]
+    assert [(each["action"], each["content"]) for each in dry["decisions"]] == [("archived", "Haha, so cool")]
     assert "1 to do" in memoranda("upkeep", "--dry-run", "--policy", "fade").stdout
     assert "1 done" in memoranda("upkeep", "--policy", "fade").stdout
     assert memoranda.json("search", "little use", "-u", "ann")[0]["memory"]["content"] == "of great use"

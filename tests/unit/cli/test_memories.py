@@ -81,9 +81,30 @@ def test_forget_has_dry_run_and_requires_confirmation(memoranda: Memoranda) -> N
     assert memoranda("forget", *named, "999", "-u", "ann", "--yes").exit_code == 3
     assert memoranda("forget", "--yes").exit_code == 2
     assert len(memoranda.json("list", "-u", "ann")) == 3
-    assert memoranda("forget", "--containing", "milk", "-u", "ann", "--yes").stdout.endswith("2 memories erased\n")
+    assert memoranda("forget", "--containing", "milk", "-u", "ann", "--yes").stdout.endswith(": complete\n")
     assert [memory["content"] for memory in memoranda.json("list", "-u", "ann")] == ["bread"]
     assert b"tea with milk" not in memoranda.database.read_bytes()
+
+
+def test_receipts_are_listed_shown_and_applied_to_a_restored_backup(memoranda: Memoranda, tmp_path: Path) -> None:
+    _add(memoranda, "I live in Rome.", "I like tea.")
+    assert memoranda("backup", "old.db").exit_code == 0
+    receipt = memoranda.json("forget", "--containing", "Rome", "-u", "ann", "--yes")
+    listed = memoranda("receipts", "-u", "ann", "--json")
+    assert [each["id"] for each in json.loads(listed.stdout)] == [receipt["id"]]
+    assert memoranda.json("receipts", "-u", "bob") == []
+    shown = memoranda("receipts", receipt["id"])
+    assert "signature is right" in shown.stdout
+    assert "ann" not in listed.stdout
+    (tmp_path / "receipts.json").write_text(listed.stdout, encoding="utf-8")
+    assert memoranda("restore", "old.db", "--force").exit_code == 0
+    assert memoranda("forget", "--receipts", "receipts.json").exit_code == 2
+    again = memoranda.json("forget", "--again", "--receipts", "receipts.json", "--yes")
+    assert again["ids"] == receipt["ids"]
+    assert [memory["content"] for memory in memoranda.json("list", "-u", "ann")] == ["I like tea."]
+    assert "nothing that was forgotten" in memoranda("forget", "--again", "--yes").stdout
+    (tmp_path / "wrong.json").write_text("[3]", encoding="utf-8")
+    assert memoranda("forget", "--again", "--receipts", "wrong.json", "--yes").exit_code == 2
 
 
 def test_history_shows_claims_and_superseding_memory(memoranda: Memoranda) -> None:

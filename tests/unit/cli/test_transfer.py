@@ -29,6 +29,14 @@ def test_importing_export_twice_adds_nothing(memoranda: Memoranda) -> None:
     assert again.stdout == "0 memories imported, 3 existed already\n"
 
 
+def test_import_skips_what_was_forgotten_unless_included(memoranda: Memoranda) -> None:
+    memoranda.add_facts()
+    memoranda.json("export", "all.jsonl")
+    memoranda.json("forget", "-u", "ann", "--yes")
+    assert ", 3 skipped: forgotten here since" in memoranda("import", "all.jsonl").stdout
+    assert memoranda.json("import", "all.jsonl", "--include-forgotten")["memories"] == 3
+
+
 def test_files_format_exports_and_imports_values_and_records(memoranda: Memoranda) -> None:
     with MemoryManager(f"sqlite:///{memoranda.database}") as manager:
         manager.save("writer", "plan", {"steps": 2}, "long_term")

@@ -6,6 +6,7 @@ import gc
 import inspect
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from tests.unit.manager.test_manager import NOON, TestMemories, TestRemember, Te
 
 __all__ = ["TestMemories", "TestRemember", "TestScopes", "TestValues"]
 
-SERVER_ONLY = {"backup", "check", "repair", "reembed", "export_files", "import_files", "for_tenant"}
+SERVER_ONLY = {"backup", "check", "repair", "reembed", "export_files", "import_files", "for_tenant", "forget_again"}
 """Methods for the operator: they name files on the server, or reach beyond one tenant."""
 
 
@@ -184,7 +185,12 @@ def test_maintenance_methods_work_over_the_network(manager: MemoryManager) -> No
     with pytest.raises(InvalidInput, match="schedule"):
         manager.upkeep(every=60)
     assert manager.forget(containing="coffee", user="ann", dry_run=True).ids == (memory.id,)
-    assert manager.forget(memory.id, user="ann").complete
+    receipt = manager.forget(memory.id, user="ann")
+    assert receipt.complete
+    assert manager.receipts(user="ann") == [receipt] == [manager.receipt(receipt.id)]
+    assert manager.verify_receipt(receipt)
+    assert manager.verify_receipt(receipt.id)
+    assert not manager.verify_receipt(replace(receipt, ids=()))
     with pytest.raises(NotFound):
         manager.get(memory.id, user="ann")
 

@@ -19,7 +19,9 @@ def make_item(
 ) -> UpkeepItem:
     """Return a memory written `days` ago, with fields of `Memory` or `UpkeepItem`."""
     written = NOW - timedelta(days=days)
-    item_fields = {name: fields.pop(name) for name in ("accessed_at", "derived", "consolidated") if name in fields}
+    item_fields = {
+        name: fields.pop(name) for name in ("accessed_at", "derived", "consolidated", "merged") if name in fields
+    }
     values = {"recorded_at": written, "valid_from": written, **fields, "id": memory_id, "content": content}
     return UpkeepItem(replace(_PLAIN, **values), accesses, **item_fields)
 

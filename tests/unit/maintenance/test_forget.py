@@ -11,7 +11,8 @@ import pytest
 from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.forget import MemoryEraser, with_derived
-from memoranda.results import Derivation, ForgetReceipt
+from memoranda.receipts import ForgetReceipt
+from memoranda.results import Derivation
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import export_lines
@@ -93,7 +94,9 @@ def test_receipt_names_every_store(manager: MemoryManager) -> None:
     counts = {entry.store: entry.count for entry in receipt.stores}
     assert (counts["memories"], counts["vectors"], counts["associations"], counts["revisions"]) == (2, 2, 1, 1)
     assert status_by_store(receipt)["database file"] == "erased"
-    assert status_by_store(receipt)["execution records"] == "not supported"
+    assert status_by_store(receipt)["execution records"] == "erased"
+    others = {"messages", "conversation log", "claims", "lineage", "recalls", "short-term values", "backups"}
+    assert others <= set(counts)
     assert receipt.ids == (first.id, second.id)
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +15,12 @@ from memoranda.llm.base import LLM
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.upkeep_store import PlannedChange, UpkeepStore
-from memoranda.results import UpkeepDecision
+from memoranda.results import PolicyName, UpkeepDecision
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
+SMALL_TALK = "Haha, that is so funny!"
 FEW = UpkeepSettings(session_least=4, period_least=4, keep_short_term=3)
 CATS = [
     "Our cat Tom chased the red ball in the garden",
@@ -49,20 +52,51 @@ def remember_turns(
     return [outcome.memory.id for outcome in outcomes if outcome.memory]
 
 
-def test_expired_memories_are_removed_unless_pinned(manager: MemoryManager, clock: FakeClock) -> None:
+def test_expired_memories_are_archived_unless_pinned(manager: MemoryManager, clock: FakeClock) -> None:
     passing = manager.add_memory("the kettle is on", "short_term")
     kept = manager.pin(manager.add_memory("the oven is on", "short_term").id)
     clock.advance(days=2)
     report = manager.upkeep(policies=["expire"])
-    assert [(decision.id, decision.action) for decision in report.decisions] == [(passing.id, "removed")]
-    assert manager.get_stats().long_term_entries == 1
+    assert [(decision.id, decision.action) for decision in report.decisions] == [(passing.id, "archived")]
+    assert manager.get_stats().long_term_entries == 2
     assert kept.pinned
+
+
+@pytest.mark.parametrize("settings", [None, FEW])
+def test_default_upkeep_never_removes_or_hides_a_statement(
+    manager: MemoryManager, clock: FakeClock, settings: UpkeepSettings | None
+) -> None:
+    texts = [
+        "I can't have dairy.", "I use a wheelchair.", "I need a lift.", "My knee hurts.", "Never call me at night.",
+        "I ordered 2 pens", "The blue key opens the shed.", "Anna was at the station.", "I had a car.", "I have a car.",
+    ]  # fmt: skip
+    turns = [Message("user", text, timestamp=START) for text in texts]
+    outcomes = [*manager.remember(turns, user="ada"), *manager.remember(turns, user="bo", importance=0.01)]
+    assert [outcome.status for outcome in outcomes] == ["stored"] * len(outcomes)
+    for _ in range(4):
+        clock.advance(days=200)
+        report = manager.upkeep(settings=settings)
+        assert {decision.action for decision in report.decisions} <= {"derived"}
+    for user in ("ada", "bo"):
+        said = [memory for memory in manager.list_memories(user=user) if memory.content in texts]
+        assert [memory.archived_at for memory in said] == [None] * len(texts)
+
+
+def test_small_talk_is_archived_and_deleted_only_when_asked(manager: MemoryManager, clock: FakeClock) -> None:
+    chatter = manager.add_memory(SMALL_TALK, importance=0.05)
+    clock.advance(days=365)
+    assert [(each.id, each.action) for each in manager.upkeep().decisions] == [(chatter.id, "archived")]
+    clock.advance(days=365)
+    assert manager.upkeep().decisions == ()
+    assert manager.get(chatter.id).content == SMALL_TALK
+    assert [each.action for each in manager.upkeep(delete=True).decisions] == ["removed"]
+    assert manager.list_memories() == []
 
 
 def test_dry_run_reports_same_decisions_and_changes_nothing(manager: MemoryManager, clock: FakeClock) -> None:
     remember_turns(manager, CATS, START)
     manager.add_memory("the kettle is on", "short_term")
-    manager.add_memory("an unimportant thought", importance=0.02)
+    manager.add_memory(SMALL_TALK, importance=0.02)
     clock.advance(days=100)
     before = manager.list_memories(user=ANY)
     planned = manager.upkeep(policies=POLICIES, dry_run=True, settings=FEW)
@@ -85,7 +119,7 @@ def test_policies_that_cost_recall_run_only_when_named(manager: MemoryManager, c
 def test_second_run_changes_nothing(manager: MemoryManager, clock: FakeClock) -> None:
     for week in range(4):
         remember_turns(manager, CATS, START - timedelta(days=7 * week), session=f"s{week}")
-    manager.add_memories(["The bank is closed today.", "the bank is closed today", "note"], importance=0.02)
+    manager.add_memories(["The bank is closed today.", "the bank is closed today", SMALL_TALK], importance=0.02)
     clock.advance(days=100)
     first = manager.upkeep(settings=FEW)
     assert {decision.action for decision in first.decisions} == {"merged", "derived", "archived"}
@@ -94,19 +128,52 @@ def test_second_run_changes_nothing(manager: MemoryManager, clock: FakeClock) ->
     assert manager.health().changes == head
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("policies", [None, POLICIES])
+def test_second_run_of_varied_store_changes_nothing(
+    manager: MemoryManager, clock: FakeClock, seed: int, policies: tuple[PolicyName, ...] | None
+) -> None:
+    fill_at_random(manager, clock, random.Random(seed))
+    clock.advance(days=100)
+    settings = UpkeepSettings(session_least=4, period_least=4, archive_sources=seed % 2 == 0)
+    first = manager.upkeep(policies=policies, settings=settings, delete=True)
+    assert {"merged", "derived", "archived"} <= {decision.action for decision in first.decisions}
+    head = manager.health().changes
+    assert manager.upkeep(policies=policies, settings=settings, delete=True).decisions == ()
+    assert manager.health().changes == head
+    assert manager.check().ok
+
+
+def fill_at_random(manager: MemoryManager, clock: FakeClock, rng: random.Random) -> None:
+    """Store statements, updates of them, repetitions, small talk, values and expired memories of several owners."""
+    homes = [f"I live in {city}." for city in ("Berlin", "Rome", "Ghent")]
+    texts = [*homes, *CATS, SMALL_TALK, "Cool, thanks!", "I ordered 2 pens yesterday", "I can't have dairy."]
+    for number in range(160):
+        clock.advance(hours=rng.choice([0.1, 5, 30]))
+        text = rng.choice(texts) + rng.choice(["", "!", " Thanks!"])
+        scope: Any = {"user": rng.choice(["ada", "bo"]), "session": rng.choice([None, "s1", "s2"])}
+        if rng.random() < 0.5:
+            manager.remember(Message("user", text, f"m{number}", timestamp=clock()), **scope)
+        else:
+            kind = rng.choice(["semantic", "semantic", "short_term"])
+            memory = manager.add_memory(text, kind, importance=rng.choice([0.02, 0.5, 0.9]), **scope)
+            if rng.random() < 0.2:
+                rng.choice([manager.pin, manager.archive])(memory.id, user=scope["user"])
+
+
 def test_pinned_recent_and_important_memories_stay(manager: MemoryManager, clock: FakeClock) -> None:
-    unimportant = [manager.add_memory(f"unimportant {n}", importance=0.02) for n in range(3)]
+    unimportant = [manager.add_memory(SMALL_TALK, agent=f"a{n}", importance=0.02) for n in range(3)]
     manager.pin(unimportant[0].id)
     manager.add_memory("important", importance=0.9)
     clock.advance(days=6.9)
     assert manager.upkeep().decisions == ()
     clock.advance(days=1)
-    manager.add_memory("young", importance=0.02)
+    manager.add_memory(SMALL_TALK, agent="b", importance=0.02)
     assert [decision.id for decision in manager.upkeep().decisions] == [unimportant[1].id, unimportant[2].id]
 
 
 def test_recently_recalled_memory_does_not_fade(manager: MemoryManager, clock: FakeClock) -> None:
-    used, unused = manager.add_memories(["a red umbrella", "a blue kettle"], importance=0.02)
+    used, unused = manager.add_memories(["wow, funny umbrella", "wow, funny kettle"], importance=0.02)
     clock.advance(days=20)
     assert manager.recall("umbrella", limit=1)[0].id == used.id
     clock.advance(days=6)
@@ -116,7 +183,8 @@ def test_recently_recalled_memory_does_not_fade(manager: MemoryManager, clock: F
 
 
 def test_archived_memories_can_be_restored_until_they_are_deleted(manager: MemoryManager, clock: FakeClock) -> None:
-    first, second = manager.add_memories(["a red umbrella", "a blue umbrella"], importance=0.02)
+    texts = ["that umbrella picture is so funny", "wow, nice umbrella picture"]
+    first, second = manager.add_memories(texts, importance=0.02)
     clock.advance(days=10)
     manager.upkeep()
     assert list(manager.recall("umbrella")) == []
@@ -125,9 +193,10 @@ def test_archived_memories_can_be_restored_until_they_are_deleted(manager: Memor
     manager.pin(first.id)
     assert [hit.id for hit in manager.recall("umbrella")] == [first.id]
     clock.advance(days=29)
-    assert manager.upkeep().decisions == ()
+    assert manager.upkeep(delete=True).decisions == ()
     clock.advance(days=2)
-    assert [(decision.id, decision.action) for decision in manager.upkeep().decisions] == [(second.id, "removed")]
+    report = manager.upkeep(delete=True)
+    assert [(decision.id, decision.action) for decision in report.decisions] == [(second.id, "removed")]
     assert [memory.id for memory in manager.list_memories()] == [first.id]
 
 
@@ -277,7 +346,7 @@ def test_shared_knowledge_is_never_examined(manager: MemoryManager, clock: FakeC
 
 
 def test_lease_allows_one_run_at_a_time_and_expires(manager: MemoryManager, clock: FakeClock) -> None:
-    manager.add_memory("note", importance=0.01)
+    manager.add_memory(SMALL_TALK, importance=0.01)
     clock.advance(days=9)
     with UpkeepStore(manager._components.open().store, "default", clock) as other:
         assert other.held_until is None
@@ -288,7 +357,7 @@ def test_lease_allows_one_run_at_a_time_and_expires(manager: MemoryManager, cloc
 
 
 def test_memory_changed_since_planning_is_left_alone(manager: MemoryManager, clock: FakeClock) -> None:
-    memory = manager.add_memory("note", importance=0.01)
+    memory = manager.add_memory(SMALL_TALK, importance=0.01)
     manager.pin(memory.id)
     with UpkeepStore(manager._components.open().store, "default", clock) as store:
         plan = PlannedChange(UpkeepDecision("fade", "archived", memory.id, "note", "faded"), (memory,))
@@ -299,14 +368,12 @@ def test_memory_changed_since_planning_is_left_alone(manager: MemoryManager, clo
 def test_schedule_runs_in_background_until_close(tmp_path: Path, clock: FakeClock) -> None:
     manager = MemoryManager(f"sqlite:///{tmp_path / 'm.db'}", embedder=HashEmbedder(), clock=clock)
     assert manager.upkeep(every=timedelta(milliseconds=20)).decisions == ()
-    memory = manager.add_memory("passing", "short_term")
-    clock.advance(days=2)
+    first, second = manager.add_memories(["The kettle is on", "The kettle is on!"])
     deadline = time.monotonic() + 20
-    while manager.get_stats().long_term_entries and time.monotonic() < deadline:
+    while manager.get(second.id).superseded_by is None and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert manager.get_stats().long_term_entries == 0
+    assert manager.get(second.id).superseded_by == first.id
     assert manager.health().status == "ok"
-    assert memory.id
     manager.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "memoranda-upkeep"]
 
@@ -337,7 +404,7 @@ def test_invalid_arguments_are_rejected_with_advice(
 
 async def test_async_manager_runs_upkeep(tmp_path: Path, clock: FakeClock) -> None:
     async with aio.MemoryManager(f"sqlite:///{tmp_path / 'm.db'}", embedder=HashEmbedder(), clock=clock) as manager:
-        memory = await manager.add_memory("note", importance=0.01)
+        memory = await manager.add_memory(SMALL_TALK, importance=0.01)
         await manager.pin(memory.id)
         clock.advance(days=9)
         assert (await manager.upkeep()).decisions == ()

@@ -14,7 +14,7 @@ def test_code_blocks_of_the_page_run_in_order(capsys: pytest.CaptureFixture[str]
     shown = capsys.readouterr().out
     for line in (
         "greeting - only pleasantries: nothing is said",
-        "0.802",
+        "importance 0.8",
         "Ana city Lisbon",
         "replaces what 1 said",
         "Ana adopted a cat on 11 June 2023.",

@@ -198,7 +198,7 @@ class TestEvidence:
         assert (event["text"], event["start"][:10], event["end"][:10]) == ("last month", "2026-02-01", "2026-03-01")
         assert {(each["kind"], each["text"]) for each in notes["entities"]} >= {("person", "Anna")}
         assert (notes["claims"][0]["attribute"], notes["claims"][0]["value"]) == ("city", "Lisbon")
-        assert notes["features"]["personal fact"] == 0.5
+        assert notes["features"]["family"] == 0.5
 
     def test_changing_returned_notes_does_not_change_stored_notes(self, manager: MemoryManager) -> None:
         (outcome,) = remember(manager, make_message("I moved to Lisbon last month.", 1))

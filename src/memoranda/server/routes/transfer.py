@@ -43,8 +43,8 @@ async def export_jsonl(query: Annotated[ScopeQuery, Query()], caller: Reader) ->
 
 
 @routes.post("/import", openapi_extra={"requestBody": _IMPORT_BODY})
-async def import_jsonl(request: Request, caller: Writer) -> ImportReport:
-    """Import an export; existing data stays, and importing it again adds nothing."""
+async def import_jsonl(request: Request, caller: Writer, include_forgotten: bool = False) -> ImportReport:
+    """Import an export; existing data stays, and what was forgotten since is left out unless it is included."""
     config: ServerConfig = request.app.state.config
     caller.principal.require("admin")
     with tempfile.TemporaryDirectory(prefix="memoranda-import-") as folder:
@@ -52,7 +52,7 @@ async def import_jsonl(request: Request, caller: Writer) -> ImportReport:
         with path.open("wb") as file:
             await _save(request.stream(), file, config)
         try:
-            return await caller.memory.import_jsonl(path)
+            return await caller.memory.import_jsonl(path, include_forgotten=include_forgotten)
         except Incompatible as error:
             # The manager names its file, which is a temporary one here: name what the caller sent.
             raise InvalidInput(str(error).replace(str(path), "the import")) from error

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import timedelta
+from typing import Annotated
 
+from fastapi import Query
+
+from memoranda.deserialize import build
 from memoranda.errors import InvalidInput
 from memoranda.maintenance.base import UpkeepSettings
-from memoranda.results import CleanupReport, ForgetReceipt, UpkeepReport
-from memoranda.server.access import Writer, create_router
-from memoranda.server.requests import CleanupRequest, ForgetRequest, UpkeepRequest
+from memoranda.receipts import ForgetReceipt
+from memoranda.results import CleanupReport, UpkeepReport
+from memoranda.server.access import Reader, Writer, create_router
+from memoranda.server.requests import (
+    CleanupRequest,
+    ForgetRequest,
+    Name,
+    ReceiptsQuery,
+    UpkeepRequest,
+    VerifyReceiptRequest,
+)
+from memoranda.server.responses import Verified
 
 routes = create_router("upkeep")
 
@@ -33,6 +47,33 @@ async def cleanup(request: CleanupRequest, caller: Writer) -> CleanupReport:
 async def forget(request: ForgetRequest, caller: Writer) -> ForgetReceipt:
     """Erase memories and everything derived from them; with `dry_run`, only report what would be erased."""
     return await caller.memory.forget(**request.arguments(), **caller.read_scope(request))
+
+
+@routes.get("/receipts")
+async def receipts(query: Annotated[ReceiptsQuery, Query()], caller: Reader) -> list[ForgetReceipt]:
+    """Return the receipts of what was forgotten, newest first; names in them are pseudonyms."""
+    return await caller.memory.receipts(user=caller.read_user(query), limit=query.limit)
+
+
+@routes.get("/receipts/{receipt_id}")
+async def receipt(receipt_id: Name, caller: Reader) -> ForgetReceipt:
+    """Return one receipt."""
+    return await caller.memory.receipt(receipt_id)
+
+
+@routes.post("/receipts/verify")
+async def verify_receipt(request: VerifyReceiptRequest, caller: Reader) -> Verified:
+    """Check that this store signed a receipt, given itself or by its id, exactly as it is."""
+    given = request.receipt
+    chosen = given if isinstance(given, str) else _read_receipt(given)
+    return Verified(await caller.memory.verify_receipt(chosen))
+
+
+def _read_receipt(values: Mapping[str, object]) -> ForgetReceipt:
+    try:
+        return build(ForgetReceipt, dict(values))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(f"this is no receipt ({error}): send it as it was returned") from error
 
 
 def _parse_settings(values: dict[str, float | bool]) -> UpkeepSettings:

@@ -71,9 +71,11 @@ def restore(backup: Path, database: Path, *, force: bool = False) -> Backup:
             with atomic_replace(database) as temporary:
                 shutil.copyfile(backup, temporary)
                 fsync_file(temporary)
-                _rename_old(database)
-            if key_file(backup).exists():
-                _write_private(key_file(database), key_file(backup).read_bytes())
+                old = _rename_old(database)
+            # A backup from before the first signature has no key: what was signed since stays verifiable.
+            keys = [key_file(each) for each in (backup, old) if each is not None and key_file(each).exists()]
+            if keys:
+                _write_private(key_file(database), keys[0].read_bytes())
         lock.close()
     return found
 
@@ -119,9 +121,10 @@ def _count_memories(path: Path) -> int:
         connection.close()
 
 
-def _rename_old(database: Path) -> None:
+def _rename_old(database: Path) -> Path | None:
+    """Rename the database that is replaced, with its key; return its new name."""
     if not database.exists():
-        return
+        return None
     _require_unused(database)
     target = database.with_name(f"{database.name}.before-restore")
     if target.exists():
@@ -130,6 +133,7 @@ def _rename_old(database: Path) -> None:
         file = database.with_name(database.name + suffix)
         if file.exists():
             file.rename(target.with_name(target.name + suffix))
+    return target
 
 
 def _require_unused(database: Path) -> None:

@@ -34,12 +34,22 @@ _HASHES_BY_TENANT = (
     "CREATE INDEX memories_hash ON memories (tenant, content_hash)",
 )
 
+_RECEIPTS = (
+    "CREATE TABLE receipts (id TEXT NOT NULL, tenant TEXT NOT NULL, user TEXT DEFAULT '' NOT NULL, at BIGINT NOT NULL,"
+    " receipt TEXT NOT NULL, signature BLOB NOT NULL, finished INTEGER DEFAULT '1' NOT NULL, PRIMARY KEY (id))",
+    "CREATE INDEX receipts_user ON receipts (tenant, user, at)",
+    "CREATE TABLE tombstones (tenant TEXT NOT NULL, digest BLOB NOT NULL, receipt TEXT NOT NULL, at BIGINT NOT NULL,"
+    " PRIMARY KEY (tenant, digest)) WITHOUT ROWID",
+    "CREATE INDEX tombstones_receipt ON tombstones (receipt)",
+)
+
 
 def upgrade() -> None:
     for statement in (*_MEMORIES, *_HASHES_BY_TENANT):
         op.execute(statement)
     _add_ledger()
     _add_waits_of_unread_messages()
+    _add_receipts()
 
 
 def _add_ledger() -> None:
@@ -50,3 +60,8 @@ def _add_ledger() -> None:
 def _add_waits_of_unread_messages() -> None:
     op.execute("ALTER TABLE unread ADD COLUMN attempts INTEGER DEFAULT '0' NOT NULL")
     op.execute("ALTER TABLE unread ADD COLUMN retry_at BIGINT DEFAULT '0' NOT NULL")
+
+
+def _add_receipts() -> None:
+    for statement in _RECEIPTS:
+        op.execute(statement)

@@ -1,0 +1,129 @@
+"""The secret key of a database, with which execution records, receipts and API keys are signed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Sequence
+from hmac import digest as hmac_digest
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Table, literal, select
+
+from memoranda.errors import Incompatible, InvalidInput
+from memoranda.files import fsync_folder
+from memoranda.storage.base import Store, key_file
+from memoranda.storage.errors import translate_errors
+from memoranda.storage.meta import set_meta
+from memoranda.storage.rows import to_json
+from memoranda.types import JSON
+
+_KEY_BYTES: Final = 32
+_MIN_KEY_CHARS: Final = 16
+_FINGERPRINT: Final = "key_fingerprint"
+
+
+class DatabaseKey:
+    """The secret key of one database: from a text, or from a file `<database>.key` created at the first use.
+
+    The database keeps a fingerprint of the key in its file. So a file that was lost or exchanged is an error that says
+    what to do: a new key in its place would make every signed record look tampered with, and every API key invalid.
+    """
+
+    def __init__(self, store: Store, text: str | None, signed: Table) -> None:
+        if text is not None and len(text) < _MIN_KEY_CHARS:
+            raise InvalidInput(f"the audit key has {len(text)} characters: give at least {_MIN_KEY_CHARS} random ones")
+        if store.path is None and text is None:
+            raise InvalidInput("this store is not a single file, so it has no key file: set MEMORY_AUDIT_KEY")
+        self._store = store
+        self._signed = signed
+        """The table whose rows need the key: it shows that there was one where the fingerprint is missing."""
+        self._path = None if store.path is None else key_file(store.path)
+        self._key = None if text is None else hashlib.sha256(text.encode("utf-8")).digest()
+        self._recorded = text is not None
+
+    def sign(self, kind: str, values: Sequence[JSON]) -> bytes:
+        """Return a keyed hash of the values, which nobody can make without the key."""
+        return hmac_digest(self.read(), to_json([kind, *values]).encode("utf-8"), "sha256")
+
+    def read(self) -> bytes:
+        """Return the key, to check what was signed with it; `Incompatible` when its file is missing."""
+        if self._key is None:
+            assert self._path is not None
+            with translate_errors(str(self._path)):
+                if not self._path.exists() and not self._is_needed():
+                    _create_key(self._path)
+                if problem := self.problem():
+                    raise Incompatible(problem)
+                self._key = _read_key(self._path)
+        return self._key
+
+    def read_to_sign(self) -> bytes:
+        """Return the key, and record its fingerprint before anything is signed with it."""
+        key = self.read()
+        if not self._recorded:
+            self._store.write(lambda tx: set_meta(tx, _FINGERPRINT, _fingerprint(key)))
+            self._recorded = True
+        return key
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the key file and how to recover; None when nothing is."""
+        if self._path is None:
+            return None
+        if not self._path.exists():
+            return _describe_loss(self._path, "is missing") if self._is_needed() else None
+        try:
+            fingerprint = _fingerprint(_read_key(self._path))
+        except Incompatible as error:
+            return str(error)
+        if self._store.get_meta(_FINGERPRINT) in (None, fingerprint):
+            return None
+        return _describe_loss(self._path, "holds another key")
+
+    def _is_needed(self) -> bool:
+        if self._store.get_meta(_FINGERPRINT) is not None:
+            return True
+        first = select(literal(1)).select_from(self._signed).limit(1)
+        return self._key is None and self._store.read(lambda tx: tx.execute(first).first()) is not None
+
+
+def _describe_loss(path: Path, what: str) -> str:
+    return (
+        f"{path} {what}, and the execution records and API keys of the database were made with it: restore that file "
+        "from a backup. If it is lost for good, export the data, import it into a new database and create new API keys"
+    )
+
+
+def _fingerprint(key: bytes) -> str:
+    return hmac_digest(key, b"memoranda key file", "sha256").hex()
+
+
+def _read_key(path: Path) -> bytes:
+    try:
+        key = bytes.fromhex(path.read_text("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise Incompatible(f"{path} is not an audit key: restore the key file that was created with the database")
+    return key
+
+
+def _create_key(path: Path) -> None:
+    # Written to a temporary file and linked: another process sees the whole key or none, and the first one stays.
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_hex(_KEY_BYTES).encode("ascii"))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return
+    finally:
+        temporary.unlink()
+        # The name of the file must be on disk before anything is signed with the key.
+        fsync_folder(path.parent)
