@@ -295,7 +295,7 @@ def serve(embedder: str, folder: str, port: str) -> None:
     from memoranda.server.run import create_app, listen
     from memoranda.testing.fakes import HashEmbedder
 
-    config = ServerConfig(port=int(port))
+    config = ServerConfig(port=int(port), allow_unauthenticated=True)
     model = HashEmbedder(DIMENSION) if embedder == "hash" else None
     app = create_app(config, f"sqlite:///{folder}/server.db", embedder=model)
 

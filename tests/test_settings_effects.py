@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, select
 
-from memoranda import Closed, MemoryConfig, MemoryManager, Unavailable, create_session
+from memoranda import Closed, MemoryConfig, MemoryManager, NotFound, Unavailable, create_session
+from memoranda.storage.schema import changes
 from memoranda.testing.fakes import HashEmbedder
 
 SetVariable = Callable[[str, object], None]
@@ -89,12 +91,12 @@ def test_memory_durability(set_variable: SetVariable) -> None:
 
 
 def test_memory_llm(set_variable: SetVariable, tmp_path: Path) -> None:
-    answer = [{"message": 1, "quote": "bees in Porto", "fact": "Somebody keeps bees in Porto."}]
+    answer = [{"message": 1, "quote": "keep bees in Porto", "fact": "User keeps bees in Porto."}]
     (tmp_path / "answers.json").write_text(json.dumps([json.dumps(answer)]))
     set_variable("MEMORY_LLM", f"scripted:{tmp_path / 'answers.json'}")
     with open_manager() as manager:
         said, read = manager.remember({"role": "user", "content": "I keep bees in Porto."})
-        assert (said.status, read.memory and read.memory.content) == ("stored", "Somebody keeps bees in Porto.")
+        assert (said.status, read.memory and read.memory.content) == ("stored", "User keeps bees in Porto.")
 
 
 @pytest.mark.parametrize(("extraction", "status"), [("true", "rejected"), ("false", "stored")])
@@ -212,6 +214,35 @@ def test_memory_redact(set_variable: SetVariable, redact: str, kept: bool) -> No
         assert ("hunter2" in str(record)) is kept
 
 
+def test_memory_recall_ledger(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_RECALL_LEDGER", "off")
+    with open_manager() as memory:
+        found = memory.recall("tea")
+        with pytest.raises(NotFound, match="switched off"):
+            memory.replay(found.id)
+
+
+def test_memory_recall_ledger_size(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_RECALL_LEDGER_SIZE", 1)
+    with open_manager() as memory:
+        first, second = memory.recall("tea"), memory.recall("coffee")
+        assert memory.replay(second.id).recall == second
+        with pytest.raises(NotFound, match="only the newest"):
+            memory.replay(first.id)
+
+
+def test_memory_recall_ledger_days(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_RECALL_LEDGER_DAYS", 0.5 / 86_400)
+    with open_manager() as memory:
+        first = memory.recall("tea")
+        assert memory.replay(first.id).recall == first
+        time.sleep(0.6)
+        second = memory.recall("coffee")
+        assert memory.replay(second.id).recall == second
+        with pytest.raises(NotFound):
+            memory.replay(first.id)
+
+
 def test_every_setting_has_a_test_here() -> None:
     tests = {name for name in globals() if name.startswith("test_")}
     missing = [
@@ -222,3 +253,17 @@ def test_every_setting_has_a_test_here() -> None:
         )
     ]
     assert missing == []
+
+
+def test_memory_commit_size(set_variable: SetVariable) -> None:
+    assert _commits_of_20_messages("all.db") == 1
+    set_variable("MEMORY_COMMIT_SIZE", 8)
+    assert _commits_of_20_messages("slices.db") == 3
+
+
+def _commits_of_20_messages(database: str) -> int:
+    messages = [{"role": "user", "content": f"I bought house number {n} in Oslo"} for n in range(20)]
+    with MemoryManager(db_url=f"sqlite:///{database}", embedder=HashEmbedder(16)) as manager:
+        assert [outcome.status for outcome in manager.remember(messages, user="ann")] == ["stored"] * 20
+        times = select(func.count(changes.c.at.distinct()))
+        return int(manager._components.open().store.read(lambda tx: tx.execute(times).scalar_one()))

@@ -85,10 +85,12 @@ if TYPE_CHECKING:
     from memoranda.types import (
         ANY,
         JSON,
+        AffectedRecall,
         AnyUser,
         ArmScore,
         Association,
         Clock,
+        ErasedHit,
         Explanation,
         FloatArray,
         Hit,
@@ -100,10 +102,12 @@ if TYPE_CHECKING:
         Progress,
         Recall,
         Related,
+        Replay,
         RetentionPolicy,
         Scope,
         Usage,
         WhyNot,
+        WhyNotStep,
         Window,
     )
 
@@ -117,6 +121,7 @@ __all__ = [
     "ANY",
     "JSON",
     "LLM",
+    "AffectedRecall",
     "AgentActivity",
     "AgentCallMsg",
     "AnyMessage",
@@ -142,6 +147,7 @@ __all__ = [
     "EmbedderIdentity",
     "EmbeddingBackend",
     "EmbeddingModel",
+    "ErasedHit",
     "ExecutionPage",
     "ExecutionRecord",
     "ExecutionStats",
@@ -197,6 +203,7 @@ __all__ = [
     "RedisBackend",
     "Related",
     "RepairReport",
+    "Replay",
     "RetentionPolicy",
     "Revision",
     "SaveToMemoryResult",
@@ -225,6 +232,7 @@ __all__ = [
     "VectorStoreConfig",
     "VerificationReport",
     "WhyNot",
+    "WhyNotStep",
     "Window",
     "__version__",
     "create_session",
@@ -276,8 +284,9 @@ _HOMES = {
     "memoranda.sessions.values": "InMemoryBackend",
     "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
-        "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON Memory "
-        "MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot Window"
+        "ANY AffectedRecall AnyUser ArmScore Association Clock ErasedHit Explanation FloatArray Hit IntArray JSON "
+        "Memory MemoryType Outcome Outcomes Progress Recall Related Replay RetentionPolicy Scope Usage WhyNot "
+        "WhyNotStep Window"
     ),
 }
 _ALIASES = {"MemoryAssociation": "Association", "MemoryEntry": "Memory", "MemoryTypes": "MemoryType"}

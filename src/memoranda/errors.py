@@ -4,7 +4,7 @@ MemorandaError                     .status is the HTTP status that a server answ
 ├── InvalidInput  (ValueError)     change the call                             422
 │   └── InvalidType (TypeError)    change the type of an argument              422
 ├── NotFound      (LookupError)    names what is missing, and in which scope   404
-├── Conflict                       read again, then decide again               409
+├── Conflict                       read again, then decide again: .current     409, 412
 ├── Denied                         use another key, or ask for permission      403, 401
 ├── Unavailable                    the same call may work later: retry_after   503, 429
 ├── ExtractionFailed               the model's answer is unusable; attached    502
@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memoranda.types import Memory
+
 PROBLEM_URN: Final = "urn:memoranda:"
 """In a response of the server, followed by the name of the error."""
 
@@ -28,6 +30,15 @@ class MemorandaError(Exception):
     """Base class of all errors of this package."""
 
     status = 500
+
+    def public_message(self) -> str:
+        """Return what a remote caller may read: the text of a server error may name files of the server."""
+        return str(self) if self.status < 500 else summarize(type(self))
+
+
+def summarize(kind: type[MemorandaError]) -> str:
+    """Return the first line of the description of a kind of error."""
+    return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")
 
 
 class InvalidInput(MemorandaError, ValueError):
@@ -47,9 +58,17 @@ class NotFound(MemorandaError, LookupError):
 
 
 class Conflict(MemorandaError):
-    """Somebody else changed the object first: read it again, then decide."""
+    """Somebody else changed the object first: read it again, then decide.
+
+    When an update of a memory raises it, `current` is the memory as it is now.
+    """
 
     status = 409
+
+    def __init__(self, message: str, *, current: Memory | None = None, status: int = 409) -> None:
+        super().__init__(message)
+        self.current = current
+        self.status = status
 
 
 class Denied(MemorandaError):
@@ -76,8 +95,8 @@ class Unavailable(MemorandaError):
 class ExtractionFailed(MemorandaError):
     """A model did not return a usable answer; its answer is attached as `text`.
 
-    When `remember` raises it, everything that needs no model has been stored (see `outcomes`), and the model is asked
-    again later.
+    When `remember(…, strict=True)` raises it, everything that needs no model has been stored (see `outcomes`), and the
+    model is asked again later.
     """
 
     status = 502

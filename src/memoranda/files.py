@@ -39,7 +39,7 @@ def atomic_replace(target: Path, mode: int = PRIVATE) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
-    _fsync_folder(target.parent)
+    fsync_folder(target.parent)
 
 
 def fsync_file(path: Path) -> None:
@@ -48,7 +48,8 @@ def fsync_file(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _fsync_folder(folder: Path) -> None:
+def fsync_folder(folder: Path) -> None:
+    """Wait until the names of the files in a folder are on disk."""
     if os.name != "posix":  # elsewhere a folder cannot be opened, and a rename is on disk with its file
         return
     descriptor = os.open(folder, os.O_RDONLY)

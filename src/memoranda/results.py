@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
-from memoranda.types import JSON, Hit, Memory, MemoryType, Record, Usage
+from memoranda.types import JSON, AffectedRecall, Hit, Memory, MemoryType, Record, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
 """How one memory came from others: `merged` says the same, the rest were made from them."""
@@ -259,6 +259,8 @@ class ForgetReceipt(Record):
     stores: tuple[StoreReceipt, ...]
     at: datetime
     dry_run: bool
+    recalls: tuple[AffectedRecall, ...] = ()
+    """With `dry_run`, the past recalls that returned one of the memories, newest first."""
 
     @property
     def complete(self) -> bool:
@@ -313,6 +315,10 @@ class Health(Record):
     """The set of vectors in use; None while there are none."""
     changes: int
     """The number of the latest change in the store."""
+    unread_messages: int = 0
+    """How many messages a language model has yet to read, because it failed."""
+    last_model_failure: str | None = None
+    """Why the latest of them was not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,19 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from memoranda.errors import InvalidInput
 
 
 def _setting(variable: str, default: Any) -> Any:
     return field(default=default, metadata={"variable": variable})
+
+
+_POSITIVE: Final = (
+    "short_term_ttl", "session_timeout", "max_conversation_history", "max_cache_size", "recall_ledger_size",
+    "recall_ledger_days",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +55,22 @@ class MemoryConfig:
     """The language model that also extracts facts from messages, such as `openai:gpt-4o-mini`; none when None."""
     extraction: bool = _setting("MEMORY_EXTRACTION", True)
     """Whether only messages worth keeping become memories; when off, every message does."""
+    recall_ledger: bool = _setting("MEMORY_RECALL_LEDGER", True)
+    """Whether recalls are kept, so that `replay` can repeat them."""
+    recall_ledger_size: int = _setting("MEMORY_RECALL_LEDGER_SIZE", 10_000)
+    """How many recalls a store keeps; the oldest go first."""
+    recall_ledger_days: float = _setting("MEMORY_RECALL_LEDGER_DAYS", 30.0)
+    """How long a recall is kept."""
     durability: Literal["full", "normal"] = _setting("MEMORY_DURABILITY", "full")
     """`full`: an acknowledged write is on disk. `normal`: a power cut may lose the last ones."""
+    commit_size: int = _setting("MEMORY_COMMIT_SIZE", 0)
+    """How many memories of one `remember` are committed together: with 0 all of them. The server uses 32, so that one
+    tenant's long call does not hold up another's."""
 
     def __post_init__(self) -> None:
-        for name in ("short_term_ttl", "session_timeout", "max_conversation_history", "max_cache_size"):
+        if isinstance(self.commit_size, bool) or not isinstance(self.commit_size, int) or self.commit_size < 0:
+            raise InvalidInput(f"commit_size must be 0 or a number of memories, not {self.commit_size!r}")
+        for name in _POSITIVE:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise InvalidInput(f"{name} must be a number above 0, not {value!r}")

@@ -304,6 +304,13 @@ class Explanation(Record):
     """The values that `answerable` was computed from."""
 
 
+WhyNotStep: TypeAlias = Literal[
+    "scope", "quarantined", "archived", "merged", "repeats", "expired", "superseded", "ended", "not yet true",
+    "not yet known", "candidates", "filter", "no match", "floor", "limit", "found",
+]  # fmt: skip
+"""What kept a memory out of a recall; `found` when nothing did."""
+
+
 @dataclass(frozen=True, slots=True)
 class WhyNot(Record):
     """Why an expected memory was not returned, or its rank if it was."""
@@ -314,6 +321,12 @@ class WhyNot(Record):
     """1 is best; None when it took no part."""
     score: float | None = None
     why: tuple[ArmScore, ...] = ()
+    step: WhyNotStep = "limit"
+    """The step of the recall that decided."""
+    superseded_by: Memory | None = None
+    """The memory that replaced it or says the same, if one did."""
+    since: datetime | None = None
+    """Since when it is left out, where a time decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +343,8 @@ class Recall(Sequence[Hit]):
     elapsed_ms: float = 0.0
     explanation: Explanation | None = None
     """Set when the call had `explain=True`."""
+    head: int = 0
+    """The number of the latest change in the store that the answer saw."""
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -343,6 +358,40 @@ class Recall(Sequence[Hit]):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedHit(Record):
+    """A memory that a past recall returned and that is gone by now."""
+
+    position: int
+    """Its position in that recall; 1 was the best."""
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replay(Record):
+    """A past recall as it was answered then, whatever became of its memories."""
+
+    recall: Recall
+    """The hits that can still be shown: same ids, order, scores, reasons and texts as then."""
+    asked_at: datetime
+    parameters: dict[str, JSON]
+    """What the call was given besides the question."""
+    erased: tuple[ErasedHit, ...]
+    """The hits that were deleted or forgotten since."""
+    complete: bool
+    """Whether every hit is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedRecall(Record):
+    """A past recall that returned some of certain memories."""
+
+    id: str
+    asked_at: datetime
+    memories: int
+    """How many of them it returned."""
 
 
 Status: TypeAlias = Literal["stored", "duplicate", "superseded", "quarantined", "rejected"]
@@ -360,6 +409,8 @@ class Outcome(Record):
     """The id of the message, if a message was written."""
     rule: str = ""
     """The rule that rejected it, if one did."""
+    queued: str = ""
+    """Why a language model has yet to read the message; empty when it has, or when none is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,11 +434,21 @@ class Usage(Record):
 
 
 class Outcomes(list[Outcome]):
-    """The results of the writes of one call, in order, and the usage of a language model."""
+    """The results of the writes of one call, in order, and the usage of a language model.
 
-    def __init__(self, outcomes: Iterable[Outcome] = (), usage: Usage = Usage()) -> None:  # noqa: B008 - it is frozen
+    `failure` says why the model could not read some messages, now or in an earlier call; None when it read all. Those
+    messages are stored and queued, and the model is asked about them again later.
+    """
+
+    def __init__(
+        self,
+        outcomes: Iterable[Outcome] = (),
+        usage: Usage = Usage(),  # noqa: B008 - it is frozen
+        failure: str | None = None,
+    ) -> None:
         super().__init__(outcomes)
         self.usage = usage
+        self.failure = failure
 
 
 Operator: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"]

@@ -26,10 +26,13 @@ MAX_DEPTH: Final = 100
 """How deep lists and objects may be nested."""
 SHARED_USER: Final = "memoranda:shared"
 """The user that shared knowledge belongs to. No caller can name it, so that it is in nobody's scope by accident."""
+CHANGEABLE_FIELDS: Final = ("content", "memory_type", "source", "metadata", "importance")
 MAX_ID: Final = 2**63 - 1
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
 _OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
+_NOTHING: Final = Condition("", "in", [])
+"""An empty list of choices matches no memory, as everywhere: it must not select them all, least of all to be erased."""
 _FILTERS: Final = ("type", "source", "speaker", "after", "before", "min_importance", "max_importance", "metadata")
 
 
@@ -167,6 +170,10 @@ def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter
     filters = dict(_check_mapping(where, "where"))
     if unknown := sorted(map(repr, set(filters) - set(_FILTERS))):
         raise InvalidInput(f"unknown filter {', '.join(unknown)}: use {', '.join(_FILTERS)}")
+    conditions = _make_conditions(_check_mapping(filters.get("metadata"), "metadata"))
+    choices = (types, filters.get("type"), filters.get("source"), filters.get("speaker"))
+    if any(isinstance(choice, Sequence) and len(choice) == 0 and choice != "" for choice in choices):
+        conditions = (*conditions, _NOTHING)
     return Filter(
         types=(*check_types(types), *check_types(filters.get("type"))),
         sources=_check_names(filters.get("source"), "source"),
@@ -175,7 +182,7 @@ def make_filter(where: Mapping[str, Any] | None, types: object = None) -> Filter
         before=_check_optional(check_datetime, filters.get("before"), "before"),
         min_importance=_check_optional(check_fraction, filters.get("min_importance"), "min_importance"),
         max_importance=_check_optional(check_fraction, filters.get("max_importance"), "max_importance"),
-        metadata=_make_conditions(_check_mapping(filters.get("metadata"), "metadata")),
+        metadata=conditions,
     )
 
 
@@ -299,6 +306,17 @@ def copy_json_object(value: object, name: str) -> dict[str, JSON]:
     """Return a checked copy of a JSON object; None gives an empty one."""
     mapping = _check_mapping(value, name)
     return cast("dict[str, JSON]", copy_json(dict(mapping), name)) if mapping else {}
+
+
+def check_changed_fields(fields: object) -> dict[str, Any]:
+    """Return the fields that a function given to `update` has returned, by their names as arguments of `update`."""
+    if not isinstance(fields, Mapping):
+        raise InvalidType(f"change must return a dict of the changed fields, not {type(fields).__name__}")
+    if unknown := [key for key in fields if key not in CHANGEABLE_FIELDS]:
+        raise InvalidInput(
+            f"change returned {unknown[0]!r}, which cannot be changed: {', '.join(CHANGEABLE_FIELDS)} can"
+        )
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _check_json(value: object, path: _Path, depth: int) -> None:

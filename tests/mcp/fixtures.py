@@ -184,7 +184,7 @@ def with_fixtures(memory: MemoryManager, owner: Owner) -> MCPServer:
 
 
 def main(port: int) -> None:
-    config, memory = ServerConfig(port=port), MemoryConfig(db_url="sqlite://")
+    config, memory = ServerConfig(port=port, allow_unauthenticated=True), MemoryConfig(db_url="sqlite://")
     app = build_http(config, memory, Owner(), embedder=HashEmbedder(32), create=with_fixtures)
     listen(app, config, log_level="error")
 

@@ -54,7 +54,7 @@ class McpHttpServer:
 @contextmanager
 def open_mcp_server(folder: Path, owner: Owner | None = None, **config: Any) -> Iterator[McpHttpServer]:
     port, db_url = free_port(), f"sqlite:///{folder}/mcp.db"
-    settings = ServerConfig(port=port, key_cache_seconds=0.01, **config)
+    settings = ServerConfig(**{"port": port, "key_cache_seconds": 0.01, "allow_unauthenticated": True} | config)
     app = create_http_app(settings, MemoryConfig(db_url=db_url), owner, embedder=HashEmbedder(64))
     with listening(app, settings) as url:
         yield McpHttpServer(f"{url}/mcp", db_url)

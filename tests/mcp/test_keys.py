@@ -18,7 +18,7 @@ from tests.mcp.programs import command, environment
 from tests.server.running import free_port
 
 READING = {
-    *("recall", "context", "search", "fetch", "session_history"),
+    *("recall", "context", "replay", "search", "fetch", "session_history"),
     *("read_graph", "search_nodes", "open_nodes"),
 }
 HANDSHAKE = {

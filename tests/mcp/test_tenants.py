@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,7 @@ def writing_calls(rng: random.Random, other: Tenant) -> list[Call]:
     seen = f"{other.word} drinks tea"
     return [
         ("remember", {"content": f"a fact {rng.random()}"}),
+        ("update", {"memory_id": rng.choice(other.ids), "content": "changed", "expected_version": 7}),
         ("forget", {"memory_ids": [rng.choice(other.ids)]}),
         ("forget", {"memory_ids": other.ids, "dry_run": True}),
         ("session_say", {"workflow": "campaign", "agent": "writer", "content": "hi"}),
@@ -128,9 +129,13 @@ async def test_writing_tools_never_change_another_tenant(server: McpHttpServer, 
 async def test_id_of_another_tenant_answers_like_an_unknown_id(server: McpHttpServer) -> None:
     async with AsyncExitStack() as stack:
         mine, other = await two_tenants(server, stack, NEWEST)
-        for tool, name in (("fetch", "id"), ("forget", "memory_ids")):
-            asked = [{name: str(number) if name == "id" else [number]} for number in (other.ids[0], 987_654_321)]
-            answers = [await mine.client.call_tool(tool, each) for each in asked]
+        asked: list[Callable[[int], Call]] = [
+            lambda number: ("fetch", {"id": str(number)}),
+            lambda number: ("forget", {"memory_ids": [number]}),
+            lambda number: ("update", {"memory_id": number, "content": "x", "expected_version": 7}),
+        ]
+        for make_call in asked:
+            answers = [await mine.client.call_tool(*make_call(number)) for number in (other.ids[0], 987_654_321)]
             assert answers[0].is_error
             foreign, never = (re.sub(r"\d+", "N", each.content[0].text) for each in answers)
             assert foreign == never

@@ -20,6 +20,7 @@ from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Clock
 
 URL = "http://localhost"
+LOOPBACK = ("127.0.0.1", 50000)
 
 
 @dataclass
@@ -42,7 +43,7 @@ class InProcessServer:
         """A client of this application."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         # `self.http` runs the lifespan; this client only sends requests.
-        return RemoteManager(URL, client=TestClient(self.app, base_url=URL, headers=headers))
+        return RemoteManager(URL, client=TestClient(self.app, base_url=URL, headers=headers, client=LOOPBACK))
 
     def async_client(self, key: str | None = None) -> AsyncRemoteManager:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -50,13 +51,15 @@ class InProcessServer:
         return AsyncRemoteManager(
             URL,
             client=httpx2.AsyncClient(transport=transport, base_url=URL, headers=headers),
-            sync_client=TestClient(self.app, base_url=URL, headers=headers),
+            sync_client=TestClient(self.app, base_url=URL, headers=headers, client=LOOPBACK),
         )
 
 
 @contextmanager
 def open_server(folder: Path, *, clock: Clock | None = None, **config: Any) -> Iterator[InProcessServer]:
     url = f"sqlite:///{folder}/server.db"
-    app = create_app(ServerConfig(**config), url, embedder=HashEmbedder(64), clock=clock)
-    with TestClient(app, base_url=URL) as http:
+    app = create_app(
+        ServerConfig(**{"allow_unauthenticated": True} | config), url, embedder=HashEmbedder(64), clock=clock
+    )
+    with TestClient(app, base_url=URL, client=LOOPBACK) as http:
         yield InProcessServer(app, http, url)

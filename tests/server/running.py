@@ -37,7 +37,7 @@ def free_port() -> int:
 @contextmanager
 def serving(folder: Path, **config: Any) -> Iterator[str]:
     """Run a server in a thread, with a fake embedder; yield its address."""
-    settings = ServerConfig(port=free_port(), **config)
+    settings = ServerConfig(port=free_port(), **{"allow_unauthenticated": True} | config)
     app = create_app(settings, f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64))
     with listening(app, settings) as url:
         yield url

@@ -39,7 +39,7 @@ def test_command_line_allows_hosts_and_origins(tmp_path: Path) -> None:
     with command_line(tmp_path, *options, "--allowed-origin", "https://app.example", **WITHOUT_MODEL) as (_, url):
         wait_for(url)
         for name, status in (("memory.example", 200), ("other.example", 200), ("evil.example", 421)):
-            assert httpx2.get(f"{url}/v1/stats", headers={"Host": name}).status_code == status
+            assert httpx2.get(f"{url}/healthz", headers={"Host": name}).status_code == status
         for page, status in (("https://app.example", 200), ("https://evil.example", 403)):
             assert httpx2.get(f"{url}/v1/stats", headers={"Origin": page}).status_code == status
 
@@ -160,3 +160,25 @@ def test_chunked_body_that_grows_too_large_is_refused(tmp_path: Path) -> None:
             pass  # the server has answered and closed while we were still sending
         assert sent < 50_000_000
         assert httpx2.get(f"{url}/healthz").status_code == 200
+
+
+def test_request_hidden_behind_two_lengths_is_not_answered(tmp_path: Path) -> None:
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    lines = [
+        "POST /v1/recall HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        f"Content-Length: {5 + len(hidden)}",
+        "Transfer-Encoding: chunked",
+        "",
+        "0",
+        "",
+        "",
+    ]
+    with serving(tmp_path) as url, _connected(url) as connection:
+        connection.sendall("\r\n".join(lines).encode() + hidden)
+        answer = b""
+        while part := connection.recv(10_000):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1") == 1

@@ -53,6 +53,7 @@ class Tenant:
         line = {"agent_id": "writer", "role": "user", "content": self.word}
         self.send("POST", f"/v1/sessions/{self.session}/messages", json=line)
         self.send("PUT", f"/v1/sessions/{self.session}/values", json=value)
+        self.recall_id = self.send("POST", "/v1/recall", json={"query": self.word}).json()["id"]
         self.export = self.send("GET", "/v1/export", params={"all_users": "true"}).content
 
 
@@ -90,6 +91,7 @@ def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
         ("POST", "/v1/recall", {"json": {"query": text, "shared": True, "explain": True, **scope}}),
         ("POST", "/v1/context", {"json": {"query": text, **scope}}),
         ("POST", "/v1/why-not", {"json": {"query": text, "memory_id": foreign, **scope}}),
+        ("POST", "/v1/replay", {"json": {"recall_id": other.recall_id, **scope}}),
         ("POST", "/v1/search", {"json": {"query": text, "limit": 100, **scope}}),
         ("POST", "/v1/search/similar", {"json": {"agent_id": "writer", "query": text, "shared": True}}),
         ("POST", "/v1/memories/list", {"json": {"limit": 1000, **scope}}),
@@ -238,7 +240,9 @@ def test_id_of_another_tenant_runs_the_same_queries_as_an_unknown_id(
 def test_writing_routes_never_change_another_tenant(tenants: tuple[Tenant, Tenant]) -> None:
     mine, other = tenants
     looked_at = [
-        call for call in reading_calls(random.Random(3), mine) if "why-not" not in call[1] and "recall" not in call[1]
+        call
+        for call in reading_calls(random.Random(3), mine)
+        if not any(word in call[1] for word in ("why-not", "recall", "replay"))
     ]
     before = [_stable(other.send(*call[:2], **call[2]).text) for call in looked_at]
     for method, path, options in writing_calls(other):

@@ -82,7 +82,7 @@ class MemoryManager:
         """Return a manager of another tenant with the same store and models. It closes with this one."""
         other = copy(self)
         other._inner, other._wrappers = self._inner.for_tenant(tenant), WeakValueDictionary()
-        other._shares_threads = True
+        other._threads, other._shares_threads = self._threads.for_tenant(tenant), True
         return other
 
     async def close(self) -> None:
@@ -94,6 +94,7 @@ class MemoryManager:
 
     remember = off_loop(_Sync.remember, model=True)
     recall = off_loop(_Sync.recall, model=True)
+    replay = off_loop(_Sync.replay)
     why = off_loop(_Sync.why)
     why_not = off_loop(_Sync.why_not, model=True)
     context = off_loop(_Sync.context, model=True)
@@ -108,7 +109,7 @@ class MemoryManager:
     search_memory = off_loop(_Sync.search_memory, model=True)
     add_memory_association = off_loop(_Sync.add_memory_association)
     get_related_memories = off_loop(_Sync.get_related_memories)
-    cleanup_old_memories = off_loop(_Sync.cleanup_old_memories)
+    cleanup_old_memories = off_loop(_Sync.cleanup_old_memories, background=True)
 
     save = off_loop(_Sync.save, model=True)
     retrieve = off_loop(_Sync.retrieve)
@@ -121,11 +122,11 @@ class MemoryManager:
     save_execution_record = off_loop(_Sync.save_execution_record)
     get_execution_records = off_loop(_Sync.get_execution_records)
     get_execution_stats = off_loop(_Sync.get_execution_stats)
-    verify_executions = off_loop(_Sync.verify_executions)
-    export_files = off_loop(_Sync.export_files)
-    import_files = off_loop(_Sync.import_files, model=True)
+    verify_executions = off_loop(_Sync.verify_executions, background=True)
+    export_files = off_loop(_Sync.export_files, background=True)
+    import_files = off_loop(_Sync.import_files, background=True)
 
-    add_knowledge = off_loop(_Sync.add_knowledge, model=True)
+    add_knowledge = off_loop(_Sync.add_knowledge, background=True)
     remove_knowledge = off_loop(_Sync.remove_knowledge)
     get_knowledge_sources = off_loop(_Sync.get_knowledge_sources)
 
@@ -151,21 +152,21 @@ class MemoryManager:
     set_retention_policy = off_loop(_Sync.set_retention_policy)
     end_run = off_loop(_Sync.end_run)
 
-    backup = off_loop(_Sync.backup)
-    check = off_loop(_Sync.check)
-    repair = off_loop(_Sync.repair, model=True)
-    export_jsonl = off_loop(_Sync.export_jsonl)
-    import_jsonl = off_loop(_Sync.import_jsonl, model=True)
+    backup = off_loop(_Sync.backup, background=True)
+    check = off_loop(_Sync.check, background=True)
+    repair = off_loop(_Sync.repair, background=True)
+    export_jsonl = off_loop(_Sync.export_jsonl, background=True)
+    import_jsonl = off_loop(_Sync.import_jsonl, background=True)
 
-    upkeep = off_loop(_Sync.upkeep, model=True)
-    forget = off_loop(_Sync.forget)
+    upkeep = off_loop(_Sync.upkeep, background=True)
+    forget = off_loop(_Sync.forget, background=True)
     history = off_loop(_Sync.history)
     archive = off_loop(_Sync.archive)
     restore = off_loop(_Sync.restore)
     pin = off_loop(_Sync.pin)
     unpin = off_loop(_Sync.unpin)
 
-    reembed = off_loop(_Sync.reembed, model=True)
+    reembed = off_loop(_Sync.reembed, background=True)
     get_stats = off_loop(_Sync.get_stats)
     health = off_loop(_Sync.health)
 

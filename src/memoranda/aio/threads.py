@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import threading
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from memoranda.errors import Closed
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_Job: TypeAlias = Callable[[], None]
 Inner = TypeVar("Inner")
 Inner_co = TypeVar("Inner_co", covariant=True)
 
@@ -40,34 +44,114 @@ async def in_thread(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
     return await wait_for_end(asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs)))
 
 
+class FairPool:
+    """Threads that serve tenants in turn: the calls of one wait for each other, not for those of another.
+
+    As soon as a second tenant calls, none has more than half of the threads.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self._running: Counter[str] = Counter()
+        self._first: str | None = None
+        self._share = threads
+
+    def submit(self, tenant: str, call: Callable[[], R]) -> Future[R]:
+        """Run the call as soon as it is the tenant's turn."""
+        result: Future[R] = Future()
+
+        def job() -> None:
+            if result.set_running_or_notify_cancel():
+                try:
+                    result.set_result(call())
+                except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
+                    result.set_exception(error)
+
+        with self._lock:
+            self._first = tenant if self._first is None else self._first
+            if tenant != self._first:
+                self._share = max(1, self._threads // 2)
+            self._waiting.setdefault(tenant, deque()).append(job)
+        self._executor.submit(self._work)
+        return result
+
+    def shutdown(self) -> None:
+        """Wait for all calls."""
+        self._executor.shutdown(wait=True)
+
+    def _work(self) -> None:
+        while (taken := self._take()) is not None:
+            tenant, job = taken
+            try:
+                job()
+            finally:
+                with self._lock:
+                    self._running[tenant] -= 1
+                    self._running += Counter()  # drops tenants at zero
+
+    def _take(self) -> tuple[str, _Job] | None:
+        """Return the next call of the tenant that was served longest ago; None when all that wait have their share."""
+        with self._lock:
+            tenant = next((name for name in self._waiting if self._running[name] < self._share), None)
+            if tenant is None:
+                return None
+            self._running[tenant] += 1
+            jobs = self._waiting.pop(tenant)
+            job = jobs.popleft()
+            if jobs:
+                self._waiting[tenant] = jobs  # at the end of the line
+            return tenant, job
+
+
 class Threads:
-    """Threads for blocking calls. Calls that wait for a model have their own, so others never queue behind them."""
+    """Threads for blocking calls of one tenant or, through `for_tenant`, of several.
+
+    Calls that wait for a model have their own, and long work such as erasing too, so that others never queue behind
+    them.
+    """
 
     def __init__(self) -> None:
-        self._store = ThreadPoolExecutor(8, thread_name_prefix="memoranda-store")
-        self._model = ThreadPoolExecutor(4, thread_name_prefix="memoranda-model")
-        self.closed = False
+        self._pools = {
+            lane: FairPool(count, f"memoranda-{lane}")
+            for lane, count in (("store", 8), ("model", 4), ("background", 2))
+        }
+        self._tenant = ""
+        self._ended = threading.Event()
 
-    async def run(self, call: Callable[[], R], *, model: bool) -> R:
+    def for_tenant(self, tenant: str) -> Threads:
+        """Return the same threads for another tenant."""
+        other = copy(self)
+        other._tenant = tenant
+        return other
+
+    @property
+    def closed(self) -> bool:
+        return self._ended.is_set()
+
+    async def run(self, call: Callable[[], R], *, model: bool, background: bool = False) -> R:
         """Run the call in a thread and return its result."""
         if self.closed:
             raise Closed("this MemoryManager is closed: make a new one")
-        executor = self._model if model else self._store
-        return await wait_for_end(asyncio.get_running_loop().run_in_executor(executor, call))
+        pool = self._pools["background" if background else "model" if model else "store"]
+        return await wait_for_end(asyncio.wrap_future(pool.submit(self._tenant, call)))
 
     def close(self) -> None:
-        self.closed = True
-        self._store.shutdown(wait=True)
-        self._model.shutdown(wait=True)
+        self._ended.set()
+        for pool in self._pools.values():
+            pool.shutdown()
 
 
 def off_loop(
-    method: Callable[Concatenate[Inner, P], R], *, model: bool = False
+    method: Callable[Concatenate[Inner, P], R], *, model: bool = False, background: bool = False
 ) -> Callable[Concatenate[Facade[Inner], P], Coroutine[Any, Any, R]]:
     """Return the async version of a blocking method: same name, same signature, same result."""
 
     @functools.wraps(method)
     async def call(self: Facade[Inner], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self._threads.run(functools.partial(method, self._inner, *args, **kwargs), model=model)
+        bound = functools.partial(method, self._inner, *args, **kwargs)
+        return await self._threads.run(bound, model=model, background=background)
 
     return call

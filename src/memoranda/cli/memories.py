@@ -84,6 +84,9 @@ def edit(
     source: Source = None,
     importance: Importance = None,
     metadata: Metadata = None,
+    expected_version: Annotated[
+        int | None, typer.Option(help="Change nothing when the memory is not at this version.")
+    ] = None,
 ) -> None:
     """Change a memory. Fields without an option keep their value."""
     with options.open_manager() as manager:
@@ -94,6 +97,7 @@ def edit(
             source=source,
             importance=importance,
             metadata=_parse_metadata(metadata),
+            expected_version=expected_version,
             **options.read_scope,
         )
     print_result(memory, options.as_json, lambda: memories_table([memory]))

@@ -1,4 +1,4 @@
-"""`memoranda search`, `recall`, `context`, `why`, `show`, `history`, `list`: read memories."""
+"""`memoranda search`, `recall`, `context`, `why`, `replay`, `show`, `history`, `list`: read memories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memoranda.cli.output import (
     stack,
     table,
 )
-from memoranda.types import Hit, Memory, Recall, Related
+from memoranda.types import Hit, Memory, Recall, Related, Replay
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -40,6 +40,7 @@ def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     for name, function in (("search", search), ("recall", recall), ("context", context), ("why", why)):
         command(app, name, shared=READ)(function)
+    command(app, "replay", shared=READ)(replay)
     command(app, "show", shared=READ)(show_memory)
     command(app, "history", shared=READ)(history)
     command(app, "list", shared=READ)(list_memories)
@@ -103,6 +104,13 @@ def why(options: CommandOptions, query: Query, memory_id: MemoryId, limit: Limit
             return
     hit = found[position - 1]
     print_result({"position": position, "hit": hit}, options.as_json, lambda: _why_view(hit, position))
+
+
+def replay(options: CommandOptions, recall_id: Annotated[str, typer.Argument(help="Id that `recall` showed.")]) -> None:
+    """Show a past recall as it was answered then. Name the scope in which it was asked."""
+    with options.open_manager() as manager:
+        past = manager.replay(recall_id, **options.read_scope)
+    print_result(past, options.as_json, lambda: _replay_view(past))
 
 
 def show_memory(options: CommandOptions, memory_id: MemoryId) -> None:
@@ -173,9 +181,17 @@ def _link_name(memory: Memory, other: Related) -> str:
 def _recall_view(found: Recall) -> RenderableType:
     explanation = [record_table(found.explanation)] if found.explanation else []
     hits = hits_table(found) if len(found) else safe_text("nothing found", "yellow")
-    summary = f"{len(found)} found · answerable {found.answerable:.2f} · {found.elapsed_ms:.0f} ms"
+    summary = f"{len(found)} found · answerable {found.answerable:.2f} · {found.elapsed_ms:.0f} ms · recall {found.id}"
     skipped = [safe_text(f"without {step}", "yellow") for step in found.degraded]
     return stack(*explanation, hits, safe_text(summary, "dim"), *skipped)
+
+
+def _replay_view(past: Replay) -> RenderableType:
+    from rich.console import Group
+
+    asked = [("asked at", past.asked_at), ("question", past.recall.query), *past.parameters.items()]
+    gone = [safe_text(f"position {hit.position}: memory {hit.id} was deleted since", "yellow") for hit in past.erased]
+    return Group(fields_table(asked), _recall_view(past.recall), *gone)
 
 
 def _why_view(hit: Hit, position: int) -> RenderableType:

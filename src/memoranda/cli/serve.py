@@ -28,6 +28,15 @@ Hosts = Annotated[
         help="Another host name that clients may use; can be repeated. Default: MEMORY_SERVER_ALLOWED_HOSTS.",
     ),
 ]
+AllowUnauthenticated = Annotated[
+    bool | None,
+    typer.Option(
+        "--allow-unauthenticated/--require-key",
+        help="Whether callers on this machine need no key until the first key is created; callers from elsewhere and "
+        "through a proxy always need one. Default: allowed when listening on loopback.",
+        show_default=False,
+    ),
+]
 Origins = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,11 +66,12 @@ def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = _PORT,
     allowed_hosts: Hosts = None,
     allowed_origins: Origins = None,
+    allow_unauthenticated: AllowUnauthenticated = None,
 ) -> None:
     """Run the REST server until it is stopped."""
     from memoranda.server import run
 
-    run(_server_config(host, port, allowed_hosts, allowed_origins), options.config)
+    run(_server_config(host, port, allowed_hosts, allowed_origins, allow_unauthenticated), options.config)
 
 
 def mcp(
@@ -73,20 +83,29 @@ def mcp(
     port: Annotated[int, typer.Option(help="Port to listen on, for http.")] = _MCP_PORT,
     allowed_hosts: Hosts = None,
     allowed_origins: Origins = None,
+    allow_unauthenticated: AllowUnauthenticated = None,
 ) -> None:
     """Run the MCP server until it is stopped. With stdio, --tenant names the tenant; with http, the API key does."""
     from memoranda.mcp import run
     from memoranda.mcp.run import Owner
 
     owner = Owner(tenant=options.tenant, user=options.user, agent=options.agent, session=options.session)
-    http = _server_config(host, port, allowed_hosts, allowed_origins) if transport is McpTransport.HTTP else None
-    run(options.config, owner, http=http)
+    http = _server_config(host, port, allowed_hosts, allowed_origins, allow_unauthenticated)
+    run(options.config, owner, http=http if transport is McpTransport.HTTP else None)
 
 
-def _server_config(host: str, port: int, hosts: list[str] | None, origins: list[str] | None) -> ServerConfig:
+def _server_config(
+    host: str, port: int, hosts: list[str] | None, origins: list[str] | None, allow_unauthenticated: bool | None
+) -> ServerConfig:
     from memoranda.server.config import ServerConfig
 
-    return ServerConfig(host=host, port=port, allowed_hosts=tuple(hosts or ()), allowed_origins=tuple(origins or ()))
+    return ServerConfig(
+        host=host,
+        port=port,
+        allowed_hosts=tuple(hosts or ()),
+        allowed_origins=tuple(origins or ()),
+        allow_unauthenticated=allow_unauthenticated,
+    )
 
 
 keys = make_group("Manage the API keys of the server.")

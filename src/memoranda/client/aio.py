@@ -14,9 +14,10 @@ import httpx2
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.threads import in_thread
 from memoranda.client import manager, requests
-from memoranda.client.transport import AsyncHttpTransport, async_method
+from memoranda.client.transport import AsyncHttpTransport, async_calls, async_method
 from memoranda.results import ExportReport, ImportReport
 from memoranda.types import ANY, AnyUser, ArmScore, Progress, Recall
+from memoranda.validation import check_integer
 
 
 class MemoryManager:
@@ -61,8 +62,23 @@ class MemoryManager:
     recall = async_method(requests.recall)
     why_not = async_method(requests.why_not)
 
-    async def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-        """Return what each arm and boost contributed to one hit of a recall."""
+    replay = async_method(requests.replay)
+
+    async def why(
+        self,
+        recall: Recall | str,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> tuple[ArmScore, ...]:
+        """Return what each arm and boost contributed to one hit of a recall, or of a past one by its id."""
+        if isinstance(recall, str):
+            from memoranda.recall.explain import why  # loads numpy
+
+            past = await self.replay(recall, agent=agent, user=user, session=session)
+            return why(past, check_integer(memory_id, "a memory id"))
         return self._sync.why(recall, memory_id)
 
     context = async_method(requests.context)
@@ -70,7 +86,7 @@ class MemoryManager:
     add_memory = async_method(requests.add_memory)
     add_memories = async_method(requests.add_memories)
     get = async_method(requests.get)
-    update = async_method(requests.update)
+    update = async_calls(requests.update)
     delete = async_method(requests.delete)
     list_memories = async_method(requests.list_memories)
     search_memories = async_method(requests.search_memories)

@@ -32,7 +32,7 @@ from memoranda.client.requests import (
     to_server_arguments,
 )
 from memoranda.client.responses import deserialize
-from memoranda.client.transport import HttpTransport, sync_method
+from memoranda.client.transport import HttpTransport, sync_calls, sync_method
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import Closed, MemorandaError, NotFound, Unavailable
@@ -149,18 +149,29 @@ class MemoryManager:
     recall = sync_method(requests.recall)
     why_not = sync_method(requests.why_not)
 
-    def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-        """Return what each arm and boost contributed to one hit of a recall."""
+    replay = sync_method(requests.replay)
+
+    def why(
+        self,
+        recall: Recall | str,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> tuple[ArmScore, ...]:
+        """Return what each arm and boost contributed to one hit of a recall, or of a past one by its id."""
         from memoranda.recall.explain import why  # loads numpy
 
-        return why(recall, check_integer(memory_id, "a memory id"))
+        past = self.replay(recall, agent=agent, user=user, session=session) if isinstance(recall, str) else recall
+        return why(past, check_integer(memory_id, "a memory id"))
 
     context = sync_method(requests.context)
 
     add_memory = sync_method(requests.add_memory)
     add_memories = sync_method(requests.add_memories)
     get = sync_method(requests.get)
-    update = sync_method(requests.update)
+    update = sync_calls(requests.update)
     delete = sync_method(requests.delete)
     list_memories = sync_method(requests.list_memories)
     search_memories = sync_method(requests.search_memories)

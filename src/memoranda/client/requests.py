@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeVar
 
 from memoranda.client.responses import deserialize
-from memoranda.errors import InvalidInput, InvalidType
+from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
@@ -50,14 +50,16 @@ from memoranda.types import (
     Progress,
     Recall,
     Related,
+    Replay,
     WhyNot,
 )
-from memoranda.validation import check_type, make_filter
+from memoranda.validation import CHANGEABLE_FIELDS, check_changed_fields, check_type, make_filter
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Arguments: TypeAlias = dict[str, Any]
 """The arguments of a call by parameter name, with the defaults of those left out."""
+_MAX_TRIES: Final = 100
 _signature = functools.cache(inspect.signature)
 
 
@@ -91,6 +93,10 @@ class HttpCall(Generic[R]):
         return value
 
 
+Calls: TypeAlias = Generator[HttpCall[R], R, R]
+"""Several calls that depend on each other: each is sent, and its result or its error goes back in."""
+
+
 def derive_from(
     method: Callable[Concatenate[Any, P], R],
 ) -> Callable[[Callable[[Arguments], HttpCall[R]]], Callable[P, HttpCall[R]]]:
@@ -103,6 +109,21 @@ def derive_from(
 
         make_call.__doc__ = build.__doc__ or method.__doc__
         return make_call
+
+    return decorate
+
+
+def derive_calls_from(
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[[Callable[[Arguments], Calls[R]]], Callable[P, Calls[R]]]:
+    """Give a function that yields several calls the signature and the docstring of a method."""
+
+    def decorate(build: Callable[[Arguments], Calls[R]]) -> Callable[P, Calls[R]]:
+        @functools.wraps(method)
+        def make_calls(*args: P.args, **kwargs: P.kwargs) -> Calls[R]:
+            return build(bind_arguments(method, *args, **kwargs))
+
+        return make_calls
 
     return decorate
 
@@ -217,7 +238,9 @@ def _to_plain(value: object) -> object:
 
 
 def _parse_outcomes(response: Any) -> Outcomes:
-    return Outcomes(deserialize(list[Outcome], response))
+    outcomes = deserialize(list[Outcome], response)
+    failure = next((outcome.queued for outcome in outcomes if outcome.queued), None)
+    return Outcomes(outcomes, failure=failure)
 
 
 def _parse_context(response: Any) -> Context:
@@ -246,6 +269,7 @@ def _parse_nothing(_: object) -> None:
 
 recall = endpoint(Embedded.recall, "POST", "/v1/recall", parse_as(Recall))
 why_not = endpoint(Embedded.why_not, "POST", "/v1/why-not", parse_as(WhyNot))
+replay = endpoint(Embedded.replay, "POST", "/v1/replay", parse_as(Replay))
 context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
 
 
@@ -259,7 +283,6 @@ def remember(arguments: Arguments) -> HttpCall[Outcomes]:
 
 add_memory = endpoint(Embedded.add_memory, "POST", "/v1/memories", parse_as(Memory))
 get = endpoint(Embedded.get, "GET", "/v1/memories/{memory_id:d}", parse_as(Memory))
-update = endpoint(Embedded.update, "PATCH", "/v1/memories/{memory_id:d}", parse_as(Memory))
 search_memories = endpoint(Embedded.search_memories, "POST", "/v1/search", parse_as(list[Hit]))
 search_similar = endpoint(Embedded.search_similar, "POST", "/v1/search/similar", parse_as(list[Hit]))
 add_memory_association = endpoint(Embedded.add_memory_association, "POST", "/v1/associations", parse_as(Association))
@@ -271,6 +294,30 @@ archive = endpoint(Embedded.archive, "POST", "/v1/memories/{memory_id:d}/archive
 restore = endpoint(Embedded.restore, "POST", "/v1/memories/{memory_id:d}/restore", parse_as(Memory))
 pin = endpoint(Embedded.pin, "POST", "/v1/memories/{memory_id:d}/pin", parse_as(Memory))
 unpin = endpoint(Embedded.unpin, "POST", "/v1/memories/{memory_id:d}/unpin", parse_as(Memory))
+
+
+@derive_calls_from(Embedded.update)
+def update(arguments: Arguments) -> Calls[Memory]:
+    change, expected = arguments.pop("change"), arguments["expected_version"]
+    if change is None:
+        return (yield _update(arguments))
+    if given := check_changed_fields({name: arguments.pop(name) for name in CHANGEABLE_FIELDS}):
+        raise InvalidInput(f"give change, or {' and '.join(given)}, not both: change returns the fields")
+    scope = {name: arguments[name] for name in ("agent", "user", "session")}
+    for attempt in range(_MAX_TRIES):
+        known = yield get(arguments["memory_id"], **scope)
+        arguments["expected_version"] = known.version if expected is None else expected
+        fields = check_changed_fields(change(known))
+        try:
+            return (yield _update(arguments | fields)) if fields else known
+        except Conflict:
+            if expected is not None or attempt == _MAX_TRIES - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _update(arguments: Arguments) -> HttpCall[Memory]:
+    return build_call("PATCH", "/v1/memories/{memory_id:d}", parse_as(Memory), dict(arguments))
 
 
 @derive_from(Embedded.add_memories)

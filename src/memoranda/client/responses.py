@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from datetime import datetime
-from enum import Enum
-from functools import cache
-from pathlib import Path
-from types import UnionType
-from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeVar
 
 import httpx2
 
 from memoranda import errors
+from memoranda.deserialize import build
 from memoranda.errors import PROBLEM_URN, Denied, Incompatible, MemorandaError, Unavailable
+from memoranda.types import Memory
 
 _T = TypeVar("_T")
-_Converter = Callable[[Any], Any]
 _ERRORS: Final = {
     kind.__name__: kind
     for kind in (
         errors.InvalidInput,
         errors.InvalidType,
         errors.NotFound,
-        errors.Conflict,
         errors.ExtractionFailed,
         errors.Incompatible,
         errors.Closed,
@@ -37,46 +31,9 @@ _ERRORS: Final = {
 def deserialize(kind: type[_T], data: Any) -> _T:
     """Return a value of this type. Unknown fields are ignored; a missing field is an error."""
     try:
-        return cast(_T, _converter(cast(Hashable, kind))(data))
+        return build(kind, data)
     except (KeyError, TypeError, ValueError) as error:
         raise Incompatible(f"the server's {kind} does not fit this client: use the same version ({error!r})") from error
-
-
-@cache
-def _converter(kind: Any) -> _Converter:
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _dataclass_converter(kind)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind
-    if kind is datetime:
-        return datetime.fromisoformat
-    if kind is Path:
-        return Path
-    return _generic_converter(get_origin(kind), get_args(kind))
-
-
-def _generic_converter(origin: Any, args: tuple[Any, ...]) -> _Converter:
-    if origin in (list, tuple):
-        convert = _converter(args[0])
-        return lambda values: origin(convert(value) for value in values)
-    if origin is dict and not isinstance(args[1], str) and "ForwardRef" not in repr(args[1]):
-        convert = _converter(args[1])
-        return lambda values: {key: convert(value) for key, value in values.items()}
-    if origin in (Union, UnionType) and type(None) in args and len(args) == 2:
-        convert = _converter(next(arg for arg in args if arg is not type(None)))
-        return lambda value: None if value is None else convert(value)
-    return lambda value: value
-
-
-def _dataclass_converter(kind: type) -> _Converter:
-    hints = get_type_hints(kind)
-    types = {field.name: hints[field.name] for field in fields(kind) if field.init}
-
-    def convert(data: Mapping[str, Any]) -> Any:
-        # The fields' converters are looked up here and not above, because a type may contain itself.
-        return kind(**{name: _converter(hint)(data[name]) for name, hint in types.items() if name in data})
-
-    return convert
 
 
 def to_error(status: int, body: bytes, headers: httpx2.Headers) -> Exception:
@@ -91,6 +48,10 @@ def to_error(status: int, body: bytes, headers: httpx2.Headers) -> Exception:
     if status in (408, 429, 502, 503, 504) and name != "ExtractionFailed":
         wait = headers.get("retry-after", "")
         return Unavailable(detail, retry_after=float(wait) if wait.isdigit() else None, status=status)
+    if name == "Conflict":
+        current = problem.get("current")
+        memory = deserialize(Memory, current) if isinstance(current, dict) else None
+        return errors.Conflict(detail, current=memory, status=status)
     if name in _ERRORS:
         return _ERRORS[name](detail)
     if 400 <= status < 500:

@@ -7,13 +7,13 @@ import json
 import uuid
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 import httpx2
 
-from memoranda.client.requests import HttpCall
+from memoranda.client.requests import Calls, HttpCall
 from memoranda.client.responses import to_error, translate_errors
-from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.errors import Incompatible, InvalidInput, MemorandaError, Unavailable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -145,5 +145,47 @@ def async_method(
     @functools.wraps(build)
     async def method(self: HasAsyncTransport, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await self._transport.send(build(*args, **kwargs))
+
+    return method
+
+
+def sync_calls(build: Callable[P, Calls[R]]) -> Callable[Concatenate[HasTransport, P], R]:
+    """Return a method that sends each call that a generator yields, and returns what the generator returns."""
+
+    @functools.wraps(build)
+    def method(self: HasTransport, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        calls = build(*args, **kwargs)
+        step: Callable[[], HttpCall[R]] = functools.partial(next, calls)
+        while True:
+            try:
+                call = step()
+            except StopIteration as end:
+                return cast(R, end.value)
+            try:
+                step = functools.partial(calls.send, self._transport.send(call))
+            except MemorandaError as error:
+                step = functools.partial(calls.throw, error)
+
+    return method
+
+
+def async_calls(
+    build: Callable[P, Calls[R]],
+) -> Callable[Concatenate[HasAsyncTransport, P], Coroutine[Any, Any, R]]:
+    """Return the same as a coroutine method."""
+
+    @functools.wraps(build)
+    async def method(self: HasAsyncTransport, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        calls = build(*args, **kwargs)
+        step: Callable[[], HttpCall[R]] = functools.partial(next, calls)
+        while True:
+            try:
+                call = step()
+            except StopIteration as end:
+                return cast(R, end.value)
+            try:
+                step = functools.partial(calls.send, await self._transport.send(call))
+            except MemorandaError as error:
+                step = functools.partial(calls.throw, error)
 
     return method

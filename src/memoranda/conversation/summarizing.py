@@ -25,8 +25,9 @@ from memoranda.conversation.base import (
     fit_window,
 )
 from memoranda.conversation.memory import ConversationMemory, build_state, check_state, parse_messages
-from memoranda.errors import ExtractionFailed, InvalidInput, InvalidType, Unavailable
+from memoranda.errors import ExtractionFailed, InvalidInput, InvalidType
 from memoranda.llm.base import LLM, MeteredLLM
+from memoranda.llm.failures import describe_failure
 from memoranda.messages.message import Message, text_of
 from memoranda.text import query_terms, split_sentences
 from memoranda.types import JSON, Usage
@@ -370,8 +371,8 @@ class SummarizingMemory(ConversationMemory):
         if self._llm is not None:
             try:
                 summary = summarize_with_llm(messages, self._llm, self._count, ratio=self._ratio)
-            except (Unavailable, ExtractionFailed) as error:
-                self.degraded = f"{type(error).__name__}: {error}"
+            except Exception as error:  # noqa: BLE001 - `degraded` says so; a program's own model may raise anything
+                self.degraded = describe_failure(error)
             else:
                 self.degraded = None
                 return summary
@@ -392,8 +393,8 @@ class SummarizingMemory(ConversationMemory):
         if self._llm is not None:
             try:
                 return summarize_lines_with_llm(lines, self._llm, self._count, ratio=0.5)
-            except (Unavailable, ExtractionFailed) as error:
-                self.degraded = f"{type(error).__name__}: {error}"
+            except Exception as error:  # noqa: BLE001 - `degraded` says so; a program's own model may raise anything
+                self.degraded = describe_failure(error)
         return condense(lines, budget=max(MIN_CHARACTERS, sum(map(len, lines)) // 2))
 
     def _fit_summary(self, max_tokens: int) -> list[Message]:

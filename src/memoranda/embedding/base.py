@@ -77,6 +77,16 @@ class InstantEmbedder(Protocol):
     def instant(self) -> bool: ...
 
 
+@runtime_checkable
+class CachesByTenant(Protocol):
+    """An embedder with a cache, a part of which belongs to each tenant.
+
+    A cache that all share would be faster for a text that another tenant has used, and so tell that it has.
+    """
+
+    def for_tenant(self, tenant: str) -> Embedder: ...
+
+
 def is_instant(embedder: Embedder) -> bool:
     """Return whether embedding costs less than looking up a stored vector."""
     return isinstance(embedder, InstantEmbedder) and embedder.instant

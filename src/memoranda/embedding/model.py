@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from memoranda import registry
 from memoranda.embedding import added_models
-from memoranda.embedding.base import DEFAULT_MODEL, Embedder, EmbedderIdentity, InputKind, check_input_texts
+from memoranda.embedding.base import (
+    DEFAULT_MODEL,
+    CachesByTenant,
+    Embedder,
+    EmbedderIdentity,
+    InputKind,
+    check_input_texts,
+)
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.text import content_hash
 
@@ -80,6 +87,10 @@ class EmbeddingModel:
     def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """Return one unit row per text, in order."""
         return self._embedder.embed(texts, kind=kind)
+
+    def for_tenant(self, tenant: str) -> Embedder:
+        """Return this model with a part of the cache that only this tenant uses."""
+        return self._embedder.for_tenant(tenant) if isinstance(self._embedder, CachesByTenant) else self._embedder
 
     def encode(self, texts: str | Sequence[str], batch_size: int = 256, *, kind: InputKind = "passage") -> FloatArray:
         """Return a unit vector for one text, or a matrix with a row per text for several.
@@ -189,12 +200,20 @@ class CachedEmbedder:
     def identity(self) -> EmbedderIdentity:
         return self._embedder.identity
 
+    def for_tenant(self, tenant: str) -> Embedder:
+        """Return this embedder with a part of the cache that only this tenant uses."""
+        return _TenantEmbedder(self, tenant)
+
     def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         """Return one unit row per text, in order. Only texts that are not cached go to the model, each once."""
+        return self.embed_for("", texts, kind)
+
+    def embed_for(self, tenant: str, texts: Sequence[str], kind: InputKind) -> FloatArray:
+        """Return the same from a tenant's part of the cache; the empty name is for callers without a tenant."""
         import numpy as np
 
         checked = check_input_texts(texts)
-        keys = [content_hash(f"{kind}\0{text}") for text in checked]
+        keys = [content_hash(f"{tenant}\0{kind}\0{text}") for text in checked]
         rows = self._get_cached(keys)
         missing = {key: text for key, text in zip(keys, checked, strict=True) if key not in rows}
         if missing:
@@ -238,3 +257,18 @@ class CachedEmbedder:
     def _capacity(self) -> int:
         entry = 4 * self.identity.dimension + _ENTRY_OVERHEAD
         return max(1, min(self._max_entries, self._max_bytes // entry))
+
+
+@dataclass(frozen=True, slots=True)
+class _TenantEmbedder:
+    """A cached embedder as one tenant sees it."""
+
+    cached: CachedEmbedder
+    tenant: str
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self.cached.identity
+
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
+        return self.cached.embed_for(self.tenant, texts, kind)

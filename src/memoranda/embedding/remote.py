@@ -61,6 +61,7 @@ class OpenAIEmbedder:
         if not key:
             raise InvalidInput("an endpoint needs a key: give api_key, or set OPENAI_API_KEY")
         self._client = openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=max_retries)
+        self._secrets = (key,)
         self._model = model
         self._batch_size = batch_size
         self._dimension = dimension or _DIMENSIONS.get(model)
@@ -88,7 +89,7 @@ class OpenAIEmbedder:
         self._client.close()
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        with translate_errors(self._model, unusable=Incompatible):
+        with translate_errors(self._model, unusable=Incompatible, secrets=self._secrets):
             answer = self._client.embeddings.create(model=self._model, input=texts, encoding_format="float")
         if len(answer.data) != len(texts):
             raise Incompatible(f"{self._model} gave {len(answer.data)} vectors for {len(texts)} texts")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from sqlalchemy import ColumnElement, delete, exists, func, insert, select, update
 
-from memoranda.embedding.base import Embedder, EmbedderIdentity, is_instant
+from memoranda.embedding.base import CachesByTenant, Embedder, EmbedderIdentity, is_instant
 from memoranda.errors import Incompatible
 from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Transaction
 from memoranda.storage.changes import NewMemory
@@ -47,9 +47,9 @@ class Vectors:
                 progress(start + len(part), len(new))
         return new
 
-    def embed_query(self, text: str) -> FloatArray | None:
-        """Return the vector of a question; None when vector search is off."""
-        return None if self.embedder is None else self.embedder.embed([text], kind="query")[0]
+    def embed_query(self, tenant: str, text: str) -> FloatArray | None:
+        """Return the vector of a tenant's question; None when vector search is off."""
+        return None if self.embedder is None else self._embedder_for(tenant).embed([text], kind="query")[0]
 
     def reembed(self, progress: Progress | None = None) -> int:
         """Embed every memory with this embedder; return how many. Interrupted, it continues where it stopped."""
@@ -91,12 +91,24 @@ class Vectors:
         assert self.embedder is not None
         if self._instant:
             return list(self.embedder.embed([each.content for each in new], kind="passage"))
-        stored = self._store.known_vectors(generation, list({each.content_hash for each in new}))
-        known = {key: np.frombuffer(data, "<f4") for key, data in stored.items()}
-        missing = {each.content_hash: each.content for each in new if each.content_hash not in known}
+        tenants = {each.scope.tenant for each in new}
+        known = {tenant: self._embed_for(tenant, new, generation) for tenant in tenants}
+        return [known[each.scope.tenant][each.content_hash] for each in new]
+
+    def _embed_for(self, tenant: str, new: Sequence[NewMemory], generation: int) -> dict[bytes, FloatArray]:
+        """Return the vectors of a tenant's texts by hash. What other tenants have stored saves it no time."""
+        texts = {each.content_hash: each.content for each in new if each.scope.tenant == tenant}
+        stored = self._store.known_vectors(tenant, generation, list(texts))
+        known: dict[bytes, FloatArray] = {key: np.frombuffer(data, "<f4") for key, data in stored.items()}
+        missing = {key: text for key, text in texts.items() if key not in known}
         if missing:
-            known.update(zip(missing, self.embedder.embed(list(missing.values()), kind="passage"), strict=True))
-        return [known[each.content_hash] for each in new]
+            fresh = self._embedder_for(tenant).embed(list(missing.values()), kind="passage")
+            known.update(zip(missing, fresh, strict=True))
+        return known
+
+    def _embedder_for(self, tenant: str) -> Embedder:
+        assert self.embedder is not None
+        return self.embedder.for_tenant(tenant) if isinstance(self.embedder, CachesByTenant) else self.embedder
 
 
 def require_same_model(generation: Generation | None, identity: EmbedderIdentity) -> Generation | None:

@@ -13,18 +13,21 @@ from hmac import digest as hmac_digest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, func, insert, select
+from sqlalchemy import ColumnElement, Table, func, insert, literal, select
 
 from memoranda.errors import Incompatible, InvalidInput
+from memoranda.files import fsync_folder
 from memoranda.results import VerificationReport
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked, key_file
 from memoranda.storage.errors import translate_errors
+from memoranda.storage.meta import set_meta
 from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import execution_heads, executions
 from memoranda.types import JSON
 
 _KEY_BYTES: Final = 32
 _MIN_KEY_CHARS: Final = 16
+_FINGERPRINT: Final = "key_fingerprint"
 _E = executions.c
 _COLUMNS: Final = (
     _E.number, _E.id, _E.agent, _E.workflow, _E.session, _E.status, _E.duration_ms, _E.record, _E.recorded_at,
@@ -92,12 +95,18 @@ class ExecutionLog:
 
     def __init__(self, store: Store, audit_key: str | None = None) -> None:
         self._store = store
-        self._key = DatabaseKey(store.path, audit_key)
+        self._key = DatabaseKey(store, audit_key, executions)
 
     def append(self, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
         """Write rows to disk and return them with their numbers. A row whose id is known is skipped."""
-        chain = HashChain(self._key.read(), tenant)
-        return self._store.write(lambda tx: _append(tx, chain, tenant, rows)) if rows else []
+        if not rows:
+            return []
+        chain = HashChain(self._key.read_to_sign(), tenant)
+        return self._store.write(lambda tx: _append(tx, chain, tenant, rows))
+
+    def key_problem(self) -> str | None:
+        """Return what is wrong with the key file of the database; None when nothing is."""
+        return self._key.problem()
 
     def find(self, tenant: str, query: ExecutionQuery, *, limit: int, below: int | None = None) -> list[ExecutionRow]:
         """Return matching rows with a number below `below`, newest first."""
@@ -244,27 +253,77 @@ class HashChain:
 
 
 class DatabaseKey:
-    """The secret key of one database: from a text, or from a file `<database>.key` created at the first use."""
+    """The secret key of one database: from a text, or from a file `<database>.key` created at the first use.
 
-    def __init__(self, database: Path | None, text: str | None = None) -> None:
+    The database keeps a fingerprint of the key in its file. So a file that was lost or exchanged is an error that says
+    what to do: a new key in its place would make every signed record look tampered with, and every API key invalid.
+    """
+
+    def __init__(self, store: Store, text: str | None, signed: Table) -> None:
         if text is not None and len(text) < _MIN_KEY_CHARS:
             raise InvalidInput(f"the audit key has {len(text)} characters: give at least {_MIN_KEY_CHARS} random ones")
-        if database is None and text is None:
+        if store.path is None and text is None:
             raise InvalidInput("this store is not a single file, so it has no key file: set MEMORY_AUDIT_KEY")
-        self._path = None if database is None else key_file(database)
+        self._store = store
+        self._signed = signed
+        """The table whose rows need the key: it shows that there was one where the fingerprint is missing."""
+        self._path = None if store.path is None else key_file(store.path)
         self._key = None if text is None else hashlib.sha256(text.encode("utf-8")).digest()
+        self._recorded = text is not None
 
     def read(self) -> bytes:
+        """Return the key, to check what was signed with it; `Incompatible` when its file is missing."""
         if self._key is None:
             assert self._path is not None
             with translate_errors(str(self._path)):
+                if not self._path.exists() and not self._is_needed():
+                    _create_key(self._path)
+                if problem := self.problem():
+                    raise Incompatible(problem)
                 self._key = _read_key(self._path)
         return self._key
 
+    def read_to_sign(self) -> bytes:
+        """Return the key, and record its fingerprint before anything is signed with it."""
+        key = self.read()
+        if not self._recorded:
+            self._store.write(lambda tx: set_meta(tx, _FINGERPRINT, _fingerprint(key)))
+            self._recorded = True
+        return key
+
+    def problem(self) -> str | None:
+        """Return what is wrong with the key file and how to recover; None when nothing is."""
+        if self._path is None:
+            return None
+        if not self._path.exists():
+            return _describe_loss(self._path, "is missing") if self._is_needed() else None
+        try:
+            fingerprint = _fingerprint(_read_key(self._path))
+        except Incompatible as error:
+            return str(error)
+        if self._store.get_meta(_FINGERPRINT) in (None, fingerprint):
+            return None
+        return _describe_loss(self._path, "holds another key")
+
+    def _is_needed(self) -> bool:
+        if self._store.get_meta(_FINGERPRINT) is not None:
+            return True
+        first = select(literal(1)).select_from(self._signed).limit(1)
+        return self._key is None and self._store.read(lambda tx: tx.execute(first).first()) is not None
+
+
+def _describe_loss(path: Path, what: str) -> str:
+    return (
+        f"{path} {what}, and the execution records and API keys of the database were made with it: restore that file "
+        "from a backup. If it is lost for good, export the data, import it into a new database and create new API keys"
+    )
+
+
+def _fingerprint(key: bytes) -> str:
+    return hmac_digest(key, b"memoranda key file", "sha256").hex()
+
 
 def _read_key(path: Path) -> bytes:
-    if not path.exists():
-        _create_key(path)
     try:
         key = bytes.fromhex(path.read_text("ascii"))
     except ValueError:
@@ -289,3 +348,5 @@ def _create_key(path: Path) -> None:
             return
     finally:
         temporary.unlink()
+        # The name of the file must be on disk before anything is signed with the key.
+        fsync_folder(path.parent)

@@ -31,6 +31,9 @@ _ROW = np.dtype(
         ("valid_from", np.float64),
         ("valid_to", np.float64),
         ("expires_at", np.float64),
+        ("recorded_at", np.float64),
+        ("true_from", np.float64),
+        ("ended_at", np.float64),
     ]
 )
 
@@ -162,27 +165,38 @@ class Partition:
             self.index.remove(np.setdiff1d(self.index.ids, self.ids))
 
     def eligible(
-        self, agent: str | None, session: str | None, now: float, as_of: float | None = None
+        self,
+        agent: str | None,
+        session: str | None,
+        now: float,
+        as_of: float | None = None,
+        known_at: float | None = None,
     ) -> IntArray | None:
         """Return the ids that may be seen, ascending; None when all may be seen.
 
         Memories that have expired or ended by `now` are left out; with `as_of`, those that had ended by then or
-        only began later.
+        only began later; with `known_at`, those that were stored later, while an end that was learnt later is ignored.
 
         Args:
             agent: The agent of the memories; None for any.
             session: The session of the memories; None for any.
             now: The time of the question, in seconds.
             as_of: The time that the question asks about, in seconds; None for `now`.
+            known_at: The time up to which the store counts, in seconds; None for `now`.
         """
         columns, allowed = self._columns[: self._table.size], self._table.live.copy()
         if agent is not None:
             allowed &= columns["agent"] == self._agents.get(agent, _UNKNOWN)
         if session is not None:
             allowed &= columns["session"] == self._sessions.get(session, _UNKNOWN)
-        allowed &= (columns["expires_at"] > now) & (columns["valid_to"] > (now if as_of is None else as_of))
+        moment = min(now, known_at) if known_at is not None else now
+        ended = columns["valid_to"] <= (moment if as_of is None else as_of)
+        if known_at is not None:
+            allowed &= columns["recorded_at"] <= known_at
+            ended &= (columns["ended_at"] <= known_at) | np.isinf(columns["ended_at"])
+        allowed &= (columns["expires_at"] > moment) & ~ended
         if as_of is not None:
-            allowed &= columns["valid_from"] <= as_of
+            allowed &= columns["true_from"] <= as_of
         return None if np.count_nonzero(allowed) == len(self) else np.sort(self._table.ids[allowed])
 
     def said_by(self, speaker: str | None) -> IntArray:
@@ -234,6 +248,9 @@ class Partition:
             row.valid_from,
             row.valid_to,
             row.expires_at,
+            row.recorded_at,
+            row.true_from,
+            row.ended_at,
         )
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any, Final
 
 import anthropic
 
-from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
-from memoranda.llm.base import Completion, Retries, call_with_retries, parse_retry_after
+from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
+from memoranda.llm.base import Completion, Retries, call_with_retries, is_temporary, parse_retry_after
+from memoranda.llm.failures import call_within, hide, safe_cause
+from memoranda.types import JSON
+
+_TOOL: Final = "answer"
 
 
 class AnthropicLLM:
@@ -41,7 +47,9 @@ class AnthropicLLM:
             raise InvalidInput("Anthropic needs a key: give api_key, or set ANTHROPIC_API_KEY")
         # Retries are done by `call_with_retries`, whose waiting can be tested.
         self._client = anthropic.Anthropic(api_key=key, base_url=base_url, timeout=timeout, max_retries=0)
+        self._secrets = (key,)
         self._model = model
+        self._timeout = timeout
         self._retries = retries or Retries()
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
@@ -50,32 +58,69 @@ class AnthropicLLM:
 
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
         """Return the model's text and its cost."""
-        answer, attempts = call_with_retries(lambda: self._request(prompt, max_tokens), self._retries)
-        return replace(answer, attempts=attempts)
+        return self._generate(prompt, max_tokens, {})
+
+    def generate_json(self, prompt: str, *, schema: Mapping[str, JSON], max_tokens: int) -> Completion:
+        """Return JSON text that fits the schema: the arguments of a tool that the model must call."""
+        tool = {"name": _TOOL, "description": "Give the answer.", "input_schema": dict(schema)}
+        options = {"tools": [tool], "tool_choice": {"type": "tool", "name": _TOOL}}
+        return self._generate(prompt, max_tokens, options)
 
     def close(self) -> None:
         """Close the connections. Calling it again does nothing."""
         self._client.close()
 
-    def _request(self, prompt: str, max_tokens: int) -> Completion:
-        with _translate_errors(self._model):
+    def _generate(self, prompt: str, max_tokens: int, options: Mapping[str, object]) -> Completion:
+        def request() -> Completion:
+            return call_within(self._timeout, lambda: self._request(prompt, max_tokens, options), self._model)
+
+        answer, attempts = call_with_retries(request, self._retries)
+        return replace(answer, attempts=attempts)
+
+    def _request(self, prompt: str, max_tokens: int, options: Mapping[str, object]) -> Completion:
+        with _translate_errors(self._model, self._secrets):
             answer = self._client.messages.create(
-                model=self._model, max_tokens=max_tokens, messages=[{"role": "user", "content": prompt}]
+                model=self._model,
+                max_tokens=max_tokens,
+                messages=[{"role": "user", "content": prompt}],
+                extra_body=dict(options),
             )
-        text = "".join(block.text for block in answer.content if block.type == "text")
-        return Completion(text, answer.usage.input_tokens, answer.usage.output_tokens)
+            return _read_answer(answer, self._model)
+
+
+def _read_answer(answer: Any, model: str) -> Completion:
+    """Return the text and the cost; the client passes on what an endpoint sends, of whatever type it is."""
+    pieces = [_block_text(block) for block in answer.content]
+    if not all(isinstance(piece, str) for piece in pieces):
+        raise ExtractionFailed(f"{model} answered with something else than text")
+    return Completion("".join(pieces), int(answer.usage.input_tokens), int(answer.usage.output_tokens))
+
+
+def _block_text(block: Any) -> Any:
+    if block.type == "tool_use":
+        return json.dumps(block.input)
+    return block.text if block.type == "text" else ""
 
 
 @contextmanager
-def _translate_errors(model: str) -> Iterator[None]:
+def _translate_errors(model: str, secrets: Collection[str]) -> Iterator[None]:
     """Translate the client's errors."""
     try:
         yield
-    except (anthropic.RateLimitError, anthropic.InternalServerError) as error:
-        raise Unavailable(f"{model}: {error.message}", retry_after=parse_retry_after(error.response.headers)) from error
-    except anthropic.APIConnectionError as error:
-        raise Unavailable(f"Anthropic cannot be reached for {model}: {error.message}") from error
-    except anthropic.APIStatusError as error:
-        raise InvalidInput(f"Anthropic refused {model} ({error.status_code}): {error.message}") from error
-    except anthropic.APIError as error:
-        raise ExtractionFailed(f"{model} gave no usable answer: {error.message}") from error
+    except MemorandaError:
+        raise
+    except Exception as error:  # noqa: BLE001 - translated: the client also raises plain errors for answers of the wrong form
+        raise _translate(error, model, secrets) from safe_cause(error, secrets)
+
+
+def _translate(error: Exception, model: str, secrets: Collection[str]) -> MemorandaError:
+    if isinstance(error, anthropic.APIStatusError):
+        message = hide(error.message, secrets)
+        if is_temporary(error.status_code):
+            return Unavailable(f"{model}: {message}", retry_after=parse_retry_after(error.response.headers))
+        return InvalidInput(f"Anthropic refused {model} ({error.status_code}): {message}")
+    if isinstance(error, anthropic.APIConnectionError):
+        return Unavailable(f"Anthropic cannot be reached for {model}: {hide(error.message, secrets)}")
+    if isinstance(error, anthropic.APIError):
+        return ExtractionFailed(f"{model} gave no usable answer: {hide(error.message, secrets)}")
+    return ExtractionFailed(f"{model} gave no usable answer: {type(error).__name__}")

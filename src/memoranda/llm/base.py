@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
 from memoranda import registry
-from memoranda.errors import InvalidInput, MemorandaError, Unavailable
-from memoranda.types import Usage
+from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
+from memoranda.types import JSON, Usage
 
-__all__ = ["LLM", "Completion", "CountingLLM", "MeteredLLM", "Usage", "open_llm"]
+__all__ = ["LLM", "Completion", "CountingLLM", "MeteredLLM", "SchemaLLM", "Usage", "open_llm"]
 
 _LETTERS_PER_TOKEN = 4
 _EXPECTED_AFTER_COLON = {"gguf": "path of a .gguf file", "scripted": "path of a JSON list of answers"}
@@ -46,6 +46,15 @@ class CountingLLM(Protocol):
 
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
         """Do the same as `complete`, and count the tokens read and written."""
+        ...
+
+
+@runtime_checkable
+class SchemaLLM(Protocol):
+    """An `LLM` that can be held to a JSON schema."""
+
+    def generate_json(self, prompt: str, *, schema: Mapping[str, JSON], max_tokens: int) -> Completion:
+        """Return JSON text that fits the schema, where the endpoint supports it; else what `generate` returns."""
         ...
 
 
@@ -90,17 +99,34 @@ class MeteredLLM:
 
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
         """Return the answer. A call that fails is counted too."""
+        llm = self._llm
+        if isinstance(llm, CountingLLM):
+            return self._count(lambda: llm.generate(prompt, max_tokens=max_tokens))
+        return self._count(lambda: llm.complete(prompt, max_tokens=max_tokens), prompt)
+
+    def generate_json(self, prompt: str, *, schema: Mapping[str, JSON], max_tokens: int) -> Completion:
+        """Return the answer, held to the schema if the model can be."""
+        llm = self._llm
+        if isinstance(llm, SchemaLLM):
+            return self._count(lambda: llm.generate_json(prompt, schema=schema, max_tokens=max_tokens))
+        return self.generate(prompt, max_tokens=max_tokens)
+
+    def _count(self, call: Callable[[], object], prompt: str = "") -> Completion:
+        """Call the model and add its cost; tokens are estimated for a model that returns a plain text."""
         try:
-            if isinstance(self._llm, CountingLLM):
-                answer, estimated = self._llm.generate(prompt, max_tokens=max_tokens), False
-            else:
-                text = self._llm.complete(prompt, max_tokens=max_tokens)
-                answer, estimated = Completion(text, _estimate_tokens(prompt), _estimate_tokens(text)), True
-        except MemorandaError:
+            answer = call()
+        except BaseException:
             self._add(Usage(calls=1))
             raise
-        self._add(Usage(answer.attempts, answer.input_tokens, answer.output_tokens, estimated=estimated))
-        return answer
+        if isinstance(answer, Completion) and isinstance(answer.text, str):
+            self._add(Usage(answer.attempts, answer.input_tokens, answer.output_tokens))
+            return answer
+        if isinstance(answer, str):
+            completion = Completion(answer, _estimate_tokens(prompt), _estimate_tokens(answer))
+            self._add(Usage(1, completion.input_tokens, completion.output_tokens, estimated=True))
+            return completion
+        self._add(Usage(calls=1))
+        raise ExtractionFailed(f"the model returned {type(answer).__name__} where a text is expected")
 
     def _add(self, usage: Usage) -> None:
         with self._lock:
@@ -155,3 +181,8 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, float(headers["retry-after"]))
     except (KeyError, ValueError):
         return None
+
+
+def is_temporary(status: int) -> bool:
+    """Return whether the same request may work later, by the HTTP status of its answer."""
+    return status in (408, 409, 425, 429) or status >= 500

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from memoranda.errors import ExtractionFailed, MissingExtra, NotFound
 from memoranda.llm.base import Completion
+from memoranda.types import JSON
 
 if TYPE_CHECKING:
     import xllamacpp
@@ -40,11 +42,20 @@ class GGUFLLM:
 
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
         """Return the model's text and its cost."""
-        request = {
+        return self._generate(prompt, max_tokens, {})
+
+    def generate_json(self, prompt: str, *, schema: Mapping[str, JSON], max_tokens: int) -> Completion:
+        """Return JSON text that fits the schema."""
+        named = {"name": "answer", "strict": True, "schema": dict(schema)}
+        return self._generate(prompt, max_tokens, {"response_format": {"type": "json_schema", "json_schema": named}})
+
+    def _generate(self, prompt: str, max_tokens: int, options: Mapping[str, object]) -> Completion:
+        request: dict[str, Any] = {
             "messages": [{"role": "user", "content": prompt}],
             "max_tokens": max_tokens,
             "temperature": 0,
             "seed": self._seed,
+            **options,
         }
         with self._lock:
             answer = self._server.handle_chat_completions(request)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import openai
 
 from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
-from memoranda.llm.base import Completion, Retries, call_with_retries, parse_retry_after
+from memoranda.llm.base import Completion, Retries, call_with_retries, is_temporary, parse_retry_after
+from memoranda.llm.failures import call_within, hide, safe_cause
+from memoranda.types import JSON
 
 
 class OpenAILLM:
@@ -44,11 +47,14 @@ class OpenAILLM:
             raise InvalidInput("an endpoint needs a key: give api_key, or set OPENAI_API_KEY")
         # Retries are done by `call_with_retries`, whose waiting can be tested.
         self._client = openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=0)
+        self._secrets = (key,)
         self._model = model
+        self._timeout = timeout
         self._temperature = temperature
         self._retries = retries or Retries()
         # OpenAI's newer models accept only the new parameter, other servers only the old one.
         self._limit_name = "max_tokens" if address else "max_completion_tokens"
+        self._takes_schemas = True
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
         """Return the model's text."""
@@ -56,40 +62,80 @@ class OpenAILLM:
 
     def generate(self, prompt: str, *, max_tokens: int) -> Completion:
         """Return the model's text and its cost."""
-        answer, attempts = call_with_retries(lambda: self._request(prompt, max_tokens), self._retries)
-        return replace(answer, attempts=attempts)
+        return self._generate(prompt, {self._limit_name: max_tokens})
+
+    def generate_json(self, prompt: str, *, schema: Mapping[str, JSON], max_tokens: int) -> Completion:
+        """Return JSON text that fits the schema, or what `generate` returns where the endpoint refuses schemas."""
+        if not self._takes_schemas:
+            return self.generate(prompt, max_tokens=max_tokens)
+        named = {"name": "answer", "strict": True, "schema": dict(schema)}
+        options = {self._limit_name: max_tokens, "response_format": {"type": "json_schema", "json_schema": named}}
+        try:
+            return self._generate(prompt, options)
+        except InvalidInput:
+            answer = self.generate(prompt, max_tokens=max_tokens)
+        self._takes_schemas = False  # it answers without a schema only
+        return replace(answer, attempts=answer.attempts + 1)
 
     def close(self) -> None:
         """Close the connections. Calling it again does nothing."""
         self._client.close()
 
-    def _request(self, prompt: str, max_tokens: int) -> Completion:
-        options: dict[str, object] = {self._limit_name: max_tokens}
+    def _generate(self, prompt: str, options: Mapping[str, object]) -> Completion:
+        def request() -> Completion:
+            return call_within(self._timeout, lambda: self._request(prompt, options), self._model)
+
+        answer, attempts = call_with_retries(request, self._retries)
+        return replace(answer, attempts=attempts)
+
+    def _request(self, prompt: str, options: Mapping[str, object]) -> Completion:
+        body = dict(options)
         if self._temperature is not None:
-            options["temperature"] = self._temperature
-        with translate_errors(self._model):
+            body["temperature"] = self._temperature
+        with translate_errors(self._model, secrets=self._secrets):
             answer = self._client.chat.completions.create(
                 model=self._model,
                 messages=[{"role": "user", "content": prompt}],
-                extra_body=options,
+                extra_body=body,
             )
-        if not answer.choices:
-            raise ExtractionFailed(f"{self._model} gave no answer")
-        usage = answer.usage
-        tokens = (usage.prompt_tokens, usage.completion_tokens) if usage else (0, 0)
-        return Completion(answer.choices[0].message.content or "", *tokens)
+            return _read_answer(answer, self._model)
+
+
+def _read_answer(answer: Any, model: str) -> Completion:
+    """Return the text and the cost; the client passes on what an endpoint sends, of whatever type it is."""
+    if not answer.choices:
+        raise ExtractionFailed(f"{model} gave no answer")
+    text = answer.choices[0].message.content
+    if text is not None and not isinstance(text, str):
+        raise ExtractionFailed(f"{model} answered with {type(text).__name__} where a text is expected")
+    usage = answer.usage
+    tokens = (int(usage.prompt_tokens or 0), int(usage.completion_tokens or 0)) if usage else (0, 0)
+    return Completion(text or "", *tokens)
 
 
 @contextmanager
-def translate_errors(model: str, unusable: type[MemorandaError] = ExtractionFailed) -> Iterator[None]:
+def translate_errors(
+    model: str, unusable: type[MemorandaError] = ExtractionFailed, secrets: Collection[str] = ()
+) -> Iterator[None]:
     """Translate the client's errors; `unusable` is raised for an answer that cannot be used."""
     try:
         yield
-    except (openai.RateLimitError, openai.InternalServerError) as error:
-        raise Unavailable(f"{model}: {error.message}", retry_after=parse_retry_after(error.response.headers)) from error
-    except openai.APIConnectionError as error:
-        raise Unavailable(f"the endpoint of {model} cannot be reached: {error.message}") from error
-    except openai.APIStatusError as error:
-        raise InvalidInput(f"the endpoint refused {model} ({error.status_code}): {error.message}") from error
-    except openai.APIError as error:
-        raise unusable(f"the endpoint of {model} gave no usable answer: {error.message}") from error
+    except MemorandaError:
+        raise
+    except Exception as error:  # noqa: BLE001 - translated: the client also raises plain errors for answers of the wrong form
+        raise _translate(error, model, unusable, secrets) from safe_cause(error, secrets)
+
+
+def _translate(
+    error: Exception, model: str, unusable: type[MemorandaError], secrets: Collection[str]
+) -> MemorandaError:
+    if isinstance(error, openai.APIStatusError):
+        message = hide(error.message, secrets)
+        if is_temporary(error.status_code):
+            return Unavailable(f"{model}: {message}", retry_after=parse_retry_after(error.response.headers))
+        return InvalidInput(f"the endpoint refused {model} ({error.status_code}): {message}")
+    if isinstance(error, openai.APIConnectionError):
+        return Unavailable(f"the endpoint of {model} cannot be reached: {hide(error.message, secrets)}")
+    if isinstance(error, openai.APIError):
+        return unusable(f"the endpoint of {model} gave no usable answer: {hide(error.message, secrets)}")
+    return unusable(f"the endpoint of {model} gave no usable answer: {type(error).__name__}")

@@ -272,6 +272,8 @@ def derive_memory(
     heading = [spec.heading.format(description=group.description)] if spec.heading else []
     sources = tuple(group.sources[position] for position in sorted(quoted)) or group.sources
     new = _new_memory("\n".join([*heading, *lines]), group, spec, sources, clock(), metadata or {})
+    if llm is not None:
+        new.trust = "model"  # its own words, whoever said what it read
     return DerivedMemory(new, spec.kind, sources, group.replaces)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, text
@@ -21,6 +21,7 @@ from memoranda.storage.claims import slots_of
 from memoranda.storage.lifecycle import read_lineage
 from memoranda.storage.meta import set_meta
 from memoranda.storage.read import filter_conditions
+from memoranda.storage.recalls import clear_recalls, find_recalls, recalls_with
 from memoranda.storage.rows import in_scope, scope_conditions, scope_of
 from memoranda.storage.schema import (
     ERASURE_PENDING,
@@ -38,6 +39,7 @@ from memoranda.validation import SHARED_USER
 if TYPE_CHECKING:
     from memoranda.conversation.conversations import Conversations
     from memoranda.embedding.vectors import Vectors
+    from memoranda.recall.ledger import RecallLedger
     from memoranda.sessions.base import ValueStore
     from memoranda.sessions.context import Sessions
 
@@ -87,6 +89,7 @@ class MemoryEraser:
         vectors: Vectors,
         compact: Callable[[], bool],
         *,
+        ledger: RecallLedger,
         conversations: Conversations,
         sessions: Sessions,
         short_term: Callable[[], ValueStore],
@@ -96,6 +99,7 @@ class MemoryEraser:
         self._store = store
         self._vectors = vectors
         self._compact = compact
+        self._ledger = ledger
         self._conversations = conversations
         self._sessions = sessions
         self._short_term = short_term
@@ -111,17 +115,26 @@ class MemoryEraser:
         target = ErasureTarget(scope, ids, where, containing)
         if target.whole_scope and scope == Scope(self._tenant):
             raise InvalidInput("forget what? Name ids, a filter, a text, an agent, a user or a session")
+        self._ledger.write()
         if dry_run:
-            return self._receipt(self._store.read(lambda tx: _find_rows(tx, target)), [], dry_run=True)
+            return self._store.read(lambda tx: self._preview(tx, target))
 
         def find_and_delete(tx: Transaction) -> _ErasureRows:
             rows = _find_rows(tx, target)
-            if rows.ids or rows.message_seqs:
+            if _erases_recalls(target):
+                clear_recalls(tx, target.scope, _recall_matches(target))
+            if rows.ids or rows.message_seqs or rows.counts["recalls"]:
                 _delete_rows(tx, target, rows)
             return rows
 
         rows = self._store.write(find_and_delete)
         return self._receipt(rows, self._clean_up(target, rows), dry_run=False)
+
+    def _preview(self, tx: ReadTransaction, target: ErasureTarget) -> ForgetReceipt:
+        """Return what would be erased, and which past recalls returned some of it."""
+        rows = _find_rows(tx, target)
+        affected = recalls_with(tx, self._tenant, rows.ids)
+        return replace(self._receipt(rows, [], dry_run=True), recalls=tuple(affected))
 
     def _clean_up(self, target: ErasureTarget, rows: _ErasureRows) -> list[StoreReceipt]:
         """Erase what is outside of the rows."""
@@ -137,7 +150,7 @@ class MemoryEraser:
             detail = "the embedder has no clear_cache()"
             receipts.append(StoreReceipt("embedding cache", "not supported", detail=detail))
         receipts.append(StoreReceipt("search index", "erased"))
-        must_compact = rows.ids or rows.message_seqs or is_erasure_pending(self._store)
+        must_compact = rows.ids or rows.message_seqs or rows.counts["recalls"] or is_erasure_pending(self._store)
         if must_compact and not self._compact():
             detail = "a reader in another process holds the old pages: the next start or upkeep finishes the work"
             return [*receipts, StoreReceipt("database file", "pending", detail=detail)]
@@ -193,8 +206,23 @@ def _find_rows(tx: ReadTransaction, target: ErasureTarget) -> _ErasureRows:
         seqs |= _find_messages(tx, target, ids)
         others = _find_memories_of(tx, seqs) - ids
         if not others:
-            return _ErasureRows(frozenset(ids), frozenset(seqs), _count_rows(tx, ids, seqs))
+            counts = _count_rows(tx, ids, seqs) | {"recalls": _count_recalls(tx, target)}
+            return _ErasureRows(frozenset(ids), frozenset(seqs), counts)
         ids |= others
+
+
+def _recall_matches(target: ErasureTarget) -> Callable[[str], bool] | None:
+    """Return which recalls of the scope are erased, by their words; None for all of them."""
+    return None if target.whole_scope else lambda words: _contains(words, target.containing)
+
+
+def _erases_recalls(target: ErasureTarget) -> bool:
+    """Return whether the questions asked in the scope are erased: with all of it, or those that contain the text."""
+    return target.whole_scope or (target.containing is not None and target.where == EVERYTHING and not target.ids)
+
+
+def _count_recalls(tx: ReadTransaction, target: ErasureTarget) -> int:
+    return len(find_recalls(tx, target.scope, _recall_matches(target))) if _erases_recalls(target) else 0
 
 
 def with_derived(ids: Iterable[int], derivations: Iterable[Derivation]) -> set[int]:

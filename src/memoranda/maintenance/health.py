@@ -10,6 +10,7 @@ from memoranda.results import AgentActivity, CheckReport, Health, RepairReport, 
 from memoranda.sessions.base import Tenant
 from memoranda.storage.add import count_by_agent, count_by_type, count_executions
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.message_log import ModelQueue, read_queue
 from memoranda.storage.read import partition_keys
 from memoranda.storage.rows import from_micros
 from memoranda.types import DEFAULT_TENANT, MemoryType, Progress
@@ -67,7 +68,8 @@ def collect_health(
     """Return the health of all components; `problems` are those of components that are not passed in."""
     embedder, status = vectors.embedder, store.status()
     _, _, short_term_problems = _count_short_term(short_term, sessions, DEFAULT_TENANT)
-    problems = (*short_term.problems, *short_term_problems, *problems, *status.problems)
+    queue = store.read(read_queue)
+    problems = (*short_term.problems, *short_term_problems, *problems, *status.problems, *_queue_problems(queue))
     return Health(
         status="degraded" if problems else "ok",
         problems=problems,
@@ -80,7 +82,15 @@ def collect_health(
         embedder=None if embedder is None else str(embedder.identity),
         generation=vectors.generation(),
         changes=store.head(),
+        unread_messages=queue.length,
+        last_model_failure=queue.last_failure,
     )
+
+
+def _queue_problems(queue: ModelQueue) -> list[str]:
+    if not queue.length:
+        return []
+    return [f"{queue.length} messages wait for the language model, which failed: {queue.last_failure}"]
 
 
 def check(store: Store, partitions: Partitions) -> CheckReport:

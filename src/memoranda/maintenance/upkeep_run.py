@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from memoranda.errors import ExtractionFailed, Unavailable
 from memoranda.llm.base import MeteredLLM
+from memoranda.llm.failures import CallPause, describe_failure
 from memoranda.maintenance import consolidation, policies
 from memoranda.maintenance.base import POLICIES, UpkeepItem, UpkeepSettings
 from memoranda.maintenance.consolidation import DerivationSpec, DerivedMemory, SourceGroup
@@ -46,6 +46,8 @@ class UpkeepRun:
     examined: int = 0
     decisions: list[UpkeepDecision] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    pause: CallPause = field(default_factory=CallPause)
+    """Keeps a model that is out from being asked for every user of the run."""
     _items: list[UpkeepItem] = field(default_factory=list)
 
     @property
@@ -81,17 +83,17 @@ class UpkeepRun:
             ]
             return
         options = check_options(scope, self.clock(), self.short_term_ttl)
-        try:
-            while (outcomes := self.remember.retry_extraction(scope, options, self.llm)) is not None:
-                stored = [outcome.memory for outcome in outcomes if outcome.status == "stored" and outcome.memory]
-                self.decisions += [
-                    UpkeepDecision(
-                        "extract", "derived", memory.id, memory.content, f"extracted from message {memory.message_id}"
-                    )
-                    for memory in stored
-                ]
-        except ExtractionFailed as error:
-            self.problems.append(f"extract: {error}")
+        while (outcomes := self.remember.retry_extraction(scope, options, self.llm, self.pause)) is not None:
+            stored = [outcome.memory for outcome in outcomes if outcome.status == "stored" and outcome.memory]
+            self.decisions += [
+                UpkeepDecision(
+                    "extract", "derived", memory.id, memory.content, f"extracted from message {memory.message_id}"
+                )
+                for memory in stored
+            ]
+            if outcomes.failure is not None:
+                self.problems.append(f"extract: {outcomes.failure}")
+                return
 
     def _decide(self, name: PolicyName) -> list[UpkeepDecision]:
         items, now, settings = self._items, self.clock(), self.settings
@@ -106,11 +108,7 @@ class UpkeepRun:
 
     def _plan_derivations(self, name: PolicyName, scope: Scope) -> Iterator[PlannedChange]:
         for group in self._find_groups(name, scope):
-            try:
-                derived = self._derive(name, group)
-            except (ExtractionFailed, Unavailable) as error:
-                self.problems.append(f"{name} of {group.description}: {error}")
-                continue
+            derived = self._derive(name, group)
             reason = f"{derived.kind} of {group.description}, from {len(derived.sources)} memories"
             decision = UpkeepDecision(name, "derived", None, derived.new.content, reason)
             archive_sources = name == "consolidate" and self.settings.archive_sources
@@ -139,9 +137,30 @@ class UpkeepRun:
         if self.dry_run:
             return consolidation.derive_memory(group, _SPECS[name], self.clock, metadata=metadata)
         self.store.renew_lease()
-        derived = consolidation.derive_memory(group, _SPECS[name], self.clock, self.llm, metadata)
+        derived = self._derive_with_model(name, group, metadata)
+        if derived is None:
+            derived = consolidation.derive_memory(group, _SPECS[name], self.clock, metadata=metadata)
         # Embed before the transaction opens: a model never runs inside one.
         return replace(derived, new=self.vectors.attach([derived.new])[0])
+
+    def _derive_with_model(
+        self, name: PolicyName, group: SourceGroup, metadata: dict[str, JSON]
+    ) -> DerivedMemory | None:
+        """Return what the model writes; None without a model, and when it fails."""
+        if self.llm is None:
+            return None
+        failure = self.pause.reason(self.clock())
+        if failure is None:
+            try:
+                derived = consolidation.derive_memory(group, _SPECS[name], self.clock, self.llm, metadata)
+            except Exception as error:  # noqa: BLE001 - the report says so; a program's own model may raise anything
+                failure = describe_failure(error)
+                self.pause.record_failure(error, self.clock())
+            else:
+                self.pause.record_success()
+                return derived
+        self.problems.append(f"{name} of {group.description} was written without the model, which failed: {failure}")
+        return None
 
     def _apply(self, plans: list[PlannedChange]) -> None:
         applied = [AppliedChange(plan) for plan in plans] if self.dry_run else self.store.apply(plans, self.clock())

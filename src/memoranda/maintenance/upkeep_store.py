@@ -130,11 +130,15 @@ class UpkeepStore:
 
     def _changes(self, plans: Iterable[PlannedChange], now: datetime) -> Iterator[Change]:
         removed = tuple(plan.required[0].id for plan in plans if plan.decision.action == "removed")
-        archived = tuple(plan.required[0].id for plan in plans if plan.decision.action == "archived")
+        archived = {
+            plan.required[0].id: f"{plan.decision.policy}: {plan.decision.reason}"
+            for plan in plans
+            if plan.decision.action == "archived"
+        }
         if removed:
             yield Remove(self._all_users, removed)
         if archived:
-            yield Archive(self._all_users, archived, now)
+            yield Archive(self._all_users, tuple(archived), now, tuple(archived.values()))
         for plan in plans:
             if plan.decision.action == "merged":
                 repeated, kept = plan.required
@@ -148,7 +152,10 @@ class UpkeepStore:
         outcome = apply_changes(tx, [Derive(derived.new, source_ids, derived.kind)])[0]
         if outcome.status != "stored" or outcome.memory is None:
             return None
-        changes: list[Change] = [Archive(self._all_users, plan.archived_ids, now)] if plan.archive_sources else []
+        changes: list[Change] = []
+        if plan.archive_sources:
+            reason = f"{plan.decision.policy}: memory {outcome.memory.id} was made from it"
+            changes.append(Archive(self._all_users, plan.archived_ids, now, (reason,) * len(plan.archived_ids)))
         if derived.replaces:
             changes.append(Supersede(self._all_users, derived.replaces, outcome.memory.id, now, merged=True))
         apply_changes(tx, changes)

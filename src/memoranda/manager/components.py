@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memoranda.maintenance.forget import MemoryEraser
     from memoranda.maintenance.history import MemoryHistory
     from memoranda.maintenance.upkeep import Upkeep
+    from memoranda.recall.ledger import RecallLedger
     from memoranda.recall.pipeline import RecallPipeline
     from memoranda.redaction import Redactor
     from memoranda.remember.memories import Memories
@@ -65,7 +66,9 @@ class StoreComponents:
         from memoranda.executions.log import ExecutionLog
         from memoranda.index.partitions import Partitions
         from memoranda.maintenance.forget import is_erasure_pending, last_erasure
+        from memoranda.recall.ledger import LedgerSettings, RecallLedger
         from memoranda.recall.pipeline import AccessCounter, RecallPipeline
+        from memoranda.remember.gate import mask_secrets
         from memoranda.remember.memories import Memories
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.sessions.log import SessionLog
@@ -85,9 +88,17 @@ class StoreComponents:
         self.executions = ExecutionLog(self.store, config.audit_key)
         self.sessions = SessionLog(self.store)
         self.memories = Memories(self.store, self.vectors, ExtractionRules(), clock)
-        self.remember = RememberPipeline(self.store, self.vectors, self.partitions, llm, use_gate=config.extraction)
+        self.remember = RememberPipeline(
+            self.store, self.vectors, self.partitions, llm, use_gate=config.extraction, commit_size=config.commit_size
+        )
         self.accesses = AccessCounter(self.store, clock)
         self.recall = RecallPipeline(self.store, self.vectors, self.partitions, clock, self.accesses)
+        kept = LedgerSettings(
+            enabled=config.recall_ledger,
+            max_recalls=config.recall_ledger_size,
+            max_age=timedelta(days=config.recall_ledger_days),
+        )
+        self.ledger = RecallLedger(self.store, clock, kept, mask_secrets)
 
     def compact(self) -> bool:
         """Remove erased bytes from the index file and the database file; False while a reader still holds them."""
@@ -96,6 +107,7 @@ class StoreComponents:
 
     def close(self) -> None:
         self.accesses.write()
+        self.ledger.write()
         try:
             self.partitions.close()
         finally:
@@ -209,6 +221,10 @@ class Components:
     def recall(self) -> RecallPipeline:
         return self.open().recall
 
+    @property
+    def ledger(self) -> RecallLedger:
+        return self.open().ledger
+
     @cached_property
     def knowledge(self) -> SharedKnowledge:
         from memoranda.knowledge.knowledge import SharedKnowledge
@@ -252,6 +268,7 @@ class Components:
             opened.store,
             opened.vectors,
             opened.compact,
+            ledger=opened.ledger,
             conversations=self.conversations,
             sessions=self.sessions,
             short_term=self._short_term_values,

@@ -193,14 +193,15 @@ class UpkeepMethods(ManagerMethods):
         from memoranda.maintenance.health import collect_health
 
         components, opened = self._components, self._components.open()
-        mirror = components.executions.mirror
+        mirror, key_problem = components.executions.mirror, opened.executions.key_problem()
+        problems = [*(mirror.problems if mirror else ()), *opened.partitions.problems, *components.upkeep.problems]
         return collect_health(
             opened.store,
             opened.vectors,
             components.short_term,
             components.sessions,
             components.config.durability,
-            [*(mirror.problems if mirror else ()), *opened.partitions.problems, *components.upkeep.problems],
+            problems if key_problem is None else [*problems, key_problem],
         )
 
 

@@ -5,19 +5,22 @@ What only one method needs is imported there: the remote client imports this mod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.manager.recall import RecallMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON, AnyUser, Association, Hit, Memory, MemoryType, Progress, Related
 from memoranda.validation import (
+    check_changed_fields,
     check_cursor,
     check_days,
     check_fraction,
     check_id,
     check_ids,
+    check_integer,
     check_limit,
     check_name,
     check_texts,
@@ -27,6 +30,7 @@ from memoranda.validation import (
 )
 
 if TYPE_CHECKING:
+    from memoranda.remember.memories import Patch
     from memoranda.results import CleanupReport
 
 
@@ -123,6 +127,8 @@ class MemoryMethods(RecallMethods):
         source: str | None = None,
         metadata: Mapping[str, JSON] | None = None,
         importance: float | None = None,
+        change: Callable[[Memory], Mapping[str, object]] | None = None,
+        expected_version: int | None = None,
         agent: str | None = None,
         user: str | AnyUser | None = None,
         session: str | None = None,
@@ -136,18 +142,24 @@ class MemoryMethods(RecallMethods):
             source: The new source.
             metadata: The new metadata; it replaces all of the old.
             importance: The new importance, from 0 to 1.
+            change: Instead of the fields above: a function that is given the current memory and returns the fields to
+                change as a dict. It is called again when another writer was faster, so that no change is lost.
+            expected_version: Change nothing unless this is the memory's version, and raise `Conflict` with the memory
+                as it is now in `current`.
             agent, user, session: The scope it must be in.
         """
-        from memoranda.remember.memories import Patch
-
-        patch = Patch(
-            content=None if content is None else clean_text(content),
-            type=None if memory_type is None else check_writable_type(memory_type),
-            source=check_name(source, "source"),
-            metadata=None if metadata is None else copy_json_object(metadata, "metadata"),
-            importance=None if importance is None else check_fraction(importance, "importance"),
-        )
-        return self._components.memories.update(self._scope(agent, user, session), check_id(memory_id), patch)
+        scope, memory_id = self._scope(agent, user, session), check_id(memory_id)
+        if expected_version is not None:
+            check_integer(expected_version, "expected_version")
+        fields = {
+            "content": content,
+            "memory_type": memory_type,
+            "source": source,
+            "metadata": metadata,
+            "importance": importance,
+        }
+        make_patch = _patch_maker(check_changed_fields(fields), change)
+        return self._components.memories.update(scope, memory_id, make_patch, expected_version)
 
     def delete(
         self,
@@ -302,3 +314,37 @@ class MemoryMethods(RecallMethods):
         age = check_days(max_age_days, "max_age_days")
         least = check_fraction(min_importance, "min_importance")
         return self._components.memories.cleanup(self._scope(agent, user), age, least, dry_run)
+
+
+def _patch_maker(
+    fields: dict[str, Any], change: Callable[[Memory], Mapping[str, object]] | None
+) -> Callable[[Memory], Patch]:
+    """Return a function from the current memory to its patch: the same fields each time, or those `change` returns."""
+    if change is None:
+        if not fields:
+            raise InvalidInput("nothing to update: give content, memory_type, source, metadata, importance or change")
+        patch = _make_patch(**fields)
+        return lambda _: patch
+    if fields:
+        raise InvalidInput(f"give change, or {' and '.join(fields)}, not both: change returns the fields")
+    if not callable(change):
+        raise InvalidType(f"change must be a function, not {type(change).__name__}")
+    return lambda memory: _make_patch(**check_changed_fields(change(memory)))
+
+
+def _make_patch(
+    content: str | None = None,
+    memory_type: MemoryType | str | None = None,
+    source: str | None = None,
+    metadata: Mapping[str, JSON] | None = None,
+    importance: float | None = None,
+) -> Patch:
+    from memoranda.remember.memories import Patch
+
+    return Patch(
+        content=None if content is None else clean_text(content),
+        type=None if memory_type is None else check_writable_type(memory_type),
+        source=check_name(source, "source"),
+        metadata=None if metadata is None else copy_json_object(metadata, "metadata"),
+        importance=None if importance is None else check_fraction(importance, "importance"),
+    )

@@ -11,7 +11,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope, WhyNot
+from memoranda.text import clean_text
+from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Replay, Scope, WhyNot
 from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter, make_scope
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class RecallMethods(ManagerMethods):
         idempotency_key: str | None = None,
         keep_all: bool = False,
         progress: Progress | None = None,
+        strict: bool = False,
     ) -> Outcomes:
         """Store texts and messages in one commit and return an outcome for each memory.
 
@@ -72,6 +74,8 @@ class RecallMethods(ManagerMethods):
             idempotency_key: A repeated call with the same key stores nothing again.
             keep_all: Store every message.
             progress: Called with (done, total) while texts are embedded.
+            strict: Raise `ExtractionFailed` when the language model fails, after storing everything else. By default
+                `failure` of the result has the reason, and the messages are queued for the model.
         """
         options = self._write_options(
             self._scope(agent, user, session),
@@ -82,7 +86,7 @@ class RecallMethods(ManagerMethods):
             at=at,
         )
         options = replace(options, keep_all=keep_all)
-        return self._components.remember.remember(content, options, idempotency_key, progress)
+        return self._components.remember.remember(content, options, idempotency_key, progress, strict=strict)
 
     def recall(
         self,
@@ -96,6 +100,8 @@ class RecallMethods(ManagerMethods):
         limit: int = 10,
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        min_score: float | None = None,
         mode: str | None = None,
         explain: bool = False,
         shared: bool = False,
@@ -109,7 +115,9 @@ class RecallMethods(ManagerMethods):
             where: Filters; see `MemoryManager`.
             limit: The maximum number of hits.
             now: The asker's time, for words like "last week"; the manager's clock when None.
-            as_of: Answer from what was known and true at this time.
+            as_of: Answer from what was true at this time, by what is known now.
+            known_at: Answer from what was known at this time.
+            min_score: The lowest score of a hit, 0…1; any when None.
             mode: `fast` runs no neural model; `best` also reranks the best hits.
             explain: Add an explanation to the result.
             shared: Also search the shared knowledge; such hits name their source.
@@ -121,17 +129,56 @@ class RecallMethods(ManagerMethods):
             limit=check_limit(limit),
             now=now,
             as_of=as_of,
+            known_at=known_at,
+            min_score=min_score,
             mode=mode,
             explain=explain,
         )
         if shared or MemoryType.SHARED in filters.types:
-            return self._components.knowledge.recall(ask, scope, filters, limit)
-        return ask(scope, filters)
+            found = self._components.knowledge.recall(ask, scope, filters, limit)
+        else:
+            found = ask(scope, filters)
+        parameters = {**ask.keywords, "types": types, "where": where, "shared": shared}
+        return self._components.ledger.record(scope, parameters, found)
 
-    def why(self, recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
-        """Return what each search arm and boost contributed to one hit of a recall."""
+    def replay(
+        self,
+        recall_id: str,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> Replay:
+        """Return a past recall as it was answered, whatever was added, edited, archived or superseded since.
+
+        Hits that were deleted or forgotten since are named by their position, and the result is not `complete`.
+
+        Args:
+            recall_id: The `id` of a `Recall`, or the `recall_id` of a `Context`.
+            agent, user, session: The scope in which it was asked.
+        """
+        return self._components.ledger.replay(self._scope(agent, user, session), clean_text(recall_id, "recall_id"))
+
+    def why(
+        self,
+        recall: Recall | str,
+        memory_id: int,
+        *,
+        agent: str | None = None,
+        user: str | AnyUser | None = None,
+        session: str | None = None,
+    ) -> tuple[ArmScore, ...]:
+        """Return what each search arm and boost contributed to one hit of a recall.
+
+        Args:
+            recall: A recall, or the id of a past one.
+            memory_id: The memory of the hit.
+            agent, user, session: The scope of a past recall.
+        """
         from memoranda.recall.explain import why  # loads numpy
 
+        if isinstance(recall, str):
+            return why(self.replay(recall, agent=agent, user=user, session=session), check_id(memory_id))
         return why(recall, check_id(memory_id))
 
     def why_not(
@@ -146,16 +193,29 @@ class RecallMethods(ManagerMethods):
         where: Mapping[str, Any] | None = None,
         limit: int = 10,
         now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        min_score: float | None = None,
     ) -> WhyNot:
         """Return which step of `recall` left out an expected memory, or its rank if none did.
 
         Args:
             query: The question.
             memory_id: The expected memory.
-            agent, user, session, types, where, limit, now: As in `recall`.
+            agent, user, session, types, where, limit, now, as_of, known_at, min_score: As in `recall`.
         """
         scope, filters = self._scope(agent, user, session), make_filter(where, types)
-        return self._components.recall.why_not(query, check_id(memory_id), scope, filters, check_limit(limit), now=now)
+        return self._components.recall.why_not(
+            query,
+            check_id(memory_id),
+            scope,
+            filters,
+            check_limit(limit),
+            now=now,
+            as_of=as_of,
+            known_at=known_at,
+            min_score=min_score,
+        )
 
     def context(
         self,

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import NotFound
 from memoranda.mcp.run import Owner
-from memoranda.mcp.tools import ADDS, READS, REMOVES, add_tool, to_pretty_json, tool_result
+from memoranda.mcp.tools import ADDS, READS, REMOVES, add_tool, public_errors, to_pretty_json, tool_result
 from memoranda.types import JSON, Memory
 
 _KIND: Final = "graph"
@@ -301,7 +301,8 @@ class GraphTools:
         @server.resource(GRAPH_URI, name="knowledge-graph", title="Knowledge Graph", mime_type="application/json")
         async def knowledge_graph() -> str:
             """The full knowledge graph with all entities and relations"""
-            return to_pretty_json((await self._graph.read()).model_dump(by_alias=True))
+            with public_errors():
+                return to_pretty_json((await self._graph.read()).model_dump(by_alias=True))
 
     async def create_entities(
         self, entities: list[GraphEntity], ctx: Context

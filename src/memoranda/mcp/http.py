@@ -154,7 +154,7 @@ class ScopeCheck:
             self._check(ctx, principal)
         except Denied as error:
             if ctx.method == "tools/call":
-                return error_result(error)
+                return error_result(str(error))
             raise MCPError(INVALID_REQUEST, str(error)) from error
         return await call_next(ctx)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from memoranda.embedding.base import Embedder
 from memoranda.errors import MissingExtra
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import REQUIRED_MODULES as SERVER_MODULES
-from memoranda.server.run import listen, require_keys
+from memoranda.server.run import listen, prepare_to_listen
 from memoranda.settings import MemoryConfig
 from memoranda.types import DEFAULT_TENANT, Clock
 
@@ -59,22 +59,27 @@ def create_http_app(
     memory: MemoryConfig,
     owner: Owner | None = None,
     *,
+    allow_unauthenticated: bool = False,
     embedder: Embedder | None = None,
     clock: Clock | None = None,
 ) -> Starlette:
     """Return the MCP server as an ASGI application at `/mcp`.
 
-    It checks keys on every route, but only `run` refuses to start a public server that has no keys.
+    Every route but `/healthz` needs a key: create one with `memoranda keys create`.
 
     Args:
         config: The settings of the HTTP server.
         memory: The settings of the memory.
         owner: The user, agent and session; the tenant comes from the key.
+        allow_unauthenticated: Accept callers on this machine without a key, for the owner's tenant, until the first key
+            is created. Callers from other machines and through a proxy need a key all the same.
         embedder: An embedder to use instead of the configured one.
         clock: A clock to use instead of the system's.
     """
     with _require_extras():
         from memoranda.mcp.http import build_http
+    if allow_unauthenticated:
+        config = replace(config, allow_unauthenticated=True)
     return build_http(config, memory, owner or Owner(), embedder=embedder, clock=clock)
 
 
@@ -83,8 +88,7 @@ def run(config: MemoryConfig, owner: Owner | None = None, *, http: ServerConfig 
     if http is None:
         asyncio.run(_serve_stdio(config, owner or Owner()))
         return
-    http = http.with_environment()
-    require_keys(http, config)
+    http = prepare_to_listen(http, config)
     listen(create_http_app(http, config, owner), http)
 
 

@@ -13,7 +13,7 @@ from memoranda.aio.manager import MemoryManager
 from memoranda.mcp.graph import GraphTools
 from memoranda.mcp.memory_tools import RecallTools, SessionTools
 from memoranda.mcp.run import Owner
-from memoranda.mcp.tools import render_fenced
+from memoranda.mcp.tools import public_errors, render_fenced
 from memoranda.types import Clock, Hit, Memory, utc_now
 
 _INSTRUCTIONS: Final = (
@@ -46,12 +46,14 @@ def _register_resources(server: MCPServer, memory: MemoryManager, owner: Owner, 
     @server.resource("memory://stats", title="Statistics", mime_type="application/json")
     async def stats() -> str:
         """How many memories are stored, by type."""
-        return to_json(await memory.get_stats(), indent=2).decode()
+        with public_errors():
+            return to_json(await memory.get_stats(), indent=2).decode()
 
     @server.resource("memory://recent", title="Recent memories", mime_type="text/plain")
     async def recent() -> str:
         """The newest memories, as data inside a fence."""
-        memories = await _find_recent(memory, owner, clock)
+        with public_errors():
+            memories = await _find_recent(memory, owner, clock)
         return render_fenced([Hit(item, 1.0) for item in memories], clock())
 
 

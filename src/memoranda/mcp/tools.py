@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final, ParamSpec, TypeVar
 
 from mcp.server.mcpserver import MCPServer
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
 from memoranda.errors import MemorandaError
@@ -18,6 +21,7 @@ from memoranda.fence import MARKER_BYTES
 from memoranda.recall.render import render_hits
 from memoranda.types import JSON, Hit
 
+_LOGGER: Final = logging.getLogger("memoranda.mcp")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -31,6 +35,7 @@ def _annotations(*, read_only: bool = False, destructive: bool = False, idempote
 READS: Final = _annotations(read_only=True, idempotent=True)
 ADDS: Final = _annotations()
 ADDS_ONCE: Final = _annotations(idempotent=True)
+CHANGES: Final = _annotations(destructive=True)
 REMOVES: Final = _annotations(destructive=True, idempotent=True)
 
 
@@ -48,14 +53,34 @@ def add_tool(server: MCPServer, tool: Callable[P, Awaitable[object]], title: str
     async def call(*args: P.args, **kwargs: P.kwargs) -> object:
         try:
             return await tool(*args, **kwargs)
-        except MemorandaError as error:
-            return error_result(error)
+        except MCPError:
+            raise
+        except Exception as error:  # noqa: BLE001 - logged in full; the caller learns only what may be shown
+            return error_result(public_text(error))
 
     server.add_tool(call, title=title, annotations=annotations)
 
 
-def error_result(error: MemorandaError) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+def public_text(error: Exception) -> str:
+    """Return what a caller may read of an error. The details of a server error, such as paths, go into the log only."""
+    if not isinstance(error, MemorandaError) or error.status >= 500:
+        _LOGGER.error("failed", exc_info=error)
+    if isinstance(error, MemorandaError):
+        return error.public_message()
+    return "The server failed; its log has the details"
+
+
+@contextmanager
+def public_errors() -> Iterator[None]:
+    """Raise only errors whose text a caller may read: of a resource, the SDK sends the text itself."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - logged in full by `public_text`
+        raise MCPError(INTERNAL_ERROR, public_text(error)) from None
+
+
+def error_result(*texts: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text) for text in texts], is_error=True)
 
 
 def tool_result(text: str, data: BaseModel) -> CallToolResult:

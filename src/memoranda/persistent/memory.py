@@ -63,7 +63,7 @@ def merge_outcomes(prepared: Sequence[Message | Outcome], stored: Outcomes) -> O
         merged += [item] if isinstance(item, Outcome) else by_message.pop(item.message_id, [])
     for remaining in by_message.values():
         merged += remaining
-    return Outcomes(merged, stored.usage)
+    return Outcomes(merged, stored.usage, stored.failure)
 
 
 def to_query_text(query: QueryInput) -> str:

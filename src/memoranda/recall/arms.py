@@ -103,7 +103,8 @@ def select_candidates(
     Filters are applied later: a memory that they hide still counts for its neighbours and its session.
     """
     scope, as_of = query.scope, None if query.as_of is None else query.as_of.timestamp()
-    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp(), as_of)
+    known_at = None if query.known_at is None else query.known_at.timestamp()
+    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp(), as_of, known_at)
     timeline = partition.timeline()
     total = len(timeline.ids) if eligible is None else len(eligible)
     if total <= EXACT_UP_TO:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from datetime import datetime
 from math import exp
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.errors import NotFound
-from memoranda.recall.query import ROLES, ParsedQuery
+from memoranda.index.partition import Partition
+from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
-from memoranda.types import ArmScore, Explanation, IntArray, Recall, WhyNot
+from memoranda.storage.claims import claims_in
+from memoranda.storage.lifecycle import read_archive_reason, read_lineage
+from memoranda.storage.read import matching_ids
+from memoranda.types import (
+    EVERYTHING,
+    ArmScore,
+    Explanation,
+    Filter,
+    IntArray,
+    Memory,
+    Recall,
+    Replay,
+    Scope,
+    WhyNot,
+    WhyNotStep,
+)
+
+if TYPE_CHECKING:
+    from memoranda.storage.base import Store
 
 
 def explain_query(parsed: ParsedQuery, ranking: Ranking, signals: dict[str, float]) -> Explanation:
@@ -26,28 +49,169 @@ def explain_query(parsed: ParsedQuery, ranking: Ranking, signals: dict[str, floa
     )
 
 
-def why(recall: Recall, memory_id: int) -> tuple[ArmScore, ...]:
+def why(answer: Recall | Replay, memory_id: int) -> tuple[ArmScore, ...]:
     """Return the score of one hit in each arm and boost."""
+    recall = answer if isinstance(answer, Recall) else answer.recall
     for hit in recall:
         if hit.id == memory_id:
             return hit.why
+    if isinstance(answer, Replay) and any(hit.id == memory_id for hit in answer.erased):
+        raise NotFound(f"memory {memory_id} was among the hits of this recall and has been deleted since")
     raise NotFound(f"memory {memory_id} is not among the {len(recall)} hits of this recall: use why_not")
 
 
-def explain_absence(ranking: Ranking, memory_id: int, limit: int, allowed: NDArray[np.bool_] | None) -> WhyNot:
-    """Return which step left out a memory of the scope, or its rank."""
-    rows = ranking.candidates.rows_of(np.array([memory_id], dtype=np.int64))
+def explain_absence(
+    store: Store,
+    query: RecallQuery,
+    partition: Partition,
+    ranking: Ranking,
+    allowed: NDArray[np.bool_] | None,
+    memory: Memory,
+) -> WhyNot:
+    """Return which step left out a memory of the scope, or its rank.
+
+    What the steps themselves computed decides; the memory's row only tells why a step decided so.
+
+    Args:
+        store: Where the memory that replaced it is read from.
+        query: The question.
+        partition: The index that was searched.
+        ranking: The candidates and their sums.
+        allowed: Which candidates pass the filters; None when there are no filters.
+        memory: The memory that was expected.
+    """
+    rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64))
     if not len(rows):
-        return WhyNot(memory_id, "it is archived, has expired or ended, or no arm chose it as a candidate")
+        return _explain_no_candidate(store, query, partition, memory)
     row = int(rows[0])
     if allowed is not None and not allowed[row]:
-        return WhyNot(memory_id, "the filters exclude it")
+        return WhyNot(memory.id, _name_filters(store, query, memory), step="filter")
     positions = np.flatnonzero(ranking.best(len(ranking.candidates), allowed) == row)
     if not len(positions):
-        return WhyNot(memory_id, "it shares no word with the question, and no model compared its meaning")
+        reason = "it shares no word with the question, and no model compared its meaning"
+        return WhyNot(memory.id, reason, step="no match")
     rank, score = int(positions[0]) + 1, float(to_scores(ranking.sums[row : row + 1])[0])
-    reason = "it is among the hits" if rank <= limit else f"{rank - 1} memories fit better, and the limit is {limit}"
-    return WhyNot(memory_id, reason, rank, score, ranking.why(row))
+    step, reason = _compare_rank(rank, score, query.limit, query.min_score)
+    return WhyNot(memory.id, reason, rank, score, ranking.why(row), step)
+
+
+def _compare_rank(rank: int, score: float, limit: int, floor: float | None) -> tuple[WhyNotStep, str]:
+    if floor is not None and score < floor:
+        return "floor", f"its score of {score:.3f} is below the lowest that counts, {floor:.3f}"
+    if rank > limit:
+        return "limit", f"{rank - 1} memories fit better, and the limit is {limit}"
+    return "found", "it is among the hits"
+
+
+def explain_other_scope(store: Store, scope: Scope, memory_id: int) -> WhyNot:
+    """Return why a scope does not have a memory. Nothing is said about memories of other users."""
+    other = store.get(Scope(scope.tenant, user=scope.user), [memory_id])[0]
+    if other is None:
+        return WhyNot(memory_id, f"there is no memory {memory_id} in {scope}", step="scope")
+    pairs = (("agent", scope.agent, other.agent), ("session", scope.session, other.session))
+    differing = [
+        f"its {name} is {its!r}, and the question asks for {asked!r}"
+        for name, asked, its in pairs
+        if asked is not None and asked != its
+    ]
+    return WhyNot(memory_id, "; ".join(differing), step="scope")
+
+
+def _explain_no_candidate(store: Store, query: RecallQuery, partition: Partition, memory: Memory) -> WhyNot:
+    """Return why a memory was not scored: it is not in the index, not at this time, or no arm found it."""
+    wanted = np.array([memory.id], dtype=np.int64)
+    with partition.lock:
+        indexed = bool((partition.timeline().positions(wanted) >= 0).all())
+    if not indexed:
+        return _explain_not_indexed(store, memory)
+    reason = _explain_time(store, query, memory)
+    if reason is not None:
+        return reason
+    return WhyNot(memory.id, "the scope is large, and no arm chose it as one of its best candidates", step="candidates")
+
+
+def _explain_not_indexed(store: Store, memory: Memory) -> WhyNot:
+    """Name the condition of `index_conditions` that keeps a memory out of the index."""
+    owner = Scope(memory.tenant, user=memory.user)
+    lines = store.read(lambda tx: read_lineage(tx, owner, [memory.id]))
+    by = _get_successor(store, memory)
+    if memory.archived_at is not None:
+        if any(line.source_id == memory.id and line.kind == "merged" for line in lines):
+            reason = (
+                f"upkeep merged it on {_date(memory.archived_at)}{_name_successor(by, ' into ')}, which says the same"
+            )
+            return WhyNot(memory.id, reason, step="merged", superseded_by=by, since=memory.archived_at)
+        cause = store.read(lambda tx: read_archive_reason(tx, memory.id))
+        who = f"by upkeep ({cause})" if cause else "by a call of archive()"
+        reason = f"it was archived on {_date(memory.archived_at)} {who}: restore() returns it to recall"
+        return WhyNot(memory.id, reason, step="archived", superseded_by=by, since=memory.archived_at)
+    if memory.quarantined_at is not None:
+        reason = f"it is quarantined since {_date(memory.quarantined_at)}: release it, or discard it"
+        return WhyNot(memory.id, reason, step="quarantined", since=memory.quarantined_at)
+    sources = [str(line.source_id) for line in lines if line.derived_id == memory.id and line.kind == "consolidated"]
+    reason = f"it only repeats the memories {', '.join(sources)}, which are recalled themselves"
+    return WhyNot(memory.id, reason, step="repeats")
+
+
+def _explain_time(store: Store, query: RecallQuery, memory: Memory) -> WhyNot | None:
+    """Name the condition of `Partition.eligible` that leaves out a memory; None when it passes them all."""
+    known_at, now = query.known_at, query.now if query.known_at is None else min(query.now, query.known_at)
+    moment = now if query.as_of is None else query.as_of
+    if memory.has_expired(now):
+        return WhyNot(memory.id, f"it expired on {_date(memory.expires_at)}", step="expired", since=memory.expires_at)
+    if known_at is not None and memory.recorded_at > known_at:
+        reason = f"it was stored on {_date(memory.recorded_at)}, and the question asks what was known before"
+        return WhyNot(memory.id, reason, step="not yet known", since=memory.recorded_at)
+    start = min([memory.valid_from, *(claim.valid_from for claim in claims_in(memory.notes) if claim.valid_to is None)])
+    if query.as_of is not None and start > query.as_of:
+        reason = f"it is true from {_date(start)}, and the question asks about {_date(query.as_of)}"
+        return WhyNot(memory.id, reason, step="not yet true", since=start)
+    if memory.valid_to is None or memory.valid_to > moment:
+        return None
+    if known_at is not None and memory.superseded_at is not None and memory.superseded_at > known_at:
+        return None  # that it had ended was learnt later
+    by = _get_successor(store, memory)
+    if memory.superseded_by is None:
+        reason = f"it stopped being true on {_date(memory.valid_to)}"
+        return WhyNot(memory.id, reason, step="ended", since=memory.valid_to)
+    reason = f"it was superseded on {_date(memory.valid_to)}{_name_successor(by, ' by ')}"
+    return WhyNot(memory.id, reason, step="superseded", superseded_by=by, since=memory.valid_to)
+
+
+def _get_successor(store: Store, memory: Memory) -> Memory | None:
+    """Return the memory that replaced this one, which is always of the same user."""
+    if memory.superseded_by is None:
+        return None
+    return store.get(Scope(memory.tenant, user=memory.user), [memory.superseded_by])[0]
+
+
+def _name_successor(by: Memory | None, word: str) -> str:
+    return "" if by is None else f"{word}memory {by.id}, {by.content!r}, stored on {_date(by.recorded_at)}"
+
+
+def _name_filters(store: Store, query: RecallQuery, memory: Memory) -> str:
+    """Name the filters that a memory does not pass, by applying each alone."""
+    failed: list[str] = []
+    for name, alone in _split_filter(query.where):
+        found = store.read(lambda tx: matching_ids(tx, query.scope, alone, memory.id))  # noqa: B023 - called at once
+        if not len(found):
+            failed.append(name)
+    types = "" if "types" not in failed else f": its type is {memory.type.value}"
+    return f"the filters exclude it ({', '.join(failed)}){types}"
+
+
+def _split_filter(where: Filter) -> Iterator[tuple[str, Filter]]:
+    """Yield each condition of a filter as a filter of its own, with its name."""
+    for spec in fields(Filter):
+        value = getattr(where, spec.name)
+        if spec.name == "metadata":
+            yield from ((f"metadata {condition.key!r}", Filter(metadata=(condition,))) for condition in value)
+        elif value != getattr(EVERYTHING, spec.name):
+            yield spec.name, replace(EVERYTHING, **{spec.name: value})
+
+
+def _date(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 
 
 _WEIGHTS = {"meaning": 2.0, "words": 2.0, "other_speaker": -1.5}

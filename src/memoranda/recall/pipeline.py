@@ -23,7 +23,7 @@ from memoranda.fork_safety import register_fork_handler
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
-from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_query
+from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_other_scope, explain_query
 from memoranda.recall.later import asks_for_the_present, attach_later, put_newer_first
 from memoranda.recall.query import MODES, Mode, ParsedQuery, RecallQuery, find_speakers, parse_query
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
@@ -31,15 +31,17 @@ from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.read import matching_ids
-from memoranda.text import clean_text
+from memoranda.text import clean_text, words_of
 from memoranda.types import EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
-from memoranda.validation import check_datetime
+from memoranda.validation import check_datetime, check_fraction
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
 
 _STATIC_PROVIDER = "static"
+_SPARE: Final = 2
+"""How many more hits are loaded, in case some only repeat the question."""
 
 
 class RecallPipeline:
@@ -64,6 +66,8 @@ class RecallPipeline:
         *,
         now: datetime | str | None = None,
         as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        min_score: float | None = None,
         mode: str | None = None,
         explain: bool = False,
     ) -> Recall:
@@ -75,12 +79,14 @@ class RecallPipeline:
             where: The filters that hits must pass.
             limit: The largest number of hits.
             now: The asker's clock; the pipeline's clock when None.
-            as_of: Answer with what was known and true at this time.
+            as_of: Answer with what was true at this time.
+            known_at: Answer with what was known at this time.
+            min_score: The lowest score of a hit; any when None.
             mode: One of `MODES`; "default" when None.
             explain: Whether to add an explanation to the result.
         """
         started, degraded = time.perf_counter(), list[str]()
-        query = self._validate(text, scope, where, limit, now, as_of, mode)
+        query = self._validate(text, scope, where, limit, now, as_of, known_at, mode, min_score)
         partition = self._open_partition(query)
         parsed = self._parse(query, partition)
         vector = self._embed(query, parsed, degraded)
@@ -99,6 +105,7 @@ class RecallPipeline:
             degraded=tuple(degraded),
             elapsed_ms=(time.perf_counter() - started) * 1000,
             explanation=explain_query(parsed, ranking, signals) if explain else None,
+            head=partition.seq,
         )
 
     def why_not(
@@ -110,6 +117,9 @@ class RecallPipeline:
         limit: int,
         *,
         now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+        min_score: float | None = None,
     ) -> WhyNot:
         """Return which step left out a memory, or its rank.
 
@@ -120,15 +130,18 @@ class RecallPipeline:
             where: The filters that hits must pass.
             limit: The largest number of hits.
             now: The asker's clock; the pipeline's clock when None.
+            as_of, known_at, min_score: As in `recall`.
         """
-        query = self._validate(text, scope, where, limit, now, None, None)
-        if self._store.get(scope, [memory_id]) == [None]:
-            return WhyNot(memory_id, f"there is no memory {memory_id} in {scope}")
+        query = self._validate(text, scope, where, limit, now, as_of, known_at, None, min_score)
+        memory = self._store.get(scope, [memory_id])[0]
+        if memory is None:
+            return explain_other_scope(self._store, scope, memory_id)
         partition = self._open_partition(query)
         parsed = self._parse(query, partition)
         vector = self._embed(query, parsed, [])
         ranking = self._rank(query, partition, parsed, vector, [])
-        return explain_absence(ranking, memory_id, limit, self._apply_filters(query, ranking))
+        allowed = self._apply_filters(query, ranking)
+        return explain_absence(self._store, query, partition, ranking, allowed, memory)
 
     def _validate(
         self,
@@ -138,7 +151,9 @@ class RecallPipeline:
         limit: int,
         now: datetime | str | None,
         as_of: datetime | str | None,
+        known_at: datetime | str | None,
         mode: str | None,
+        min_score: float | None,
     ) -> RecallQuery:
         return RecallQuery(
             clean_text(text, "query"),
@@ -148,6 +163,8 @@ class RecallPipeline:
             now=self._clock() if now is None else check_datetime(now, "now"),
             mode=_check_mode(mode),
             as_of=None if as_of is None else check_datetime(as_of, "as_of"),
+            known_at=None if known_at is None else check_datetime(known_at, "known_at"),
+            min_score=None if min_score is None else check_fraction(min_score, "min_score"),
         )
 
     def _open_partition(self, query: RecallQuery) -> Partition:
@@ -169,7 +186,7 @@ class RecallPipeline:
             return None
         try:
             # Without the lock of the partition: a model takes longer than a search.
-            vector = self._vectors.embed_query(parsed.embedded)
+            vector = self._vectors.embed_query(query.scope.tenant, parsed.embedded)
         except Unavailable as error:
             degraded.append(f"dense: {error}")
             return None
@@ -210,7 +227,7 @@ class RecallPipeline:
         return allowed
 
     def _load_hits(self, query: RecallQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None) -> tuple[Hit, ...]:
-        count = max(query.limit, RERANK_LIMIT) if query.mode == "best" else query.limit
+        count = (max(query.limit, RERANK_LIMIT) if query.mode == "best" else query.limit) + _SPARE
         rows = ranking.best(count, allowed)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
         memories = self._store.get(query.scope, ranking.candidates.ids[rows].tolist())
@@ -218,8 +235,9 @@ class RecallPipeline:
         return tuple(
             Hit(memory, score, ranking.why(row))
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
-            if memory
-        )
+            if memory and (query.min_score is None or score >= query.min_score)
+            if not _repeats_question(memory.content, query.text)
+        )[: count - _SPARE]
 
     def _rerank(
         self, query: RecallQuery, ranking: Ranking, hits: tuple[Hit, ...], degraded: list[str]
@@ -240,10 +258,10 @@ class RecallPipeline:
         allowed: NDArray[np.bool_] | None,
         hits: tuple[Hit, ...],
     ) -> tuple[Hit, ...]:
-        """Add to each hit what was said later; where the present is asked for, put that above the hit."""
+        """Add to each hit what was said later; put that above the hit where the present is asked for, or one moment."""
         found = attach_later(self._store, query.scope, hits, query.known_at)
-        about_present = query.as_of is None and not parsed.windows and asks_for_the_present(query.text)
-        if not about_present or not any(hit.later for hit in found):
+        asks_for_last = query.as_of is not None or (not parsed.windows and asks_for_the_present(query.text))
+        if not asks_for_last or not any(hit.later for hit in found):
             return tuple(found)
 
         def make_hit(memory: Memory, below: Hit) -> Hit | None:
@@ -253,6 +271,13 @@ class RecallPipeline:
             return Hit(memory, below.score, ranking.why(rows[0]))
 
         return tuple(put_newer_first(found, make_hit)[: query.limit])
+
+
+def _repeats_question(content: str, question: str) -> bool:
+    """Return whether a memory is nothing but the question itself, asked before."""
+    if not content.rstrip().endswith("?"):
+        return False
+    return [word.casefold() for word in words_of(content)] == [word.casefold() for word in words_of(question)]
 
 
 def _check_mode(mode: str | None) -> Mode:

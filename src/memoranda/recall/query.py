@@ -38,6 +38,8 @@ class RecallQuery:
     """Answer from what was true at this time."""
     known_at: datetime | None = None
     """Answer from what was known at this time."""
+    min_score: float | None = None
+    """The lowest score of a hit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,8 @@ class Candidate:
     events: tuple[Mention, ...] = ()
     """The times it mentions; spans are offsets in the message."""
     claims: tuple[Claim, ...] = ()
+    trust: str | None = None
+    """How far it is trusted, if not as its speaker: "model" for a model's own words."""
 
     @property
     def message_id(self) -> str:

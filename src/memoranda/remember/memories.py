@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -12,7 +12,7 @@ from memoranda.errors import InvalidInput
 from memoranda.remember.new_memory import WriteOptions, from_text
 from memoranda.results import CleanedMemory, CleanupReport
 from memoranda.storage.base import Store
-from memoranda.storage.changes import Change, Edit, Link, NewMemory, Remove, no_memory
+from memoranda.storage.changes import Change, Edit, Link, NewMemory, Remove, no_memory, version_conflict
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
 from memoranda.text import clean_text, content_hash, lexical_keys
@@ -86,17 +86,26 @@ class Memories:
     def by_key(self, scope: Scope, key: str) -> Memory | None:
         return self._store.read(lambda tx: memory_by_key(tx, scope, key))
 
-    def update(self, scope: Scope, memory_id: int, patch: Patch) -> Memory:
-        """Read, patch and write a memory; try again when another writer changed it in between."""
-        if patch == Patch():
-            raise InvalidInput("nothing to update: give content, type, source, metadata or importance")
+    def update(
+        self, scope: Scope, memory_id: int, make_patch: Callable[[Memory], Patch], expected_version: int | None = None
+    ) -> Memory:
+        """Read, patch and write a memory, so that nothing another writer wrote in between is lost.
+
+        Without an expected version it is read and patched again until no other writer was faster. The patch is made
+        before the transaction opens, since a new text must be embedded first; the version makes it atomic all the same.
+        """
 
         def write() -> Memory:
             known = self.get(scope, memory_id)
+            if expected_version is not None and known.version != expected_version:
+                raise version_conflict(known, expected_version)
+            patch = make_patch(known)
+            if patch == Patch():
+                return known
             new = self._vectors.attach([self._apply(patch, known)])[0]
             return _stored(self._apply_change(Edit(memory_id, known.version, new)))
 
-        return retry_on_conflict(write)
+        return retry_on_conflict(write) if expected_version is None else write()
 
     def delete(self, scope: Scope, ids: Sequence[int]) -> int:
         """Remove all of them, or none when one does not exist; return how many were removed."""

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.messages.message import Message
-from memoranda.storage.changes import NewMemory, StoredMessage
+from memoranda.remember.base import Utterance
+from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
 from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, MemoryType, Scope
 from memoranda.validation import check_datetime, check_fraction, check_name, check_writable_type, copy_json_object
@@ -125,6 +126,21 @@ def to_stored_message(message: Message) -> StoredMessage:
     speaker = message.name or message.role
     text = spoken_text(message)
     return StoredMessage(message.message_id, message.role, text, message.timestamp, speaker, message.to_dict())
+
+
+def speaker_name(name: str | None, role: str, scope: Scope) -> str:
+    """Return who speaks: by name, else the user of the scope where a user speaks, else the role."""
+    if name:
+        return name
+    return scope.user if role == "user" and isinstance(scope.user, str) else role
+
+
+def utterance_of_turn(turn: StoredTurn) -> Utterance:
+    """Return a stored message as an utterance."""
+    scope, message = turn
+    name = None if message.speaker == message.role else message.speaker
+    text, speaker = message.content or "", speaker_name(name, message.role, scope)
+    return Utterance(message.message_id, message.role, speaker, message.said_at, text, (0, len(text)))
 
 
 def spoken_text(message: Message) -> str | None:

@@ -2,7 +2,7 @@
 
 Read `RememberPipeline.remember` from top to bottom: validate → find known texts → gate and extract → ask the model, if
 there is one → plan the changes → embed → write. One call is one commit: it holds the messages for the log, the
-memories, and the ends of the claims that they replace.
+memories, and the ends of the claims that they replace. Only where a commit size is set is a long call several commits.
 """
 
 from __future__ import annotations
@@ -10,47 +10,49 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from memoranda.embedding.vectors import Vectors
-from memoranda.errors import ExtractionFailed, InvalidType, Unavailable
+from memoranda.errors import ExtractionFailed, InvalidType
 from memoranda.index.partitions import Partitions
-from memoranda.llm.base import LLM, MeteredLLM
+from memoranda.llm.base import LLM
+from memoranda.llm.failures import CallPause
 from memoranda.messages.message import Message, as_message
 from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
 from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
-from memoranda.remember.llm_extraction import extract_facts
+from memoranda.remember.model_reader import RETRIED, ModelAnswer, ModelReader, read_queued
 from memoranda.remember.new_memory import (
     DEFAULT_IMPORTANCE,
     EXPIRING,
     WriteOptions,
     from_message,
     from_text,
+    speaker_name,
     spoken_text,
     to_stored_message,
 )
 from memoranda.remember.updates import UpdateFinder
 from memoranda.storage.add import to_memory
 from memoranda.storage.base import PartitionKey, Store
-from memoranda.storage.changes import AppendMessage, Change, MarkExtracted, NewMemory, StoredTurn
+from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.claims import FOLLOWED
-from memoranda.storage.message_log import read_unextracted
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text import clean_text, query_terms
-from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope, Usage
+from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any]
 Extracted: TypeAlias = list[Candidate | Verdict]
 """What was found in one utterance, in order."""
-_RETRIED: Final = 20
-"""How many messages that a model failed to read are given to it again with each call."""
 _NEIGHBOURS: Final = 8
 """How many memories that share most terms with a text are compared with it."""
 _KNOWN_SHARE: Final = 0.7
 """The share of a text's terms that must be known for it to repeat something; the others are a lead-in."""
 _MAX_TERMS: Final = 64
+_COMMIT_SECONDS: Final = 0.05
+_SMALLEST_COMMIT: Final = 8
 _NO_DIALOGUE: Final = DialogueContext()
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
@@ -66,29 +68,26 @@ class _Known:
     """None when nothing was compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ModelAnswer:
-    """What a model found in the messages that it was given."""
-
-    found: tuple[Candidate | Verdict, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-    failure: Unavailable | ExtractionFailed | None = None
-    turns: tuple[StoredTurn, ...] = ()
-    """The messages it was given."""
-
-
 class RememberPipeline:
     """Turns texts and messages into memories and writes them."""
 
     def __init__(
-        self, store: Store, vectors: Vectors, partitions: Partitions, llm: LLM | None, *, use_gate: bool
+        self,
+        store: Store,
+        vectors: Vectors,
+        partitions: Partitions,
+        llm: LLM | None,
+        *,
+        use_gate: bool,
+        commit_size: int = 0,
     ) -> None:
         self._store = store
         self._vectors = vectors
         self._partitions = partitions
-        self._llm = llm
+        self._reader = None if llm is None else ModelReader(store, llm)
         self._use_gate = use_gate
         self._updates = UpdateFinder(store, vectors, partitions)
+        self._commit_size = commit_size
 
     def remember(
         self,
@@ -96,6 +95,8 @@ class RememberPipeline:
         options: WriteOptions,
         idempotency_key: str | None,
         progress: Progress | None = None,
+        *,
+        strict: bool = False,
     ) -> Outcomes:
         """Remember texts and messages; return one outcome for each piece, in order.
 
@@ -104,6 +105,7 @@ class RememberPipeline:
             options: What holds for the whole call: scope, time, type, source.
             idempotency_key: Makes a repeated call a duplicate.
             progress: Called with (done, total) while texts are embedded.
+            strict: Raise `ExtractionFailed` when the model fails. Everything is stored all the same.
         """
         utterances = _parse_content(content, options, idempotency_key)
         known = self._find_known(utterances, options)
@@ -115,20 +117,25 @@ class RememberPipeline:
         unremembered = _unremembered_messages(utterances, plan, options)
         recheck = None if known.seq is None else Recheck(options.scope, known.seq, _DuplicateFinder(options))
         written = self._write(plan, unremembered, answer, options.now, recheck, progress)
-        return _report(plan, written, known, answer)
+        outcomes = _report(plan, written, known, answer)
+        if strict and outcomes.failure is not None:
+            raise _extraction_failed(answer, outcomes)
+        return outcomes
 
-    def retry_extraction(self, scope: Scope, options: WriteOptions, llm: LLM) -> Outcomes | None:
+    def retry_extraction(
+        self, scope: Scope, options: WriteOptions, llm: LLM, pause: CallPause | None = None
+    ) -> Outcomes | None:
         """Ask a model about some of the messages it failed to read before; return None when there are none left."""
-        turns = self.unextracted(scope)
+        turns = self.unextracted(scope, RETRIED)
         if not turns:
             return None
-        answer = _query_model(llm, [], turns, NoKnownTexts(), options)
+        answer = ModelReader(self._store, llm, pause).read_again(turns, NoKnownTexts(), options)
         plan = [_plan_model_facts(answer, options)]
         return _report(plan, self._write(plan, [], answer, options.now), _Known(), answer)
 
-    def unextracted(self, scope: Scope, limit: int = _RETRIED) -> list[StoredTurn]:
+    def unextracted(self, scope: Scope, limit: int) -> list[StoredTurn]:
         """Return the oldest messages that a model failed to read."""
-        return self._store.read(lambda tx: read_unextracted(tx, scope, limit))
+        return read_queued(self._store, scope, limit)
 
     def _find_known(self, utterances: Sequence[Utterance], options: WriteOptions) -> _Known:
         """Return the current memories of the scope that share most terms with the utterances."""
@@ -195,10 +202,10 @@ class RememberPipeline:
         extracted: Sequence[Extracted],
         known: _Known,
         options: WriteOptions,
-    ) -> _ModelAnswer:
+    ) -> ModelAnswer:
         """Ask the model, if there is one, about what passed the gate, and about messages it failed to read before."""
-        if self._llm is None:
-            return _ModelAnswer()
+        if self._reader is None:
+            return ModelAnswer()
         passed: list[Candidate] = []
         turns: list[StoredTurn] = []
         for utterance, found in zip(utterances, extracted, strict=True):
@@ -206,16 +213,13 @@ class RememberPipeline:
             if utterance.message is not None and candidates and self._is_judged(utterance, options):
                 passed += candidates
                 turns.append((options.scope, to_stored_message(utterance.message)))
-        before = self.unextracted(Scope(options.scope.tenant, options.scope.agent, options.scope.user))
-        if not passed and not before:
-            return _ModelAnswer()
-        return _query_model(self._llm, passed, before, known.texts, options, turns)
+        return self._reader.read(passed, turns, known.texts, options)
 
     def _write(
         self,
         plan: Sequence[Sequence[NewMemory | Verdict]],
         messages: Sequence[AppendMessage],
-        answer: _ModelAnswer,
+        answer: ModelAnswer,
         now: datetime,
         recheck: Recheck | None = None,
         progress: Progress | None = None,
@@ -224,12 +228,29 @@ class RememberPipeline:
         new = [piece for pieces in plan for piece in pieces if isinstance(piece, NewMemory)]
         self._vectors.attach(new, progress)
         self._updates.attach(new, now)
-        changes: list[Change] = [*new, *messages]  # new memories first, so that they are written together
-        if answer.turns:
-            changes.append(MarkExtracted(answer.turns, None if answer.failure is None else str(answer.failure)))
+        # New memories first, so that they are written together.
+        changes: list[Change] = [*new, *messages, *answer.marks()]
         if not changes:
             return iter(())
-        return iter(self._store.write(MemoryWrite(changes, recheck if new else None))[: len(new)])
+        return iter(self._commit(changes, recheck if new else None)[: len(new)])
+
+    def _commit(self, changes: Sequence[Change], recheck: Recheck | None) -> list[Outcome]:
+        """Write the changes in one commit, or with a commit size in several, so that others can write in between.
+
+        Commits that take long get smaller: others wait about as long on a slow machine as on a fast one.
+        """
+        size = limit = self._commit_size or len(changes)
+        outcomes: list[Outcome] = []
+        while len(outcomes) < len(changes):
+            started = perf_counter()
+            outcomes += self._store.write(MemoryWrite(changes[len(outcomes) : len(outcomes) + size], recheck))
+            if self._commit_size:
+                size = int(size * _COMMIT_SECONDS / max(perf_counter() - started, 1e-9))
+                size = min(limit, max(_SMALLEST_COMMIT, size))
+            if recheck is not None:
+                own = frozenset(outcome.memory.id for outcome in outcomes if outcome.memory is not None)
+                recheck = replace(recheck, own=own)
+        return outcomes
 
 
 class ExtractionRules:
@@ -263,13 +284,14 @@ def _parse_content(
 
 def _parse(content: Content, options: WriteOptions, key: str | None) -> Utterance:
     """Return one text or message as an utterance; a plain text counts as said by the user if it has no other source."""
-    owner = _speaker(None, "user", options.scope)
+    owner = speaker_name(None, "user", options.scope)
     if isinstance(content, str):
         text, role = clean_text(content), options.trust
         said_at = min(options.at or options.now, options.now)
-        return Utterance("", role, _speaker(None, role, options.scope), said_at, text, (0, len(text)), None, key, owner)
+        speaker = speaker_name(None, role, options.scope)
+        return Utterance("", role, speaker, said_at, text, (0, len(text)), None, key, owner)
     message = as_message(content)
-    speaker = _speaker(message.name, message.role, options.scope)
+    speaker = speaker_name(message.name, message.role, options.scope)
     spoken = spoken_text(message)
     text = "" if spoken is None else clean_text(spoken)
     # What is said cannot be newer than now: a wrong clock would keep every true update from counting.
@@ -280,24 +302,10 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
 def _utterance_of_memory(memory: Memory, scope: Scope) -> Utterance:
     """Return a stored memory as an utterance."""
     name = None if memory.speaker == memory.trust else memory.speaker
-    speaker = _speaker(name, memory.trust, scope)
+    speaker = speaker_name(name, memory.trust, scope)
     span = (0, len(memory.content))
-    owner = _speaker(None, "user", scope)
+    owner = speaker_name(None, "user", scope)
     return Utterance("", memory.trust, speaker, memory.valid_from, memory.content, span, owner=owner)
-
-
-def _utterance_of_turn(turn: StoredTurn) -> Utterance:
-    scope, message = turn
-    name = None if message.speaker == message.role else message.speaker
-    text, speaker = message.content or "", _speaker(name, message.role, scope)
-    return Utterance(message.message_id, message.role, speaker, message.said_at, text, (0, len(text)))
-
-
-def _speaker(name: str | None, role: str, scope: Scope) -> str:
-    """Return who speaks: by name, else the user of the scope where a user speaks, else the role."""
-    if name:
-        return name
-    return scope.user if role == "user" and isinstance(scope.user, str) else role
 
 
 def _mask_message(message: Message) -> Message:
@@ -327,26 +335,6 @@ def _keep(utterance: Utterance, options: WriteOptions) -> Extracted:
     return [candidate if makes_claims else replace(candidate, claims=())]
 
 
-def _query_model(
-    llm: LLM,
-    passed: Sequence[Candidate],
-    before: Sequence[StoredTurn],
-    known: KnownTexts,
-    options: WriteOptions,
-    turns: Sequence[StoredTurn] = (),
-) -> _ModelAnswer:
-    meter = MeteredLLM(llm)
-    # Of messages with the same id, the model reads one; the others wait for the next call.
-    asked = tuple({turn[1].message_id: turn for turn in (*before, *turns)}.values())
-    again = [_utterance_of_turn(turn) for turn in before if turn in asked]
-    candidates = [*passed, *only_candidates([piece for found in extract_each(again) for piece in found])]
-    try:
-        found = extract_facts(candidates, meter, known, importance=options.importance)
-    except (Unavailable, ExtractionFailed) as error:
-        return _ModelAnswer(usage=meter.usage, failure=error, turns=asked)
-    return _ModelAnswer(tuple(found), meter.usage, turns=asked)
-
-
 def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list[NewMemory | Verdict]:
     """Return a new memory for each candidate, and the verdicts unchanged."""
     plan: list[NewMemory | Verdict] = []
@@ -370,18 +358,16 @@ def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list
     return plan
 
 
-def _plan_model_facts(answer: _ModelAnswer, options: WriteOptions) -> list[NewMemory | Verdict]:
+def _plan_model_facts(answer: ModelAnswer, options: WriteOptions) -> list[NewMemory | Verdict]:
     """Return a new memory for each fact that a model found, with the message that holds it."""
-    turns = {turn[1].message_id: turn for turn in answer.turns}
     plan: list[NewMemory | Verdict] = []
-    for piece in answer.found:
+    for (scope, stored), piece in answer.found:
         if isinstance(piece, Verdict):
             plan.append(piece)
             continue
-        scope, stored = turns[piece.message_id]
         message = Message.from_dict(stored.payload)
         new = from_message(piece.content, message, replace(options, scope=scope, type=None), piece.type)
-        new.importance, new.notes = piece.importance, to_notes(piece)
+        new.importance, new.notes, new.trust = piece.importance, to_notes(piece), piece.trust or new.trust
         plan.append(new)
     return plan
 
@@ -429,9 +415,9 @@ def _notes_without_evidence(candidate: Candidate) -> dict[str, JSON]:
 
 
 def _report(
-    plan: Iterable[Sequence[NewMemory | Verdict]], written: Iterator[Outcome], known: _Known, answer: _ModelAnswer
+    plan: Iterable[Sequence[NewMemory | Verdict]], written: Iterator[Outcome], known: _Known, answer: ModelAnswer
 ) -> Outcomes:
-    """Return one outcome for each piece of the plan; raise `ExtractionFailed` with them when the model failed."""
+    """Return one outcome for each piece of the plan, and why the model failed, if it did."""
     outcomes: list[Outcome] = []
     by_message: dict[str, Memory] = {}
     for piece in (piece for pieces in plan for piece in pieces):
@@ -444,12 +430,18 @@ def _report(
         outcomes.append(outcome)
         if outcome.message_id is not None and outcome.memory is not None:
             by_message.setdefault(outcome.message_id, outcome.memory)
-    result = Outcomes(outcomes, answer.usage)
-    if answer.failure is None:
-        return result
-    raise ExtractionFailed(
+    if answer.failure is not None:
+        queued = answer.queued_ids()
+        outcomes = [replace(each, queued=answer.failure) if each.message_id in queued else each for each in outcomes]
+    return Outcomes(outcomes, answer.usage, answer.failure)
+
+
+def _extraction_failed(answer: ModelAnswer, outcomes: Outcomes) -> ExtractionFailed:
+    error = ExtractionFailed(
         "the messages and what the rules extracted from them are stored; the model gave nothing usable "
         f"({answer.failure}). The next remember() and upkeep() ask it again",
-        text=getattr(answer.failure, "text", ""),
-        outcomes=result,
-    ) from answer.failure
+        text=getattr(answer.error, "text", ""),
+        outcomes=outcomes,
+    )
+    error.__cause__ = answer.error
+    return error

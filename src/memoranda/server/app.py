@@ -44,6 +44,7 @@ _PROBLEM_SCHEMA = {
         "status": {"type": "integer"},
         "detail": {"type": "string"},
         "errors": {"type": "array", "items": {"type": "object"}},
+        "current": {"type": "object", "description": "The memory as it is now, when an update came too late"},
     },
 }
 _ERROR_RESPONSES = {
@@ -53,6 +54,7 @@ _ERROR_RESPONSES = {
     404: "It does not exist, or belongs to another tenant",
     408: "The request did not arrive in time",
     409: "It was changed in the meantime, or the idempotency key was used for another request",
+    412: "The memory is not at the version that If-Match names",
     413: "The request is too large",
     415: "The request is not JSON",
     421: "The Host header does not name this server",

@@ -36,7 +36,7 @@ class Principal:
 
 
 LOCAL: Final = Principal("local", DEFAULT_TENANT, frozenset(SCOPES))
-"""Every caller of a server that listens on this machine only and has no keys."""
+"""A caller on this machine, of a server that never had a key and allows callers without one."""
 
 
 @dataclass(slots=True)
@@ -60,15 +60,16 @@ class Authenticator:
         self._timer = timer
         self._cache: OrderedDict[str, _CachedKey] = OrderedDict()
         self._rate_limits: dict[str, RateLimit] = {}
-        self._no_keys_until = 0.0
+        self._had_key = False
 
     async def authenticate(self, header: str | None, *, local: bool) -> Principal:
         """Return the principal behind an `Authorization` header; raise `Denied` when it is missing or not valid.
 
-        Without a header, a local server that has no keys accepts the caller as `LOCAL`.
+        Without a header, a local caller is accepted as `LOCAL` until the first key is created. A key that was revoked
+        or has expired still counts: its owner has decided that callers need one.
         """
         if header is None:
-            if local and not await self._has_keys():
+            if local and not await self._ever_had_key():
                 return LOCAL
             raise Denied("no key: send it as 'Authorization: Bearer <key>'", status=401)
         scheme, _, text = header.partition(" ")
@@ -79,14 +80,10 @@ class Authenticator:
         self._check_rate(key)
         return Principal(key.id, key.tenant, frozenset(key.scopes))
 
-    async def _has_keys(self) -> bool:
-        # The answer is cached only for a moment: once the first key exists, callers without one are refused.
-        if self._timer() < self._no_keys_until:
-            return False
-        found = await in_thread(self._keys.any_valid, self._clock())
-        if not found:
-            self._no_keys_until = self._timer() + self._cache_seconds
-        return found
+    async def _ever_had_key(self) -> bool:
+        # Only "yes" is cached: "no" must end with the commit that creates the first key.
+        self._had_key = self._had_key or await in_thread(self._keys.any_created)
+        return self._had_key
 
     async def _check(self, key_id: str, secret: str) -> ApiKey:
         cached = self._cache.get(key_id)

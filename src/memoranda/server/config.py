@@ -20,6 +20,9 @@ class ServerConfig:
     port: int = DEFAULT_PORT
     allowed_hosts: tuple[str, ...] = ()
     """Host names it accepts in addition to its own address and `localhost`; the port is ignored."""
+    allow_unauthenticated: bool | None = None
+    """Whether callers on this machine need no key until the first key is created. None: only where `run` listens on a
+    loopback address; an application that another ASGI server runs answers nobody without a key."""
     allowed_origins: tuple[str, ...] = ()
     """Origins of the web pages that may call it, such as `https://example.org`; none by default."""
     max_body: int = 8_000_000
@@ -31,6 +34,8 @@ class ServerConfig:
     """Maximum nesting depth of JSON."""
     max_values: int = 100_000
     """Maximum number of values in a JSON body."""
+    max_fields: int = 10_000
+    """Maximum number of fields of one object in a JSON body."""
     body_timeout: float = 20.0
     """Seconds that a client may take between two chunks of a request; its headers may take twice as long in total."""
     shutdown_timeout: int = 30
@@ -40,7 +45,7 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         check_integer(self.port, "port", minimum=0, maximum=65_535)
-        for name in ("max_body", "max_import", "max_import_line", "max_depth", "max_values"):
+        for name in ("max_body", "max_import", "max_import_line", "max_depth", "max_values", "max_fields"):
             check_integer(getattr(self, name), name)
         for origin in self.allowed_origins:
             if "://" not in origin or origin.endswith("/"):
@@ -55,27 +60,36 @@ class ServerConfig:
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the server."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     def answers_to(self, host: str) -> bool:
         """Whether a request with this Host header is accepted."""
-        requested = _strip_port(host).lower()
+        requested = strip_port(host).lower()
         accepted = {self.host.lower(), *(name.lower() for name in self.allowed_hosts)}
         if self.is_local or self.host in ("0.0.0.0", "::"):
             accepted |= {"localhost", "127.0.0.1", "::1"}
         return requested in accepted
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine itself."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    # A socket for IPv4 and IPv6 shows an IPv4 peer as ::ffff:127.0.0.1.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
 def _split_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _strip_port(host: str) -> str:
+def strip_port(host: str) -> str:
+    """Return the name in a Host header."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0] if host.count(":") == 1 else host

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_jsonable_python
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.errors import PROBLEM_URN, InvalidInput, MemorandaError, Unavailable
+from memoranda.errors import PROBLEM_URN, Conflict, InvalidInput, MemorandaError, Unavailable, summarize
 from memoranda.server.observability import LOGGER
+from memoranda.types import Memory
 
 MEDIA_TYPE: Final = "application/problem+json"
 _TITLES: Final = {
@@ -47,8 +49,9 @@ def error_response(error: MemorandaError, request_id: str) -> Response:
     if isinstance(error, Unavailable) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
     kind = InvalidInput if isinstance(error, RequestRejected) else type(error)
-    title = _TITLES[status] if isinstance(error, RequestRejected) else _summary(kind)
-    return _problem(status, kind.__name__, title, str(error) if status < 500 else _summary(kind), headers=headers)
+    title = _TITLES[status] if isinstance(error, RequestRejected) else summarize(kind)
+    current = error.current if isinstance(error, Conflict) else None
+    return _problem(status, kind.__name__, title, error.public_message(), headers=headers, current=current)
 
 
 def internal_error_response() -> Response:
@@ -80,7 +83,7 @@ async def handle_validation_error(_: Request, error: Exception) -> Response:
         for item in error.errors()[:_MAX_VALIDATION_ERRORS]
     ]
     detail = "; ".join(f"{'.'.join(item['where'])}: {item['what']}" for item in items[:3])
-    return _problem(422, InvalidInput.__name__, _summary(InvalidInput), detail, errors=items)
+    return _problem(422, InvalidInput.__name__, summarize(InvalidInput), detail, errors=items)
 
 
 def _problem(
@@ -91,13 +94,12 @@ def _problem(
     *,
     headers: Mapping[str, str] | None = None,
     errors: Sequence[Mapping[str, Any]] = (),
+    current: Memory | None = None,
 ) -> Response:
     body: dict[str, Any] = {"type": PROBLEM_URN + kind, "title": title, "status": status, "detail": detail}
     if errors:
         body["errors"] = list(errors)
+    if current is not None:
+        body["current"] = to_jsonable_python(current)
     # `json.dumps` writes ASCII only, so the detail may quote text that is not valid Unicode.
     return Response(json.dumps(body), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
-
-
-def _summary(kind: type[MemorandaError]) -> str:
-    return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")

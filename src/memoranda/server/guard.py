@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memoranda.errors import MemorandaError
 from memoranda.server import limits, observability
-from memoranda.server.config import ServerConfig
+from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.errors import RequestRejected, error_response, internal_error_response
 from memoranda.server.idempotency import IdempotencyCache
 from memoranda.server.observability import Metrics
@@ -26,9 +26,13 @@ from memoranda.server.services import Services
 _PUBLIC: Final = frozenset({"/healthz", "/openapi.json"})
 _STREAMED: Final = frozenset({"/v1/import"})
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PROXY_HEADER: Final = re.compile(
+    r"forwarded|via|x-forwarded(-.*)?|x-original-.*|x-real-ip|x-envoy-.*|(x-|true-|fastly-|x-cluster-)client-?ip"
+    r"|(cf|do)-connecting-ip|cf-ray|x-amzn-trace-id|x-proxyuser-ip|x-scheme|x-arr-.*"
+)
 _PREFLIGHT_HEADERS: Final = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, X-Request-Id, "
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id, "
     "Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id",
     "Access-Control-Max-Age": "600",
 }
@@ -54,7 +58,7 @@ class Guard:
         self._services = services
         self._metrics = metrics
         self._idempotency = idempotency
-        self._responses = IdempotencyCache()
+        self._responses = IdempotencyCache(services.are_stored)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -84,6 +88,7 @@ class Guard:
         observability.log_request(scope, request_id, reply.status, seconds)
 
     async def _check_and_forward(self, scope: Scope, receive: Receive, reply: _Reply, headers: Headers) -> None:
+        _check_framing(headers)
         self._check_host_and_origin(headers)
         if scope["method"] == "OPTIONS" and self._allowed_origin(headers) is not None:
             await Response(status_code=204, headers=_PREFLIGHT_HEADERS)(scope, receive, reply.send)
@@ -93,7 +98,7 @@ class Guard:
             await self._app(scope, _receive_empty_body, reply.send)
             return
         principal = await self._services.authenticator.authenticate(
-            headers.get("authorization"), local=self._config.is_local
+            headers.get("authorization"), local=self._needs_no_key(scope, headers)
         )
         scope["state"]["principal"] = principal
         if path in _STREAMED:
@@ -104,9 +109,14 @@ class Guard:
         reply.body_unread = False
         if body:
             _check_content_type(headers)
-            scope["state"]["json"] = await limits.parse_json(body, self._config)
+            scope["state"]["json"] = await limits.parse_json(
+                body, self._config, self._services.parsers, principal.tenant
+            )
         key = headers.get("idempotency-key") if self._idempotency else None
         await self._responses.run(self._app, scope, body, receive, reply.send, key)
+
+    def _needs_no_key(self, scope: Scope, headers: Headers) -> bool:
+        return bool(self._config.allow_unauthenticated) and _is_direct_local_caller(scope, headers)
 
     def _check_host_and_origin(self, headers: Headers) -> None:
         if not self._config.answers_to(headers.get("host", "")):
@@ -143,7 +153,7 @@ class _Reply:
                 headers["Connection"] = "close"
             if self._origin is not None:
                 headers["Access-Control-Allow-Origin"] = self._origin
-                headers["Access-Control-Expose-Headers"] = "Mcp-Session-Id, X-Request-Id"
+                headers["Access-Control-Expose-Headers"] = "ETag, Mcp-Session-Id, X-Request-Id"
                 headers.add_vary_header("Origin")
         await self._send(message)
 
@@ -151,6 +161,29 @@ class _Reply:
         """Send an error response, unless another response has already begun."""
         if not self.status:
             await response(scope, receive, self.send)
+
+
+def _is_direct_local_caller(scope: Scope, headers: Headers) -> bool:
+    """Whether the peer of the connection is this machine, and shows no sign of passing on somebody else's request.
+
+    The Host header alone proves nothing, since the caller chooses it; but one that names another host has come through
+    a proxy, and so has a request in HTTP/1.0, which proxies use by default and clients do not.
+    """
+    client = scope.get("client")
+    return (
+        client is not None
+        and is_loopback(client[0])
+        and is_loopback(strip_port(headers.get("host", "")))
+        and scope.get("http_version") != "1.0"
+        and not any(_PROXY_HEADER.fullmatch(name) for name in headers)
+    )
+
+
+def _check_framing(headers: Headers) -> None:
+    """Reject a request whose length a proxy in front could read in another way: it could hide a second request."""
+    lengths, encodings = headers.getlist("content-length"), headers.getlist("transfer-encoding")
+    if len(lengths) + len(encodings) > 1:
+        raise RequestRejected(400, "send Content-Length or Transfer-Encoding, once")
 
 
 async def _receive_empty_body() -> Message:

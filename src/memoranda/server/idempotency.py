@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,6 +21,8 @@ _MAX_BYTES: Final = 64_000_000
 _OVERHEAD: Final = 2_000
 """Bytes that a response takes in addition to its body, so that many short ones count as well."""
 _MAX_KEY_LENGTH: Final = 200
+AreStored: TypeAlias = Callable[[str, set[int]], Awaitable[bool]]
+"""Whether a tenant still has all memories with these ids."""
 _CacheKey = tuple[str, str, str, str]
 
 
@@ -29,10 +32,16 @@ class _CachedResponse:
     started_at: float
     finished: asyncio.Event = field(default_factory=asyncio.Event)
     messages: list[Message] = field(default_factory=list)
+    dropped: bool = False
+    """Whether the body is no longer kept, because a memory in it was erased."""
 
     @property
     def size(self) -> int:
         return _OVERHEAD + sum(len(message.get("body", b"")) for message in self.messages)
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self.messages)
 
     @property
     def status(self) -> int:
@@ -42,7 +51,8 @@ class _CachedResponse:
 class IdempotencyCache:
     """Responses kept for ten minutes. `remember` also stores its key, so that it holds after a restart."""
 
-    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, are_stored: AreStored, timer: Callable[[], float] = time.monotonic) -> None:
+        self._are_stored = are_stored
         self._timer = timer
         self._cache: OrderedDict[_CacheKey, _CachedResponse] = OrderedDict()
         self._bytes = 0
@@ -67,11 +77,12 @@ class IdempotencyCache:
         scope["state"]["idempotency_key"] = key
         principal: Principal = scope["state"]["principal"]
         cache_key = (principal.tenant, principal.key_id, f"{scope['method']} {scope['path']}", key)
-        request_hash = hashlib.sha256(scope.get("query_string", b"") + b"\0" + body).digest()
+        if_match = dict(scope.get("headers", ())).get(b"if-match", b"")
+        request_hash = hashlib.sha256(b"\0".join([scope.get("query_string", b""), if_match, body])).digest()
         self._remove_old()
         cached = self._cache.get(cache_key)
         if cached is not None:
-            await _send_cached(cached, request_hash, send)
+            await self._send_cached(cached, principal.tenant, request_hash, send)
             return
         cached = self._cache[cache_key] = _CachedResponse(request_hash, self._timer())
         await self._run_and_cache(cache_key, cached, app, scope, receive_body, send)
@@ -101,22 +112,45 @@ class IdempotencyCache:
             # The guard adds headers to what is sent: the cached message must keep its own list.
             await send(dict(message, headers=list(message["headers"])) if "headers" in message else message)
 
+    async def _send_cached(self, cached: _CachedResponse, tenant: str, request_hash: bytes, send: Send) -> None:
+        if cached.request_hash != request_hash:
+            raise Conflict("this idempotency key was used for another request: use a new one")
+        await cached.finished.wait()
+        if cached.status >= 500:
+            raise Conflict("the first request with this idempotency key failed: send it again")
+        if not cached.dropped:
+            ids = await asyncio.to_thread(_memory_ids, cached.body)
+            cached.dropped = not await self._are_stored(tenant, ids)
+        if cached.dropped:
+            cached.messages = cached.messages[:1]
+            raise Conflict("this request was done; memories in its response were erased since: read what is there now")
+        for message in cached.messages:
+            if message["type"] == "http.response.start":
+                message = dict(message, headers=[*message["headers"], (b"idempotency-replayed", b"true")])
+            await send(message)
+
     def _remove(self, key: _CacheKey) -> None:
         response = self._cache.pop(key, None)
         if response is not None and response.finished.is_set():
             self._bytes -= response.size
 
 
-async def _send_cached(cached: _CachedResponse, request_hash: bytes, send: Send) -> None:
-    if cached.request_hash != request_hash:
-        raise Conflict("this idempotency key was used for another request: use a new one")
-    await cached.finished.wait()
-    if cached.status >= 500:
-        raise Conflict("the first request with this idempotency key failed: send it again")
-    for message in cached.messages:
-        if message["type"] == "http.response.start":
-            message = dict(message, headers=[*message["headers"], (b"idempotency-replayed", b"true")])
-        await send(message)
+def _memory_ids(body: bytes) -> set[int]:
+    """Return the ids of all memories whose text is in a response."""
+    try:
+        waiting = [json.loads(body)]
+    except ValueError:
+        return set()
+    ids: set[int] = set()
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("id"), int) and isinstance(value.get("content"), str):
+                ids.add(value["id"])
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return ids
 
 
 def _receive_again(body: bytes, receive: Receive) -> Receive:

@@ -82,7 +82,7 @@ class Keys:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._key = DatabaseKey(store.path, _read_pepper())
+        self._key = DatabaseKey(store, _read_pepper(), api_keys)
 
     def create(
         self,
@@ -108,7 +108,7 @@ class Keys:
         if expires_in is not None and expires_in <= timedelta(0):
             raise InvalidInput("expires_in must be positive")
         key_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
-        digest = self.digest(key_id, secret)
+        digest = _digest(self._key.read_to_sign(), key_id, secret)
 
         def write(tx: Transaction) -> KeyRow:
             expires_at = None if expires_in is None else tx.at + expires_in // _MICROSECOND
@@ -153,6 +153,10 @@ class Keys:
         row = self._store.read(lambda tx: tx.execute(query).first())
         return None if row is None else KeyRow(*row)
 
+    def any_created(self) -> bool:
+        """Return whether there ever was a key: those that were revoked or have expired count."""
+        return self._store.read(lambda tx: tx.execute(select(api_keys.c.id).limit(1)).first() is not None)
+
     def any_valid(self, now: datetime) -> bool:
         return any(key.is_valid(now) for key in self.all())
 
@@ -163,9 +167,12 @@ class Keys:
 
     def digest(self, key_id: str, secret: str) -> bytes:
         """Return what is stored instead of the secret."""
-        # The id is part of what is hashed: a digest copied into another row is useless.
-        pepper = hmac.digest(self._key.read(), b"memoranda api keys", hashlib.sha256)
-        return hmac.digest(pepper, f"{key_id}.{secret}".encode(), hashlib.sha256)
+        return _digest(self._key.read(), key_id, secret)
+
+    def require_key_file(self) -> None:
+        """Raise `Incompatible` when the file that the keys were made with is missing: none of them would work."""
+        if self.any_created():
+            self._key.read()
 
 
 @contextmanager
@@ -204,6 +211,12 @@ def to_api_key(row: KeyRow) -> ApiKey:
         revoked_at=revoked_at,
         used_at=used_at,
     )
+
+
+def _digest(database_key: bytes, key_id: str, secret: str) -> bytes:
+    # The id is part of what is hashed: a digest copied into another row is useless.
+    pepper = hmac.digest(database_key, b"memoranda api keys", hashlib.sha256)
+    return hmac.digest(pepper, f"{key_id}.{secret}".encode(), hashlib.sha256)
 
 
 def _read_pepper() -> str | None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from starlette.types import Message, Receive, Scope
 
+from memoranda.aio.threads import FairPool
 from memoranda.server.config import ServerConfig
 from memoranda.server.errors import RequestRejected
 from memoranda.types import JSON
@@ -50,11 +51,18 @@ async def _receive_in_time(receive: Receive, seconds: float) -> Message:
     return message
 
 
-async def parse_json(body: bytes, config: ServerConfig) -> JSON:
-    """Return the JSON of a body; reject what nests too deep or holds too many values."""
+async def parse_json(body: bytes, config: ServerConfig, pool: FairPool, tenant: str) -> JSON:
+    """Return the JSON of a body; reject what nests too deep or holds too many values.
+
+    Args:
+        body: The body.
+        config: The limits.
+        pool: Parses long bodies. With one thread, the event loop competes with one body at a time, however many come.
+        tenant: Who sent it: tenants take turns.
+    """
     if len(body) < _PARSE_IN_THREAD:
         return _parse_json(body, config)
-    return await asyncio.to_thread(_parse_json, body, config)
+    return await asyncio.wrap_future(pool.submit(tenant, lambda: _parse_json(body, config)))
 
 
 def _parse_json(body: bytes, config: ServerConfig) -> JSON:
@@ -65,7 +73,22 @@ def _parse_json(body: bytes, config: ServerConfig) -> JSON:
         raise RequestRejected(413, "the JSON nests too deep") from None
     except ValueError as error:
         raise RequestRejected(400, f"the body is not JSON: {error}") from None
+    if body.count(b",") >= config.max_fields:
+        _check_field_counts(value, config.max_fields)
     return value
+
+
+def _check_field_counts(value: JSON, limit: int) -> None:
+    """Reject an object with too many fields, wherever it is."""
+    waiting: list[JSON] = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if len(part) > limit:
+                raise RequestRejected(413, f"an object in the JSON has more than {limit:,} fields: split it up")
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
 
 
 def check_json_size(body: bytes, config: ServerConfig) -> None:

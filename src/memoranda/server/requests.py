@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from memoranda.results import PolicyName
 from memoranda.sessions.base import MAX_NAME
 from memoranda.text import MAX_TEXT
-from memoranda.validation import MAX_ID, MAX_LIMIT
+from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT
 
 MAX_ITEMS = 1000
 """Texts, messages or ids in one call."""
+MAX_SETTINGS = 100
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
@@ -25,15 +27,34 @@ Metadata: TypeAlias = dict[str, Any]
 TypeName: TypeAlias = Literal[
     "short_term", "working", "long_term", "episodic", "semantic", "procedural", "reflection", "shared"
 ]
+TypeNames: TypeAlias = Annotated[list[TypeName], Field(max_length=MAX_ITEMS, fail_fast=True)]
+Names: TypeAlias = Annotated[list[Name], Field(max_length=MAX_CHOICES, fail_fast=True)]
+SettingValue: TypeAlias = bool | Annotated[int, Field(ge=0, le=10**9)] | Annotated[float, Field(ge=0, le=1e9)]
 ValueType: TypeAlias = Literal["short_term", "long_term"]
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Mode: TypeAlias = Literal["fast", "default", "best"]
+
+
+def _refuse_many(settings: Any) -> Any:
+    # Before the values are looked at: the errors of a dict have no limit.
+    if isinstance(settings, dict) and len(settings) > MAX_SETTINGS:
+        raise PydanticCustomError("too_long", "there are no more than {limit} settings", {"limit": MAX_SETTINGS})
+    return settings
 
 
 class RequestModel(BaseModel):
     """Base of all requests: strict types, and unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_fields(cls, data: Any) -> Any:
+        """Refuse the first unknown field: an error for each of a hundred thousand would block the event loop."""
+        unknown = (str(key) for key in data if key not in cls.model_fields) if isinstance(data, dict) else ()
+        for name in unknown:
+            raise PydanticCustomError("extra_forbidden", "unknown field {name}", {"name": repr(name[:MAX_NAME])})
+        return data
 
     def arguments(self, *exclude: str) -> dict[str, Any]:
         """Return the fields that were set as arguments of a manager method, without the scope."""
@@ -61,9 +82,9 @@ class ScopedRequest(RequestModel):
 class WhereFilter(RequestModel):
     """A filter on memories; every field that is set must match."""
 
-    type: TypeName | list[TypeName] | None = None
-    source: Name | list[Name] | None = None
-    speaker: Name | list[Name] | None = None
+    type: TypeName | TypeNames | None = None
+    source: Name | Names | None = None
+    speaker: Name | Names | None = None
     after: Moment | None = None
     before: Moment | None = None
     min_importance: UnitInterval | None = None
@@ -84,13 +105,15 @@ class WriteRequest(ScopedRequest):
 class RememberRequest(WriteRequest):
     """Texts and messages to remember; what is stored already is reported as a duplicate."""
 
-    content: Text | Metadata | Annotated[list[Text | Metadata], Field(max_length=MAX_ITEMS)] = Field(
+    content: Text | Metadata | Annotated[list[Text | Metadata], Field(max_length=MAX_ITEMS, fail_fast=True)] = Field(
         examples=["Ann likes tea", [{"role": "user", "content": "I moved to Oslo", "name": "Ann"}]]
     )
     type: TypeName | None = None
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     keep_all: bool = False
     """Store every message, also those that would be rejected as not worth keeping."""
+    strict: bool = False
+    """Answer with an error when the language model fails. Everything else is stored all the same."""
 
 
 class AddMemoryRequest(WriteRequest):
@@ -99,7 +122,9 @@ class AddMemoryRequest(WriteRequest):
 
 
 class AddMemoriesRequest(WriteRequest):
-    contents: Annotated[list[Text], Field(max_length=MAX_ITEMS)] = Field(examples=[["Ann likes tea", "Bo likes milk"]])
+    contents: Annotated[list[Text], Field(max_length=MAX_ITEMS, fail_fast=True)] = Field(
+        examples=[["Ann likes tea", "Bo likes milk"]]
+    )
     memory_type: TypeName = "semantic"
 
 
@@ -111,22 +136,26 @@ class UpdateRequest(ScopedRequest):
     source: Name | None = None
     metadata: Metadata | None = None
     importance: UnitInterval | None = None
+    expected_version: MemoryId | None = None
+    """Change nothing unless this is the memory's version; the header If-Match says the same."""
 
 
 class DeleteRequest(ScopedRequest):
-    memory_ids: Annotated[list[MemoryId], Field(min_length=1, max_length=MAX_ITEMS)] = Field(examples=[[1, 2]])
+    memory_ids: Annotated[list[MemoryId], Field(min_length=1, max_length=MAX_ITEMS, fail_fast=True)] = Field(
+        examples=[[1, 2]]
+    )
 
 
 class ListRequest(ScopedRequest):
     limit: Limit = 100
     cursor: Annotated[str, Field(pattern=r"^[0-9]{1,18}$")] | None = None
-    types: list[TypeName] | None = None
+    types: TypeNames | None = None
     where: WhereFilter | None = None
 
 
 class QuestionRequest(ScopedRequest):
     query: Text = Field(examples=["What does Ann drink?"])
-    types: list[TypeName] | None = None
+    types: TypeNames | None = None
     where: WhereFilter | None = None
     now: Moment | None = None
     """The time of the question, for words like "last week"."""
@@ -145,10 +174,17 @@ class RecallRequest(QuestionRequest):
 class WhyNotRequest(ScopedRequest):
     query: Text = Field(examples=["What does Ann drink?"])
     memory_id: MemoryId = Field(examples=[1])
-    types: list[TypeName] | None = None
+    types: TypeNames | None = None
     where: WhereFilter | None = None
     limit: Limit = 10
     now: Moment | None = None
+    as_of: Moment | None = None
+
+
+class ReplayRequest(ScopedRequest):
+    """The scope is the one in which the recall was asked."""
+
+    recall_id: Name = Field(examples=["5f0c7d0e3b5e4f0f9f6f0f1c2d3e4f5a"])
 
 
 class ContextRequest(QuestionRequest):
@@ -159,7 +195,7 @@ class ContextRequest(QuestionRequest):
 
 class SearchRequest(ScopedRequest):
     query: Text = Field(examples=["tea"])
-    memory_types: list[TypeName] | None = None
+    memory_types: TypeNames | None = None
     limit: Limit = 5
     where: WhereFilter | None = None
 
@@ -186,9 +222,11 @@ class CleanupRequest(ScopedRequest):
 
 
 class UpkeepRequest(ScopedRequest):
-    policies: list[PolicyName] | None = Field(None, examples=[["expire", "merge"]])
-    settings: dict[str, bool | Annotated[int, Field(ge=0, le=10**9)] | Annotated[float, Field(ge=0, le=1e9)]] | None = (
-        Field(None, examples=[{"important": 0.8, "half_life": 86400}])
+    policies: Annotated[list[PolicyName], Field(max_length=MAX_ITEMS, fail_fast=True)] | None = Field(
+        None, examples=[["expire", "merge"]]
+    )
+    settings: Annotated[dict[Name, SettingValue], BeforeValidator(_refuse_many)] | None = Field(
+        None, examples=[{"important": 0.8, "half_life": 86400}]
     )
     """By their names in `UpkeepSettings`; durations are in seconds."""
     dry_run: bool = False
@@ -197,8 +235,8 @@ class UpkeepRequest(ScopedRequest):
 class ForgetRequest(ScopedRequest):
     """Selects memories by id, by filter, by a text they contain, or as a whole scope."""
 
-    ids: Annotated[list[MemoryId], Field(max_length=MAX_ITEMS)] | None = Field(None, examples=[[1, 2]])
-    types: list[TypeName] | None = None
+    ids: Annotated[list[MemoryId], Field(max_length=MAX_ITEMS, fail_fast=True)] | None = Field(None, examples=[[1, 2]])
+    types: TypeNames | None = None
     where: WhereFilter | None = None
     containing: Text | None = None
     dry_run: bool = False
@@ -215,7 +253,7 @@ class SaveValueRequest(RequestModel):
 class AddMessagesRequest(ScopedRequest):
     """Messages for the conversation of an agent, optionally with a user or in a session."""
 
-    messages: Annotated[list[Metadata], Field(max_length=10_000)] = Field(
+    messages: Annotated[list[Metadata], Field(max_length=10_000, fail_fast=True)] = Field(
         examples=[[{"role": "user", "content": "Hello"}]]
     )
     allow_duplicates: bool = False
@@ -224,13 +262,13 @@ class AddMessagesRequest(ScopedRequest):
 
 
 class ReplaceMessagesRequest(ScopedRequest):
-    messages: Annotated[list[Metadata], Field(max_length=100_000)] = Field(
+    messages: Annotated[list[Metadata], Field(max_length=100_000, fail_fast=True)] = Field(
         examples=[[{"role": "user", "content": "Hello"}]]
     )
 
 
 class DeleteMessagesRequest(ScopedRequest):
-    positions: Annotated[list[int], Field(max_length=100_000)] = Field(examples=[[0, -1]])
+    positions: Annotated[list[int], Field(max_length=100_000, fail_fast=True)] = Field(examples=[[0, -1]])
 
 
 class RetentionRequest(RequestModel):
@@ -269,7 +307,7 @@ class KnowledgeDocument(RequestModel):
 
 
 class AddKnowledgeRequest(RequestModel):
-    documents: Annotated[list[KnowledgeDocument], Field(min_length=1, max_length=MAX_ITEMS)]
+    documents: Annotated[list[KnowledgeDocument], Field(min_length=1, max_length=MAX_ITEMS, fail_fast=True)]
 
 
 class RemoveKnowledgeRequest(RequestModel):

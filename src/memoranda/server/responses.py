@@ -134,7 +134,8 @@ def _to_json_endpoint(
         with trace_operation(operation, kwargs["caller"].principal.tenant if operation else "") as span:
             result = await endpoint(*args, **kwargs)
             span.record_result(result)
-        return Response(await _serialize(result), status, media_type="application/json")
+        headers = {"ETag": f'"{result.version}"'} if isinstance(result, Memory) else None
+        return Response(await _serialize(result), status, headers, media_type="application/json")
 
     return respond
 

@@ -28,16 +28,19 @@ def create_app(
     config: ServerConfig | None = None,
     memory: MemoryConfig | str | None = None,
     *,
+    allow_unauthenticated: bool = False,
     embedder: Embedder | None = None,
     clock: Clock | None = None,
 ) -> FastAPI:
     """Return the server as an ASGI application, to run in an ASGI server of your choice.
 
-    It checks keys on every route, but only `run` refuses to start a public server that has no keys.
+    Every route but `/healthz` and `/openapi.json` needs a key: create one with `memoranda keys create`.
 
     Args:
         config: The settings of the server.
         memory: The settings of the memory, or a database URL; the environment's by default.
+        allow_unauthenticated: Accept callers on this machine without a key, as admin of the tenant `default`, until the
+            first key is created. Callers from other machines and through a proxy need a key all the same.
         embedder: An embedder to use instead of the configured one.
         clock: A clock to use instead of the system's.
     """
@@ -47,15 +50,18 @@ def create_app(
         if error.name is None or error.name.partition(".")[0] not in REQUIRED_MODULES:
             raise
         raise MissingExtra("the server", "server") from error
-    return build_app(config or ServerConfig(), _memory_config(memory), embedder=embedder, clock=clock)
+    config = config or ServerConfig()
+    if allow_unauthenticated:
+        config = replace(config, allow_unauthenticated=True)
+    return build_app(config, _memory_config(memory), embedder=embedder, clock=clock)
 
 
 def run(
     config: ServerConfig | None = None, memory: MemoryConfig | str | None = None, *, log_level: str = "info"
 ) -> None:
     """Serve until a signal (SIGINT, SIGTERM) stops the server; running requests finish first."""
-    config, memory = (config or ServerConfig()).with_environment(), _memory_config(memory)
-    require_keys(config, memory)
+    memory = _memory_config(memory)
+    config = prepare_to_listen(config or ServerConfig(), memory)
     listen(create_app(config, memory), config, log_level=log_level)
 
 
@@ -85,6 +91,8 @@ def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
         http=header_timeout_protocol(config.body_timeout),
         log_config=None,
         access_log=False,
+        # The peer decides who needs no key: a header must not replace it.
+        proxy_headers=False,
         server_header=False,
         date_header=False,
         timeout_keep_alive=30,
@@ -104,17 +112,25 @@ def _ignore_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def require_keys(config: ServerConfig, memory: MemoryConfig) -> None:
-    """Raise `Denied` when other machines can reach the server and it has no valid key."""
-    if config.is_local:
-        return
+def prepare_to_listen(config: ServerConfig, memory: MemoryConfig) -> ServerConfig:
+    """Return the settings completed from the environment; raise `Denied` when no caller could be let in."""
+    config = config.with_environment()
+    if config.allow_unauthenticated is None:
+        config = replace(config, allow_unauthenticated=config.is_local)
+    if not config.allow_unauthenticated:
+        _require_valid_key(config, memory)
+    return config
+
+
+def _require_valid_key(config: ServerConfig, memory: MemoryConfig) -> None:
     from memoranda.server.keys import open_keys
 
     with open_keys(memory) as keys:
         if not keys.any_valid(datetime.now(UTC)):
+            reason = "callers need a key" if config.is_local else f"{config.host} can be reached from other machines"
             raise Denied(
-                f"{config.host} can be reached from other machines, and there is no key: "
-                "make one with 'memoranda keys create', or listen on 127.0.0.1"
+                f"{reason}, and there is no valid key: make one with 'memoranda keys create', or listen on 127.0.0.1 "
+                "and allow unauthenticated callers"
             )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from memoranda.aio.manager import MemoryManager, SessionContext, create_session
+from memoranda.aio.threads import FairPool, in_thread
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, NotFound
 from memoranda.results import SessionSummary
@@ -17,9 +19,12 @@ from memoranda.server.keys import Keys
 from memoranda.server.requests import OpenSessionRequest
 from memoranda.settings import MemoryConfig, database_url
 from memoranda.storage import open_store
-from memoranda.types import DEFAULT_TENANT, Clock, utc_now
+from memoranda.storage.base import Store
+from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
 
 _MAX_OPEN_SESSIONS: Final = 100_000
+_COMMIT_SIZE: Final = 32
+"""Memories of one `remember` that are committed together: others can write in between."""
 
 
 class Services:
@@ -34,12 +39,14 @@ class Services:
         clock: Clock | None = None,
     ) -> None:
         self._config = config
-        self._memory = memory
+        self._memory = replace(memory, commit_size=memory.commit_size or _COMMIT_SIZE)
         self._embedder = embedder
         self._clock = clock or utc_now
         self._managers: dict[str, MemoryManager] = {}
         self._authenticator: Authenticator | None = None
+        self._key_store: Store | None = None
         self.sessions = OpenSessions()
+        self._parsers: FairPool | None = None
 
     @property
     def authenticator(self) -> Authenticator:
@@ -47,20 +54,44 @@ class Services:
             raise Closed("the server is not open")
         return self._authenticator
 
+    @property
+    def parsers(self) -> FairPool:
+        """The thread that parses long requests."""
+        if self._parsers is None:
+            raise Closed("the server is not open")
+        return self._parsers
+
     async def open(self) -> None:
+        try:
+            await self._open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _open(self) -> None:
+        self._parsers = FairPool(1, "memoranda-parse")
         # Conversations are persistent by default: a caller cannot know when the server restarts.
         root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
         self._key_store = open_store(database_url(self._memory))
+        keys = Keys(self._key_store)
+        await in_thread(keys.require_key_file)
         cache_seconds = self._config.key_cache_seconds
-        self._authenticator = Authenticator(Keys(self._key_store), self._clock, cache_seconds=cache_seconds)
+        self._authenticator = Authenticator(keys, self._clock, cache_seconds=cache_seconds)
 
     async def get_manager(self, tenant: str) -> MemoryManager:
         """Return the manager of a tenant: the same object at each call."""
         if tenant not in self._managers:
             self._managers[tenant] = await self._managers[DEFAULT_TENANT].for_tenant(tenant)
         return self._managers[tenant]
+
+    async def are_stored(self, tenant: str, ids: set[int]) -> bool:
+        """Return whether a tenant still has all of these memories."""
+        store = self._key_store
+        if store is None:
+            raise Closed("the server is not open")
+        return None not in await in_thread(store.get, Scope(tenant, user=ANY), sorted(ids)) if ids else True
 
     async def close(self) -> None:
         await self.sessions.end_all()
@@ -70,7 +101,10 @@ class Services:
         self._managers.clear()
         if root is not None:
             await root.close()
+        if self._key_store is not None:
             self._key_store.close()
+        if self._parsers is not None:
+            await in_thread(self._parsers.shutdown)
         self._authenticator = None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +13,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import NewMemory, StoredTurn
+from memoranda.storage.claims import claims_in
 from memoranda.storage.message_log import MessageLogWriter
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
@@ -162,7 +164,7 @@ def insert_memories(tx: Transaction, columns: tuple[str, ...], rows: Sequence[tu
 
 _EDITED = (
     "content", "type", "value", "metadata", "source", "trust", "importance", "valid_from", "expires_at",
-    "content_hash", "notes", "terms",
+    "content_hash", "notes", "terms", "true_from",
 )  # fmt: skip
 _COLUMNS = (
     "id", "tenant", "agent", "user", "session", "key", "message_seq", "message_id", "speaker", "recorded_at",
@@ -185,8 +187,14 @@ def _edited_values(new: NewMemory) -> tuple[Any, ...]:
     return (
         new.content, new.type.value, value, to_json(new.metadata), new.source, new.trust, new.importance,
         to_micros(new.valid_from), micros_or_none(new.expires_at), bytearray(new.content_hash),
-        to_json(new.notes), new.terms,
+        to_json(new.notes), new.terms, micros_or_none(true_from(new)),
     )  # fmt: skip
+
+
+def true_from(new: NewMemory) -> datetime | None:
+    """Return when what a memory says became true, if it says so and that is before it was said."""
+    starts = [claim.valid_from for claim in claims_in(new.notes) if claim.valid_to is None]
+    return min(starts) if starts and min(starts) < new.valid_from else None
 
 
 def edited_columns(new: NewMemory) -> dict[str, Any]:

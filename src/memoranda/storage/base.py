@@ -103,6 +103,12 @@ class IndexRow:
     valid_from: float
     valid_to: float
     expires_at: float
+    recorded_at: float
+    """When it was stored."""
+    true_from: float
+    """When what it says became true."""
+    ended_at: float
+    """When the store learnt that another memory replaced it."""
     terms: str
     vector: bytes | None
     """float32, little endian, of the generation asked for."""
@@ -190,8 +196,8 @@ class Store(IndexSource, Protocol):
         """Return the generation of vectors that answers; None in a store without vectors."""
         ...
 
-    def known_vectors(self, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the vectors that this generation has for texts with these hashes."""
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the vectors that this generation has for a tenant's texts with these hashes."""
         ...
 
     def compact(self) -> bool:

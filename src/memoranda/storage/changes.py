@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from memoranda.errors import NotFound
+from memoranda.errors import Conflict, NotFound
 from memoranda.results import DerivationKind
 from memoranda.storage.claims import Claim
-from memoranda.types import JSON, Association, FloatArray, MemoryType, Scope
+from memoranda.types import JSON, Association, FloatArray, Memory, MemoryType, Scope
 
 KEPT_REVISIONS: Final = 50
 """How many former versions of a memory are kept, the newest ones."""
@@ -88,6 +88,8 @@ class MarkExtracted:
 
     turns: tuple[StoredTurn, ...]
     failure: str | None = None
+    asked: bool = True
+    """Whether the model was asked about them; when it was not, they do not wait longer because of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ class Archive:
     scope: Scope
     ids: tuple[int, ...]
     at: datetime | None
+    reasons: tuple[str, ...] = ()
+    """Why, one for each id; empty when a person asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,12 @@ class Pin:
 Change: TypeAlias = (
     NewMemory | AppendMessage | MarkExtracted | Edit | Remove | Link | Derive | Archive | Supersede | Pin
 )
+
+
+def version_conflict(known: Memory, version: int) -> Conflict:
+    """Return the error for a change to a version of a memory that is no longer the current one."""
+    message = f"memory {known.id} is at version {known.version}, not {version}: read it again, then decide"
+    return Conflict(message, current=known)
 
 
 def no_memory(scope: Scope, *ids: int) -> NotFound:

@@ -29,6 +29,7 @@ _COUNT_ACCESS = (
     .where(_M.id == bindparam("memory_id"))
     .values(access_count=_M.access_count + bindparam("times"), accessed_at=_LATER)
 )
+_EXPLAIN_ARCHIVE = update(memories).where(_M.id == bindparam("memory_id")).values(archive_reason=bindparam("reason"))
 _REVISED = (_R.version, _R.content, _R.type, _R.importance, _R.source, _R.metadata, _R.changed_at)
 
 
@@ -44,9 +45,19 @@ def derive(tx: Transaction, change: Derive) -> Outcome:
 def archive(tx: Transaction, change: Archive) -> Outcome:
     restores = change.at is None
     unmarked = _M.archived_at.is_not(None) if restores else _M.archived_at.is_(None)
-    ids = _update(tx, change.scope, change.ids, [unmarked], {"archived_at": micros_or_none(change.at)})
+    values = {"archived_at": micros_or_none(change.at), "archive_reason": None}
+    ids = _update(tx, change.scope, change.ids, [unmarked], values)
+    if change.reasons:
+        reasons = dict(zip(change.ids, change.reasons, strict=True))
+        tx.execute(_EXPLAIN_ARCHIVE, [{"memory_id": each, "reason": reasons[each]} for each in ids])
     log_touched(tx, "restore" if restores else "archive", [*ids, *consolidated_from(tx, ids)])
     return Outcome("stored", None, f"{len(ids)} {'restored' if restores else 'archived'}")
+
+
+def read_archive_reason(tx: ReadTransaction, memory_id: int) -> str | None:
+    """Return which policy of upkeep archived a memory and why; None when a person did, or it is not archived."""
+    reason: str | None = tx.execute(select(_M.archive_reason).where(_M.id == memory_id)).scalar()
+    return reason
 
 
 def supersede(tx: Transaction, change: Supersede) -> Outcome:

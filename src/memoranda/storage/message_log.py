@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
@@ -18,6 +19,9 @@ from memoranda.types import Outcome, Scope
 _Key: TypeAlias = tuple[str, str, str, str, str]
 """Tenant, agent, user, session and message id."""
 _M = messages.c
+_U = unread.c
+_WAITS: Final = (0, 60, 600, 3_600, 21_600, 86_400)
+"""Seconds until a model is asked again about a message that it was asked about once, twice, …"""
 _KNOWN = select(_M.seq, _M.content, _M.tenant, _M.agent, _M.user, _M.session, _M.message_id).where(
     _M.position.is_(None)
 )
@@ -79,20 +83,55 @@ def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[O
 def mark_extracted(tx: Transaction, change: MarkExtracted) -> Outcome:
     """Record that a model has read these messages, or why it could not."""
     numbers = MessageLogWriter(tx, change.turns).known_numbers(change.turns)
-    if change.failure is None:
-        tx.execute(delete(unread).where(unread.c.message_seq.in_(numbers)))
-    else:
-        rows = [{"message_seq": seq, "reason": change.failure, "failed_at": tx.at} for seq in numbers]
-        tx.upsert(unread, rows, key=("message_seq",), update=("reason", "failed_at"))
+    for part in chunked(numbers):
+        if change.failure is None:
+            tx.execute(delete(unread).where(_U.message_seq.in_(part)))
+        else:
+            _queue(tx, part, change.failure, asked=change.asked)
     return Outcome("stored", None, f"{len(numbers)} messages marked")
 
 
-def read_unextracted(tx: ReadTransaction, scope: Scope, limit: int) -> list[StoredTurn]:
-    """Return the oldest messages of a scope that a model has yet to read."""
+def _queue(tx: Transaction, numbers: Sequence[int], failure: str, *, asked: bool) -> None:
+    found = tx.execute(select(_U.message_seq, _U.attempts, _U.retry_at).where(_U.message_seq.in_(numbers)))
+    known = {seq: (attempts, retry_at) for seq, attempts, retry_at in found}
+    rows = []
+    for seq in numbers:
+        attempts, retry_at = known.get(seq, (0, tx.at))
+        if asked:
+            attempts += 1
+            retry_at = tx.at + _WAITS[min(attempts, len(_WAITS)) - 1] * 1_000_000
+        rows.append(
+            {"message_seq": seq, "reason": failure, "failed_at": tx.at, "attempts": attempts, "retry_at": retry_at}
+        )
+    tx.upsert(unread, rows, key=("message_seq",), update=("reason", "failed_at", "attempts", "retry_at"))
+
+
+def read_unextracted(tx: ReadTransaction, scope: Scope, limit: int, due: datetime | None = None) -> list[StoredTurn]:
+    """Return the oldest messages of a scope that a model has yet to read; with `due`, those to read by then."""
     columns = (_M.tenant, _M.agent, _M.user, _M.session, _M.payload)
     query = select(*columns, _M.message_id, _M.role, _M.content, _M.said_at, _M.speaker).join(unread)
+    if due is not None:
+        query = query.where(_U.retry_at <= to_micros(due))
     rows = tx.execute(query.where(*scope_conditions(messages, scope)).order_by(_M.seq).limit(limit))
     return [_stored_turn(row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelQueue:
+    """The messages that a model has yet to read."""
+
+    length: int
+    last_failure: str | None
+    failed_at: datetime | None
+
+
+def read_queue(tx: ReadTransaction) -> ModelQueue:
+    """Return how many messages of the whole store wait for a model, and why the last one does."""
+    length = tx.execute(select(func.count()).select_from(unread)).scalar_one()
+    last = tx.execute(select(_U.reason, _U.failed_at).order_by(_U.failed_at.desc()).limit(1)).first()
+    return (
+        ModelQueue(int(length), None, None) if last is None else ModelQueue(int(length), last[0], from_micros(last[1]))
+    )
 
 
 def _stored_turn(row: Row) -> StoredTurn:

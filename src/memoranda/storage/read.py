@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
@@ -50,6 +51,12 @@ def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:
     return list(tx.scalars(select(_M.id).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)))
 
 
+def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dict[str, Any]]:
+    """Return what was extracted from the newest memories of a scope."""
+    query = select(_M.notes).where(*in_scope(scope)).order_by(_M.id.desc()).limit(limit)
+    return [json.loads(notes) for notes in tx.scalars(query) if notes]
+
+
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
     """Yield every memory of a scope that passes, in the order of their ids, read a page at a time."""
     after = 0
@@ -58,11 +65,13 @@ def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Mem
         yield from page
 
 
-def matching_ids(tx: ReadTransaction, scope: Scope, where: Filter) -> IntArray:
-    """Return the ids of all memories that pass, ascending."""
+def matching_ids(tx: ReadTransaction, scope: Scope, where: Filter, memory_id: int | None = None) -> IntArray:
+    """Return the ids of all memories that pass, ascending; with a memory's id, only that one if it passes."""
     import numpy as np
 
     query = select(_M.id).where(*in_scope(scope), *filter_conditions(where)).order_by(_M.id)
+    if memory_id is not None:
+        query = query.where(_M.id == memory_id)
     return np.fromiter(tx.scalars(query), dtype=np.int64)
 
 
@@ -72,11 +81,13 @@ def memory_by_key(tx: ReadTransaction, scope: Scope, key: str) -> Memory | None:
     return None if row is None else memory_from_row(row)
 
 
-def changed_memories(tx: ReadTransaction, scope: Scope, since: int) -> list[Memory]:
-    """Return the memories of a scope that were touched by a change after `since`."""
+def changed_memories(
+    tx: ReadTransaction, scope: Scope, since: int, ignored: Collection[int] = frozenset()
+) -> list[Memory]:
+    """Return the memories of a scope that were touched by a change after `since`, without those to be ignored."""
     owner = (changes.c.tenant == scope.tenant, changes.c.user == (scope.user or ""))
     query = select(changes.c.memory_id).where(changes.c.seq > since, *owner).distinct()
-    ids = sorted(tx.scalars(query))
+    ids = sorted(set(tx.scalars(query)).difference(ignored))
     return [memory for memory in get_memories(tx, scope, ids) if memory is not None] if ids else []
 
 

@@ -87,10 +87,14 @@ memories = Table(
     Column("terms", TEXT, nullable=False, server_default=""),
     # Since when a suspicious memory is kept out of recall, until somebody releases or discards it.
     Column("quarantined_at", BigInteger),
+    # When what it says became true, where it says so and that is before `valid_from`: "I moved last week".
+    Column("true_from", BigInteger),
     # When the store learnt that another memory replaced it; `valid_to` is when it stopped being true.
     Column("superseded_at", BigInteger),
+    # Which policy of upkeep archived it and why; NULL when a person did.
+    Column("archive_reason", TEXT),
     Index("memories_scope", "tenant", "user", "id"),
-    Index("memories_hash", "content_hash"),
+    Index("memories_hash", "tenant", "content_hash"),
     Index("memories_message", "message_seq", sqlite_where=text("message_seq IS NOT NULL")),
     Index("memories_spoken", "message_id", sqlite_where=text("message_id IS NOT NULL")),
     Index("memories_key", *_SCOPE, "key", unique=True, sqlite_where=text("key IS NOT NULL")),
@@ -118,6 +122,9 @@ unread = Table(
     Column("message_seq", Integer, ForeignKey("messages.seq", ondelete="CASCADE"), primary_key=True),
     Column("reason", TEXT, nullable=False),
     Column("failed_at", BigInteger, nullable=False),
+    # How often the model was asked, and when it may be asked again.
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("retry_at", BigInteger, nullable=False, server_default="0"),
 )
 
 generations = Table(
@@ -256,6 +263,40 @@ changes = Table(
     Column("at", BigInteger, nullable=False),
     Index("changes_scope", "tenant", "user", "seq"),
     sqlite_autoincrement=True,
+)
+
+# The ledger of recalls: what was asked, and what was answered.
+recalls = Table(
+    "recalls",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("id", TEXT, nullable=False),
+    *_scope_columns(),
+    # 1 for a recall across all users; then `user` is empty.
+    Column("all_users", Integer, nullable=False, server_default="0"),
+    Column("asked_at", BigInteger, nullable=False),
+    Column("query", TEXT, nullable=False),
+    Column("parameters", TEXT, nullable=False),
+    # The number of the latest change that the answer saw.
+    Column("head", Integer, nullable=False),
+    # Everything about the answer except its memories, as compressed JSON.
+    Column("answer", BLOB, nullable=False),
+    # The id and the digest of the state of each memory of the answer, as JSON. Ids of deleted memories are kept.
+    Column("states", TEXT, nullable=False),
+    Index("recalls_id", "id", unique=True),
+    Index("recalls_asked", "asked_at"),
+    sqlite_autoincrement=True,
+)
+
+# Memories as they were when they were recalled: one row for each state, however often it was recalled.
+recalled_memories = Table(
+    "recalled_memories",
+    metadata,
+    Column("memory_id", Integer, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", TEXT, primary_key=True),
+    Column("state", TEXT, nullable=False),
+    # When it was last recalled, at most an hour too early.
+    Column("used_at", BigInteger, nullable=False),
 )
 
 ERASURE_PENDING = "erasure:pending"

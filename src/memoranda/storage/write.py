@@ -31,6 +31,7 @@ from memoranda.storage.changes import (
     Remove,
     Supersede,
     no_memory,
+    version_conflict,
 )
 from memoranda.storage.claims import CLAIMS, claims_of, index_claims, owner_of, slots_of
 from memoranda.storage.message_log import append_messages, mark_extracted
@@ -59,6 +60,8 @@ class Recheck:
     """The change up to which the pipeline has looked."""
     find_duplicates: Callable[[Sequence[Change], Sequence[Memory]], Duplicates]
     """A pure function: given the changes and the memories stored since, return which changes are duplicates."""
+    own: frozenset[int] = frozenset()
+    """Memories that an earlier commit of the same call has stored: the pipeline has compared with them."""
 
     @property
     def owner(self) -> tuple[str, str]:
@@ -147,7 +150,7 @@ def _find_duplicates(tx: Transaction, write: MemoryWrite) -> Duplicates:
     recheck = write.recheck
     if recheck is None:
         return {}
-    stored = changed_memories(tx, recheck.scope, recheck.since)
+    stored = changed_memories(tx, recheck.scope, recheck.since, recheck.own)
     return recheck.find_duplicates(write.changes, stored) if stored else {}
 
 
@@ -233,7 +236,7 @@ def _replace_row(tx: Transaction, change: Edit) -> Outcome:
         raise no_memory(scope, change.id)
     known = memory_from_row(row)
     if known.version != change.version:
-        raise Conflict(f"memory {change.id} was changed by another writer (version {known.version}): read it again")
+        raise version_conflict(known, change.version)
     lifecycle.keep_revision(tx, change.id)
     columns = edited_columns(new) | {"version": known.version + 1}
     tx.execute(update(memories).where(memories.c.id == change.id).values(columns))

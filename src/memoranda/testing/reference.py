@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from memoranda.results import Derivation, Revision
+from memoranda.storage.add import true_from
 from memoranda.storage.base import IndexRow, PartitionKey
 from memoranda.storage.changes import Change, NewMemory
 from memoranda.testing.reference_changes import (
@@ -168,6 +169,9 @@ def _index_row(memory: Memory, new: NewMemory, generation: int | None) -> IndexR
         valid_from=memory.valid_from.timestamp(),
         valid_to=_timestamp(memory.valid_to),
         expires_at=_timestamp(memory.expires_at),
+        recorded_at=memory.recorded_at.timestamp(),
+        true_from=(true_from(new) or memory.valid_from).timestamp(),
+        ended_at=_timestamp(memory.superseded_at),
         terms=new.terms,
         vector=None if vector is None else vector.astype("<f4").tobytes(),
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memoranda.errors import Conflict, InvalidInput
+from memoranda.errors import InvalidInput
 from memoranda.results import Derivation, Revision
 from memoranda.storage.changes import (
     KEPT_REVISIONS,
@@ -24,6 +24,7 @@ from memoranda.storage.changes import (
     StoredMessage,
     Supersede,
     no_memory,
+    version_conflict,
 )
 from memoranda.types import ANY, Memory, Outcome, Scope
 
@@ -180,7 +181,7 @@ def _still_holds(state: State, memory: Memory) -> bool:
 def _edit(state: State, memory_id: int, version: int, new: NewMemory) -> Outcome:
     old = require_memory(state, Scope(new.scope.tenant, user=new.scope.user), memory_id)
     if old.version != version:
-        raise Conflict(f"memory {memory_id} is at version {old.version}, not {version}: read it again")
+        raise version_conflict(old, version)
     before = state.inputs[memory_id]
     if new.vector is None and new.content == before.content:
         new = replace(new, vector=before.vector, generation=before.generation)

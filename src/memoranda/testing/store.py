@@ -434,8 +434,13 @@ class StoreContract(MemoryContract):
         store.write(MemoryWrite([new]))
         hashes = [new.content_hash, b"unknown"]
         expected = {new.content_hash: new.vector.astype("<f4").tobytes()}
-        assert store.known_vectors(space.generation, hashes) == expected
-        assert store.known_vectors(space.generation + 1, hashes) == {}
+        assert store.known_vectors(ADA.tenant, space.generation, hashes) == expected
+        assert store.known_vectors(ADA.tenant, space.generation + 1, hashes) == {}
+
+    def test_known_vectors_are_those_of_the_tenant(self, store: Store, samples: Samples, space: VectorSpace) -> None:
+        new = samples.new_memory(ADA)
+        store.write(MemoryWrite([new]))
+        assert store.known_vectors(f"{ADA.tenant}2", space.generation, [new.content_hash]) == {}
 
     def test_active_generation_is_the_activated_one(self, store: Store) -> None:
         assert store.active_generation() is None

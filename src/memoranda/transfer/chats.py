@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,9 @@ from memoranda.types import JSON, Progress, Record
 
 _FILE: Final = "conversations.json"
 _MAX_UNPACKED_BYTES: Final = 2_000_000_000
+_ALWAYS_UNPACKED_BYTES: Final = 32_000_000
+_MAX_GROWTH: Final = 100
+"""How many times its packed size an export may have: text grows five to twenty times."""
 _Mapping: TypeAlias = Mapping[str, JSON]
 _T = TypeVar("_T")
 
@@ -85,13 +89,28 @@ def _load_export(path: Path) -> JSON:
         return read_json(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            name = next((name for name in archive.namelist() if name.rpartition("/")[2] == _FILE), None)
-            if name is None or archive.getinfo(name).file_size > _MAX_UNPACKED_BYTES:
-                raise Incompatible(f"{path} has no {_FILE} that can be read")
-            data: JSON = json.loads(archive.read(name))
-    except (ValueError, RecursionError, zipfile.BadZipFile) as error:
-        raise Incompatible(f"{path} is damaged: {error}") from error
+            found = next((each for each in archive.infolist() if each.filename.rpartition("/")[2] == _FILE), None)
+            if found is None:
+                raise Incompatible(f"{path} has no {_FILE}")
+            data: JSON = json.loads(_unpack(archive, found, path))
+    except (ValueError, RecursionError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise Incompatible(f"{path} is damaged or cannot be unpacked: {error}") from error
     return data
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> bytes:
+    """Return the content of a file in an archive; refuse one that grows far more than any export does."""
+    limit = min(_MAX_UNPACKED_BYTES, max(_ALWAYS_UNPACKED_BYTES, _MAX_GROWTH * member.compress_size))
+    if member.file_size <= limit:
+        with archive.open(member) as file:
+            # What the archive says about its size may be wrong: never read more than that.
+            content = file.read(member.file_size + 1)
+        if len(content) <= member.file_size:
+            return content
+    raise InvalidInput(
+        f"{path} unpacks to more than {limit:,} bytes, which no export does: unpack {member.filename} yourself and "
+        "import that file, if you trust it"
+    )
 
 
 def _parse_chatgpt_messages(conversation: _Mapping) -> Iterator[Message]:

@@ -116,6 +116,20 @@ def test_why_explains_hits_and_misses(memoranda: Memoranda) -> None:
     assert "no memory 99" in memoranda("why", "green tea", "99", "-u", "ann").stdout
 
 
+def test_replay_repeats_a_past_recall(memoranda: Memoranda) -> None:
+    [tea, oslo] = _add(memoranda, "Ann likes green tea", "Bob moved to Oslo")
+    found = memoranda.json("recall", "green tea", "-u", "ann")
+    assert memoranda("forget", str(oslo), "-u", "ann", "--yes").exit_code == 0
+    past = memoranda.json("replay", found["id"], "-u", "ann")
+    assert [hit["memory"]["id"] for hit in past["recall"]["hits"]] == [tea]
+    assert past["erased"] == [{"position": 2, "id": oslo}]
+    assert past["complete"] is False
+    shown = memoranda("replay", found["id"], "-u", "ann").stdout
+    assert "Ann likes green tea" in shown
+    assert f"memory {oslo} was deleted since" in shown
+    assert found["id"] in shown
+
+
 def test_control_characters_in_stored_text_are_replaced(memoranda: Memoranda) -> None:
     _add(memoranda, "tea \x1b[2J\x1b]0;owned\x07 [red]not markup[/red] \u202eright to left")
     for command in (["list"], ["search", "tea"], ["show", "1"]):
@@ -204,3 +218,13 @@ def test_ended_sessions_are_listed(memoranda: Memoranda) -> None:
     assert [each["workflow_id"] for each in memoranda.json("session", "list")] == ["plan"]
     assert "plan" in memoranda("session", "list", "-w", "plan").stdout
     assert memoranda.json("session", "show", "plan") == []
+
+
+def test_edit_of_an_outdated_version_changes_nothing(memoranda: Memoranda) -> None:
+    [tea] = _add(memoranda, "Ann likes tea")
+    edit = ["edit", str(tea), "-u", "ann", "--expected-version", "1", "--content"]
+    assert memoranda.json(*edit, "Ann likes milk")["version"] == 2
+    late = memoranda(*edit, "Ann likes water")
+    assert late.exit_code == 5
+    assert "version 2, not 1" in late.stderr
+    assert memoranda.json("show", str(tea), "-u", "ann")["memory"]["content"] == "Ann likes milk"

@@ -18,7 +18,7 @@ from memoranda.client.aio import MemoryManager as AsyncMemoryManager
 from memoranda.client.manager import RemoteLog
 from memoranda.conversation import conversations
 from memoranda.conversation.base import MessageLog
-from memoranda.errors import Closed, Conflict, Denied, Incompatible, InvalidInput, Unavailable
+from memoranda.errors import Closed, Conflict, Denied, ExtractionFailed, Incompatible, InvalidInput, Unavailable
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.manager.manager import MemoryManager as Embedded
 from memoranda.testing.contracts import MessageLogContract
@@ -146,6 +146,30 @@ def test_context_is_text_with_its_hits(manager: MemoryManager) -> None:
     assert manager.context("tea") == ""
 
 
+def test_replay_and_why_by_id_work_over_the_network(manager: MemoryManager) -> None:
+    memory = manager.add_memory("Ann likes tea", user="ann")
+    found = manager.recall("tea", user="ann", explain=True)
+    manager.update(memory.id, "Ann likes coffee", user="ann")
+    past = manager.replay(found.id, user="ann")
+    assert past.recall == found
+    assert past.complete
+    assert manager.why(found.id, memory.id, user="ann") == found[0].why
+    preview = manager.forget(memory.id, user="ann", dry_run=True)
+    assert [(recall.id, recall.memories) for recall in preview.recalls] == [(found.id, 1)]
+    manager.delete(memory.id, user="ann")
+    assert [(hit.position, hit.id) for hit in manager.replay(found.id, user="ann").erased] == [(1, memory.id)]
+    for scope in ({}, {"user": "ben"}):
+        with pytest.raises(NotFound, match=found.id):
+            manager.replay(found.id, **scope)
+
+
+def test_why_not_names_the_superseding_memory_over_the_network(manager: MemoryManager) -> None:
+    memory = manager.add_memory("Ann likes tea", user="ann")
+    manager.archive(memory.id, user="ann")
+    answer = manager.why_not("tea", memory.id, user="ann")
+    assert (answer.step, answer.since) == ("archived", NOON)
+
+
 def test_maintenance_methods_work_over_the_network(manager: MemoryManager) -> None:
     memory = manager.add_memory("Ann likes tea", user="ann")
     manager.update(memory.id, "Ann likes coffee", user="ann")
@@ -237,7 +261,25 @@ async def test_async_client_returns_the_same_results(server: InProcessServer, tm
         memory = await manager.add_memory("Ann likes tea", user="ann")
         assert await manager.get(memory.id, user="ann") == memory
         assert [hit.memory for hit in await manager.recall("tea", user="ann")] == [memory]
+        found = await manager.recall("tea", user="ann")
+        assert (await manager.replay(found.id, user="ann")).recall == found
+        assert await manager.why(found.id, memory.id, user="ann") == found[0].why
         conversation = await manager.get_memory("writer")
         await conversation.add_message({"role": "user", "content": "hello"})
         assert [each.content for each in await conversation.get_messages()] == ["hello"]
         assert (await manager.export_jsonl(tmp_path / "out.jsonl")).memories == 1
+
+
+def test_failure_of_the_servers_model_is_reported_and_raised_only_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "answers.json").write_text('["no JSON", "still no JSON"]')
+    monkeypatch.setenv("MEMORY_LLM", f"scripted:{tmp_path / 'answers.json'}")
+    with open_server(tmp_path / "server") as server, server.client(server.key()) as manager:
+        outcomes = manager.remember(Message("user", "I keep bees in Porto."), user="ann")
+        assert [outcome.status for outcome in outcomes] == ["stored"]
+        assert outcomes.failure == outcomes[0].queued != ""
+        assert manager.health().unread_messages == 1
+        with pytest.raises(ExtractionFailed):
+            manager.remember(Message("user", "I sail to Faro."), user="ann", strict=True)
+        assert len(manager.list_memories(user="ann")) == 2

@@ -257,6 +257,16 @@ def test_failing_model_gives_extractive_summary_and_degraded() -> None:
     assert empty.summaries == memory.summaries
 
 
+def test_model_that_raises_anything_gives_extractive_summary_and_degraded() -> None:
+    class BrokenLLM:
+        def complete(self, prompt: str, *, max_tokens: int) -> str:
+            raise KeyError("choices")
+
+    memory = filled(20, max_messages=20, llm=BrokenLLM())
+    assert "Person3 " in memory.summaries[0]
+    assert memory.degraded == "KeyError: 'choices'"
+
+
 def test_model_merges_many_summaries() -> None:
     llm = ScriptedLLM([f"Part {i}." for i in range(MAX_SUMMARIES + 1)] + ["All parts together."])
     memory = filled(10 * (MAX_SUMMARIES + 2), max_messages=20, llm=llm)

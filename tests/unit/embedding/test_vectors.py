@@ -7,6 +7,7 @@ import pytest
 
 from memoranda import MemoryManager
 from memoranda.embedding.base import InputKind
+from memoranda.embedding.model import EmbeddingModel
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 
@@ -18,6 +19,18 @@ class Counting(HashEmbedder):
 
     def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
         self.embedded += texts if kind == "passage" else []
+        return super().embed(texts, kind=kind)
+
+
+class AllInputs(HashEmbedder):
+    """Keeps every text that it is asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.seen: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
+        self.seen += texts
         return super().embed(texts, kind=kind)
 
 
@@ -48,3 +61,27 @@ def test_every_text_gets_its_own_vector(tmp_path: Path, embedder: Counting) -> N
         for text in (texts[0], texts[257], texts[599]):
             assert manager.recall(text, user="ann", limit=1)[0].content == text
     assert seen == [(256, 600), (512, 600), (600, 600)]
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_texts_and_questions_of_another_tenant_save_no_embedding(tmp_path: Path, cached: bool) -> None:
+    inner = AllInputs()
+    embedder = EmbeddingModel(inner) if cached else inner
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=embedder, tenant="red") as red:
+        blue = red.for_tenant("blue")
+        for manager in (red, blue):
+            inner.seen.clear()
+            manager.add_memory("the merger is on", user="ann")
+            manager.remember("Ann signs in May", user="ann")
+            manager.recall("is the merger on?", user="ann")
+            assert {"the merger is on", "Ann signs in May", "is the merger on?"} <= set(inner.seen)
+        blue.close()
+
+
+def test_tenant_reuses_its_own_vectors(tmp_path: Path) -> None:
+    inner = AllInputs()
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=EmbeddingModel(inner), tenant="red") as red:
+        for _ in range(2):
+            red.add_memory("the merger is on", user="ann")
+            red.recall("is the merger on?", user="ann")
+    assert sorted(inner.seen) == ["is the merger on?", "the merger is on"]

@@ -184,6 +184,52 @@ def test_damaged_key_file_is_rejected(tmp_path: Path, content: bytes) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("damage", ["missing", "exchanged"])
+def test_lost_key_file_is_an_error_and_is_not_replaced(
+    tmp_path: Path, store: SQLiteStore, log: ExecutionLog, damage: str
+) -> None:
+    key = tmp_path / "a.db.key"
+    lost = key.read_bytes()
+    key.unlink() if damage == "missing" else key.write_text("ab" * 32)
+    reopened = ExecutionLog(store)
+    for call in (lambda: reopened.append(TENANT, [row(7)]), lambda: reopened.verify(TENANT)):
+        with pytest.raises(Incompatible, match=r"a\.db\.key .* restore that file"):
+            call()
+    assert key.exists() is (damage == "exchanged")
+    assert "restore that file" in (reopened.key_problem() or "")
+    key.write_bytes(lost)
+    assert reopened.key_problem() is None
+    assert reopened.verify(TENANT).ok
+
+
+def test_lost_key_file_is_noticed_before_its_fingerprint_was_recorded(tmp_path: Path, store: SQLiteStore) -> None:
+    ExecutionLog(store).append(TENANT, [row(1)])
+    run(store, "DELETE FROM meta WHERE key = 'key_fingerprint'")
+    (tmp_path / "a.db.key").unlink()
+    with pytest.raises(Incompatible, match="restore that file"):
+        ExecutionLog(store).append(TENANT, [row(2)])
+
+
+def test_key_file_is_not_needed_for_records_signed_with_a_text(tmp_path: Path, store: SQLiteStore) -> None:
+    signed = ExecutionLog(store, "0123456789abcdef")
+    signed.append("other", [row(1)])
+    assert signed.key_problem() is None
+    assert not (tmp_path / "a.db.key").exists()
+
+
+def test_name_of_a_new_key_file_is_synced_before_anything_is_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[Path, bool]] = []
+    monkeypatch.setattr(
+        "memoranda.executions.log.fsync_folder", lambda folder: synced.append((folder, (folder / "c.db.key").exists()))
+    )
+    store = open_sqlite(tmp_path / "c.db")
+    ExecutionLog(store).append(TENANT, [row(1)])
+    store.close()
+    assert synced == [(tmp_path, True)]
+
+
 def test_short_key_is_rejected(store: SQLiteStore) -> None:
     with pytest.raises(InvalidInput, match="audit key"):
         ExecutionLog(store, "secret")

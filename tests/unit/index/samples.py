@@ -26,7 +26,8 @@ def row(
     terms: str = "",
     vector: bytes | None = None,
 ) -> IndexRow:
-    return IndexRow(number, agent, session, speaker, valid_from, valid_to, expires_at, terms, vector)
+    times = (valid_from, valid_to, expires_at, valid_from, valid_from, inf)
+    return IndexRow(number, agent, session, speaker, *times, terms, vector)
 
 
 def random_row(rng: np.random.Generator, number: int) -> IndexRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -22,6 +22,8 @@ class Endpoint(ThreadingHTTPServer):
         self.keys: list[str | None] = []
         self.failures: list[tuple[int, dict[str, str]]] = []
         self.delay = 0.0
+        self.misbehave: Callable[[BaseHTTPRequestHandler], None] | None = None
+        """Called in place of an answer, with the handler of the request."""
         self.text: str | None = "fine"
 
     @property
@@ -38,7 +40,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.paths.append(self.path)
         self.server.keys.append(self.headers["Authorization"] or self.headers["x-api-key"])
         time.sleep(self.server.delay)
-        if self.server.failures:
+        if self.server.misbehave is not None:
+            with suppress(OSError):  # a client that did not wait
+                self.server.misbehave(self)
+        elif self.server.failures:
             status, headers = self.server.failures.pop(0)
             self._respond(status, {"type": "error", "error": {"type": "x", "message": "not today"}}, headers)
         else:

@@ -2,10 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.errors import ExtractionFailed, InvalidInput
+from memoranda.errors import ExtractionFailed, InvalidInput, Unavailable
 from memoranda.llm.base import MeteredLLM
 from memoranda.llm.scripted import ScriptedLLM
-from memoranda.llm.structured import ask_for_json, expect_list, expect_number, expect_object, expect_text, find_json
+from memoranda.llm.structured import (
+    ask_for_items,
+    ask_for_json,
+    expect_list,
+    expect_number,
+    expect_object,
+    expect_text,
+    find_items,
+    find_json,
+)
 from memoranda.types import JSON
 
 
@@ -62,3 +71,45 @@ def test_value_errors_name_the_field() -> None:
     with pytest.raises(InvalidInput, match="note must be a text, not an empty text"):
         expect_text("  ", "note")
     assert expect_number(1, "score", minimum=0, maximum=1) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ('[{"a": 1}, {"a": 2}]', [{"a": 1}, {"a": 2}]),
+        ('{"items": [{"a": 1}]}', [{"a": 1}]),
+        ('{"items": []}', []),
+        ("[]", []),
+        ('{"a": 1}', [{"a": 1}]),
+        ('Of [1] and {that}: ```json\n[{"a": [3]}]\n```', [{"a": [3]}]),
+    ],
+)
+def test_items_are_found_in_every_form_that_models_use(text: str, items: list[JSON]) -> None:
+    assert find_items(text) == (items, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"a": 1}, {"a": ', '{"items": [{"a": 1}, {"b', '```json\n{"items": [{"a": 1},', '[{"a": 1}, {"a": 2}}, '],
+)
+def test_whole_items_of_a_list_that_is_cut_off_are_found(text: str) -> None:
+    items, problem = find_items(text)
+    assert items[0] == {"a": 1}
+    assert problem == "it is cut off"
+
+
+@pytest.mark.parametrize("text", ["", "nothing", "{}", "[1, 2]", "[" * 100_000, '{"a' * 3_000])
+def test_text_without_items_has_a_problem(text: str) -> None:
+    try:
+        items, problem = find_items(text)
+    except InvalidInput as error:
+        items, problem = [], str(error)
+    assert items == []
+    assert problem
+
+
+def test_items_of_the_first_answer_stay_when_the_correction_fails() -> None:
+    llm = ScriptedLLM(['[{"name": "Ana"}, {"name": 3}]'])
+    answer = ask_for_items(llm, "Who?", {}, lambda item, _: parse_name(item), max_tokens=50)
+    assert answer.items == ("Ana",)
+    assert isinstance(answer.failure, Unavailable)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoranda import ANY, InvalidInput, MemoryConfig, MemoryManager, MemoryType, Message, aio
+from memoranda.llm.base import LLM
 from memoranda.llm.scripted import ScriptedLLM
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
 from memoranda.maintenance.upkeep_store import PlannedChange, UpkeepStore
@@ -211,15 +212,32 @@ def test_finished_week_gets_a_reflection(manager: MemoryManager, clock: FakeCloc
     assert memory.content.startswith("Looking back on 2026-04-27 to 2026-05-04:\n- Ada, 2026-05-01: ")
 
 
-def test_model_writes_summary_and_failure_is_reported_and_retried(manager: MemoryManager, clock: FakeClock) -> None:
+class BrokenLLM:
+    def complete(self, prompt: str, *, max_tokens: int) -> str:
+        raise KeyError("choices")
+
+
+@pytest.mark.parametrize("llm", [ScriptedLLM([]), ScriptedLLM([" "]), BrokenLLM()])
+def test_failing_model_gives_extractive_summary_and_a_problem(
+    manager: MemoryManager, clock: FakeClock, llm: LLM
+) -> None:
+    remember_turns(manager, CATS, START)
+    clock.advance(hours=2)
+    report = manager.upkeep(policies=["summarize"], settings=FEW, llm=llm)
+    (derived,) = report.decisions
+    assert derived.id is not None
+    assert manager.get(derived.id, user="ada").trust == "user"
+    assert derived.content.startswith("Summary of a conversation:\n- Ada, 2026-05-01: ")
+    assert report.problems[0].startswith("summarize of the session s1 was written without the model, which failed: ")
+
+
+def test_model_writes_summary_with_the_trust_of_a_model(manager: MemoryManager, clock: FakeClock) -> None:
     ids = remember_turns(manager, CATS, START)
     clock.advance(hours=2)
-    failed = manager.upkeep(policies=["summarize"], settings=FEW, llm=ScriptedLLM([]))
-    assert failed.decisions == ()
-    assert failed.problems[0].startswith("summarize of the session s1: ")
     (derived,) = manager.upkeep(policies=["summarize"], settings=FEW, llm=ScriptedLLM(["A cat and taxes."])).decisions
     assert derived.content == "Summary of a conversation:\nA cat and taxes."
     assert derived.id is not None
+    assert manager.get(derived.id, user="ada").trust == "model"
     assert [line.source_id for line in manager.history(derived.id, user="ada").sources] == ids
 
 

@@ -17,9 +17,11 @@ import pytest
 from memoranda import (
     ANY,
     Closed,
+    Conflict,
     Incompatible,
     InvalidInput,
     InvalidType,
+    Memory,
     MemoryConfig,
     MemoryManager,
     MemoryType,
@@ -153,6 +155,65 @@ class TestMemories:
         assert manager.search_memories("kettle") == []
         with pytest.raises(NotFound):
             manager.get(memory.id)
+
+    def test_update_of_an_outdated_version_changes_nothing_and_carries_the_current_memory(
+        self, manager: MemoryManager
+    ) -> None:
+        read = manager.add_memory("Ann likes tea", user="ann")
+        first = manager.update(read.id, "Ann likes coffee", user="ann", expected_version=read.version)
+        assert first.version == read.version + 1
+        with pytest.raises(Conflict, match="version 2, not 1") as late:
+            manager.update(read.id, "Ann likes milk", user="ann", expected_version=read.version)
+        assert late.value.current == first == manager.get(read.id, user="ann")
+        assert manager.update(read.id, importance=0.9, user="ann", expected_version=2).version == 3
+
+    def test_update_of_an_expected_version_stays_in_its_scope(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("Ann likes tea", user="ann")
+        with pytest.raises(NotFound):
+            manager.update(memory.id, "x", user="bo", expected_version=7)
+
+    @pytest.mark.parametrize("version", [0, -1, True, "1", 1.0])
+    def test_invalid_expected_version_is_refused(self, manager: MemoryManager, version: Any) -> None:
+        memory = manager.add_memory("tea")
+        with pytest.raises(InvalidInput):
+            manager.update(memory.id, "milk", expected_version=version)
+        assert manager.get(memory.id) == memory
+
+    def test_changes_by_functions_are_all_kept_when_writers_collide(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("counter", metadata={"count": 0})
+
+        def increment(current: Memory) -> dict[str, object]:
+            return {"metadata": current.metadata | {"count": current.metadata["count"] + 1}}
+
+        run_in_threads([lambda: [manager.update(memory.id, change=increment) for _ in range(5)] for _ in range(6)])
+        assert manager.get(memory.id).metadata == {"count": 30}
+
+    def test_change_that_returns_nothing_to_change_writes_nothing(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("tea")
+        assert manager.update(memory.id, change=lambda _: {}) == memory == manager.get(memory.id)
+
+    def test_change_of_an_outdated_version_raises_conflict(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("tea")
+        manager.update(memory.id, "milk")
+        with pytest.raises(Conflict) as late:
+            manager.update(memory.id, change=lambda _: {"content": "water"}, expected_version=1)
+        assert late.value.current is not None
+        assert late.value.current.content == "milk" == manager.get(memory.id).content
+
+    @pytest.mark.parametrize("returned", [None, ["content"], {"id": 7}, {"content": ""}, {"importance": 2}])
+    def test_change_that_returns_something_else_is_refused(self, manager: MemoryManager, returned: Any) -> None:
+        memory = manager.add_memory("tea")
+        with pytest.raises(InvalidInput):
+            manager.update(memory.id, change=lambda _: returned)
+        with pytest.raises(InvalidInput, match="not both"):
+            manager.update(memory.id, "milk", change=lambda _: {})
+        assert manager.get(memory.id) == memory
+
+    def test_error_of_a_change_reaches_the_caller_and_nothing_is_written(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("tea")
+        with pytest.raises(ZeroDivisionError):
+            manager.update(memory.id, change=lambda _: {"importance": 1 / 0})
+        assert manager.get(memory.id) == memory
 
 
 class TestRemember:
@@ -462,3 +523,71 @@ print(json.dumps([early, late]))
             (hit,) = manager.recall("tea")
             assert [each.arm for each in hit.why] == ["lexical"]
             assert manager.health().embedder is None
+
+
+class TestCommitSize:
+    def _remember(self, tmp_path: Path, commit_size: int) -> list[Memory]:
+        config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/{commit_size}.db", commit_size=commit_size)
+        texts = [
+            f"I {claim} in {year}"
+            for year in range(2000, 2010)
+            for claim in (f"moved to Oslo{year}", "like tea", f"work at Acme{year % 3}")
+        ]
+        messages = [Message("user", text, message_id=f"m{n}", timestamp=NOON) for n, text in enumerate(texts)]
+        with MemoryManager(config, embedder=HashEmbedder(16), clock=FakeClock(NOON)) as manager:
+            outcomes = manager.remember(messages, user="ann")
+            assert len(outcomes) == len(messages)
+            assert manager.check().ok
+            return manager.list_memories(user="ann", limit=1000)
+
+    def test_several_commits_store_the_same_as_one(self, tmp_path: Path) -> None:
+        one = self._remember(tmp_path, 0)
+        assert len(one) > 10
+        assert self._remember(tmp_path, 8) == one
+
+    def test_another_writer_gets_in_between_two_commits_of_a_long_call(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        config = MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", commit_size=8)
+        messages = [{"role": "user", "content": f"I bought house number {n} in Oslo"} for n in range(20)]
+        with MemoryManager(config, embedder=HashEmbedder(16)) as manager:
+            other = manager.for_tenant("other")
+            other.add_memory("before")
+            store, between = manager._components.open().store, list[int]()
+            write = store.write
+
+            def write_and_let_another_in(work: Any) -> Any:
+                result = write(work)
+                with monkeypatch.context() as original:
+                    original.setattr(store, "write", write)
+                    between.append(other.add_memory("small").id)
+                return result
+
+            with monkeypatch.context() as patched:
+                patched.setattr(store, "write", write_and_let_another_in)
+                ids = [outcome.memory.id for outcome in manager.remember(messages, user="ann") if outcome.memory]
+            other.close()
+        assert len(between) == 3
+        assert min(ids) < between[0] < between[1] < max(ids)
+
+    @pytest.mark.parametrize("size", [-1, True, 1.5, "8"])
+    def test_invalid_commit_size_is_refused(self, size: Any) -> None:
+        with pytest.raises(InvalidInput, match="commit_size"):
+            MemoryConfig(commit_size=size)
+
+
+class TestEmptyChoices:
+    @pytest.mark.parametrize("where", [{"source": []}, {"speaker": []}, {"type": []}, {"metadata": {"topic": []}}])
+    def test_empty_list_in_a_filter_matches_nothing(self, manager: MemoryManager, where: dict[str, Any]) -> None:
+        manager.add_memory("Ann likes tea", source="chat", metadata={"topic": "tea"})
+        assert list(manager.recall("tea", where=where)) == []
+        assert manager.list_memories(where=where) == []
+        assert manager.forget(where=where).ids == ()
+        assert len(manager.list_memories()) == 1
+
+    def test_empty_list_of_types_matches_nothing(self, manager: MemoryManager) -> None:
+        manager.add_memory("Ann likes tea")
+        assert list(manager.recall("tea", types=[])) == []
+        assert manager.search_memories("tea", []) == []
+        assert manager.forget(types=[]).ids == ()
+        assert len(manager.list_memories(types=None)) == 1

@@ -4,8 +4,11 @@ import json
 import re
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from mcp import Client
+from memoranda.aio import MemoryManager
+from memoranda.errors import Incompatible, Unavailable
 from memoranda.mcp.run import Owner
 from tests.unit.mcp.conftest import Connect
 
@@ -29,6 +32,22 @@ async def test_recall_returns_memories_inside_a_fence(connect: Connect) -> None:
         assert mark is not None
         assert _text(found).endswith(f"</memoranda-memory {mark[1]}>")
         assert "Ann drinks green tea" in _text(found)
+
+
+async def test_replay_returns_an_earlier_result_and_names_what_was_erased(connect: Connect) -> None:
+    async with connect() as client:
+        [tea, oslo] = await _remember(client, "Ann drinks green tea", "Bob moved to Oslo")
+        for tool in ("recall", "context"):
+            found = (await client.call_tool(tool, {"query": "tea"})).structured_content
+            again = (await client.call_tool("replay", {"recall_id": found["recall_id"]})).structured_content
+            assert {each["id"] for each in again["memories"]} == {tea, oslo}
+            assert "Ann drinks green tea" in again["text"]
+            assert again["erased"] == []
+        await client.call_tool("forget", {"memory_ids": [tea]})
+        after = (await client.call_tool("replay", {"recall_id": found["recall_id"]})).structured_content
+        assert [each["id"] for each in after["memories"]] == [oslo]
+        assert after["erased"] == [1]
+        assert (await client.call_tool("replay", {"recall_id": "unknown"})).is_error
 
 
 async def test_stored_text_cannot_close_its_fence(connect: Connect) -> None:
@@ -147,8 +166,18 @@ def _entity(name: str) -> dict[str, object]:
 async def test_tools_have_annotations_and_schemas(connect: Connect) -> None:
     async with connect() as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    reading = {"recall", "context", "search", "fetch", "session_history", "read_graph", "search_nodes", "open_nodes"}
-    removing = {"forget", "session_end", "delete_entities", "delete_observations", "delete_relations"}
+    reading = {
+        "recall",
+        "context",
+        "replay",
+        "search",
+        "fetch",
+        "session_history",
+        "read_graph",
+        "search_nodes",
+        "open_nodes",
+    }
+    removing = {"update", "forget", "session_end", "delete_entities", "delete_observations", "delete_relations"}
     assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == reading  # type: ignore[union-attr]
     assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == removing  # type: ignore[union-attr]
     assert all(tool.output_schema and tool.description and tool.title for tool in tools.values())
@@ -180,3 +209,42 @@ async def test_session_tools_write_read_and_end_a_session(connect: Connect) -> N
         assert (await client.call_tool("session_history", {"workflow": "w"})).structured_content["messages"] == []
         again = await client.call_tool("session_end", {"workflow": "w"})
         assert again.structured_content["cleared"] is False
+
+
+async def test_update_of_an_outdated_version_returns_the_current_memory_inside_a_fence(connect: Connect) -> None:
+    async with connect() as client:
+        stored = await client.call_tool("remember", {"content": "Ann likes tea"})
+        memory_id = stored.structured_content["outcomes"][0]["id"]
+        changed = await client.call_tool("update", {"memory_id": memory_id, "content": "Ann likes milk"})
+        assert changed.structured_content == {"id": memory_id, "version": 2}
+        late = await client.call_tool("update", {"memory_id": memory_id, "content": "x", "expected_version": 1})
+        assert late.is_error
+        assert "version 2, not 1" in late.content[0].text
+        assert "Ann likes milk" in late.content[1].text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left", "/srv/secret/m.db"),
+        Unavailable("/srv/secret/m.db: disk"),
+        Incompatible("/srv/secret"),
+    ],
+)
+async def test_error_of_the_server_does_not_show_its_paths(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise error
+
+    for method in ("recall", "get_stats", "list_memories"):
+        monkeypatch.setattr(MemoryManager, method, fail)
+    async with connect() as client:
+        answer = await client.call_tool("recall", {"query": "tea"})
+        assert answer.is_error
+        assert "/srv" not in answer.model_dump_json()
+        for uri in ("memory://stats", "memory://recent", "memory://knowledge-graph"):
+            with pytest.raises(MCPError) as refused:
+                await client.read_resource(uri)
+            assert "/srv" not in str(refused.value)
+    assert "/srv/secret" in caplog.text

@@ -354,3 +354,90 @@ def test_long_response_serialised_in_chunks_is_complete(server: InProcessServer,
     found = server.send("POST", "/v1/recall", key, json={"query": "fact", "limit": 1000}).json()
     assert len(found["hits"]) == 250
     assert found["query"] == "fact"
+
+
+class TestVersions:
+    def test_etag_sent_as_if_match_guards_an_update(self, server: InProcessServer, key: str) -> None:
+        created = server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        assert created.headers["etag"] == '"1"'
+        read = server.send("GET", "/v1/memories/1", key)
+        match = {"If-Match": read.headers["etag"]}
+        changed = server.send("PATCH", "/v1/memories/1", key, json={"content": "milk"}, headers=match)
+        assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
+        late = server.send("PATCH", "/v1/memories/1", key, json={"content": "water"}, headers=match)
+        assert (late.status_code, late.json()["type"]) == (412, "urn:memoranda:Conflict")
+        assert late.json()["current"] == server.send("GET", "/v1/memories/1", key).json() == changed.json()
+
+    def test_expected_version_in_the_body_conflicts_with_409(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        late = server.send("PATCH", "/v1/memories/1", key, json={"content": "milk", "expected_version": 9})
+        assert (late.status_code, late.json()["current"]["content"]) == (409, "tea")
+
+    @pytest.mark.parametrize("if_match", ["1", 'W/"1"', '"1", "2"', '"x"', '""', '"0"'])
+    def test_malformed_if_match_is_refused(self, server: InProcessServer, key: str, if_match: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        sent = {"json": {"content": "milk"}, "headers": {"If-Match": if_match}}
+        assert server.send("PATCH", "/v1/memories/1", key, **sent).status_code == 422
+        assert server.send("GET", "/v1/memories/1", key).json()["content"] == "tea"
+
+    def test_if_match_star_matches_every_version(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        sent = {"json": {"content": "milk"}, "headers": {"If-Match": "*"}}
+        assert server.send("PATCH", "/v1/memories/1", key, **sent).status_code == 200
+
+    def test_if_match_is_part_of_what_an_idempotency_key_stands_for(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        codes = [
+            server.send(
+                "PATCH",
+                "/v1/memories/1",
+                key,
+                json={"content": "milk"},
+                headers={"Idempotency-Key": "a", "If-Match": version},
+            ).status_code
+            for version in ('"1"', '"1"', '"2"')
+        ]
+        assert codes == [200, 200, 409]
+
+
+class TestReplay:
+    @pytest.mark.parametrize("path", ["/v1/memories", "/v1/remember", "/v1/memories/batch"])
+    def test_replay_does_not_return_a_forgotten_text(self, server: InProcessServer, key: str, path: str) -> None:
+        body = {"contents": ["Ann drinks tea"]} if path.endswith("batch") else {"content": "Ann drinks tea"}
+        sent = {"json": body, "headers": {"Idempotency-Key": "a"}}
+        first = server.send("POST", path, key, **sent)
+        assert server.send("POST", path, key, **sent).content == first.content
+        assert server.send("POST", "/v1/forget", key, json={"ids": [1]}).status_code == 200
+        for _ in range(2):
+            again = server.send("POST", path, key, **sent)
+            assert (again.status_code, again.json()["type"]) == (409, "urn:memoranda:Conflict")
+            assert "tea" not in again.text
+        assert server.send("POST", "/v1/memories/list", key, json={}).json()["items"] == []
+
+    def test_replay_of_a_recall_does_not_return_a_forgotten_text(self, server: InProcessServer, key: str) -> None:
+        server.send("POST", "/v1/memories", key, json={"content": "Ann drinks tea"})
+        server.send("POST", "/v1/memories", key, json={"content": "tea is hot"})
+        for path in ("/v1/recall", "/v1/context"):
+            sent = {"json": {"query": "tea"}, "headers": {"Idempotency-Key": path}}
+            assert "Ann drinks tea" in server.send("POST", path, key, **sent).text
+        server.send("POST", "/v1/forget", key, json={"ids": [1]})
+        for path in ("/v1/recall", "/v1/context"):
+            sent = {"json": {"query": "tea"}, "headers": {"Idempotency-Key": path}}
+            assert "Ann drinks tea" not in server.send("POST", path, key, **sent).text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("Content-Length", "2"), ("Transfer-Encoding", "chunked")],
+        [("Content-Length", "2"), ("Content-Length", "3")],
+        [("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "identity")],
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/recall", "/v1/import", "/healthz"])
+def test_request_with_two_lengths_is_refused(
+    server: InProcessServer, key: str, headers: list[tuple[str, str]], path: str
+) -> None:
+    sent = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json"), *headers]
+    refused = server.http.request("POST", path, content=b"{}", headers=sent)
+    assert (refused.status_code, refused.headers["connection"]) == (400, "close")

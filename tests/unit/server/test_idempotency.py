@@ -15,6 +15,10 @@ async def _receive() -> Message:
     return {"type": "http.disconnect"}
 
 
+async def _all_stored(tenant: str, ids: set[int]) -> bool:
+    return True
+
+
 async def _is_replayed(cache: IdempotencyCache, key: str) -> bool:
     seen: list[Message] = []
 
@@ -27,7 +31,7 @@ async def _is_replayed(cache: IdempotencyCache, key: str) -> bool:
 
 
 async def test_cache_of_short_responses_is_bounded() -> None:
-    cache = IdempotencyCache(lambda: 0.0)
+    cache = IdempotencyCache(_all_stored, lambda: 0.0)
     for number in range(40_000):
         assert not await _is_replayed(cache, f"key {number}")
     assert await _is_replayed(cache, "key 39999")
@@ -36,7 +40,7 @@ async def test_cache_of_short_responses_is_bounded() -> None:
 
 async def test_response_is_cached_for_ten_minutes() -> None:
     now = 0.0
-    cache = IdempotencyCache(lambda: now)
+    cache = IdempotencyCache(_all_stored, lambda: now)
     assert not await _is_replayed(cache, "key")
     now = 599.0
     assert await _is_replayed(cache, "key")

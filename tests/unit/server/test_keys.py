@@ -5,11 +5,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
-from memoranda.errors import Denied, InvalidInput, NotFound, Unavailable
+from memoranda import ANY, MemoryManager
+from memoranda.errors import Denied, Incompatible, InvalidInput, NotFound, Unavailable
 from memoranda.server.auth import LOCAL, Authenticator
 from memoranda.server.keys import Keys, open_keys, split_key
+from memoranda.server.run import create_app
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
+from memoranda.testing.fakes import HashEmbedder
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -164,16 +168,29 @@ async def test_last_use_of_a_key_is_recorded_once_a_minute(
     assert keys.all()[0].used_at == NOON + timedelta(seconds=61)
 
 
-async def test_local_caller_needs_no_key_until_there_is_one(
-    keys: Keys, authenticator: Authenticator, fake_time: FakeTime
-) -> None:
+async def test_local_caller_needs_no_key_until_there_is_one(keys: Keys, authenticator: Authenticator) -> None:
     assert await authenticator.authenticate(None, local=True) == LOCAL
     with pytest.raises(Denied):
         await authenticator.authenticate(None, local=False)
     keys.create("ci")
-    fake_time.seconds = 1.0
     with pytest.raises(Denied):
         await authenticator.authenticate(None, local=True)
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+async def test_caller_without_key_is_refused_after_the_last_key_has_ended(
+    keys: Keys, authenticator: Authenticator, fake_time: FakeTime, end: str
+) -> None:
+    issued = keys.create("ci", expires_in=timedelta(seconds=10))
+    if end == "revoked":
+        keys.revoke(issued.info.id)
+    fake_time.seconds = 3600
+    assert not keys.any_valid(fake_time.now())
+    restarted = Authenticator(keys, fake_time.now, cache_seconds=1.0, timer=fake_time.tick)
+    for each in (authenticator, restarted):
+        with pytest.raises(Denied) as refused:
+            await each.authenticate(None, local=True)
+        assert refused.value.status == 401
 
 
 def test_changed_pepper_invalidates_all_keys(store: SQLiteStore, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,3 +231,35 @@ def test_keys_are_stored_in_the_given_database(tmp_path: Path) -> None:
         keys.create("ci")
     with open_keys(url) as again:
         assert [key.name for key in again.all()] == ["ci"]
+
+
+def test_lost_key_file_stops_the_server_and_new_keys_and_health_says_so(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/c.db"
+    with open_keys(url) as keys:
+        keys.create("ci")
+    (tmp_path / "c.db.key").unlink()
+    with open_keys(url) as keys, pytest.raises(Incompatible, match="create new API keys"):
+        keys.create("another")
+    app = create_app(memory=url, embedder=HashEmbedder(32))
+    with pytest.raises(Incompatible, match="restore that file"), TestClient(app):
+        pass
+    with MemoryManager(url, embedder=HashEmbedder(32)) as manager:
+        assert manager.health().status == "degraded"
+        assert any("c.db.key is missing" in problem for problem in manager.health().problems)
+        manager.add_memory("the rest works")
+
+
+def test_data_of_a_database_whose_key_is_lost_can_be_moved_to_a_new_one(tmp_path: Path) -> None:
+    with MemoryManager(f"sqlite:///{tmp_path}/old.db", embedder=HashEmbedder(32)) as old:
+        old.add_memory("tea", user="ann")
+        old.save_execution_record("writer", {"status": "success"})
+        (tmp_path / "old.db.key").unlink()
+    with (
+        MemoryManager(f"sqlite:///{tmp_path}/old.db", embedder=HashEmbedder(32)) as old,
+        MemoryManager(f"sqlite:///{tmp_path}/new.db", embedder=HashEmbedder(32)) as new,
+    ):
+        old.export_jsonl(tmp_path / "all.jsonl", user=ANY)
+        new.import_jsonl(tmp_path / "all.jsonl")
+        assert new.verify_executions().ok
+        assert [memory.content for memory in new.list_memories(user="ann")] == ["tea"]
+        assert len(new.get_execution_records().records) == 1

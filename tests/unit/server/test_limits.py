@@ -2,17 +2,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.types import Message, Receive
 
+from memoranda.aio.threads import FairPool
 from memoranda.errors import InvalidInput
+from memoranda.server import requests
 from memoranda.server.config import ServerConfig
 from memoranda.server.errors import RequestRejected
 from memoranda.server.limits import RateLimit, check_declared_length, check_json_size, parse_json, read_body
+from memoranda.types import JSON
 
 SMALL = ServerConfig(max_body=100, max_depth=3, max_values=5, body_timeout=0.05)
 
@@ -64,7 +70,7 @@ def test_json_too_deep_or_with_too_many_values_is_refused(body: bytes) -> None:
 @pytest.mark.parametrize("text", ["[[[[[[[[", ",,,,,,,,,", '\\"]]]],,,,,[[[[', "{{{{\\"])
 async def test_brackets_and_commas_inside_strings_are_not_counted(text: str) -> None:
     body = json.dumps({"text": text}).encode()
-    assert await parse_json(body, SMALL) == {"text": text}
+    assert await _parse(body, SMALL) == {"text": text}
 
 
 @pytest.mark.parametrize(
@@ -72,13 +78,13 @@ async def test_brackets_and_commas_inside_strings_are_not_counted(text: str) -> 
 )
 async def test_invalid_json_is_refused(body: bytes) -> None:
     with pytest.raises(RequestRejected) as refused:
-        await parse_json(body, ServerConfig())
+        await _parse(body, ServerConfig())
     assert refused.value.status in (400, 413)
 
 
 async def test_extremely_deep_json_is_refused() -> None:
     with pytest.raises(RequestRejected) as refused:
-        await parse_json(b'{"a":' * 100_000, ServerConfig())
+        await _parse(b'{"a":' * 100_000, ServerConfig())
     assert refused.value.status == 413
 
 
@@ -145,3 +151,81 @@ def test_rate_limit_never_holds_more_than_one_second_of_requests() -> None:
     assert limit.acquire(1.0) == pytest.approx(1.0)
     assert limit.acquire(100.0) == 0
     assert limit.acquire(100.0) > 0
+
+
+async def _parse(body: bytes, config: ServerConfig) -> JSON:
+    pool = FairPool(1, "test")
+    try:
+        return await parse_json(body, config, pool, "acme")
+    finally:
+        pool.shutdown()
+
+
+@pytest.mark.parametrize("body", [{"a": 1}, {"a": [{}, {"b": {}}]}])
+async def test_object_with_too_many_fields_is_refused_wherever_it_is(body: dict[str, Any]) -> None:
+    assert await _parse(json.dumps(body).encode(), ServerConfig()) == body
+    innermost = body["a"][1]["b"] if isinstance(body["a"], list) else body
+    innermost |= {f"u{n}": 1 for n in range(10_001)}
+    with pytest.raises(RequestRejected, match="10,000 fields") as refused:
+        await _parse(json.dumps(body).encode(), ServerConfig())
+    assert refused.value.status == 413
+    ten_times = [{f"u{n}": 1 for n in range(5000)}] * 10
+    assert await _parse(json.dumps(ten_times).encode(), ServerConfig()) == ten_times
+
+
+MANY = 90_000
+"""Below the number of values that a request may hold."""
+
+
+@pytest.mark.parametrize(
+    ("model", "body"),
+    [
+        (requests.RecallRequest, {"query": "x"} | {f"u{n}": 1 for n in range(MANY)}),
+        (requests.RecallRequest, {"query": "x", "where": {f"u{n}": 1 for n in range(MANY)}}),
+        (requests.RecallRequest, {"query": "x", "types": ["no"] * MANY}),
+        (requests.SearchRequest, {"query": "x", "memory_types": ["no"] * MANY}),
+        (requests.RecallRequest, {"query": "x", "where": {"type": ["no"] * MANY}}),
+        (requests.RecallRequest, {"query": "x", "where": {"source": [1] * MANY}}),
+        (requests.RememberRequest, {"content": [1] * MANY}),
+        (requests.AddMemoriesRequest, {"contents": [1] * MANY}),
+        (requests.AddKnowledgeRequest, {"documents": [{f"u{n}": 1 for n in range(90)}] * 1000}),
+        (requests.AddMessagesRequest, {"messages": [1] * MANY}),
+        (requests.ReplaceMessagesRequest, {"messages": [1] * MANY}),
+        (requests.DeleteMessagesRequest, {"positions": ["x"] * MANY}),
+        (requests.DeleteRequest, {"memory_ids": ["x"] * MANY}),
+        (requests.ForgetRequest, {"ids": ["x"] * MANY}),
+        (requests.UpkeepRequest, {"settings": {f"u{n}": "x" for n in range(MANY)}}),
+        (requests.UpkeepRequest, {"policies": ["x"] * MANY}),
+    ],
+)
+def test_errors_of_a_large_request_are_few(model: type[requests.RequestModel], body: dict[str, object]) -> None:
+    started = time.thread_time()
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(body)
+    assert refused.value.error_count() < 20
+    assert time.thread_time() - started < 0.1
+
+
+def test_every_list_of_a_request_is_limited_and_stops_at_its_first_error() -> None:
+    models = [each for each in vars(requests).values() if isinstance(each, type) and issubclass(each, BaseModel)]
+    lists = [
+        (model.__name__, part)
+        for model in models
+        for part in _parts(TypeAdapter(model).core_schema)
+        if part["type"] == "list"
+    ]
+    assert len(lists) > 10
+    unlimited = [name for name, part in lists if "max_length" not in part or not part.get("fail_fast")]
+    assert unlimited == []
+
+
+def _parts(schema: object) -> Iterator[dict[str, Any]]:
+    """Yield every part of a schema that has a type."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("type"), str):
+            yield schema
+        for value in schema.values():
+            yield from _parts(value)
+    elif isinstance(schema, list | tuple):
+        for value in schema:
+            yield from _parts(value)

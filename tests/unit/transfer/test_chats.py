@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import random
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -208,3 +210,44 @@ def test_damaged_line_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text('{"messages": [{"role": "user"}, 3]}')
     with pytest.raises(InvalidInput, match=r"messages\[1\]"):
         import_conversation(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("claimed", ["real size", "small size"])
+def test_archive_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path, claimed: str) -> None:
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("conversations.json", "w") as file:
+        file.write(b"[")
+        for _ in range(100):
+            file.write(b" " * 1_000_000)
+        file.write(b"]")
+    assert path.stat().st_size < 150_000
+    if claimed == "small size":
+        content = path.read_bytes()
+        path.write_bytes(content.replace((100_000_002).to_bytes(4, "little"), (1000).to_bytes(4, "little")))
+    tracemalloc.start()
+    with pytest.raises((InvalidInput, Incompatible)) as refused:
+        read_chatgpt_export(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50_000_000
+    assert ("unpacks to more than" in str(refused.value)) is (claimed == "real size")
+
+
+def test_archive_of_ordinary_growth_is_read_whatever_its_size(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    padded = [CLAUDE[0] | {"padding": [random.Random(n).randbytes(600_000).hex() for n in range(30)]}]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", json.dumps(padded))
+    assert len(read_claude_export(path)[0].messages) == 2
+
+
+def test_encrypted_archive_is_a_typed_error(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("conversations.json", json.dumps(CLAUDE))
+    content = bytearray(path.read_bytes())
+    content[6] |= 1  # the flag of an encrypted file, in its own header and in the directory
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+    with pytest.raises(Incompatible):
+        read_claude_export(path)

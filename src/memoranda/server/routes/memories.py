@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Header, Path, Query
 
+from memoranda.errors import Conflict, InvalidInput
 from memoranda.results import History
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
@@ -24,6 +26,7 @@ from memoranda.server.responses import CountResponse, MemoryPage
 from memoranda.types import Association, Memory, Related
 
 routes = create_router("memories")
+_ETAG = re.compile(r'"([1-9][0-9]{0,17})"')
 PathId = Annotated[MemoryId, Path(description="The id of a memory")]
 ScopeParams = Annotated[ScopeQuery, Query()]
 
@@ -61,9 +64,22 @@ async def get_memory(memory_id: PathId, query: ScopeParams, caller: Reader) -> M
 
 
 @routes.patch("/memories/{memory_id}")
-async def update_memory(memory_id: PathId, request: UpdateRequest, caller: Writer) -> Memory:
-    """Change a memory; fields left out stay as they are."""
-    return await caller.memory.update(memory_id, **request.arguments(), **caller.read_scope(request))
+async def update_memory(
+    memory_id: PathId, request: UpdateRequest, caller: Writer, if_match: Annotated[str | None, Header()] = None
+) -> Memory:
+    """Change a memory; fields left out stay as they are.
+
+    With `If-Match` (the `ETag` of a response) or `expected_version`, a memory that was changed since stays as it is,
+    and the problem holds it as `current`.
+    """
+    version = _expected_version(request.expected_version, if_match)
+    arguments = request.arguments("expected_version")
+    try:
+        return await caller.memory.update(
+            memory_id, **arguments, expected_version=version, **caller.read_scope(request)
+        )
+    except Conflict as error:
+        raise error if if_match is None else Conflict(str(error), current=error.current, status=412) from error
 
 
 @routes.delete("/memories/{memory_id}")
@@ -116,3 +132,16 @@ async def associate(request: AssociateRequest, caller: Writer) -> Association:
     return await caller.memory.add_memory_association(
         **request.arguments(), agent=request.agent, user=caller.read_user(request)
     )
+
+
+def _expected_version(expected: int | None, if_match: str | None) -> int | None:
+    """Return the version that the body or the `If-Match` header asks for; `*` matches every version."""
+    if if_match is None or if_match.strip() == "*":
+        return expected
+    match = _ETAG.fullmatch(if_match.strip())
+    if match is None:
+        raise InvalidInput('If-Match must be one ETag of this memory, such as "3", or *')
+    version = int(match[1])
+    if expected not in (None, version):
+        raise InvalidInput("If-Match and expected_version name different versions: send one of them")
+    return version

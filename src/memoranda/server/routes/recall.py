@@ -7,19 +7,24 @@ from memoranda.server.requests import (
     ContextRequest,
     RecallRequest,
     RememberRequest,
+    ReplayRequest,
     SearchRequest,
     SearchSimilarRequest,
     WhyNotRequest,
 )
 from memoranda.server.responses import ContextResponse
-from memoranda.types import Hit, Outcome, Recall, WhyNot
+from memoranda.types import Hit, Outcome, Recall, Replay, WhyNot
 
 routes = create_router("recall")
 
 
 @routes.post("/remember")
 async def remember(request: RememberRequest, caller: Writer) -> list[Outcome]:
-    """Store texts and messages in one commit and return an outcome for each; duplicates are not stored again."""
+    """Store texts and messages and return an outcome for each; duplicates are not stored again.
+
+    Many messages are stored in several commits. After an error, the same request under the same idempotency key stores
+    what is missing.
+    """
     key = request.idempotency_key or caller.idempotency_key
     arguments = request.arguments("idempotency_key")
     return await caller.memory.remember(**arguments, **caller.write_scope(request), idempotency_key=key)
@@ -35,6 +40,12 @@ async def recall(request: RecallRequest, caller: Reader) -> Recall:
 async def why_not(request: WhyNotRequest, caller: Reader) -> WhyNot:
     """Return which step left out an expected memory, or its rank."""
     return await caller.memory.why_not(**request.arguments(), **caller.read_scope(request))
+
+
+@routes.post("/replay")
+async def replay(request: ReplayRequest, caller: Reader) -> Replay:
+    """Return a past recall as it was answered; hits that were deleted since are named by their position."""
+    return await caller.memory.replay(**request.arguments(), **caller.read_scope(request))
 
 
 @routes.post("/context")

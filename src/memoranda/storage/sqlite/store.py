@@ -105,8 +105,8 @@ class SQLiteStore:
     def active_generation(self) -> Generation | None:
         return read_active_generation(self._connections.fetch)
 
-    def known_vectors(self, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        return read_vectors(self._connections.fetch, generation, hashes)
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        return read_vectors(self._connections.fetch, tenant, generation, hashes)
 
     def compact(self) -> bool:
         with self._connections.maintaining() as connection:

@@ -45,7 +45,8 @@ ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, last_at = max(la
 """
 _CHANGED = "SELECT DISTINCT memory_id FROM changes WHERE seq > :since AND tenant = :tenant"
 _INDEX_ROWS = """
-SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, terms, data FROM memories
+SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, recorded_at, true_from,
+  superseded_at, terms, data FROM memories
 LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = :generation
 WHERE memories.tenant = :tenant AND """
 
@@ -120,11 +121,11 @@ def read_memories(fetch: Fetch, scope: Scope, ids: Sequence[int]) -> list[Memory
     return [found.get(memory_id) for memory_id in ids]
 
 
-def read_vectors(fetch: Fetch, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Return the vectors of texts with these hashes."""
+def read_vectors(fetch: Fetch, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return the vectors of a tenant's texts with these hashes."""
     found: dict[bytes, bytes] = {}
     for part in chunked(hashes):
-        found.update(fetch(_select_vectors(len(part)), (generation, *part)))
+        found.update(fetch(_select_vectors(len(part)), (tenant, generation, *part)))
     return found
 
 
@@ -164,7 +165,7 @@ def _select_by_ids(columns: tuple[str, ...]) -> str:
 def _select_vectors(count: int) -> str:
     return (
         "SELECT content_hash, data FROM memories JOIN vectors ON vectors.memory_id = memories.id "
-        f"WHERE vectors.generation = ? AND content_hash IN ({', '.join('?' * count)})"
+        f"WHERE tenant = ? AND vectors.generation = ? AND content_hash IN ({', '.join('?' * count)})"
     )
 
 
@@ -184,13 +185,14 @@ def _in_index_sql() -> str:
 
 
 def _index_row(row: Sequence[Any]) -> IndexRow:
-    memory_id, agent, session, speaker, start, end, expiry, terms, vector = row
+    memory_id, agent, session, speaker, start, end, expiry, recorded, true_from, known_end, terms, vector = row
     texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, terms))
-    if not (texts and isinstance(start, int) and isinstance(vector, bytes | None)):
+    if not (texts and isinstance(start, int) and isinstance(recorded, int) and isinstance(vector, bytes | None)):
         raise Incompatible(f"memory {memory_id} is damaged: restore a backup")
     return IndexRow(
         memory_id, agent or None, session or None, speaker, start / _MICROS,
-        _seconds(end), _seconds(expiry), terms or "", vector,
+        _seconds(end), _seconds(expiry), recorded / _MICROS, (true_from or start) / _MICROS, _seconds(known_end),
+        terms or "", vector,
     )  # fmt: skip
 
 

@@ -1,0 +1,318 @@
+"""The ledger of recalls: what was asked and answered, so that an answer can be repeated later.
+
+The answer is stored, not computed again: between two computations the model, the index or the rules may change, and a
+repetition has to be exact. Its memories are stored as they were, once for each state. A recall only appends to a list;
+a thread writes the list every few dozen recalls. A crash loses what was not yet written, at most a minute of it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import marshal
+import threading
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
+
+from memoranda.deserialize import build
+from memoranda.errors import Incompatible, MemorandaError, NotFound
+from memoranda.fork_safety import register_fork_handler
+from memoranda.redaction import default_redactor
+from memoranda.storage.recalls import (
+    LedgerRow,
+    PastAnswer,
+    StateKey,
+    insert_recalls,
+    prune_recalls,
+    read_recall,
+)
+from memoranda.storage.rows import from_micros, to_micros
+from memoranda.types import JSON, AnyUser, ArmScore, Clock, ErasedHit, Explanation, Hit, Memory, Recall, Replay, Scope
+
+if TYPE_CHECKING:
+    from memoranda.storage.base import Store, Transaction
+
+_log = logging.getLogger(__name__)
+_WRITE_INTERVAL: Final = timedelta(minutes=1)
+_BATCH: Final = 64
+_REFERENCE: Final = "$memory"
+"""The key that stands for a memory inside an answer; its value is the position among the stored states."""
+_MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
+_fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
+_MAX_DIGESTS: Final = 20_000
+_PAUSE: Final = 0.0002
+"""Seconds after every few entries in the background, in which a recall gets the interpreter at once."""
+_SLICE: Final = 8
+_OTHER_HIT_FIELDS: Final = tuple(spec.name for spec in fields(Hit) if spec.name not in ("memory", "score", "why"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSettings:
+    """Whether recalls are kept, and how many of them for how long; the oldest go first."""
+
+    enabled: bool = True
+    max_recalls: int = 10_000
+    max_age: timedelta = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A recall that is not yet written."""
+
+    scope: Scope
+    asked_at: datetime
+    parameters: str
+    recall: Recall
+    mutable: tuple[bytes, ...]
+    """A copy of the parts of each memory that the caller may change, who got the same objects."""
+
+
+class RecallLedger:
+    """Records recalls, and repeats them."""
+
+    def __init__(self, store: Store, clock: Clock, settings: LedgerSettings, mask: Callable[[str], str]) -> None:
+        """Create a ledger.
+
+        Args:
+            store: Where recalls are kept.
+            clock: Tells when a recall was asked.
+            settings: Whether recalls are kept, and how many.
+            mask: Returns a text without its secrets, as messages are stored.
+        """
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._mask = mask
+        self._start()
+        register_fork_handler(self)
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._pending: list[_Entry] = []
+        self._writer: threading.Thread | None = None
+        self._states = _States()
+
+    def before_fork(self) -> None:
+        """Do nothing: the parent process writes its own recalls."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Start with an empty list in the child, or recalls would be written twice."""
+        if in_child:
+            self._start()
+
+    def record(self, scope: Scope, parameters: Mapping[str, Any], recall: Recall) -> Recall:
+        """Note a recall, to be written later, and return it."""
+        if not self._settings.enabled:
+            return recall
+        mutable = tuple(_copy_mutable(hit.memory) for hit in recall.hits)
+        given = {name: value for name, value in parameters.items() if value is not None}
+        entry = _Entry(scope, self._clock(), _encode(given), recall, mutable)
+        with self._lock:
+            self._pending.append(entry)
+            due = len(self._pending) >= _BATCH or entry.asked_at - self._pending[0].asked_at >= _WRITE_INTERVAL
+            if due and (self._writer is None or not self._writer.is_alive()):
+                self._writer = threading.Thread(target=self.write, args=(_PAUSE,), name="memoranda-recall-ledger")
+                self._writer.start()
+        return recall
+
+    def write(self, pause: float = 0.0) -> None:
+        """Write the recalls so far; drop them with a warning when the store cannot be written."""
+        with self._writing:
+            with self._lock:
+                entries, self._pending = self._pending, []
+            if not entries:
+                return
+            self._states.start_batch()
+            rows: list[LedgerRow] = []
+            for number, entry in enumerate(entries):
+                rows.append(_to_row(entry, self._states, self._mask))
+                if pause and number % _SLICE == 0:
+                    time.sleep(pause)
+            try:
+                self._store.write(lambda tx: self._insert(tx, rows))
+            except MemorandaError as error:
+                _log.warning("%d recalls could not be written to the ledger: %s", len(entries), error)
+
+    def _insert(self, tx: Transaction, rows: list[LedgerRow]) -> None:
+        insert_recalls(tx, rows, self._states.to_json)
+        prune_recalls(tx, self._settings.max_recalls, to_micros(self._clock() - self._settings.max_age))
+
+    def replay(self, scope: Scope, recall_id: str) -> Replay:
+        """Return a past recall of this scope as it was answered; `NotFound` when the ledger does not have it."""
+        self.write()
+        found = self._store.read(lambda tx: read_recall(tx, scope, recall_id))
+        if found is None:
+            kept = "the ledger is switched off" if not self._settings.enabled else "the ledger keeps only the newest"
+            raise NotFound(f"no recall {recall_id!r} in {scope} ({kept}): give the id of a `Recall` and its scope")
+        try:
+            return _to_replay(found)
+        except (KeyError, IndexError, TypeError, ValueError, zlib.error) as error:
+            raise Incompatible(f"recall {recall_id} in the ledger is damaged ({error!r}): restore a backup") from error
+
+
+def _to_row(entry: _Entry, states: _States, mask: Callable[[str], str]) -> LedgerRow:
+    recall = entry.recall
+    found = [states.key_of(hit.memory, copy) for hit, copy in zip(recall.hits, entry.mutable, strict=True)]
+    query = mask(recall.query)
+
+    def to_plain(value: object) -> JSON:
+        if isinstance(value, Memory):  # such as a later statement that a hit names
+            found.append(states.key_of(value, _copy_mutable(value)))
+            return {_REFERENCE: len(found) - 1}
+        return _to_plain(value)
+
+    answer = {
+        "hits": [_hit_to_plain(hit) for hit in recall.hits],
+        "answerable": recall.answerable,
+        "degraded": recall.degraded,
+        "elapsed_ms": recall.elapsed_ms,
+        # Its terms would hold the secret that is masked in the question.
+        "explanation": recall.explanation if query == recall.query else None,
+    }
+    text = json.dumps(answer, default=to_plain, ensure_ascii=False, separators=(",", ":"))
+    return LedgerRow(
+        recall.id,
+        entry.scope,
+        to_micros(entry.asked_at),
+        query,
+        _mask_parameters(entry.parameters, mask),
+        recall.head,
+        zlib.compress(text.encode("utf-8"), 1),
+        tuple(found),
+    )
+
+
+def _mask_parameters(parameters: str, mask: Callable[[str], str]) -> str:
+    """Return the JSON without secrets: those that a text holds, and those that the name of a field tells."""
+    if mask(parameters) == parameters:
+        return parameters
+    return _encode(default_redactor().object(_mask_texts(json.loads(parameters), mask)))
+
+
+def _mask_texts(value: Any, mask: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, list):
+        return [_mask_texts(each, mask) for each in value]
+    if isinstance(value, dict):
+        return {mask(name): _mask_texts(each, mask) for name, each in value.items()}
+    return value
+
+
+class _States:
+    """The states of the memories that are being written."""
+
+    def __init__(self) -> None:
+        self._digests: dict[tuple[int, int], str] = {}
+        self._sources: dict[StateKey, tuple[Memory, bytes]] = {}
+
+    def start_batch(self) -> None:
+        """Let go of the memories of the batch before; digests are kept, so that a state is encoded once."""
+        self._sources = {}
+        if len(self._digests) > _MAX_DIGESTS:
+            self._digests = {}
+
+    def key_of(self, memory: Memory, mutable: bytes) -> StateKey:
+        """Return the key of a state whose metadata, notes and value are those of the copy."""
+        stamp = memory.id, hash((_fixed_fields(memory), mutable))
+        digest = self._digests.get(stamp)
+        if digest is None:
+            text = _encode_memory(memory, mutable)
+            digest = self._digests[stamp] = blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
+        key = memory.id, digest
+        self._sources[key] = memory, mutable
+        return key
+
+    def to_json(self, key: StateKey) -> str:
+        """Return a state of this batch as JSON."""
+        return _encode_memory(*self._sources[key])
+
+
+def _copy_mutable(memory: Memory) -> bytes:
+    """Copy what the caller may change: the caller has the same objects.
+
+    `marshal` is the fastest deep copy of JSON values; the copy never leaves this process.
+    """
+    return marshal.dumps((memory.metadata, memory.notes, memory.value))
+
+
+def _encode_memory(memory: Memory, mutable: bytes) -> str:
+    metadata, notes, value = marshal.loads(mutable)
+    plain = {name: getattr(memory, name) for name in _MEMORY_FIELDS}
+    return _encode(plain | {"metadata": metadata, "notes": notes, "value": value})
+
+
+def _hit_to_plain(hit: Hit) -> list[Any]:
+    why = [[each.arm, each.rank, each.score, each.gain] for each in hit.why]
+    return [hit.score, why, {name: getattr(hit, name) for name in _OTHER_HIT_FIELDS}]
+
+
+def _encode(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, default=_to_plain, ensure_ascii=False, separators=(",", ":"))
+
+
+def _to_plain(value: object) -> JSON:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, AnyUser):
+        return value.value
+    if is_dataclass(value):
+        return {spec.name: getattr(value, spec.name) for spec in fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _to_replay(found: PastAnswer) -> Replay:
+    """Return the recall without the hits whose memories are gone; these are named by position."""
+    row, answer = found.row, json.loads(zlib.decompress(found.row.answer))
+    states = [None if state is None else json.loads(state) for _, state in found.memories]
+    hits: list[Hit] = []
+    erased: list[ErasedHit] = []
+    for position, plain in enumerate(answer["hits"]):
+        if states[position] is None:
+            erased.append(ErasedHit(position + 1, found.memories[position][0]))
+        else:
+            hits.append(_to_hit(build(Memory, states[position]), plain, states))
+    explanation = answer["explanation"]
+    recall = Recall(
+        tuple(hits),
+        row.id,
+        row.query,
+        answer["answerable"],
+        tuple(answer["degraded"]),
+        answer["elapsed_ms"],
+        None if explanation is None else build(Explanation, explanation),
+        row.head,
+    )
+    complete = all(state is not None for state in states)
+    return Replay(recall, from_micros(row.asked_at), json.loads(row.parameters), tuple(erased), complete)
+
+
+def _to_hit(memory: Memory, plain: list[Any], states: list[Any]) -> Hit:
+    score, why, others = plain
+    hints = get_type_hints(Hit) if others else {}
+    more = {name: build(hints[name], _resolve(value, states)) for name, value in others.items()}
+    return replace(Hit(memory, score, tuple(ArmScore(*each) for each in why)), **more)
+
+
+def _resolve(value: Any, states: list[Any]) -> Any:
+    """Return JSON with memories in place of references; one that is gone is None, or left out of a list."""
+    if isinstance(value, dict):
+        if value.keys() == {_REFERENCE}:
+            return states[value[_REFERENCE]]
+        return {name: _resolve(each, states) for name, each in value.items()}
+    if isinstance(value, list):
+        gone = [
+            isinstance(each, dict) and each.keys() == {_REFERENCE} and states[each[_REFERENCE]] is None
+            for each in value
+        ]
+        return [_resolve(each, states) for each, left_out in zip(value, gone, strict=True) if not left_out]
+    return value

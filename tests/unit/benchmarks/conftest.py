@@ -1,0 +1,8 @@
+"""Make the modules of `benchmarks/` importable, as they are when its scripts run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))

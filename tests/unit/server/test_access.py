@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from memoranda.errors import Denied
+from memoranda.mcp.run import create_http_app
+from memoranda.server.config import ServerConfig
+from memoranda.server.keys import open_keys
+from memoranda.server.run import create_app, prepare_to_listen
+from memoranda.settings import MemoryConfig
+from memoranda.testing.fakes import HashEmbedder
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
+
+
+def rest(db_url: str, **options: Any) -> Any:
+    return create_app(ServerConfig(**options.pop("config", {})), db_url, embedder=HashEmbedder(32), **options)
+
+
+def mcp(db_url: str, **options: Any) -> Any:
+    config, memory = ServerConfig(**options.pop("config", {})), MemoryConfig(db_url=db_url)
+    return create_http_app(config, memory, embedder=HashEmbedder(32), **options)
+
+
+def call(app: Any, peer: tuple[str, int] | None = ("127.0.0.1", 5000), **headers: str) -> int:
+    """Call either application without a key and return the status."""
+    with TestClient(app, base_url="http://localhost", client=peer) as http:  # type: ignore[arg-type]
+        if any(getattr(route, "path", "") == "/mcp" for route in app.routes):
+            accept = {"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-06-18"}
+            return http.post("/mcp", json=PING, headers=accept | headers).status_code
+        return http.get("/v1/stats", headers=headers).status_code
+
+
+@pytest.fixture
+def db_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/server.db"
+
+
+@pytest.fixture(params=[rest, mcp])
+def build(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_app_answers_nobody_without_a_key_unless_told(build: Callable[..., Any], db_url: str) -> None:
+    assert call(build(db_url)) == 401
+    assert call(build(db_url, config={"allow_unauthenticated": False})) == 401
+    assert call(build(db_url, allow_unauthenticated=True)) != 401
+    assert call(build(db_url, config={"allow_unauthenticated": True})) != 401
+
+
+@pytest.mark.parametrize("peer", [("127.0.0.1", 1), ("127.9.9.9", 1), ("::1", 1), ("::ffff:127.0.0.1", 1)])
+def test_loopback_peer_needs_no_key_where_that_is_allowed(
+    build: Callable[..., Any], db_url: str, peer: tuple[str, int]
+) -> None:
+    assert call(build(db_url, allow_unauthenticated=True), peer) != 401
+
+
+@pytest.mark.parametrize(
+    "peer", [("203.0.113.9", 1), ("10.0.0.1", 1), ("fe80::1", 1), ("", 0), ("testclient", 1), None]
+)
+def test_peer_that_is_not_loopback_needs_a_key(
+    build: Callable[..., Any], db_url: str, peer: tuple[str, int] | None
+) -> None:
+    assert call(build(db_url, allow_unauthenticated=True), peer, Host="localhost") == 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Forwarded", "Forwarded", "Via", "X-Real-IP",
+     "CF-Connecting-IP", "True-Client-IP", "X-Client-IP", "X-Original-URL"],
+)  # fmt: skip
+def test_proxied_request_needs_a_key(build: Callable[..., Any], db_url: str, header: str) -> None:
+    assert call(build(db_url, allow_unauthenticated=True), **{header: "127.0.0.1"}) == 401
+
+
+def test_request_to_another_host_name_needs_a_key(build: Callable[..., Any], db_url: str) -> None:
+    app = build(db_url, config={"allowed_hosts": ("memory.example",)}, allow_unauthenticated=True)
+    assert call(app, Host="memory.example") == 401
+
+
+def test_app_does_not_open_again_when_the_last_key_is_revoked(build: Callable[..., Any], db_url: str) -> None:
+    with open_keys(db_url) as keys:
+        keys.revoke(keys.create("ci").info.id)
+    assert call(build(db_url, allow_unauthenticated=True)) == 401
+
+
+@pytest.mark.parametrize(
+    ("host", "given", "allowed"), [("127.0.0.1", None, True), ("127.0.0.1", True, True), ("0.0.0.0", True, True)]
+)
+def test_own_server_allows_callers_without_key_on_loopback(
+    db_url: str, host: str, given: bool | None, allowed: bool
+) -> None:
+    config = prepare_to_listen(ServerConfig(host=host, allow_unauthenticated=given), MemoryConfig(db_url=db_url))
+    assert config.allow_unauthenticated is allowed
+
+
+@pytest.mark.parametrize(("host", "given"), [("0.0.0.0", None), ("0.0.0.0", False), ("127.0.0.1", False)])
+def test_own_server_that_no_caller_could_use_does_not_start(db_url: str, host: str, given: bool | None) -> None:
+    config = ServerConfig(host=host, allow_unauthenticated=given)
+    with pytest.raises(Denied, match="keys create"):
+        prepare_to_listen(config, MemoryConfig(db_url=db_url))
+    with open_keys(db_url) as keys:
+        keys.create("ci")
+    assert prepare_to_listen(config, MemoryConfig(db_url=db_url)).allow_unauthenticated is False
