@@ -29,18 +29,14 @@ from memoranda.text import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
 _CHANGE: Final = re.compile(
-    r"\b(?:now|nowadays|these days|any ?more|no longer|new|newly|instead|finally|officially|switch(?:ed|ing)?|mov(?:ed|ing)"
-    r"|chang(?:ed?|ing)|left|leaving|quit|sold|join(?:ed|ing)|start(?:ed|ing)|end(?:ed|ing)|stopp?(?:ed|ing)|broke|split"
-    r"|cancell?(?:ed|ing)|upgrad(?:ed|ing)|replac(?:ed|ing)|promot(?:ed|ion)|retir(?:ed|ing)|became|becom(?:e|ing)"
-    r"|actually|correction|meant|mistake|rather|resched\w+|postpon\w+|push(?:ed)?|renam\w+|dropp?(?:ed|ing)|traded"
-    r"|swapp?ed|gave up|given up|got|gotten|relocat\w+|settled|updat\w+|went|gone|turned|raised|lowered|increas\w+"
-    r"|decreas\w+|reduc\w+|signed|hired|fired|laid off|let go|divorc\w+|married|engaged|as of|from now on|over|out|done"
-    r"|back|again|ditch\w*|bought|adopted|died|passed away|born|expir\w+|clos(?:ed|ing)|open(?:ed|ing)|delay\w*|extend\w*"
-    r"|short(?:er|ened)|long(?:er)|bump\w*|convert\w*|found|landed|accepted|picked|decided|made|last|yesterday|today"
-    r"|this (?:week|morning|month|year)|since|no more|goodbye|turns out|after all|from here on|mixed up|oops|wait|down to|up to"
-    r"|rolled out|shift\w*|revis\w+|pulled the plug|going by|make (?:it|that)|take it back|against|later|late|lost|paused?|resum\w+"
-    r"|cancel|rais\w+|cut|short|not \w+|then|scrap\w*|resolved|complet\w+|discontinued|retested|never|only|just|better|fine|gone"
-    r"|remote|keep it|unlimited|tried|had it|had to|been)\b",
+    r"\b(?:now|nowadays|these days|any ?more|no longer|new|newly|instead|officially|switch(?:ed|ing)?|moved|relocated|changed"
+    r"|left|quit|sold|joined|stopped|ended|broke up|split up|cancell?ed|upgraded|replaced|promoted|retired|became"
+    r"|actually|correction|i meant|mistake|mixed (?:that|it) up|reschedul\w+|postpon\w+|pushed|renam\w+|dropped|traded"
+    r"|swapped|gave up|given up|settled|updat\w+|raised|lowered|increas\w+|decreas\w+|reduc\w+|hired|fired|laid off|let go"
+    r"|divorc\w+|got (?:married|engaged)|as of|from (?:now|here) on|ditch\w*|died|passed away|goodbye|expired?|closed|delay\w*"
+    r"|extend\w*|bump\w*|convert\w*|no more|turns out|after all|oops|wait,? no|down to|up to|rolled out|shifted|revis\w+"
+    r"|pulled the plug|going by|make (?:it|that)|take it back|decided (?:against|to)|scrap\w*|resolved|completed|finished"
+    r"|discontinued|fully|unlimited|since|back (?:at|in|to)|done with|over with|been fine|treating me|rather|dropped out)\b",
     re.I,
 )
 _LATEST: Final = 12
@@ -55,7 +51,7 @@ _FEW_SHARE: Final = 0.005
 """A word that at most this share of the memories has, or this few, tells what a text is about."""
 _FOLLOWED: Final = 2
 """How many older memories a change is linked to by its meaning at most."""
-_NEAR: Final = 0.32
+_NEAR: Final = 0.34
 """How near two texts must be, from 0 for unrelated ones to 1 for the same, for one to speak of the other's subject."""
 
 
@@ -70,7 +66,8 @@ class UpdateFinder:
     def attach(self, new: Sequence[NewMemory], now: datetime) -> None:
         """Set `related` and `follows` of the new memories that speak of a change."""
         for each in new:
-            if len(each.content) > _MAX_TEXT or trust_rank(each.trust) < trust_rank("document"):
+            too_long, trusted = len(each.content) > _MAX_TEXT, trust_rank(each.trust) >= trust_rank("document")
+            if too_long or not trusted or each.quarantined_at is not None:
                 continue
             changes = speaks_of_change(each.content)
             partition = self._open(each.scope)

@@ -49,6 +49,8 @@ from memoranda.types import Memory, Outcome, Scope
 CONTRADICTS: Final = "contradicts"
 SUPERSEDES: Final = "supersedes"
 FOLLOWS: Final = "follows"
+BY_MEANING: Final = 0.5
+"""The strength of an association with an older memory that is only near in meaning."""
 _End: TypeAlias = tuple[datetime | None, int | None]
 """`valid_to` and `superseded_by`."""
 
@@ -58,7 +60,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     memory = outcome.memory
     if outcome.status != "stored" or memory is None or memory.quarantined_at is not None:
         return outcome
-    follow(tx, memory.id, new.follows)
+    follow(tx, memory.id, new.follows, strength=BY_MEANING)
     if not claims_of(memory):
         return outcome
     memory = _bind_claims(tx, memory, new.related)
@@ -93,10 +95,10 @@ def _apply(tx: Transaction, memory_id: int, claim: Claim, others: Sequence[Store
     return _end_claims(tx, ended, Ending(claim.valid_from, memory_id))
 
 
-def follow(tx: Transaction, memory_id: int, older: Iterable[int]) -> None:
+def follow(tx: Transaction, memory_id: int, older: Iterable[int], strength: float = 1.0) -> None:
     """Record that a memory says something later about the same thing as older ones, which stay in recall."""
     for older_id in sorted(set(older) - {memory_id}):
-        lifecycle.associate(tx, memory_id, older_id, FOLLOWS)
+        lifecycle.associate(tx, memory_id, older_id, FOLLOWS, strength)
         lifecycle.mark(tx, older_id, FOLLOWED)
 
 

@@ -118,15 +118,15 @@ def associate(tx: Transaction, memory_id: int, related_id: int, kind: str, stren
     tx.upsert(associations, [row], key=key, update=("strength",))
 
 
-def read_followers(tx: ReadTransaction, ids: Sequence[int], kinds: Sequence[str]) -> dict[int, list[int]]:
-    """Return the memories that an association of these kinds points from, by the memory it points to."""
-    a, found = associations.c, dict[int, list[int]]()
+def read_followers(tx: ReadTransaction, ids: Sequence[int], kinds: Sequence[str]) -> dict[int, dict[int, float]]:
+    """Return the memories that an association of these kinds points from and its strength, by where it points to."""
+    a, found = associations.c, dict[int, dict[int, float]]()
     for part in chunked(ids):
-        query = select(a.related_memory_id, a.memory_id).where(
+        query = select(a.related_memory_id, a.memory_id, a.strength).where(
             a.related_memory_id.in_(part), a.relationship_type.in_(kinds)
         )
-        for older, newer in tx.execute(query.order_by(a.memory_id)):
-            found.setdefault(older, []).append(newer)
+        for older, newer, strength in tx.execute(query.order_by(a.memory_id)):
+            found.setdefault(older, {})[newer] = max(strength, found.get(older, {}).get(newer, 0.0))
     return found
 
 
