@@ -24,6 +24,8 @@ _SYSTEM_PROMPT: Final = re.compile(
     re.I,
 )
 _FIRST_PERSON: Final = re.compile(r"(?:i|i['’]m|i['’]ve|my|we|we['’]re)$", re.I)
+_MAX_REASON: Final = 80
+"""How many characters of a known text a reason repeats."""
 _SHINGLE: Final = 5
 """Words in a run that is compared with the system prompt."""
 _RESTATED: Final = 0.6
@@ -159,6 +161,6 @@ def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> b
 
 
 def _duplicate_reason(match: KnownMatch) -> str:
-    if match.rule == "echo":
-        return f"repeats what {match.known_id} holds already"
-    return f"the same statement as {match.known_id}"
+    known = str(match.known_id)
+    known = known if len(known) <= _MAX_REASON else f"{known[:_MAX_REASON]}…"
+    return f"repeats what {known} holds already" if match.rule == "echo" else f"the same statement as {known}"

@@ -42,7 +42,7 @@ from memoranda.storage.claims import (
 )
 from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay
 from memoranda.text import Span, has_content
-from memoranda.types import Memory, Outcome, Scope
+from memoranda.types import Memory, Outcome, Scope, trust_rank
 
 CONTRADICTS: Final = "contradicts"
 SUPERSEDES: Final = "supersedes"
@@ -56,7 +56,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     memory = outcome.memory
     if outcome.status != "stored" or memory is None or memory.quarantined_at is not None:
         return outcome
-    follow(tx, memory.id, new.follows)
+    follow(tx, memory.id, _trusted_no_more(tx, memory, new.follows))
     if not claims_of(memory):
         return outcome
     memory = _bind_claims(tx, memory, new.related)
@@ -96,6 +96,13 @@ def follow(tx: Transaction, memory_id: int, older: Iterable[int]) -> None:
     for older_id in sorted(set(older) - {memory_id}):
         lifecycle.associate(tx, memory_id, older_id, FOLLOWS)
         lifecycle.mark_followed(tx, older_id)
+
+
+def _trusted_no_more(tx: Transaction, memory: Memory, older: Sequence[int]) -> list[int]:
+    """Return those of the older memories whose channel is trusted no more than that of the newer one."""
+    owner = owner_of(memory)
+    found = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), older) if older else []
+    return [each.id for each in found if trust_rank(each.trust) <= trust_rank(memory.trust)]
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
