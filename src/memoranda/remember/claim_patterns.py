@@ -21,7 +21,7 @@ _PERSON = r"(?!(?:The|My|Our|This|That|These|Those|It|He|She|They|You|We|In|On|A
 PARTS: Final = {
     "adv": (
         r"(?:(?:now|currently|still|just|recently|finally|actually|also|really|officially|already|always|usually|mostly|only"
-        r"|generally|absolutely|totally|primarily|temporarily|permanently|have|has|'ve|'s|'m|am|is|are|'re|been) )*"
+        r"|generally|absolutely|totally|primarily|temporarily|permanently|used to|have|has|'ve|'s|'m|am|is|are|'re|been) )*"
     ),
     "user": r"(?:(?:the )?(?:user|customer|client|patient)|(?:he|she|they)(?= / ))",
     "who": rf"(?P<who>i|we|~user|~kin|(?-i:{_PERSON}))(?: both)?(?:(?='(?:m|ve|re|s|d) )| )",
@@ -119,6 +119,7 @@ def _many(attribute: str, template: str, operation: Operation = "state", *, hold
 
 
 _PEOPLE = (
+    _one("name", r"(?P<whose>~user's|~kin's|my) (?:full |legal )?name(?: is|'s) (?:now )?~name"),
     _one("name", r"(?:please )?call me ~name"),
     _one("name", r"~who(?:(?:legally|officially|recently) )*changed (?:my|his|her|their) (?:last |first |sur)?name (?:from ~old )?to ~name", "update"),
     _one("name", r"~who~adv(?:go|goes) by ~name~stop"),

@@ -75,7 +75,7 @@ _NOT_STATED: Final = re.compile(
     re.X | re.I,
 )  # fmt: skip
 _PAST: Final = re.compile(
-    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|called\s+off|resolved|completed|discontinued))|wasn['’]t|weren['’]t
+    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|born|called\s+off|resolved|completed|discontinued))|wasn['’]t|weren['’]t
         |back\s+(?:then|in|when|at|home)|at\s+the\s+time|in\s+those\s+days|in\s+the\s+past|years?\s+ago|decades?\s+ago|ages\s+ago
         |long\s+ago|previously|formerly|originally|before\s+(?:that|this|then|now|i|we)|when\s+(?:i|we|he|she)\s+(?:was|were|lived|worked)
         |as\s+a\s+(?:kid|child|student|teen|teenager|boy|girl|baby|young\s+\w+|junior|freshman|toddler)|in\s+(?:my\s+)?(?:childhood|youth|school|college
@@ -150,7 +150,7 @@ def blank_foreign(text: str) -> str:
 
 
 def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
-    subject, past, stated = "", False, True
+    subject, past, stated, corrects = "", False, True, False
     position = 0
     for end in [*(found.start() for found in _SPLIT.finditer(sentence)), len(sentence)]:
         part = sentence[position:end]
@@ -167,11 +167,14 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
         named = _SUBJECT.match(rest)
         prefix = "" if named or not _BARE_VERB.match(rest) else f"{subject or 'I'} "
         subject = named[0] if named else subject
-        if stated and rest:
+        corrects = corrects or _CORRECTS.search(part) is not None
+        if not rest:
+            continue  # "Actually, …" corrects by the clause that follows
+        if stated:
             first = offset + start + skipped
             tense: Tense = "past" if past else "present"
-            corrects = _CORRECTS.search(part) is not None
             yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), corrects)
+        corrects = False
 
 
 def _starts_with_verb(part: str) -> bool:

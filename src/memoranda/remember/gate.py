@@ -29,6 +29,8 @@ _ABOUT_SECRET: Final = 7
 """Words before a secret that belong to it: "the password of my bank account is"."""
 _SAYS_MORE: Final = 4
 """Content words that make a sentence worth keeping without its secret."""
+_MAX_REASON: Final = 80
+"""How many characters of a known text a reason repeats."""
 _SHINGLE: Final = 5
 """Words in a run that is compared with the system prompt."""
 _RESTATED: Final = 0.6
@@ -190,6 +192,6 @@ def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> b
 
 
 def _duplicate_reason(match: KnownMatch) -> str:
-    if match.rule == "echo":
-        return f"repeats what {match.known_id} holds already"
-    return f"the same statement as {match.known_id}"
+    known = str(match.known_id)
+    known = known if len(known) <= _MAX_REASON else f"{known[:_MAX_REASON]}…"
+    return f"repeats what {known} holds already" if match.rule == "echo" else f"the same statement as {known}"

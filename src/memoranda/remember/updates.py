@@ -22,7 +22,7 @@ from memoranda.remember.alignment import align
 from memoranda.remember.clauses import blank_foreign
 from memoranda.storage.base import PartitionKey, Store
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, claims_in
+from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
 from memoranda.text import query_terms
@@ -171,10 +171,11 @@ def _same_evidence(one: Claim, other: Claim) -> bool:
 
 
 def _would_relate(older: Memory, claim: Claim) -> bool:
-    """Return whether the older memory makes a claim in the same slot that the newer one bears on."""
+    """Return whether the older memory makes a claim in the same slot that the newer one bears on, ended or not."""
+    made = [claim_from_json(as_made(known)) for known in claims_of(older)]
     return any(
         known.attribute == claim.attribute and known.subject == claim.subject and relate(known, claim) != "none"
-        for known in claims_in(older.notes)
+        for known in made
     )
 
 

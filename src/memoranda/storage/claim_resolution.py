@@ -44,7 +44,7 @@ from memoranda.storage.claims import (
 )
 from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay
 from memoranda.text import Span, has_content
-from memoranda.types import Memory, Outcome, Scope
+from memoranda.types import Memory, Outcome, Scope, trust_rank
 
 CONTRADICTS: Final = "contradicts"
 SUPERSEDES: Final = "supersedes"
@@ -60,7 +60,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     memory = outcome.memory
     if outcome.status != "stored" or memory is None or memory.quarantined_at is not None:
         return outcome
-    follow(tx, memory.id, new.follows, strength=BY_MEANING)
+    follow(tx, memory.id, _trusted_no_more(tx, memory, new.follows), strength=BY_MEANING)
     if not claims_of(memory):
         return outcome
     memory = _bind_claims(tx, memory, new.related)
@@ -106,6 +106,13 @@ def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
     lifecycle.associate(tx, memory_id, other_id, CONTRADICTS)
     for each in (memory_id, other_id):
         lifecycle.mark(tx, each, DISPUTED)
+
+
+def _trusted_no_more(tx: Transaction, memory: Memory, older: Sequence[int]) -> list[int]:
+    """Return those of the older memories whose channel is trusted no more than that of the newer one."""
+    owner = owner_of(memory)
+    found = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), older) if older else []
+    return [each.id for each in found if trust_rank(each.trust) <= trust_rank(memory.trust)]
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
