@@ -51,6 +51,9 @@ _FEW_SHARE: Final = 0.005
 """A word that at most this share of the memories has, or this few, tells what a text is about."""
 _FOLLOWED: Final = 2
 """How many older memories a change is linked to by its meaning at most."""
+_COMPARED: Final = 12
+_STANDS_OUT: Final = 0.15
+"""How much nearer than the twelfth nearest a memory must be, on the same scale."""
 _NEAR: Final = 0.34
 """How near two texts must be, from 0 for unrelated ones to 1 for the same, for one to speak of the other's subject."""
 
@@ -76,7 +79,9 @@ class UpdateFinder:
                 each.related = tuple(self._find_related(partition, each, among))
                 similar = self._find_similar(partition, each, among)
                 near = self._find_near(partition, each, among) if changes else []
-                follows = [*near, *_find_salient(partition, each, among)] if changes else []
+                salient = _find_salient(partition, each, among) if changes else []
+                few = len(among) < _COMPARED
+                follows = [*near, *(older for older in salient if few or older in near)]
             self._align(each, similar)
             aligned = {older for older, _ in each.aligned}
             each.follows = tuple(dict.fromkeys(older for older in follows if older not in aligned))[:_FOLLOWED]
@@ -128,10 +133,11 @@ class UpdateFinder:
         embedder, vector = self._vectors.embedder, new.vector
         if embedder is None or vector is None or partition.index is None or not len(among):
             return []
-        ids, cosines = partition.index.search(_unit(vector), _FOLLOWED, among=among)
-        baseline = embedder.identity.baseline
-        near = (cosines - baseline) / (1.0 - baseline) >= _NEAR
-        return [int(memory_id) for memory_id in ids[near]]
+        ids, cosines = partition.index.search(_unit(vector), _COMPARED, among=among)
+        nearness = (cosines - embedder.identity.baseline) / (1.0 - embedder.identity.baseline)
+        # Where much was said, something is always near: only what stands out from the rest counts.
+        least = max(_NEAR, float(nearness[-1]) + _STANDS_OUT) if len(ids) == _COMPARED else _NEAR
+        return [int(memory_id) for memory_id in ids[nearness >= least][:_FOLLOWED]]
 
 
 def speaks_of_change(text: str) -> bool:

@@ -89,7 +89,7 @@ def test_newer_hits_take_the_place_and_score_of_the_older(manager: MemoryManager
     berlin, rome, cat = (say(manager, text, n) for n, text in enumerate(("Home: Berlin", "Home: Rome", "A cat")))
     old = Hit(memory=berlin, score=0.9, later=(rome,))
     hits = [old, Hit(memory=cat, score=0.5), Hit(memory=rome, score=0.1)]
-    ordered = put_newer_first(hits, lambda memory, hit: None)
+    ordered = put_newer_first(hits, lambda memory, hit: Hit(memory=memory, score=hit.score))
     assert [(hit.id, hit.score) for hit in ordered] == [(rome.id, 0.9), (berlin.id, 0.9), (cat.id, 0.5)]
 
 

@@ -87,7 +87,7 @@ def test_change_in_other_words_follows_what_shares_a_telling_word(manager: Memor
     lease = say(manager, "The lease for the Zwicky office is signed by Petra.", 0)
     for number in range(5):
         say(manager, f"Lunch number {number} was soup.", 1)
-    changed = say(manager, "Petra got out of the Zwicky deal yesterday.", 9)
+    changed = say(manager, "Petra cancelled the Zwicky deal yesterday.", 9)
     assert ended_by(manager, lease) is None
     assert follows(manager, changed, lease)
 

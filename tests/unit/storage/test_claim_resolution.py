@@ -230,7 +230,9 @@ class TestUpkeep:
         manager.archive(paris.id, user="ana")
         assert end_of(manager, berlin)[1] == paris.id
         clock.advance(days=31)
-        assert [each.id for each in manager.upkeep(policies=["delete"], user="ana").decisions] == [paris.id]
+        assert [each.id for each in manager.upkeep(policies=["delete"], delete=True, user="ana").decisions] == [
+            paris.id
+        ]
         assert end_of(manager, berlin) == OPEN
 
     def test_deleting_merged_memory_restores_claim_it_had_ended(self, manager: MemoryManager) -> None:
