@@ -308,7 +308,8 @@ async def test_async_manager_returns_the_same_receipts(path: Path, clock: FakeCl
 
 def fail_writes_after_the_erasure(store: Store, patch: pytest.MonkeyPatch) -> None:
     """Let the commit that deletes the rows pass, and no later one."""
-    write, erased = store.write, []
+    write = store.write
+    erased: list[bool] = []
 
     def write_until_erased(work):  # type: ignore[no-untyped-def]
         if erased:
