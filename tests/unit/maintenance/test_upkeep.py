@@ -210,8 +210,7 @@ def test_short_term_memories_beyond_window_are_archived(manager: MemoryManager, 
 
 def test_repeated_statements_are_merged_and_stay_merged(manager: MemoryManager, clock: FakeClock) -> None:
     texts = ["Ben likes strong coffee", "Ben likes strong coffee!", "Ben likes  strong, coffee"]
-    kept = [manager.remember(text, user="ada", keep_all=True)[0].memory for text in texts]
-    ids = [memory.id for memory in kept if memory is not None]
+    ids = [manager.add_memory(text, user="ada").id for text in texts]
     report = manager.upkeep(policies=["merge"])
     assert [(decision.id, decision.into) for decision in report.decisions] == [(ids[1], ids[0]), (ids[2], ids[0])]
     assert [hit.id for hit in manager.recall("coffee", user="ada")] == [ids[0]]

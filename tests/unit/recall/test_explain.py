@@ -145,7 +145,7 @@ def test_archived_memory_says_who_archived_it_and_why(memory: MemoryManager, clo
     assert (hand.step, hand.since) == ("archived", START)
     assert "archive()" in hand.reason
     assert (upkeep.step, upkeep.since) == ("archived", clock())
-    assert "by upkeep (fade: importance 0.02 has faded" in upkeep.reason
+    assert "by upkeep (fade: small talk: importance 0.02 has faded" in upkeep.reason
 
 
 def test_reason_of_an_archive_does_not_outlive_it(memory: MemoryManager, clock: FakeClock) -> None:
