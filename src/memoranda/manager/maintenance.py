@@ -142,8 +142,9 @@ class UpkeepMethods(ManagerMethods):
         scope = self._scope(agent, user, session)
         if not isinstance(memory_or_slot, str):
             return self._components.history.history(scope, check_id(memory_or_slot))
-        values = self._components.facts.values(scope, clean_text(memory_or_slot, "slot"))
-        history = self._components.history.history(scope, values[-1].memory_id)
+        facts = self._components.facts
+        values = facts.values(scope, clean_text(memory_or_slot, "slot"))
+        history = self._components.history.history(scope, facts.current(values).memory_id)
         return replace(history, values=tuple(values))
 
     def facts(

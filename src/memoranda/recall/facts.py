@@ -89,6 +89,12 @@ class Facts:
                 return [each.to_value() for each in sorted(known, key=lambda each: each.order)]
         raise NotFound(f"nothing is known about {slot!r} in {scope}: a slot is written subject/attribute, see facts()")
 
+    def current(self, values: Sequence[FactValue]) -> FactValue:
+        """Return the value of a slot that counts now: the most trusted one that holds, else the one said last."""
+        now = self._clock()
+        holding = [value for value in values if value.since <= now and (value.until is None or value.until > now)]
+        return max(holding, key=lambda value: (trust_rank(value.trust), value.said_at), default=values[-1])
+
     def _slots(self, scope: Scope, known_at: datetime | None) -> Iterator[list[_Known]]:
         """Yield the claims of each slot with their ends, by what was known at that time."""
         stored = self._store.read(lambda tx: claims_in_scope(tx, scope))
