@@ -15,7 +15,8 @@ from memoranda.types import Hit, Related
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from memoranda.results import Fact, FactConflict, FactValue, History
+    from memoranda.facts import Fact, FactConflict, FactValue
+    from memoranda.results import History
 
 _CLAIM_LINKS: Final = ("supersedes", "contradicts", "follows")
 _MAX_COLUMN: Final = 22

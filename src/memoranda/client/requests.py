@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from memoranda.client.responses import deserialize
 from memoranda.errors import Conflict, InvalidInput, InvalidType
+from memoranda.facts import Fact, FactConflict
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
@@ -29,8 +30,6 @@ from memoranda.results import (
     Context,
     ExecutionPage,
     ExecutionStats,
-    Fact,
-    FactConflict,
     Health,
     History,
     KnowledgeReport,

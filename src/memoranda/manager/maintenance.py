@@ -17,6 +17,7 @@ from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
 from memoranda.validation import check_id, check_ids, check_limit, check_optional_datetime, make_filter
 
 if TYPE_CHECKING:
+    from memoranda.facts import Fact, FactConflict
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.receipts import ForgetReceipt
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
         Backup,
         CheckReport,
         ExportReport,
-        Fact,
-        FactConflict,
         Health,
         History,
         ImportReport,

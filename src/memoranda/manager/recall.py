@@ -236,8 +236,8 @@ class RecallMethods(ManagerMethods):
     ) -> Context:
         """Return the memories that answer a question as text for a prompt; "" when nothing relevant was found.
 
-        What holds comes first: now, or at the time that is named. A memory that may no longer be true says what was said later, and one that other
-        sources contradict says so.
+        What holds comes first: now, or at the time that is named. A memory that may no longer be true says what was
+        said later, and one that other sources contradict says so.
 
         Args:
             query: The question.

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Final
 
 from memoranda.errors import NotFound
-from memoranda.results import Fact, FactConflict, FactValue
+from memoranda.facts import Fact, FactConflict, FactValue
 from memoranda.storage.base import Store
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, StoredClaim, claims_in_scope, fold
 from memoranda.storage.supersession import MadeClaim, fold_value, replay

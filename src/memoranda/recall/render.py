@@ -121,13 +121,14 @@ def _sort_by_time(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
-    """Yield what the hits say that holds now in slots with one value at a time, the user's word first."""
+    """Yield what the hits say that holds at a time in slots with one value at a time, the user's word first."""
     seen: set[tuple[str, str]] = set()
     for hit in sorted(hits, key=lambda hit: -trust_rank(hit.memory.trust)):
+        replaced = any(memory.valid_from <= now for memory in hit.later)
         for claim in claims_in(hit.memory.notes):
             slot = (claim.subject.casefold(), claim.attribute)
-            holds = claim.single and claim.holds and claim.valid_to is None and not hit.later
-            if not holds or slot in seen or "…" in claim.attribute or len(seen) >= _MAX_FACTS:
+            holds = claim.single and claim.holds and (claim.valid_to is None or claim.valid_to > now)
+            if not holds or replaced or slot in seen or "…" in claim.attribute or len(seen) >= _MAX_FACTS:
                 continue
             seen.add(slot)
             disputed = "; disputed" if hit.disputed else ""

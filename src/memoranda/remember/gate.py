@@ -192,4 +192,5 @@ def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> b
 def _duplicate_reason(match: KnownMatch) -> str:
     if match.rule == "echo":
         return f"repeats what {match.known_id} holds already"
-    return f"the same statement as {match.known_id}"
+    # A plain text has no id before it is stored: it repeats another one of the same call.
+    return f"the same statement as {match.known_id}" if match.known_id != "" else "this text is remembered already"

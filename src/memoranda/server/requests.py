@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from memoranda.results import PolicyName
@@ -329,7 +329,7 @@ class RemoveKnowledgeRequest(RequestModel):
 
 
 class VerifyReceiptRequest(RequestModel):
-    receipt: dict[str, JsonValue] | Name = Field(examples=["8f14e45fceea167a5a36dedd4bea2543"])
+    receipt: Metadata | Name = Field(examples=["8f14e45fceea167a5a36dedd4bea2543"])
 
 
 class QueryModel(RequestModel):

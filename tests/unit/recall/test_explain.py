@@ -10,14 +10,13 @@ from sqlalchemy import update
 from memoranda import ANY, MemoryManager, MemoryType
 from memoranda.maintenance.base import UpkeepSettings
 from memoranda.recall import arms
-from memoranda.recall.explain import explain_absence
 from memoranda.storage.base import Transaction
 from memoranda.storage.changes import Supersede
 from memoranda.storage.rows import to_micros
 from memoranda.storage.schema import memories
 from memoranda.storage.write import MemoryWrite
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.types import EVERYTHING, Scope
+from memoranda.types import Scope
 from tests.fake_clock import FakeClock
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -146,7 +145,7 @@ def test_archived_memory_says_who_archived_it_and_why(memory: MemoryManager, clo
     assert (hand.step, hand.since) == ("archived", START)
     assert "archive()" in hand.reason
     assert (upkeep.step, upkeep.since) == ("archived", clock())
-    assert "by upkeep (fade: importance 0.02 has faded" in upkeep.reason
+    assert "by upkeep (fade: small talk: importance 0.02 has faded" in upkeep.reason
 
 
 def test_reason_of_an_archive_does_not_outlive_it(memory: MemoryManager, clock: FakeClock) -> None:
@@ -204,16 +203,8 @@ def test_every_step_agrees_with_recall(memory: MemoryManager, clock: FakeClock) 
 
 def test_floor_and_time_of_knowledge_are_explained(memory: MemoryManager) -> None:
     kettle = memory.get(add(memory, "The kettle is green."), user="nora")
-    pipeline = memory._components.recall
-    query = pipeline._validate("kettle", Scope(user="nora"), EVERYTHING, 10, None, START - DAY, None)
-    partition = pipeline._open_partition(query)
-    parsed = pipeline._parse(query, partition)
-    ranking = pipeline._rank(query, partition, parsed, None, [])
-    store = memory._components.open().store
-    early = explain_absence(store, query, partition, ranking, None, kettle, known_at=START - DAY)
+    early = memory.why_not("kettle", kettle.id, user="nora", known_at=START - DAY)
     assert (early.step, early.since) == ("not yet known", START)
-    now = pipeline._validate("kettle", Scope(user="nora"), EVERYTHING, 10, None, None, None)
-    ranking = pipeline._rank(now, partition, parsed, None, [])
-    low = explain_absence(store, now, partition, ranking, None, kettle, floor=1.0)
+    low = memory.why_not("kettle", kettle.id, user="nora", min_score=1.0)
     assert low.step == "floor"
     assert low.rank == 1
