@@ -107,13 +107,18 @@ def render_hits(hits: Sequence[Hit], marker: str, now: datetime) -> str:
     """Return the whole text inside its fence, oldest day first; "" without hits."""
     if not hits:
         return ""
-    lines = [open_mark(marker), _NOTICE]
+    lines: list[str] = []
     if facts := list(_current_facts(hits, now)):
         lines += [f"## What holds on {now:%Y-%m-%d}", *facts]
     # With the name of the weekday: it resolves relative days such as "on Friday".
     for day, of_day in groupby(_sort_by_time(hits), key=lambda hit: hit.memory.valid_from.strftime("%Y-%m-%d (%A)")):
         lines += [f"## {day}", *(_render_hit(hit, now) for hit in of_day)]
-    return "\n".join([*lines, close_mark(marker)])
+    return fence_lines(lines, marker)
+
+
+def fence_lines(lines: Sequence[str], marker: str) -> str:
+    """Return lines of sanitized text inside a fence, with a notice that they are data."""
+    return "\n".join([open_mark(marker), _NOTICE, *lines, close_mark(marker)])
 
 
 def _sort_by_time(hits: Sequence[Hit]) -> tuple[Hit, ...]:
