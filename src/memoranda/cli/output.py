@@ -157,7 +157,8 @@ def _describe_memory(memory: Memory) -> str:
 
 def hits_table(hits: Iterable[Hit]) -> RenderableType:
     rows = ((f"{hit.score:.3f}", hit.id, hit.memory.valid_from.date(), _describe_hit(hit), _arms(hit)) for hit in hits)
-    return table(("score", "id", "from", "content", "found by, rank"), rows, wide="content")
+    columns = ("score", "id", "from", "content", "found by, rank")
+    return table(columns, rows, wide="content", max_width=16)
 
 
 def _describe_hit(hit: Hit) -> str:
