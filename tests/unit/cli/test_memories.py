@@ -109,11 +109,11 @@ def test_receipts_are_listed_shown_and_applied_to_a_restored_backup(memoranda: M
 
 def test_history_shows_claims_and_superseding_memory(memoranda: Memoranda) -> None:
     [old] = _add(memoranda, "I live in Berlin.")
-    [new] = _add(memoranda, "I live in Paris.")
+    [new] = _add(memoranda, "I moved to Paris.")
     shown = memoranda("history", str(old), "-u", "ann").stdout
     assert "city: Berlin" in shown
     assert "superseded by" in shown
-    assert "I live in Paris." in shown
+    assert "I moved to Paris." in shown
     assert "superseded by" in memoranda("show", str(old), "-u", "ann").stdout
     assert "supersedes" in memoranda("show", str(new), "-u", "ann").stdout
 
