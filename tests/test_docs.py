@@ -26,7 +26,7 @@ EXPECTED = {
     ],
     "mcp.md": ["- Ann moved to Oslo [#1]"],
     "upkeep.md": [
-        "merged 2 memory 1 says the same: 'The door code is 4711'",
+        "merged 2 memory 1 says the same: 'We meet in room 4711'",
         "I live in Bern",
         "database file erased",
     ],
