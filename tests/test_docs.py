@@ -17,9 +17,16 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
 EXPECTED = {
+    "facts.md": [
+        "Ana/city Ghent 2026-03-02 Ana",
+        "['My favourite colour is green.'] ()",
+        "[('Ghent', 'user'), ('Lyon', 'document')]",
+        "[('Hamburg', '2026-03-02'), ('Ghent', 'None'), ('Lyon', 'None')]",
+        "later said on 2026-03-20: My favourite colour is green.",
+    ],
     "mcp.md": ["- Ann moved to Oslo [#1]"],
     "upkeep.md": [
-        "merged 2 memory 1 says the same: 'The door code is 4711'",
+        "merged 2 memory 1 says the same: 'We meet in room 4711'",
         "I live in Bern",
         "database file erased",
     ],

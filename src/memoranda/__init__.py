@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         OutcomeUnknown,
         Unavailable,
     )
+    from memoranda.facts import Fact, FactConflict, FactValue
     from memoranda.index.base import PartitionVectors, VectorEngine
     from memoranda.index.faiss import FAISSIndex
     from memoranda.llm.base import LLM
@@ -59,9 +60,6 @@ if TYPE_CHECKING:
         ExecutionRecord,
         ExecutionStats,
         ExportReport,
-        Fact,
-        FactConflict,
-        FactValue,
         FileReport,
         Health,
         History,
@@ -262,6 +260,7 @@ _HOMES = {
         "Closed Conflict Denied ExtractionFailed Incompatible InvalidInput InvalidType MemorandaError "
         "MissingExtra NotFound OutcomeUnknown Unavailable"
     ),
+    "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",
     "memoranda.llm.base": "LLM",
@@ -281,7 +280,7 @@ _HOMES = {
     "memoranda.remember.pipeline": "Content",
     "memoranda.results": (
         "AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
-        "ExecutionPage ExecutionRecord ExecutionStats ExportReport Fact FactConflict FactValue "
+        "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
         "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
         "RepairReport Revision "
         "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport "

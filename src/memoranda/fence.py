@@ -39,10 +39,10 @@ def remove_recalled(text: str) -> str:
     return "".join(kept) + text[position:]
 
 
-_FACTS: Final = "## What holds now"
+_FACTS: Final = "## What holds on"
 # A line that only `context` writes: "- ann, city: Ghent (since 2026-11-16) [#2]".
 _FACT_LINE: Final = re.compile(
-    rf"^[ \t]*{_FACTS}[ \t]*$|^[-*•\d.)\"' \t]{{0,8}}[^\n:]{{1,120}}, [^\n:]{{1,80}}: [^\n]{{1,100}}"
+    rf"^[ \t]*{_FACTS} [\d-]+[ \t]*$|^[-*•\d.)\"' \t]{{0,8}}[^\n:]{{1,120}}, [^\n:]{{1,80}}: [^\n]{{1,100}}"
     r" \(since \d{4}-\d\d-\d\d(?:; disputed)?\)[\"']?(?: \[#\d+\])?[ \t]*$",
     re.M,
 )

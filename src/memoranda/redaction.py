@@ -105,7 +105,7 @@ class Redactor:
         is_secret = isinstance(value, str | list | dict) and not self._fields.isdisjoint(_endings(key))
         return self._replacement if is_secret and value else self.json(value)
 
-    def spans(self, text: str) -> list[Span]:
+    def spans(self, text: str) -> list[tuple[int, int]]:
         """Return where the secrets are, without the words that are kept in front of them."""
         return [_value_span(match) for pattern in self._patterns for match in pattern.finditer(text)]
 

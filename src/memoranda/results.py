@@ -1,4 +1,4 @@
-"""The results of public methods. This module imports only `memoranda.types`."""
+"""The results of public methods."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
+from memoranda.facts import FactValue
 from memoranda.types import JSON, Hit, Memory, MemoryType, Record, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
@@ -220,24 +221,6 @@ class UpkeepReport(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class FactValue(Record):
-    """A value that a slot has or had, and the memory that says so."""
-
-    value: str
-    holds: bool
-    """False for a denial: "I don't eat meat"."""
-    since: datetime
-    until: datetime | None
-    """When it stopped being true; None while it holds."""
-    said_at: datetime
-    memory_id: int
-    content: str
-    trust: str
-    source: str | None = None
-    speaker: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class History(Record):
     """The earlier versions of a memory and its relations to others."""
 
@@ -257,45 +240,6 @@ class History(Record):
     """What was said later about the same thing, oldest first."""
     values: tuple[FactValue, ...] = ()
     """Every value that the slot ever had, oldest first; empty when the history of a memory was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fact(Record):
-    """The current value of a slot: what is known about one attribute of a person or thing."""
-
-    subject: str
-    attribute: str
-    value: str
-    holds: bool
-    """False for a denial: "I don't eat meat"."""
-    since: datetime
-    said_at: datetime
-    memory_id: int
-    content: str
-    trust: str
-    source: str | None = None
-    speaker: str | None = None
-    replaced: tuple[FactValue, ...] = ()
-    """The values before it, oldest first."""
-    disputed_by: tuple[FactValue, ...] = ()
-    """What less trusted sources said later."""
-
-    _aliases = ("slot",)
-
-    @property
-    def slot(self) -> str:
-        """The name of the slot, which `history` takes."""
-        return f"{self.subject}/{self.attribute}"
-
-
-@dataclass(frozen=True, slots=True)
-class FactConflict(Record):
-    """A slot in which sources disagree."""
-
-    subject: str
-    attribute: str
-    values: tuple[FactValue, ...]
-    """The most trusted one first."""
 
 
 @dataclass(frozen=True, slots=True)

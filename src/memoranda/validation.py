@@ -159,6 +159,11 @@ def check_datetime(value: object, name: str) -> datetime:
         raise InvalidInput(f"{name} {value.isoformat()} lies outside the years 1 to 9999 in UTC") from None
 
 
+def check_optional_datetime(value: object, name: str) -> datetime | None:
+    """Return a time as `check_datetime` does; None when there is none."""
+    return None if value is None else check_datetime(value, name)
+
+
 def check_clock(clock: object) -> Clock:
     """Return a clock that raises an error of ours when the given one returns anything but a time with a time zone."""
     if not callable(clock):

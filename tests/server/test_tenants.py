@@ -27,6 +27,8 @@ class Tenant:
         self.session = ""
         self.ids: list[int] = []
         self.export = b""
+        self.recall_id = ""
+        self.receipt_id = ""
 
     def send(self, method: str, path: str, **options: Any) -> Any:
         return self.server.send(method, path, self.key, **options)
@@ -53,6 +55,12 @@ class Tenant:
         line = {"agent_id": "writer", "role": "user", "content": self.word}
         self.send("POST", f"/v1/sessions/{self.session}/messages", json=line)
         self.send("PUT", f"/v1/sessions/{self.session}/values", json=value)
+        told = {"role": "user", "name": "Ann", "content": f"My favourite colour is {self.word}."}
+        self.send("POST", "/v1/remember", json={"content": [told], "user": "ann"})
+        disputed = {"content": f"Ann's favourite colour is pale {self.word}.", "source": "https://example.org"}
+        self.send("POST", "/v1/remember", json={**disputed, "user": "ann"})
+        gone = self.send("POST", "/v1/memories", json={"content": f"{self.word} is gone"}).json()
+        self.receipt_id = self.send("POST", "/v1/forget", json={"ids": [gone["id"]]}).json()["id"]
         self.recall_id = self.send("POST", "/v1/recall", json={"query": self.word}).json()["id"]
         self.export = self.send("GET", "/v1/export", params={"all_users": "true"}).content
 
@@ -98,6 +106,13 @@ def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
         ("GET", f"/v1/memories/{foreign}", {"params": flat}),
         ("GET", f"/v1/memories/{foreign}/related", {"params": flat}),
         ("GET", f"/v1/memories/{foreign}/history", {"params": flat}),
+        ("GET", "/v1/facts", {"params": flat}),
+        ("GET", "/v1/facts", {"params": {"user": "ann"}}),
+        ("GET", "/v1/conflicts", {"params": {"user": "ann"}}),
+        ("GET", "/v1/history", {"params": {"slot": "Ann/favourite colour", "user": "ann"}}),
+        ("GET", "/v1/receipts", {"params": flat}),
+        ("GET", f"/v1/receipts/{other.receipt_id}", {}),
+        ("POST", "/v1/receipts/verify", {"json": {"receipt": other.receipt_id}}),
         ("GET", "/v1/conversation", {"params": {"agent": "writer"}}),
         ("GET", "/v1/conversation/messages", {"params": {"agent": "writer"}}),
         ("GET", "/v1/conversation/recent", {"params": {"agent": "writer"}}),
@@ -141,11 +156,12 @@ def writing_calls(other: Tenant) -> list[Call]:
         ("PATCH", f"/v1/memories/{foreign}", {"json": {"content": "taken", **everybody}}),
         ("DELETE", f"/v1/memories/{foreign}", {"params": {"all_users": "true"}}),
         ("POST", "/v1/memories/delete", {"json": {"memory_ids": other.ids[:3], **everybody}}),
+        ("POST", "/v1/memories/discard", {"json": {"memory_ids": other.ids[:3], **everybody}}),
         ("POST", "/v1/associations", {"json": {"memory_id": foreign, "related_memory_id": other.ids[1], **everybody}}),
         ("POST", "/v1/upkeep/cleanup", {"json": {"max_age_days": 0, "min_importance": 1, **everybody}}),
         *(
             ("POST", f"/v1/memories/{foreign}/{verb}", {"json": everybody})
-            for verb in ("archive", "restore", "pin", "unpin")
+            for verb in ("archive", "restore", "release", "pin", "unpin")
         ),
         ("POST", "/v1/upkeep", {"json": everybody}),
         ("POST", "/v1/forget", {"json": {"containing": other.word, **everybody}}),
@@ -215,14 +231,14 @@ def test_id_of_another_tenant_runs_the_same_queries_as_an_unknown_id(
 ) -> None:
     """A test of time would fail on a busy machine; the queries that take the time can be compared."""
     ran: list[str] = []
-    open_handle = connections._open_handle
+    connect = connections._connect
 
     def traced(*how: Any) -> Any:
-        raw = open_handle(*how)
+        raw = connect(*how)
         raw.set_trace_callback(ran.append)
         return raw
 
-    monkeypatch.setattr(connections, "_open_handle", traced)
+    monkeypatch.setattr(connections, "_connect", traced)
     with open_server(tmp_path, key_cache_seconds=600.0) as server:
         mine, other = Tenant(server, "red"), Tenant(server, "blue")
         mine.fill()
@@ -254,7 +270,7 @@ def test_writing_routes_never_change_another_tenant(tenants: tuple[Tenant, Tenan
 def test_isolation_tests_cover_every_route(server: InProcessServer, tenants: tuple[Tenant, Tenant]) -> None:
     rng, other = random.Random(0), tenants[1]
     tried = {
-        (method, _pattern(path, other.session))
+        (method, _pattern(path, other.session, other.receipt_id))
         for method, path, _ in [*reading_calls(rng, other), *writing_calls(other)]
     }
     document = server.send("GET", "/openapi.json").json()
@@ -262,10 +278,10 @@ def test_isolation_tests_cover_every_route(server: InProcessServer, tenants: tup
     assert known == tried
 
 
-def _pattern(path: str, session: str = "") -> str:
+def _pattern(path: str, *names: str) -> str:
     """The path with `{}` for its parameters."""
-    parts = path.replace(session, "{}") if session else path
-    return "/".join("{}" if part.isdigit() or part.startswith("{") else part for part in parts.split("/"))
+    parts = ["{}" if part.isdigit() or part.startswith("{") or part in names else part for part in path.split("/")]
+    return "/".join(parts)
 
 
 def _with(options: dict[str, Any], ids: list[int], number: int) -> dict[str, Any]:

@@ -90,13 +90,25 @@ def problem_list(problems: Sequence[str]) -> View:
     return message("\n".join(f"✗ {problem}" for problem in problems), "red")
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: str | None = None) -> RenderableType:
-    """Return a table; the column named `wide` takes the remaining width."""
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: str | None = None, max_width: int | None = None
+) -> RenderableType:
+    """Return a table.
+
+    Args:
+        columns: The titles of the columns.
+        rows: The cells of each row.
+        wide: The column that takes the remaining width.
+        max_width: The largest width of the others, in characters.
+    """
     from rich.table import Table
 
     result = Table(header_style="bold", border_style="dim", expand=wide is not None)
     for column in columns:
-        result.add_column(column, ratio=1 if column == wide else None, overflow="fold")
+        if column == wide:
+            result.add_column(column, ratio=1, overflow="fold")
+        else:
+            result.add_column(column, max_width=max_width, overflow="fold")
     for row in rows:
         result.add_row(*(safe_text(_cell(value)) for value in row))
     return result
@@ -135,13 +147,37 @@ def record_table(record: Record) -> RenderableType:
 
 
 def memories_table(memories: Iterable[Memory]) -> RenderableType:
-    rows = ((m.id, m.type.value, f"{m.importance:.2f}", m.valid_from.date(), m.content) for m in memories)
+    rows = ((m.id, m.type.value, f"{m.importance:.2f}", m.valid_from.date(), _describe_memory(m)) for m in memories)
     return table(("id", "type", "importance", "from", "content"), rows, wide="content")
 
 
+def _describe_memory(memory: Memory) -> str:
+    return memory.content if memory.valid_to is None else f"{memory.content}\n(until {memory.valid_to.date()})"
+
+
 def hits_table(hits: Iterable[Hit]) -> RenderableType:
-    rows = ((f"{hit.score:.3f}", hit.id, hit.memory.valid_from.date(), hit.content, _arms(hit)) for hit in hits)
-    return table(("score", "id", "from", "content", "found by, rank"), rows, wide="content")
+    rows = ((f"{hit.score:.3f}", hit.id, hit.memory.valid_from.date(), _describe_hit(hit), _arms(hit)) for hit in hits)
+    columns = ("score", "id", "from", "content", "found by, rank")
+    return table(columns, rows, wide="content", max_width=16)
+
+
+def _describe_hit(hit: Hit) -> str:
+    return "\n".join([_describe_memory(hit.memory), *describe_later(hit)])
+
+
+def describe_later(hit: Hit) -> Iterator[str]:
+    """Yield what was said later about the same thing as a hit, and what others say instead, one line each."""
+    if hit.later:
+        last = hit.later[-1]
+        yield f"→ later said on {last.valid_from.date()}: {cut(last.content)} (#{last.id})"
+    for other in hit.disputed:
+        yield f"→ disputed by {cut(other.source or other.trust)}: {cut(other.content)} (#{other.id})"
+
+
+def cut(text: str, length: int = 80) -> str:
+    """Return a text on one line, cut when it is longer."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
 
 
 def _arms(hit: Hit) -> str:

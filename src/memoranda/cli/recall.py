@@ -1,9 +1,9 @@
-"""`memoranda search`, `recall`, `context`, `why`, `replay`, `show`, `history`, `list`: read memories."""
+"""`memoranda search`, `recall`, `context`, `why`, `replay`, `show`, `list`: read memories."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,16 +24,15 @@ from memoranda.types import Hit, Memory, Recall, Related, Replay
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from memoranda.results import History
-
 Query = Annotated[str, typer.Argument(help="The question, in plain words.")]
 MemoryId = Annotated[int, typer.Argument(help="Id of the memory.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
 Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this memory type; can be repeated.")]
 Now = Annotated[str | None, typer.Option(help='Time that "today" and "last week" refer to. Default: now.')]
 Mode = Annotated[str | None, typer.Option(help="fast, default or best.")]
-
-_CLAIM_LINKS: Final = ("supersedes", "contradicts")
+AsOf = Annotated[str | None, typer.Option(help="What was true at this time, for example 2026-03-08T12:00Z.")]
+KnownAt = Annotated[str | None, typer.Option(help="What was known at this time.")]
+MinScore = Annotated[float | None, typer.Option(help="The lowest score of a result, from 0 to 1.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +41,6 @@ def register(app: typer.Typer) -> None:
         command(app, name, shared=READ)(function)
     command(app, "replay", shared=READ)(replay)
     command(app, "show", shared=READ)(show_memory)
-    command(app, "history", shared=READ)(history)
     command(app, "list", shared=READ)(list_memories)
 
 
@@ -59,7 +57,9 @@ def recall(
     limit: Limit = 10,
     kinds: Kinds = None,
     now: Now = None,
-    as_of: Annotated[str | None, typer.Option(help="Answer from what was known and true at this time.")] = None,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
+    min_score: MinScore = None,
     mode: Mode = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how the question was interpreted.")] = False,
 ) -> None:
@@ -71,6 +71,8 @@ def recall(
             limit=limit,
             now=now,
             as_of=as_of,
+            known_at=known_at,
+            min_score=min_score,
             mode=mode,
             explain=explain,
             **options.read_scope,
@@ -83,23 +85,52 @@ def context(
     query: Query,
     budget: Annotated[int, typer.Option(help="Maximum number of tokens.")] = 1500,
     now: Now = None,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option(help="The lowest score of a result; 0 shows all. Default: what is hardly related is left out."),
+    ] = None,
 ) -> None:
     """Print the memories for a question as text for a prompt."""
     with options.open_manager() as manager:
-        text = manager.context(query, budget=budget, now=now, **options.read_scope)
+        text = manager.context(
+            query,
+            budget=budget,
+            now=now,
+            as_of=as_of,
+            known_at=known_at,
+            min_score=min_score,
+            **options.read_scope,
+        )
     if options.as_json:
         print_result({"text": str(text), "tokens": text.tokens, "answerable": text.answerable}, True)
     else:
         typer.echo(str(text))
 
 
-def why(options: CommandOptions, query: Query, memory_id: MemoryId, limit: Limit = 10, now: Now = None) -> None:
+def why(
+    options: CommandOptions,
+    query: Query,
+    memory_id: MemoryId,
+    limit: Limit = 10,
+    now: Now = None,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
+    min_score: MinScore = None,
+) -> None:
     """Explain why a memory is or is not found for a question."""
     with options.open_manager() as manager:
-        found = manager.recall(query, limit=limit, now=now, explain=True, **options.read_scope)
+        ask = partial(
+            manager.recall, limit=limit, now=now, as_of=as_of, known_at=known_at, min_score=min_score, explain=True
+        )
+        found = ask(query, **options.read_scope)
         position = next((position for position, hit in enumerate(found, start=1) if hit.id == memory_id), None)
         if position is None:
-            reason = manager.why_not(query, memory_id, limit=limit, now=now, **options.read_scope)
+            explain = partial(
+                manager.why_not, limit=limit, now=now, as_of=as_of, known_at=known_at, min_score=min_score
+            )
+            reason = explain(query, memory_id, **options.read_scope)
             print_result(reason, options.as_json, lambda: record_table(reason))
             return
     hit = found[position - 1]
@@ -121,18 +152,9 @@ def show_memory(options: CommandOptions, memory_id: MemoryId) -> None:
         related = manager.get_related_memories(memory_id, agent=scope["agent"], user=scope["user"])
     views = [lambda: record_table(memory)]
     if related:
-        rows = [(_link_name(memory, other), f"{other.strength:.2f}", other.id, other.content) for other in related]
+        rows = [(link_name(memory, other), f"{other.strength:.2f}", other.id, other.content) for other in related]
         views.append(lambda: table(("link", "strength", "id", "content"), rows, wide="content"))
     print_result({"memory": memory, "related": related}, options.as_json, *views)
-
-
-def history(options: CommandOptions, memory_id: MemoryId) -> None:
-    """Show the earlier versions of a memory. Also shows its claims and the memories that replaced them."""
-    scope = options.read_scope
-    with options.open_manager() as manager:
-        past = manager.history(memory_id, **scope)
-        related = manager.get_related_memories(memory_id, agent=scope["agent"], user=scope["user"])
-    print_result(past, options.as_json, lambda: _history_view(past, related))
 
 
 def list_memories(
@@ -140,41 +162,30 @@ def list_memories(
     limit: Limit = 20,
     after: Annotated[int, typer.Option(help="Start after this id.")] = 0,
     kinds: Kinds = None,
+    as_of: AsOf = None,
+    known_at: KnownAt = None,
     quarantined: Annotated[bool, typer.Option("--quarantined", help="Only memories in quarantine.")] = False,
 ) -> None:
     """List memories, ordered by id."""
     with options.open_manager() as manager:
         memories = manager.list_memories(
-            limit, after, types=kinds or None, quarantined=quarantined, **options.read_scope
+            limit,
+            after,
+            types=kinds or None,
+            as_of=as_of,
+            known_at=known_at,
+            quarantined=quarantined,
+            **options.read_scope,
         )
     view = (lambda: memories_table(memories)) if memories else message("no memories", "yellow")
     print_result(memories, options.as_json, view)
 
 
-def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
-    current = past.memory
-    versions = [(version.version, version.changed_at, version.content) for version in past.versions]
-    rows = [*versions, (current.version, "now", current.content)]
-    views = [table(("version", "until", "content"), rows, wide="content")]
-    if claims := [_claim_row(claim) for claim in current.notes.get("claims", ())]:
-        views.append(table(("who", "what", "true from", "until"), claims, wide="what"))
-    links = [
-        (_link_name(current, other), other.id, other.content)
-        for other in related
-        if other.relationship_type in _CLAIM_LINKS
-    ]
-    if links:
-        views.append(table(("link", "id", "content"), links, wide="content"))
-    return stack(*views)
-
-
-def _claim_row(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    value = claim["value"] if claim["holds"] else f"not {claim['value']}"
-    return claim["subject"], f"{claim['attribute']}: {value}", claim["valid_from"][:10], (claim["valid_to"] or "")[:10]
-
-
-def _link_name(memory: Memory, other: Related) -> str:
+def link_name(memory: Memory, other: Related) -> str:
     """Name the link to another memory as seen from this one."""
+    if other.relationship_type == "follows":
+        is_later = (other.memory.valid_from, other.id) > (memory.valid_from, memory.id)
+        return "followed by" if is_later else "follows"
     if other.relationship_type != "supersedes":
         return other.relationship_type
     ended_by = {claim.get("ended_by") for claim in memory.notes.get("claims", ())}

@@ -93,6 +93,8 @@ class MemoryManager:
     search_memory = async_method(requests.search_memory)
     add_memory_association = async_method(requests.add_memory_association)
     get_related_memories = async_method(requests.get_related_memories)
+    facts = async_method(requests.facts)
+    conflicts = async_method(requests.conflicts)
     history = async_method(requests.history)
     release = async_method(requests.release)
     discard = async_method(requests.discard)

@@ -178,6 +178,8 @@ class MemoryManager:
     search_memory = sync_method(requests.search_memory)
     add_memory_association = sync_method(requests.add_memory_association)
     get_related_memories = sync_method(requests.get_related_memories)
+    facts = sync_method(requests.facts)
+    conflicts = sync_method(requests.conflicts)
     history = sync_method(requests.history)
     release = sync_method(requests.release)
     discard = sync_method(requests.discard)

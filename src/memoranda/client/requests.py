@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from memoranda.client.responses import deserialize
 from memoranda.errors import Conflict, InvalidInput, InvalidType
+from memoranda.facts import Fact, FactConflict
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
@@ -54,7 +55,7 @@ from memoranda.types import (
     Replay,
     WhyNot,
 )
-from memoranda.validation import CHANGEABLE_FIELDS, check_changed_fields, check_type, make_filter
+from memoranda.validation import CHANGEABLE_FIELDS, check_changed_fields, check_id, check_type, make_filter
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -290,12 +291,22 @@ add_memory_association = endpoint(Embedded.add_memory_association, "POST", "/v1/
 get_related_memories = endpoint(
     Embedded.get_related_memories, "GET", "/v1/memories/{memory_id:d}/related", parse_as(list[Related])
 )
-history = endpoint(Embedded.history, "GET", "/v1/memories/{memory_id:d}/history", parse_as(History))
+facts = endpoint(Embedded.facts, "GET", "/v1/facts", parse_as(list[Fact]))
+conflicts = endpoint(Embedded.conflicts, "GET", "/v1/conflicts", parse_as(list[FactConflict]))
 release = endpoint(Embedded.release, "POST", "/v1/memories/{memory_id:d}/release", parse_as(Memory))
 archive = endpoint(Embedded.archive, "POST", "/v1/memories/{memory_id:d}/archive", parse_as(Memory))
 restore = endpoint(Embedded.restore, "POST", "/v1/memories/{memory_id:d}/restore", parse_as(Memory))
 pin = endpoint(Embedded.pin, "POST", "/v1/memories/{memory_id:d}/pin", parse_as(Memory))
 unpin = endpoint(Embedded.unpin, "POST", "/v1/memories/{memory_id:d}/unpin", parse_as(Memory))
+
+
+@derive_from(Embedded.history)
+def history(arguments: Arguments) -> HttpCall[History]:
+    wanted = arguments.pop("memory_or_slot")
+    if isinstance(wanted, str):
+        return build_call("GET", "/v1/history", parse_as(History), {"slot": wanted, **arguments})
+    path, memory_id = "/v1/memories/{memory_id:d}/history", check_id(wanted)
+    return build_call("GET", path, parse_as(History), {"memory_id": memory_id, **arguments})
 
 
 @derive_calls_from(Embedded.update)

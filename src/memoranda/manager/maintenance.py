@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
-from memoranda.validation import check_datetime, check_id, check_ids, check_limit, make_filter
+from memoranda.validation import check_id, check_ids, check_limit, check_optional_datetime, make_filter
 
 if TYPE_CHECKING:
+    from memoranda.facts import Fact, FactConflict
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.receipts import ForgetReceipt
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
         Backup,
         CheckReport,
         ExportReport,
-        Fact,
-        FactConflict,
         Health,
         History,
         ImportReport,
@@ -142,8 +141,9 @@ class UpkeepMethods(ManagerMethods):
         scope = self._scope(agent, user, session)
         if not isinstance(memory_or_slot, str):
             return self._components.history.history(scope, check_id(memory_or_slot))
-        values = self._components.facts.values(scope, clean_text(memory_or_slot, "slot"))
-        history = self._components.history.history(scope, values[-1].memory_id)
+        facts = self._components.facts
+        values = facts.values(scope, clean_text(memory_or_slot, "slot"))
+        history = self._components.history.history(scope, facts.current(values).memory_id)
         return replace(history, values=tuple(values))
 
     def facts(
@@ -162,9 +162,11 @@ class UpkeepMethods(ManagerMethods):
             as_of: What was true at this time.
             known_at: What was known at this time.
         """
-        true_at = None if as_of is None else check_datetime(as_of, "as_of")
-        known = None if known_at is None else check_datetime(known_at, "known_at")
-        return self._components.facts.facts(self._scope(agent, user, session), true_at, known)
+        return self._components.facts.facts(
+            self._scope(agent, user, session),
+            check_optional_datetime(as_of, "as_of"),
+            check_optional_datetime(known_at, "known_at"),
+        )
 
     def conflicts(
         self,

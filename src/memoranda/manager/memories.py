@@ -24,6 +24,7 @@ from memoranda.validation import (
     check_integer,
     check_limit,
     check_name,
+    check_optional_datetime,
     check_texts,
     check_writable_type,
     copy_json_object,
@@ -188,6 +189,8 @@ class MemoryMethods(RecallMethods):
         session: str | None = None,
         types: Sequence[MemoryType | str] | None = None,
         where: Mapping[str, Any] | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
         quarantined: bool = False,
     ) -> list[Memory]:
         """Return a page of memories in the order of their ids, archived ones too.
@@ -198,11 +201,20 @@ class MemoryMethods(RecallMethods):
             agent, user, session: The scope.
             types: Only memories of these types.
             where: Filters; see `MemoryManager`.
+            as_of: Only what was true at this time; without it, what is no longer true is listed too.
+            known_at: Only what was known and not yet replaced at this time, in the words it had then.
             quarantined: Return only the memories in quarantine; the others when False.
         """
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
         filters = replace(make_filter(where, types), quarantined=bool(quarantined))
-        return self._components.memories.page(scope, filters, check_limit(limit), start)
+        return self._components.memories.page(
+            scope,
+            filters,
+            check_limit(limit),
+            start,
+            as_of=check_optional_datetime(as_of, "as_of"),
+            known_at=check_optional_datetime(known_at, "known_at"),
+        )
 
     def release(
         self,

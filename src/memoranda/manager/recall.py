@@ -236,8 +236,8 @@ class RecallMethods(ManagerMethods):
     ) -> Context:
         """Return the memories that answer a question as text for a prompt; "" when nothing relevant was found.
 
-        What holds now comes first. A memory that may no longer be true says what was said later, and one that other
-        sources contradict says so.
+        What holds comes first: now, or at the time that is named. A memory that may no longer be true says what was
+        said later, and one that other sources contradict says so.
 
         Args:
             query: The question.
@@ -264,4 +264,5 @@ class RecallMethods(ManagerMethods):
             min_score=RELEVANT if min_score is None else min_score,
             mode=mode,
         )
-        return render_context(found, max_tokens, moment)
+        then = as_of if as_of is not None else known_at
+        return render_context(found, max_tokens, moment if then is None else check_datetime(then, "as_of"))

@@ -10,6 +10,7 @@ from mcp.server.mcpserver import MCPServer
 from pydantic_core import to_json
 
 from memoranda.aio.manager import MemoryManager
+from memoranda.mcp.fact_tools import FactTools
 from memoranda.mcp.graph import GraphTools
 from memoranda.mcp.memory_tools import RecallTools, SessionTools
 from memoranda.mcp.run import Owner
@@ -36,6 +37,7 @@ def build_server(memory: MemoryManager, owner: Owner, clock: Clock = utc_now) ->
         log_level="ERROR",
     )
     RecallTools(memory, owner, clock).register(server)
+    FactTools(memory, owner).register(server)
     SessionTools(memory).register(server)
     GraphTools(memory, owner).register(server)
     _register_resources(server, memory, owner, clock)

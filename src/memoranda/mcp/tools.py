@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from memoranda.errors import MemorandaError
 from memoranda.fence import MARKER_BYTES
-from memoranda.recall.render import render_hits
+from memoranda.recall.render import fence_lines, render_hits
 from memoranda.types import JSON, Hit
 
 _LOGGER: Final = logging.getLogger("memoranda.mcp")
@@ -92,6 +92,11 @@ def tool_result(text: str, data: BaseModel) -> CallToolResult:
 def render_fenced(hits: Sequence[Hit], now: datetime) -> str:
     """Render memories inside a fence whose random marker stored text cannot guess."""
     return render_hits(hits, secrets.token_hex(MARKER_BYTES), now)
+
+
+def render_lines(lines: Sequence[str]) -> str:
+    """Put lines of sanitized text into a fence; "" when there are none."""
+    return fence_lines(lines, secrets.token_hex(MARKER_BYTES)) if lines else ""
 
 
 def to_pretty_json(value: JSON) -> str:

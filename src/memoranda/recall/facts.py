@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Final
 
 from memoranda.errors import NotFound
-from memoranda.results import Fact, FactConflict, FactValue
+from memoranda.facts import Fact, FactConflict, FactValue
 from memoranda.storage.base import Store
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, StoredClaim, claims_in_scope, fold
 from memoranda.storage.supersession import MadeClaim, fold_value, replay
@@ -88,6 +88,12 @@ class Facts:
             if separator and (fold(claim.subject), fold(claim.attribute)) == wanted:
                 return [each.to_value() for each in sorted(known, key=lambda each: each.order)]
         raise NotFound(f"nothing is known about {slot!r} in {scope}: a slot is written subject/attribute, see facts()")
+
+    def current(self, values: Sequence[FactValue]) -> FactValue:
+        """Return the value of a slot that counts now: the most trusted one that holds, else the one said last."""
+        now = self._clock()
+        holding = [value for value in values if value.since <= now and (value.until is None or value.until > now)]
+        return max(holding, key=lambda value: (trust_rank(value.trust), value.said_at), default=values[-1])
 
     def _slots(self, scope: Scope, known_at: datetime | None) -> Iterator[list[_Known]]:
         """Yield the claims of each slot with their ends, by what was known at that time."""

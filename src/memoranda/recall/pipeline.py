@@ -11,6 +11,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -30,10 +31,11 @@ from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
 from memoranda.storage.lifecycle import count_accesses
+from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_text, words_of
 from memoranda.types import EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
-from memoranda.validation import check_datetime, check_fraction
+from memoranda.validation import check_datetime, check_fraction, check_optional_datetime
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
@@ -97,6 +99,7 @@ class RecallPipeline:
         hits = self._load_hits(query, ranking, allowed)
         hits = self._rerank(query, ranking, hits, degraded)
         hits = self._add_later(query, parsed, ranking, allowed, hits)
+        hits = self._as_known(query, hits)
         self._accesses.record(hit.id for hit in hits)
         signals = answer_signals(ranking, parsed.speakers, allowed)
         return Recall(
@@ -164,8 +167,8 @@ class RecallPipeline:
             limit,
             now=self._clock() if now is None else check_datetime(now, "now"),
             mode=_check_mode(mode),
-            as_of=None if as_of is None else check_datetime(as_of, "as_of"),
-            known_at=None if known_at is None else check_datetime(known_at, "known_at"),
+            as_of=check_optional_datetime(as_of, "as_of"),
+            known_at=check_optional_datetime(known_at, "known_at"),
             min_score=None if min_score is None else check_fraction(min_score, "min_score"),
         )
 
@@ -276,6 +279,24 @@ class RecallPipeline:
             return Hit(memory, below.score, ranking.why(rows[0]))
 
         return tuple(put_newer_first(found, make_hit)[: query.limit])
+
+    def _as_known(self, query: RecallQuery, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+        """Return the hits as they were known at the time that the question names, in the words of that time."""
+        known_at = query.known_at
+        if known_at is None or not hits:
+            return hits
+        named = {memory.id: memory for hit in hits for memory in (hit.memory, *hit.later, *hit.disputed)}
+        then = self._store.read(lambda tx: as_known_at(tx, list(named.values()), known_at))
+        past = {memory.id: memory for memory in then}
+        return tuple(
+            replace(
+                hit,
+                memory=past[hit.id],
+                later=tuple(past[memory.id] for memory in hit.later),
+                disputed=tuple(past[memory.id] for memory in hit.disputed),
+            )
+            for hit in hits
+        )
 
 
 def _repeats_question(content: str, question: str) -> bool:

@@ -107,13 +107,18 @@ def render_hits(hits: Sequence[Hit], marker: str, now: datetime) -> str:
     """Return the whole text inside its fence, oldest day first; "" without hits."""
     if not hits:
         return ""
-    lines = [open_mark(marker), _NOTICE]
+    lines: list[str] = []
     if facts := list(_current_facts(hits, now)):
-        lines += [facts_heading(), *facts]
+        lines += [f"{facts_heading()} {now:%Y-%m-%d}", *facts]
     # With the name of the weekday: it resolves relative days such as "on Friday".
     for day, of_day in groupby(_sort_by_time(hits), key=lambda hit: hit.memory.valid_from.strftime("%Y-%m-%d (%A)")):
         lines += [f"## {day}", *(_render_hit(hit, now) for hit in of_day)]
-    return "\n".join([*lines, close_mark(marker)])
+    return fence_lines(lines, marker)
+
+
+def fence_lines(lines: Sequence[str], marker: str) -> str:
+    """Return lines of sanitized text inside a fence, with a notice that they are data."""
+    return "\n".join([open_mark(marker), _NOTICE, *lines, close_mark(marker)])
 
 
 def _sort_by_time(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -121,13 +126,14 @@ def _sort_by_time(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
-    """Yield what the hits say that holds now in slots with one value at a time, the user's word first."""
+    """Yield what the hits say that holds at a time in slots with one value at a time, the user's word first."""
     seen: set[tuple[str, str]] = set()
     for hit in sorted(hits, key=lambda hit: -trust_rank(hit.memory.trust)):
+        replaced = any(memory.valid_from <= now for memory in hit.later)
         for claim in claims_in(hit.memory.notes):
             slot = (claim.subject.casefold(), claim.attribute)
-            holds = claim.single and claim.holds and claim.valid_to is None and not hit.later
-            if not holds or slot in seen or "…" in claim.attribute or len(seen) >= _MAX_FACTS:
+            holds = claim.single and claim.holds and (claim.valid_to is None or claim.valid_to > now)
+            if not holds or replaced or slot in seen or "…" in claim.attribute or len(seen) >= _MAX_FACTS:
                 continue
             seen.add(slot)
             disputed = "; disputed" if hit.disputed else ""

@@ -194,4 +194,7 @@ def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> b
 def _duplicate_reason(match: KnownMatch) -> str:
     known = str(match.known_id)
     known = known if len(known) <= _MAX_REASON else f"{known[:_MAX_REASON]}…"
-    return f"repeats what {known} holds already" if match.rule == "echo" else f"the same statement as {known}"
+    if match.rule == "echo":
+        return f"repeats what {known} holds already"
+    # A plain text has no id before it is stored: it repeats another one of the same call.
+    return f"the same statement as {known}" if known else "this text is remembered already"

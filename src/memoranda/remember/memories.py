@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from memoranda.embedding.vectors import Vectors
@@ -15,6 +15,7 @@ from memoranda.remember.quarantine import screen
 from memoranda.results import CleanedMemory, CleanupReport
 from memoranda.storage.base import Store
 from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Remove, no_memory, version_conflict
+from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
 from memoranda.text import clean_text, content_hash, lexical_keys
@@ -76,16 +77,38 @@ class Memories:
             raise no_memory(scope, memory_id)
         return memory
 
-    def page(self, scope: Scope, where: Filter, limit: int, after: int) -> list[Memory]:
-        """Return memories with an id above `after`, ordered by id; fewer than `limit` means that there are no more."""
-        found: list[Memory] = []
+    def page(
+        self,
+        scope: Scope,
+        where: Filter,
+        limit: int,
+        after: int,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+    ) -> list[Memory]:
+        """Return memories ordered by id; fewer than `limit` means that there are no more.
+
+        Args:
+            scope: Whose memories are read.
+            where: The filters that they must pass.
+            limit: The largest number of memories.
+            after: Only ids greater than this one.
+            as_of: Only what was true at this time; true or not when None.
+            known_at: Only what was known at this time, in the words it had then.
+        """
+        view = TimeView(self._clock(), as_of, known_at)
+        conditions, found = view.conditions(), list[Memory]()
         while len(found) < limit:
-            page = self._store.read(lambda tx: find_memories(tx, scope, where, limit, after))  # noqa: B023 - called at once
+            page = self._store.read(
+                lambda tx: find_memories(tx, scope, where, limit, after, conditions)  # noqa: B023 - called at once
+            )
             if not page:
                 break
-            found += [memory for memory in page if not memory.has_expired(self._clock())]
+            found += [memory for memory in page if not memory.has_expired(view.latest)]
             after = page[-1].id
-        return found[:limit]
+        chosen = found[:limit]
+        return chosen if known_at is None else self._store.read(lambda tx: as_known_at(tx, chosen, known_at))
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
         return self._store.read(lambda tx: memory_by_key(tx, scope, key))

@@ -21,6 +21,7 @@ from memoranda.server.observability import Metrics
 from memoranda.server.routes import (
     conversations,
     executions,
+    facts,
     knowledge,
     memories,
     recall,
@@ -34,7 +35,7 @@ from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
-_RESOURCES = (recall, memories, conversations, sessions, values, executions, knowledge, upkeep, status, transfer)
+_RESOURCES = (recall, memories, facts, conversations, sessions, values, executions, knowledge, upkeep, status, transfer)
 _PROBLEM_SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from memoranda.results import PolicyName
@@ -18,6 +18,8 @@ MAX_SETTINGS = 100
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
+Slot: TypeAlias = Annotated[str, Field(min_length=1, max_length=2 * MAX_NAME, examples=["ana/city"])]
+"""The name of a slot: subject/attribute."""
 Moment: TypeAlias = Annotated[str, Field(max_length=64, examples=["2026-03-01T12:00:00+00:00"])]
 MemoryId: TypeAlias = Annotated[int, Field(ge=1, le=MAX_ID)]
 UnitInterval: TypeAlias = Annotated[float, Field(ge=0, le=1)]
@@ -151,6 +153,10 @@ class ListRequest(ScopedRequest):
     cursor: Annotated[str, Field(pattern=r"^[0-9]{1,18}$")] | None = None
     types: TypeNames | None = None
     where: WhereFilter | None = None
+    as_of: Moment | None = None
+    """Only what was true at this time."""
+    known_at: Moment | None = None
+    """Only what was known at this time, in the words it had then."""
     quarantined: bool = False
 
 
@@ -160,13 +166,17 @@ class QuestionRequest(ScopedRequest):
     where: WhereFilter | None = None
     now: Moment | None = None
     """The time of the question, for words like "last week"."""
+    as_of: Moment | None = None
+    """Answer with what was true at this time, by what is known now."""
+    known_at: Moment | None = None
+    """Answer with what was known at this time."""
+    min_score: UnitInterval | None = None
+    """The lowest score of a memory that is returned."""
     mode: Mode | None = None
 
 
 class RecallRequest(QuestionRequest):
     limit: Limit = 10
-    as_of: Moment | None = None
-    """Answer with what was known and true at this time."""
     explain: bool = False
     shared: bool = False
     """Search the shared knowledge as well."""
@@ -180,6 +190,8 @@ class WhyNotRequest(ScopedRequest):
     limit: Limit = 10
     now: Moment | None = None
     as_of: Moment | None = None
+    known_at: Moment | None = None
+    min_score: UnitInterval | None = None
 
 
 class ReplayRequest(ScopedRequest):
@@ -317,7 +329,7 @@ class RemoveKnowledgeRequest(RequestModel):
 
 
 class VerifyReceiptRequest(RequestModel):
-    receipt: dict[str, JsonValue] | Name = Field(examples=["8f14e45fceea167a5a36dedd4bea2543"])
+    receipt: Metadata | Name = Field(examples=["8f14e45fceea167a5a36dedd4bea2543"])
 
 
 class QueryModel(RequestModel):
@@ -332,6 +344,17 @@ class ScopeQuery(ScopedRequest):
 
 class ReceiptsQuery(ScopeQuery):
     limit: Limit = 100
+
+
+class FactsQuery(ScopeQuery):
+    as_of: Moment | None = None
+    """What was true at this time."""
+    known_at: Moment | None = None
+    """What was known at this time."""
+
+
+class SlotQuery(ScopeQuery):
+    slot: Slot
 
 
 class RelatedQuery(ScopeQuery):

@@ -40,9 +40,25 @@ def require_memories(tx: ReadTransaction, scope: Scope, ids: Sequence[int]) -> N
         raise no_memory(scope, *missing)
 
 
-def find_memories(tx: ReadTransaction, scope: Scope, where: Filter, limit: int, after: int = 0) -> list[Memory]:
-    """Return memories in the order of their ids, those greater than `after`."""
-    query = SELECT_MEMORY.where(_M.id > after, *in_scope(scope), *filter_conditions(where))
+def find_memories(
+    tx: ReadTransaction,
+    scope: Scope,
+    where: Filter,
+    limit: int,
+    after: int = 0,
+    conditions: Sequence[ColumnElement[bool]] = (),
+) -> list[Memory]:
+    """Return memories in the order of their ids.
+
+    Args:
+        tx: The transaction.
+        scope: Whose memories are read.
+        where: The filters that they must pass.
+        limit: The largest number of memories.
+        after: Only ids greater than this one.
+        conditions: More conditions on `memories`.
+    """
+    query = SELECT_MEMORY.where(_M.id > after, *in_scope(scope), *filter_conditions(where), *conditions)
     return [memory_from_row(row) for row in tx.execute(query.order_by(_M.id).limit(limit))]
 
 

@@ -171,6 +171,76 @@ def test_why_not_names_the_superseding_memory_over_the_network(manager: MemoryMa
     assert (answer.step, answer.since) == ("archived", NOON)
 
 
+def test_facts_conflicts_and_slot_history_equal_the_embedded_ones(
+    manager: MemoryManager, server: InProcessServer, clock: FakeClock
+) -> None:
+    manager.remember({"role": "user", "name": "Ana", "content": "I live in Hamburg."}, user="ana")
+    clock.advance(days=10)
+    manager.remember({"role": "user", "name": "Ana", "content": "I moved to Ghent last week."}, user="ana")
+    manager.remember("Ana lives in Lyon.", user="ana", source="https://example.org/ana")
+    told = NOON + timedelta(days=9)
+    [fact] = manager.facts(user="ana")
+    assert (fact.slot, fact.value, fact.replaced[0].value) == ("Ana/city", "Ghent", "Hamburg")
+    assert [value.value for value in fact.disputed_by] == ["Lyon"]
+    assert [each.value for each in manager.facts(user="ana", known_at=told)] == ["Hamburg"]
+    assert [each.value for each in manager.facts(user="ana", as_of=told.isoformat())] == ["Ghent"]
+    [conflict] = manager.conflicts(user="ana")
+    assert [value.value for value in conflict.values] == ["Ghent", "Lyon"]
+    past = manager.history("Ana/city", user="ana")
+    assert [value.value for value in past.values] == ["Hamburg", "Ghent", "Lyon"]
+    assert past.memory == manager.get(fact.memory_id, user="ana")
+    assert manager.facts() == manager.conflicts() == []
+    with server.client(server.key(scopes=("read",))) as reader, pytest.raises(Denied, match="admin"):
+        reader.facts(user=ANY)
+    assert [each.value for each in manager.facts(user=ANY)] == ["Ghent"]
+
+
+def test_slot_with_odd_characters_reaches_the_server_as_it_is(manager: MemoryManager) -> None:
+    manager.remember({"role": "user", "name": "Ana", "content": "My sister's email is kim@example.org."}, user="ana")
+    [fact] = manager.facts(user="ana")
+    assert fact.slot.startswith("Ana's sister/")
+    assert manager.history(fact.slot, user="ana").values[0].value == fact.value
+    for slot in ("nobody/a?b&slot=Ana/city", "a#b/c%2Fd", "ä/ö+ü"):
+        with pytest.raises(NotFound) as refused:
+            manager.history(slot, user="ana")
+        assert repr(slot) in str(refused.value)
+    for wrong in ("", "  "):
+        with pytest.raises(InvalidInput):
+            manager.history(wrong, user="ana")
+    with pytest.raises(InvalidInput):
+        manager.history(0, user="ana")
+
+
+def test_hits_keep_what_was_said_later_and_against_them(manager: MemoryManager, clock: FakeClock) -> None:
+    for colour in ("blue", "green"):
+        manager.remember({"role": "user", "name": "Ana", "content": f"My favourite colour is {colour}."}, user="ana")
+        clock.advance(days=1)
+    manager.remember("Ana's favourite colour is red.", user="ana", source="https://example.org/ana")
+    hits = {hit.content: hit for hit in manager.recall("What is my favourite colour?", user="ana")}
+    blue, green = hits["My favourite colour is blue."], hits["My favourite colour is green."]
+    assert [memory.content for memory in blue.later] == [green.content]
+    assert [memory.source for memory in green.disputed] == ["https://example.org/ana"]
+    assert manager.history(blue.id, user="ana").later == blue.later
+    assert "later said on" in manager.context("What is my favourite colour?", user="ana")
+    then = manager.recall("What is my favourite colour?", user="ana", known_at=NOON)
+    assert [(hit.content, hit.later) for hit in then] == [("My favourite colour is blue.", ())]
+    assert "green" not in manager.context("favourite colour", user="ana", known_at=NOON)
+    assert manager.context("favourite colour", user="ana", min_score=1.0) == ""
+    assert len(manager.recall("favourite colour", user="ana", min_score=1.0)) == 0
+    missing = manager.why_not("favourite colour", green.id, user="ana", known_at=NOON, min_score=0.1)
+    assert missing.step == "not yet known"
+    assert [each.content for each in manager.list_memories(user="ana", known_at=NOON)] == [blue.content]
+    assert len(manager.list_memories(user="ana", as_of=NOON + timedelta(days=1))) == 2
+
+
+async def test_async_client_reads_facts(server: InProcessServer, manager: MemoryManager) -> None:
+    manager.remember({"role": "user", "name": "Ana", "content": "I live in Hamburg."}, user="ana")
+    async with server.async_client(server.key()) as remote:
+        assert await remote.facts(user="ana") == manager.facts(user="ana")
+        assert await remote.conflicts(user="ana") == []
+        assert await remote.history("Ana/city", user="ana") == manager.history("Ana/city", user="ana")
+
+
 def test_maintenance_methods_work_over_the_network(manager: MemoryManager) -> None:
     memory = manager.add_memory("Ann likes tea", user="ann")
     manager.update(memory.id, "Ann likes coffee", user="ann")

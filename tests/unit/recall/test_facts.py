@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memoranda import InvalidInput, MemoryManager, NotFound
+from memoranda.testing.fakes import HashEmbedder
+from tests.fake_clock import FakeClock
+
+JANUARY = datetime(2026, 1, 10, 12, tzinfo=UTC)
+BETWEEN = datetime(2026, 3, 8, 12, tzinfo=UTC)
+"""After the move, before it was told."""
+MARCH = datetime(2026, 3, 12, 12, tzinfo=UTC)
+PAGE = "https://example.org/ana"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(JANUARY)
+
+
+@pytest.fixture
+def manager(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
+    with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64), clock=clock) as manager:
+        say(manager, "I live in Hamburg.")
+        clock.now = MARCH
+        say(manager, "I moved to Ghent last week.")
+        yield manager
+
+
+def say(manager: MemoryManager, text: str, user: str = "ana") -> int:
+    [outcome] = manager.remember({"role": "user", "name": user.title(), "content": text}, user=user)
+    assert outcome.memory is not None
+    return outcome.memory.id
+
+
+def values_of(manager: MemoryManager, **times: datetime) -> list[tuple[str, str]]:
+    return [(fact.slot, fact.value) for fact in manager.facts(user="ana", **times)]
+
+
+class TestFacts:
+    def test_fact_says_since_when_who_said_it_and_what_it_replaced(self, manager: MemoryManager) -> None:
+        [fact] = manager.facts(user="ana")
+        assert (fact.slot, fact.value, fact.speaker, fact.trust) == ("Ana/city", "Ghent", "Ana", "user")
+        assert fact.since == datetime(2026, 3, 2, tzinfo=UTC)
+        assert [(value.value, value.until) for value in fact.replaced] == [("Hamburg", fact.since)]
+        assert fact["slot"] == "Ana/city"
+
+    def test_two_axes_of_time_differ_between_event_and_telling(self, manager: MemoryManager) -> None:
+        assert values_of(manager, as_of=BETWEEN) == [("Ana/city", "Ghent")]
+        assert values_of(manager, known_at=BETWEEN) == [("Ana/city", "Hamburg")]
+        assert values_of(manager, as_of=BETWEEN, known_at=BETWEEN) == [("Ana/city", "Hamburg")]
+        assert values_of(manager, as_of=datetime(2026, 2, 1, tzinfo=UTC)) == [("Ana/city", "Hamburg")]
+        assert values_of(manager, known_at=datetime(2025, 1, 1, tzinfo=UTC)) == []
+
+    def test_facts_of_other_users_are_not_seen(self, manager: MemoryManager) -> None:
+        assert manager.facts() == manager.facts(user="bo") == manager.conflicts(user="bo") == []
+        with pytest.raises(NotFound, match="subject/attribute"):
+            manager.history("ana/city", user="bo")
+
+    def test_time_without_zone_is_refused(self, manager: MemoryManager) -> None:
+        for name in ("as_of", "known_at"):
+            with pytest.raises(InvalidInput, match=name):
+                manager.facts(user="ana", **{name: "2026-03-08T12:00:00"})
+            with pytest.raises(InvalidInput, match=name):
+                manager.list_memories(user="ana", **{name: "soon"})
+
+
+class TestConflicts:
+    def test_less_trusted_source_disputes_and_hides_nothing(self, manager: MemoryManager) -> None:
+        manager.remember("Ana lives in Lyon.", user="ana", source=PAGE)
+        [conflict] = manager.conflicts(user="ana")
+        assert [(value.value, value.trust) for value in conflict.values] == [("Ghent", "user"), ("Lyon", "document")]
+        [fact] = manager.facts(user="ana")
+        assert (fact.value, [value.value for value in fact.disputed_by]) == ("Ghent", ["Lyon"])
+
+    def test_without_contradiction_there_is_none(self, manager: MemoryManager) -> None:
+        assert manager.conflicts(user="ana") == []
+
+
+class TestSlotHistory:
+    def test_history_of_slot_has_every_value_and_the_current_memory(self, manager: MemoryManager) -> None:
+        manager.remember("Ana lives in Lyon.", user="ana", source=PAGE)
+        past = manager.history("ana/CITY", user="ana")
+        assert [value.value for value in past.values] == ["Hamburg", "Ghent", "Lyon"]
+        assert past.memory.content == "I moved to Ghent last week."
+
+    @pytest.mark.parametrize("slot", ["city", "ana/", "nobody/city", "/"])
+    def test_unknown_slot_says_how_to_name_one(self, manager: MemoryManager, slot: str) -> None:
+        with pytest.raises(NotFound, match="facts"):
+            manager.history(slot, user="ana")
+
+
+class TestContext:
+    def test_context_shows_what_held_at_the_named_time(self, manager: MemoryManager, clock: FakeClock) -> None:
+        say(manager, "My favourite colour is blue.")
+        clock.advance(days=8)
+        say(manager, "My favourite colour is green.")
+        question = "What is my favourite colour?"
+        now = manager.context(question, user="ana")
+        assert "## What holds on 2026-03-20\n- Ana, favourite colour: green" in now
+        assert "later said on 2026-03-20: My favourite colour is green." in now
+        then = manager.context(question, user="ana", known_at=MARCH)
+        assert "## What holds on 2026-03-12\n- Ana, favourite colour: blue" in then
+        assert "green" not in then
+
+    def test_context_by_what_was_known_does_not_tell_what_came_later(self, manager: MemoryManager) -> None:
+        text = manager.context("Where does Ana live?", user="ana", known_at=BETWEEN)
+        assert "Hamburg" in text
+        assert "no longer true" not in text
+        assert "Ghent" not in text
+
+
+class TestKnownAt:
+    def test_edited_memory_has_the_words_of_that_time(self, manager: MemoryManager, clock: FakeClock) -> None:
+        memory = manager.add_memory("The kettle is green.", user="ana", metadata={"room": "kitchen"}, importance=0.4)
+        clock.advance(days=1)
+        manager.update(memory.id, "The kettle is red.", user="ana", metadata={"room": "hall"}, importance=0.9)
+        clock.advance(days=1)
+        manager.update(memory.id, "The kettle is blue.", user="ana", source="repair")
+        words = {1: "The kettle is green.", 2: "The kettle is red.", 3: "The kettle is blue."}
+        for version, days in ((1, 0), (2, 1), (3, 2)):
+            then = MARCH.replace(day=MARCH.day + days)
+            [listed] = [each for each in manager.list_memories(user="ana", known_at=then) if each.id == memory.id]
+            [hit] = [hit for hit in manager.recall("kettle", user="ana", known_at=then) if hit.id == memory.id]
+            assert (listed.content, listed.version) == (hit.content, hit.memory.version) == (words[version], version)
+        assert hit.source == "repair"
+        first = next(each for each in manager.list_memories(user="ana", known_at=MARCH) if each.id == memory.id)
+        assert (first.metadata, first.importance, first.source) == ({"room": "kitchen"}, 0.4, None)
+
+    def test_end_that_was_learnt_later_is_left_out(self, manager: MemoryManager) -> None:
+        [hit] = manager.recall("Where does Ana live?", user="ana", known_at=BETWEEN)
+        assert (hit.content, hit.memory.valid_to, hit.superseded_by) == ("I live in Hamburg.", None, None)
+        [claim] = hit.memory.notes["claims"]
+        assert claim["valid_to"] is None
+        assert manager.get(hit.id, user="ana").valid_to is not None
+
+
+class TestListMemories:
+    def test_list_follows_both_axes_of_time(self, manager: MemoryManager) -> None:
+        def contents(**times: datetime) -> list[str]:
+            return [memory.content for memory in manager.list_memories(user="ana", **times)]
+
+        assert contents() == ["I live in Hamburg.", "I moved to Ghent last week."]
+        assert contents(as_of=BETWEEN) == contents(known_at=MARCH) == ["I moved to Ghent last week."]
+        assert contents(known_at=BETWEEN) == contents(as_of=BETWEEN, known_at=BETWEEN) == ["I live in Hamburg."]
+        assert contents(as_of=datetime(2026, 2, 1, tzinfo=UTC)) == ["I live in Hamburg."]
+
+    def test_list_and_recall_agree_at_every_time(self, manager: MemoryManager, clock: FakeClock) -> None:
+        say(manager, "My favourite colour is blue.")
+        clock.advance(days=5)
+        say(manager, "I no longer live in Ghent.")
+        manager.add_memory("The kettle is green.", user="ana", at="2026-02-01T00:00Z")
+        times = [None, *(datetime(2026, month, day, tzinfo=UTC) for month in (1, 2, 3) for day in (5, 11, 15, 25))]
+        for as_of in times:
+            for known_at in times:
+                if as_of is None and known_at is None:
+                    continue
+                listed = manager.list_memories(user="ana", as_of=as_of, known_at=known_at)
+                recalled = manager.recall("Ana", user="ana", as_of=as_of, known_at=known_at, limit=100)
+                assert {memory.id for memory in listed} == {hit.id for hit in recalled}, (as_of, known_at)
+
+    def test_pages_continue_after_the_last_id(self, manager: MemoryManager) -> None:
+        manager.add_memories([f"fact {n}" for n in range(5)], user="ana")
+        first = manager.list_memories(3, user="ana", known_at=MARCH)
+        second = manager.list_memories(3, first[-1].id, user="ana", known_at=MARCH)
+        assert len({memory.id for memory in [*first, *second]}) == 6
