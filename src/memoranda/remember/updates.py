@@ -92,8 +92,8 @@ class UpdateFinder:
         for each, ids in zip(new, similar, strict=True):
             wanted.setdefault(_whole_scope(each), set()).update(ids)
         found: dict[tuple[Scope, int], Memory] = {}
-        for scope, ids in wanted.items():
-            for part in chunked(sorted(ids)):
+        for scope, wanted_ids in wanted.items():
+            for part in chunked(sorted(wanted_ids)):
                 read = self._store.get(scope, part)
                 found.update(((scope, memory.id), memory) for memory in read if memory is not None)
         for each, ids in zip(new, similar, strict=True):
@@ -195,7 +195,7 @@ def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list
     for term in query_terms(new.content)[:_MAX_TERMS]:
         holders = postings.ids_with(term)
         if 0 < len(holders) <= limit:
-            shared.update(np.intersect1d(holders, among).tolist())
+            shared.update(holders[np.isin(holders, among)].tolist())
     return sorted(shared, key=lambda memory_id: (-shared[memory_id], -memory_id))[:_FOLLOWED]
 
 
