@@ -13,7 +13,7 @@ from typing import Final
 
 from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
-from memoranda.remember.claim_patterns import PATTERNS, ClaimPattern
+from memoranda.remember.claim_patterns import ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.places import is_place
 from memoranda.remember.values import Reading, attribute_for, read_value, split_list, trim_value
@@ -74,7 +74,7 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
 
 
 def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
-    for pattern in PATTERNS:
+    for pattern in possible_patterns(clause.text):
         match = pattern.regex.match(clause.text)
         if match is None:
             continue

@@ -18,9 +18,9 @@ import numpy as np
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
-from memoranda.remember.alignment import align
+from memoranda.remember.alignment import align, can_align
 from memoranda.remember.clauses import blank_foreign
-from memoranda.storage.base import PartitionKey, Store
+from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
@@ -68,29 +68,42 @@ class UpdateFinder:
 
     def attach(self, new: Sequence[NewMemory], now: datetime) -> None:
         """Set `related` and `follows` of the new memories that speak of a change."""
-        for each in new:
-            too_long, trusted = len(each.content) > _MAX_TEXT, trust_rank(each.trust) >= trust_rank("document")
-            if too_long or not trusted or each.quarantined_at is not None:
-                continue
-            changes = speaks_of_change(each.content)
-            partition = self._open(each.scope)
+        told = [each for each in new if _is_read(each)]
+        followed: list[list[int]] = []
+        similar: list[list[int]] = []
+        field = _SearchField(self._partitions, self._vectors.generation(), now)
+        for each in told:
+            partition = field.partition(each)
             with partition.lock:
-                among = self._same_speaker(partition, each, now)
+                among = field.same_speaker(partition, each)
                 each.related = tuple(self._find_related(partition, each, among))
-                similar = self._find_similar(partition, each, among)
-                near = self._find_near(partition, each, among) if changes else []
-                salient = _find_salient(partition, each, among) if changes else []
-                few = len(among) < _COMPARED
-                follows = [*near, *(older for older in salient if few or older in near)]
-            self._align(each, similar)
-            aligned = {older for older, _ in each.aligned}
+                similar.append(self._find_similar(partition, each, among))
+                followed.append(self._find_followed(partition, each, among))
+        for each, older in zip(told, self._read(told, similar), strict=True):
+            self._align(each, older)
+        for each, follows in zip(told, followed, strict=True):
+            aligned = {memory_id for memory_id, _ in each.aligned}
             each.follows = tuple(dict.fromkeys(older for older in follows if older not in aligned))[:_FOLLOWED]
 
-    def _align(self, new: NewMemory, similar: Sequence[int]) -> None:
+    def _read(self, new: Sequence[NewMemory], similar: Sequence[Sequence[int]]) -> Iterator[list[Memory]]:
+        """Yield the memories that are similar to each new one; those of one user are read together."""
+        wanted: dict[Scope, set[int]] = {}
+        for each, ids in zip(new, similar, strict=True):
+            wanted.setdefault(_whole_scope(each), set()).update(ids)
+        found: dict[tuple[Scope, int], Memory] = {}
+        for scope, wanted_ids in wanted.items():
+            for part in chunked(sorted(wanted_ids)):
+                read = self._store.get(scope, part)
+                found.update(((scope, memory.id), memory) for memory in read if memory is not None)
+        for each, ids in zip(new, similar, strict=True):
+            keys = ((_whole_scope(each), memory_id) for memory_id in ids)
+            yield [found[key] for key in keys if key in found]
+
+    def _align(self, new: NewMemory, similar: Sequence[Memory]) -> None:
         """Make claims for the sentences that repeat an older one with another value, or deny it."""
-        spoken = claims_in(new.notes)
-        for older in self._store.get(Scope(new.scope.tenant, user=new.scope.user), list(similar)) if similar else []:
-            if older is None or older.valid_from > new.valid_from:
+        spoken = claims_in(new.notes) if similar else []
+        for older in similar:
+            if older.valid_from > new.valid_from:
                 continue
             offset = evidence_start(new.notes), evidence_start(older.notes)
             said_at, trust = (older.valid_from, new.valid_from), (older.trust, new.trust)
@@ -101,24 +114,22 @@ class UpdateFinder:
                 new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
                 new.aligned = (*new.aligned, (older.id, known))
 
-    @staticmethod
-    def _same_speaker(partition: Partition, new: NewMemory, now: datetime) -> IntArray:
-        """Return the memories that the same speaker said, or the notes beside which a new note stands."""
-        among = partition.eligible(new.scope.agent, None, now.timestamp())
-        said = partition.said_by(None if new.message is None else new.message.speaker)
-        return said if among is None else np.intersect1d(said, among, assume_unique=True)
+    def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
+        """Return older memories that a change in other words may be about: near in meaning, with a telling word."""
+        if not speaks_of_change(new.content):
+            return []
+        near, salient = self._find_near(partition, new, among), _find_salient(partition, new, among)
+        few = len(among) < _COMPARED
+        return [*near, *(older for older in salient if few or older in near)]
 
     @staticmethod
     def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
         """Return the memories that share most words with the new one."""
         terms = query_terms(new.content)[:_MAX_TERMS]
-        if not terms or not len(among):
+        if not terms or not len(among) or not can_align(new.content):
             return []
         found: list[int] = partition.postings.search(terms, _SIMILAR, among=among)[0].tolist()
         return found
-
-    def _open(self, scope: Scope) -> Partition:
-        return self._partitions.get(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
 
     def _find_related(self, partition: Partition, new: NewMemory, among: IntArray) -> Iterator[int]:
         """Yield the memories that contain a value which the new one changes."""
@@ -140,6 +151,42 @@ class UpdateFinder:
         return [int(memory_id) for memory_id in ids[nearness >= least][:_FOLLOWED]]
 
 
+class _SearchField:
+    """The partitions of one call, and what each speaker said in them: each is looked up once."""
+
+    def __init__(self, partitions: Partitions, generation: int | None, now: datetime) -> None:
+        self._partitions = partitions
+        self._generation = generation
+        self._now = now.timestamp()
+        self._opened: dict[PartitionKey, Partition] = {}
+        self._said: dict[tuple[PartitionKey, str | None, str | None], IntArray] = {}
+
+    def partition(self, new: NewMemory) -> Partition:
+        key = PartitionKey(new.scope.tenant, new.scope.user)
+        if key not in self._opened:
+            self._opened[key] = self._partitions.get(key, self._generation)
+        return self._opened[key]
+
+    def same_speaker(self, partition: Partition, new: NewMemory) -> IntArray:
+        """Return the memories that the same speaker said, or the notes beside which a new note stands."""
+        speaker = None if new.message is None else new.message.speaker
+        key = (partition.key, new.scope.agent, speaker)
+        if key not in self._said:
+            among = partition.eligible(new.scope.agent, None, self._now)
+            said = partition.said_by(speaker)
+            self._said[key] = said if among is None else np.intersect1d(said, among, assume_unique=True)
+        return self._said[key]
+
+
+def _is_read(new: NewMemory) -> bool:
+    trusted = trust_rank(new.trust) >= trust_rank("document")
+    return trusted and len(new.content) <= _MAX_TEXT and new.quarantined_at is None
+
+
+def _whole_scope(new: NewMemory) -> Scope:
+    return Scope(new.scope.tenant, user=new.scope.user)
+
+
 def speaks_of_change(text: str) -> bool:
     """Return whether a text speaks of a change in the writer's own words."""
     return _CHANGE.search(blank_foreign(text)) is not None
@@ -152,7 +199,7 @@ def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list
     for term in query_terms(new.content)[:_MAX_TERMS]:
         holders = postings.ids_with(term)
         if 0 < len(holders) <= limit:
-            shared.update(np.intersect1d(holders, among).tolist())
+            shared.update(holders[np.isin(holders, among)].tolist())
     return sorted(shared, key=lambda memory_id: (-shared[memory_id], -memory_id))[:_FOLLOWED]
 
 

@@ -29,6 +29,7 @@ from memoranda.types import Memory, MemoryType, Outcome, Scope
 
 _PAGE = 500
 _M = memories.c
+_NOTES = select(_M.notes).where(_M.id == bindparam("memory_id"))
 _L = lineage.c
 _R = revisions.c
 _LATER = case((_M.accessed_at > bindparam("last"), _M.accessed_at), else_=bindparam("last"))
@@ -150,7 +151,7 @@ def mark(tx: Transaction, memory_id: int, key: str) -> None:
 
 def read_notes(tx: ReadTransaction, memory_id: int) -> dict[str, Any]:
     """Return the notes of a memory as they are now."""
-    found: dict[str, Any] = json.loads(tx.execute(select(_M.notes).where(_M.id == memory_id)).scalar_one())
+    found: dict[str, Any] = json.loads(tx.execute(_NOTES, {"memory_id": memory_id}).scalar_one())
     return found
 
 
