@@ -39,10 +39,25 @@ def remove_recalled(text: str) -> str:
     return "".join(kept) + text[position:]
 
 
+_FACTS: Final = "## What holds on"
+# A line that only `context` writes: "- ann, city: Ghent (since 2026-11-16) [#2]".
+_FACT_LINE: Final = re.compile(
+    rf"^[ \t]*{_FACTS} [\d-]+[ \t]*$|^[-*•\d.)\"' \t]{{0,8}}[^\n:]{{1,120}}, [^\n:]{{1,80}}: [^\n]{{1,100}}"
+    r" \(since \d{4}-\d\d-\d\d(?:; disputed)?\)[\"']?(?: \[#\d+\])?[ \t]*$",
+    re.M,
+)
+
+
+def facts_heading() -> str:
+    """Return the heading of the lines that say what holds now."""
+    return _FACTS
+
+
 def find_recalled_spans(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each fenced part, marks included."""
+    """Return the start and end of each part that `context` wrote: what is inside a fence, and lines of facts."""
+    lines = [match.span() for match in _FACT_LINE.finditer(text)] if "(since " in text or _FACTS in text else []
     if FENCE not in text:
-        return []
+        return lines
     marks = [(match[2], bool(match[1]), match.start(), match.end()) for match in _MARK.finditer(text)]
     last_close = {marker: start for marker, closes, start, _ in marks if closes}
     spans: list[tuple[int, int]] = []
@@ -54,7 +69,7 @@ def find_recalled_spans(text: str) -> list[tuple[int, int]]:
         elif current == marker and closes:
             spans.append((begin, end))
             current = None
-    return spans
+    return sorted([*spans, *(line for line in lines if not any(a <= line[0] < b for a, b in spans))])
 
 
 TEMPLATE_TOKEN: Final = re.compile(

@@ -58,7 +58,7 @@ def fold_lookalikes(text: str) -> tuple[str, int]:
 
     Invisible characters are left out, wide and decorated letters are plain ones. A word in another alphabet stays.
     """
-    if text.isascii() and not _ANY_INVISIBLE.search(text):
+    if text.isascii() and not _has_invisible(text):
         return text, 0
     visible = unicodedata.normalize("NFKC", _ANY_INVISIBLE.sub("", text))
     replaced = 0
@@ -75,12 +75,18 @@ def fold_lookalikes(text: str) -> tuple[str, int]:
     return _WORD.sub(fold_word, visible), replaced
 
 
+def _has_invisible(text: str) -> bool:
+    if text.isascii() and text.isprintable():  # nearly all texts, and much faster to see
+        return False
+    return _ANY_INVISIBLE.search(text) is not None
+
+
 def find_hidden(text: str) -> dict[str, float]:
     """Return which kinds of hidden characters a text has, and how suspicious each is, 0…1.
 
     What spelling, emoji and flags need is not counted.
     """
-    if not _ANY_INVISIBLE.search(text):
+    if not _has_invisible(text):
         return {}
     bare = _SPELLING.sub("", _FLAG.sub("", text))
     overrides = 0.1 if _RIGHT_TO_LEFT.search(bare) else 0.5
@@ -97,7 +103,7 @@ def find_hidden(text: str) -> dict[str, float]:
 
 def show_invisible(text: str) -> str:
     """Return a text in which every invisible character is written out, except where spelling or an emoji needs it."""
-    if not _ANY_INVISIBLE.search(text):
+    if not _has_invisible(text):
         return text
     kept = {n for match in (*_FLAG.finditer(text), *_SPELLING.finditer(text)) for n in range(*match.span())}
 

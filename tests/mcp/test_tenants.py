@@ -26,11 +26,14 @@ class Tenant:
         self.client = client
         self.word = f"canary{name}"
         self.ids: list[int] = []
+        self.recall_id = ""
 
     async def fill(self) -> None:
         texts = [f"{self.word} likes tea number {number}" for number in range(10)]
         kept = await self.client.call_tool("remember", {"content": texts})
         self.ids = [each["id"] for each in kept.structured_content["outcomes"]]
+        found = await self.client.call_tool("recall", {"query": self.word})
+        self.recall_id = found.structured_content["recall_id"]
         entities = [
             {"name": name, "entityType": self.word, "observations": [f"{self.word} drinks tea"]}
             for name in ("Ann", "Bo")
@@ -58,6 +61,7 @@ def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
         ("context", {"query": query, "budget": 10_000}),
         ("search", {"query": query}),
         ("fetch", {"id": str(rng.choice(other.ids))}),
+        ("replay", {"recall_id": other.recall_id}),
         ("session_history", {"workflow": "campaign"}),
         ("read_graph", {}),
         ("search_nodes", {"query": query}),
@@ -111,7 +115,7 @@ async def test_reading_tools_never_return_data_of_another_tenant(server: McpHttp
                     answered += not answer.is_error
                 for resource in (await mine.client.list_resources()).resources:
                     assert other.word not in (await mine.client.read_resource(resource.uri)).model_dump_json()
-    assert answered == ROUNDS * 2 * 7  # all but fetch, because its id always belongs to the other tenant
+    assert answered == ROUNDS * 2 * 7  # all but fetch and replay, whose ids belong to the other tenant
 
 
 @pytest.mark.parametrize("mode", [LEGACY, NEWEST])

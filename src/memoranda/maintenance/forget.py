@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, text, update
 
 from memoranda.conversation import stored
-from memoranda.errors import InvalidInput, Unavailable
-from memoranda.maintenance.receipts import DATABASE_FILE, Receipts
+from memoranda.errors import InvalidInput, MemorandaError, Unavailable
+from memoranda.maintenance.receipts import DATABASE_FILE, SEARCH_INDEX, Receipts
 from memoranda.maintenance.traces import ErasedTexts, find_traces
 from memoranda.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
 from memoranda.results import Derivation
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from memoranda.sessions.base import ValueStore
     from memoranda.sessions.context import Sessions
 
+logger = logging.getLogger("memoranda")
 _LAST_ERASURE: Final = "erasure:last"
 _PSEUDONYM: Final = re.compile(r"user-[0-9a-f]{16}")
 _OUTSIDE: Final = (
@@ -57,6 +59,8 @@ _OUTSIDE: Final = (
     StoreReceipt("exports", "not reachable", detail="delete the files; an import leaves out what was forgotten"),
 )
 """The places that this store cannot reach."""
+_VALUES: Final = "short-term values"
+_LEFT_UNDONE: Final = "not cleaned yet (a reader of old pages, a full disk): the next start or upkeep finishes the work"
 _MEMORY = memories.c
 _MESSAGE = messages.c
 
@@ -147,11 +151,16 @@ class MemoryEraser:
 
     def _forget(self, target: ErasureTarget) -> ForgetReceipt:
         self._receipts.prepare()
-        rows, receipt, traces = self._store.write(lambda tx: self._erase(tx, target))
+        outside = [self._find_values(), self._clear_cache()]
+        rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside))
         # The file is cleaned last, so that the receipt is what was found after it.
-        places = (*_row_places(rows, "erased"), *self._clean_up(target), *traces, self._clean_file(rows), *_OUTSIDE)
-        receipt = replace(receipt, stores=places)
-        return self._store.write(lambda tx: self._receipts.write(tx, receipt))
+        outside = self._clean_up(target)
+        receipt = replace(stored, stores=_all_places(rows, outside, traces, self._clean_file(rows)))
+        try:
+            return self._store.write(lambda tx: self._receipts.write(tx, receipt))
+        except MemorandaError as error:  # the rows are gone: the receipt stored with that is finished later
+            logger.warning("receipt %s stays pending until its end can be written: %s", stored.id, error)
+            return stored
 
     def forget_again(self, given: Sequence[ForgetReceipt]) -> ForgetReceipt | None:
         """Erase what was forgotten before and is here again, by the tombstones; None when nothing is.
@@ -181,7 +190,10 @@ class MemoryEraser:
         message_digests = [(signer.message_digest(row[1], row[2]), row[0], row[3]) for row in tx.execute(said)]
         return signer.only_forgotten(tx, memory_digests), signer.only_forgotten(tx, message_digests)
 
-    def _erase(self, tx: Transaction, target: ErasureTarget) -> tuple[_ErasureRows, ForgetReceipt, list[StoreReceipt]]:
+    def _erase(
+        self, tx: Transaction, target: ErasureTarget, outside: list[StoreReceipt]
+    ) -> tuple[_ErasureRows, list[StoreReceipt], ForgetReceipt]:
+        """Delete the rows, and store a receipt that is true if nothing can be done after it."""
         rows = _find_rows(tx, target)
         if _erases_recalls(target):
             clear_recalls(tx, target.scope, _recall_matches(target))
@@ -192,8 +204,10 @@ class MemoryEraser:
             *(self._receipts.text_digest(user, content) for user, content in rows.texts),
             *(self._receipts.message_digest(user, message_id) for user, message_id in rows.messages),
         ]
-        receipt = self._receipts.new(target.scope, rows.ids, self._clock(), digests)
-        return rows, self._receipts.write(tx, receipt), self._find_traces(tx, target, rows)
+        traces = self._find_traces(tx, target, rows)
+        places = _all_places(rows, outside, traces, _file_places("pending", _LEFT_UNDONE))
+        receipt = self._receipts.new(target.scope, rows.ids, self._clock(), places, digests)
+        return rows, traces, self._receipts.write(tx, receipt)
 
     def _find_traces(self, tx: ReadTransaction, target: ErasureTarget, rows: _ErasureRows) -> list[StoreReceipt]:
         erased = ErasedTexts({content for _, content in rows.texts}, target.containing)
@@ -226,7 +240,7 @@ class MemoryEraser:
         """Erase what is outside of the rows, in this process and in the stores of values."""
         if target.whole_scope:
             self._conversations.clear_scope(target.scope)
-        return [self._clear_values(target), self._clear_cache(), StoreReceipt("search index and its file", "erased")]
+        return [self._clear_values(target), self._clear_cache()]
 
     def _clear_cache(self) -> StoreReceipt:
         embedder = self._vectors.embedder
@@ -237,30 +251,51 @@ class MemoryEraser:
             embedder.clear_cache()
         return StoreReceipt("embedding cache", "erased")
 
-    def _clean_file(self, rows: _ErasureRows) -> StoreReceipt:
-        if (rows.is_empty and not is_erasure_pending(self._store)) or self._compact():
-            return StoreReceipt(DATABASE_FILE, "erased", detail="rewritten without them, and its log emptied")
-        detail = "a reader in another process holds the old pages: the next start or upkeep finishes the work"
-        return StoreReceipt(DATABASE_FILE, "pending", detail=detail)
+    def _clean_file(self, rows: _ErasureRows) -> list[StoreReceipt]:
+        try:
+            done = (rows.is_empty and not is_erasure_pending(self._store)) or self._compact()
+        except (MemorandaError, OSError) as error:  # the receipt says that it is not done
+            logger.warning("erased bytes are still in the files: %s", error)
+            return _file_places("pending", _LEFT_UNDONE)
+        if done:
+            return _file_places("erased", "rewritten without them, and its log emptied")
+        return _file_places("pending", _LEFT_UNDONE, index="erased")
 
     def _clear_values(self, target: ErasureTarget) -> StoreReceipt:
         """Erase short-term values. They belong to an agent or a session, never to a user."""
-        name, scope = "short-term values", target.scope
+        scope, count = target.scope, 0
+        if not (target.whole_scope and scope.user is None):
+            return self._find_values()
         try:
-            count = 0
-            if target.whole_scope and scope.user is None:
-                for store in self._short_term() if scope.agent is not None else ():
-                    count += store.clear(Namespace(self._tenant, scope.session, scope.agent))
-                if scope.session is not None:
-                    self._sessions.clear(scope.session)
-                return StoreReceipt(name, "erased", count)
+            for store in self._short_term() if scope.agent is not None else ():
+                count += store.clear(Namespace(self._tenant, scope.session, scope.agent))
+            if scope.session is not None:
+                self._sessions.clear(scope.session)
+        except Unavailable as error:
+            return StoreReceipt(_VALUES, "pending", detail=str(error))
+        return StoreReceipt(_VALUES, "erased", count)
+
+    def _find_values(self) -> StoreReceipt:
+        """Return whether there are short-term values, and that none was cleared."""
+        try:
             count = sum(store.count(Tenant(self._tenant)) for store in self._short_term())
         except Unavailable as error:
-            return StoreReceipt(name, "pending", detail=str(error))
+            return StoreReceipt(_VALUES, "pending", detail=str(error))
         if not count:
-            return StoreReceipt(name, "erased")
+            return StoreReceipt(_VALUES, "erased")
         detail = "they belong to agents and sessions, and expire: use forget(agent=…) or clear_session()"
-        return StoreReceipt(name, "not searched", count, detail)
+        return StoreReceipt(_VALUES, "not searched", count, detail)
+
+
+def _all_places(
+    rows: _ErasureRows, outside: list[StoreReceipt], traces: list[StoreReceipt], files: list[StoreReceipt]
+) -> tuple[StoreReceipt, ...]:
+    return (*_row_places(rows, "erased"), *outside, *traces, *files, *_OUTSIDE)
+
+
+def _file_places(status: ErasureStatus, detail: str, *, index: ErasureStatus | None = None) -> list[StoreReceipt]:
+    """Return the places that are cleaned last; the index, which is deleted first, can be done when the file is not."""
+    return [StoreReceipt(SEARCH_INDEX, index or status), StoreReceipt(DATABASE_FILE, status, detail=detail)]
 
 
 def _row_places(rows: _ErasureRows, status: ErasureStatus) -> list[StoreReceipt]:

@@ -21,12 +21,14 @@ from memoranda.receipts import ForgetReceipt, StoreReceipt
 from memoranda.remember.duplicates import statement_tokens
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.database_key import DatabaseKey
+from memoranda.storage.meta import get_meta
 from memoranda.storage.rows import to_json, to_micros
-from memoranda.storage.schema import receipts, tombstones
+from memoranda.storage.schema import ERASURE_PENDING, receipts, tombstones
 from memoranda.types import ANY, JSON, AnyUser, Scope
 
 DATABASE_FILE: Final = "database file"
 """The name in a receipt of the place that is cleaned last."""
+SEARCH_INDEX: Final = "search index and its file"
 _DIGEST_BYTES: Final = 16
 _NAME_CHARS: Final = 16
 _R = receipts.c
@@ -60,11 +62,18 @@ class Receipts:
     def message_digest(self, user: str, message_id: str) -> bytes:
         return self._key.sign("message", [self._tenant, user, message_id])[:_DIGEST_BYTES]
 
-    def new(self, scope: Scope, ids: Iterable[int], at: datetime, digests: Iterable[bytes]) -> ForgetReceipt:
-        """Return a receipt without its places, which follow when the work is done."""
+    def new(
+        self,
+        scope: Scope,
+        ids: Iterable[int],
+        at: datetime,
+        places: tuple[StoreReceipt, ...],
+        digests: Iterable[bytes],
+    ) -> ForgetReceipt:
+        """Return a receipt with a new id, in which pseudonyms stand for the names."""
         return ForgetReceipt(
             tuple(sorted(ids)),
-            (StoreReceipt(DATABASE_FILE, "pending", detail="the process ended before the work was done"),),
+            places,
             at,
             dry_run=False,
             id=uuid.uuid4().hex,
@@ -85,7 +94,7 @@ class Receipts:
             "at": to_micros(receipt.at),
             "receipt": text,
             "signature": signature,
-            "finished": int(all(each.status != "pending" for each in receipt.stores)),
+            "finished": int(not any(_is_in_files(each) for each in receipt.stores)),
         }
         tx.upsert(receipts, [row], key=("id",), update=("receipt", "signature", "finished"))
         rows = [
@@ -140,13 +149,17 @@ def finish_receipts(store: Store, key: DatabaseKey) -> None:
     """Record in receipts that were pending that the erased bytes are gone from the file by now, and sign them again."""
     unfinished = select(_R.tenant, _R.receipt, _R.signature).where(_R.finished == 0)
 
-    def finish(tx: Transaction) -> None:
-        for tenant, text, signature in tx.execute(unfinished).all():
-            receipt, signer = _from_text(text, signature), Receipts(tenant, store, key)
-            if signer.verify(receipt):  # an edited one stays as it is, to be found by a check
-                signer.write(tx, replace(receipt, stores=tuple(_finished(each) for each in receipt.stores)))
+    def find(tx: ReadTransaction) -> list[tuple[Receipts, ForgetReceipt]]:
+        if get_meta(tx, ERASURE_PENDING) is not None:  # somebody has erased more since the file was cleaned
+            return []
+        rows = [(Receipts(row[0], store, key), _from_text(row[1], row[2])) for row in tx.execute(unfinished)]
+        return [row for row in rows if row[0].verify(row[1])]  # an edited one stays as it is, to be found by a check
 
-    if store.read(lambda tx: tx.execute(unfinished.limit(1)).first()) is not None:
+    def finish(tx: Transaction) -> None:
+        for signer, receipt in find(tx):
+            signer.write(tx, replace(receipt, stores=tuple(_finished(each) for each in receipt.stores)))
+
+    if store.read(find):
         store.write(finish)
 
 
@@ -163,8 +176,12 @@ def find_receipt_problems(store: Store, key: DatabaseKey) -> list[str]:
 
 
 def _finished(place: StoreReceipt) -> StoreReceipt:
-    is_file = place.store == DATABASE_FILE and place.status == "pending"
-    return StoreReceipt(place.store, "erased", place.count, "finished later") if is_file else place
+    return StoreReceipt(place.store, "erased", place.count, "finished later") if _is_in_files(place) else place
+
+
+def _is_in_files(place: StoreReceipt) -> bool:
+    """Return whether erased bytes may still be in this place, until the file is compacted."""
+    return place.store in (DATABASE_FILE, SEARCH_INDEX) and place.status == "pending"
 
 
 def _to_text(receipt: ForgetReceipt) -> str:

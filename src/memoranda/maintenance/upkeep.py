@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, UpkeepSettings
-from memoranda.maintenance.forget import is_erasure_pending
 from memoranda.maintenance.upkeep_run import UpkeepRun
 from memoranda.maintenance.upkeep_store import UpkeepStore
 from memoranda.results import PolicyName, UpkeepReport
@@ -45,7 +44,7 @@ class Upkeep:
         vectors: Vectors,
         remember: RememberPipeline,
         accesses: AccessCounter,
-        compact: Callable[[], bool],
+        finish_erasures: Callable[[], None],
         *,
         clock: Clock,
         session_timeout: timedelta,
@@ -57,7 +56,7 @@ class Upkeep:
         self._vectors = vectors
         self._remember = remember
         self._accesses = accesses
-        self._compact = compact
+        self._finish_erasures = finish_erasures
         self._clock = clock
         self._session_timeout = session_timeout
         self._short_term_ttl = short_term_ttl
@@ -104,8 +103,7 @@ class Upkeep:
             if store.held_until is not None:
                 reason = f"another upkeep of these memories is under way (its lease ends {store.held_until:%H:%M:%S})"
                 return UpkeepReport(0, (), options.dry_run, skipped=reason)
-            if is_erasure_pending(self._store):
-                self._compact()
+            self._finish_erasures()
             return self._run_users(store, options, progress)
 
     def _run_users(self, store: UpkeepStore, options: UpkeepOptions, progress: Progress | None) -> UpkeepReport:

@@ -5,6 +5,7 @@ The inner imports are deliberate: importing `MemoryManager` must not load SQLAlc
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoranda.errors import Closed
+from memoranda.errors import Closed, MemorandaError
 from memoranda.settings import database_url, index_path
 from memoranda.types import utc_now
 from memoranda.validation import check_clock, check_component, check_integer, check_retention_policy
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from memoranda.sessions.values import ShortTerm
     from memoranda.settings import MemoryConfig
     from memoranda.types import Clock
+
+logger = logging.getLogger("memoranda")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class StoreComponents:
         from memoranda.embedding.vectors import Vectors
         from memoranda.executions.log import ExecutionLog
         from memoranda.index.partitions import Partitions
-        from memoranda.maintenance.forget import is_erasure_pending, last_erasure
+        from memoranda.maintenance.forget import last_erasure
         from memoranda.recall.ledger import LedgerSettings, RecallLedger
         from memoranda.recall.pipeline import AccessCounter, RecallPipeline
         from memoranda.remember.gate import mask_secrets
@@ -96,8 +99,7 @@ class StoreComponents:
             engine=index,
             last_erasure=lambda: last_erasure(self.store),
         )
-        if is_erasure_pending(self.store):  # an earlier run ended before it had compacted the file
-            self.compact()
+        self.finish_erasures()
         self.executions = ExecutionLog(self.store, config.audit_key)
         self.sessions = SessionLog(self.store)
         self.memories = Memories(self.store, self.vectors, ExtractionRules(), clock)
@@ -115,13 +117,28 @@ class StoreComponents:
 
     def compact(self) -> bool:
         """Remove erased bytes from the index file and the database file; False while a reader still holds them."""
-        from memoranda.maintenance.receipts import finish_receipts
-
         self.partitions.clear()
         compacted = self.store.compact()
         if compacted:
-            finish_receipts(self.store, self.key)
+            self._finish_receipts()
         return compacted
+
+    def finish_erasures(self) -> None:
+        """Finish what a run that ended left undone, and record what the background has finished since."""
+        from memoranda.maintenance.forget import is_erasure_pending
+
+        if is_erasure_pending(self.store):
+            self.compact()
+        else:
+            self._finish_receipts()
+
+    def _finish_receipts(self) -> None:
+        from memoranda.maintenance.receipts import finish_receipts
+
+        try:
+            finish_receipts(self.store, self.key)
+        except MemorandaError as error:  # they stay pending, and this is tried again
+            logger.warning("receipts of finished erasures could not be written: %s", error)
 
     def close(self) -> None:
         self.accesses.write()
@@ -280,7 +297,7 @@ class Components:
             opened.vectors,
             opened.remember,
             opened.accesses,
-            opened.compact,
+            opened.finish_erasures,
             clock=self.clock,
             session_timeout=timedelta(seconds=self.config.session_timeout),
             short_term_ttl=self.short_term_ttl,

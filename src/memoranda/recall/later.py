@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from memoranda.storage.base import Store
-from memoranda.storage.claim_resolution import CONTRADICTS, FOLLOWS, SUPERSEDES
+from memoranda.storage.claim_resolution import BY_MEANING, CONTRADICTS, FOLLOWS, SUPERSEDES
 from memoranda.storage.claims import DISPUTED, FOLLOWED, enders_of
 from memoranda.storage.lifecycle import read_followers, read_opposed
 from memoranda.types import Hit, Memory, Scope
@@ -26,16 +26,31 @@ def asks_for_the_present(question: str) -> bool:
     return _PAST.search(question) is None
 
 
-def attach_later(store: Store, scope: Scope, hits: Sequence[Hit], known_at: datetime | None) -> list[Hit]:
-    """Return the hits with what was said later about the same thing, or against it, and was known at that time."""
+WeakPairs: TypeAlias = frozenset[tuple[int, int]]
+"""Memories and older ones that are only near in meaning: they may well be about different things."""
+
+
+def attach_later(
+    store: Store, scope: Scope, hits: Sequence[Hit], known_at: datetime | None = None
+) -> tuple[list[Hit], WeakPairs]:
+    """Return the hits with what was said later about the same thing, or against it, and was known at that time.
+
+    Also return which of these pairs are weak.
+    """
     marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
     if not marked:
-        return list(hits)
+        return list(hits), frozenset()
     newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)))
     against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS))
     wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
     found = {memory.id: memory for memory in store.get(scope, wanted) if memory and _counts(memory, known_at)}
-    return [
+    weak = {
+        (newer, older)
+        for older, found_newer in newer_ids.items()
+        for newer, strength in found_newer.items()
+        if strength <= BY_MEANING
+    }
+    attached = [
         replace(
             hit,
             later=_in_order(hit.memory, [found[newer] for newer in newer_ids.get(hit.id, ()) if newer in found]),
@@ -43,6 +58,7 @@ def attach_later(store: Store, scope: Scope, hits: Sequence[Hit], known_at: date
         )
         for hit in hits
     ]
+    return attached, frozenset(weak)
 
 
 def put_newer_first(hits: Sequence[Hit], make_hit: Callable[[Memory, Hit], Hit | None]) -> list[Hit]:
@@ -50,7 +66,7 @@ def put_newer_first(hits: Sequence[Hit], make_hit: Callable[[Memory, Hit], Hit |
 
     Args:
         hits: The hits, best first.
-        make_hit: Returns a hit for a memory that is not among them, beside the hit that it follows, or None.
+        make_hit: Returns a hit for a memory that follows a hit; None where it is not to be put above it.
     """
     ordered: list[Hit] = []
     placed: set[int] = set()
@@ -59,10 +75,11 @@ def put_newer_first(hits: Sequence[Hit], make_hit: Callable[[Memory, Hit], Hit |
         if hit.id in placed:
             continue
         for memory in reversed(hit.later):
-            newer = by_id.get(memory.id) or make_hit(memory, hit)
+            newer = make_hit(memory, hit)
             if newer is not None and newer.id not in placed:
                 placed.add(newer.id)
-                ordered.append(replace(newer, score=max(newer.score, hit.score)))
+                known = by_id.get(newer.id, newer)
+                ordered.append(replace(known, score=max(known.score, hit.score)))
         placed.add(hit.id)
         ordered.append(hit)
     return ordered

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 
 _STATIC_PROVIDER = "static"
+_NEARLY: Final = 0.6
+"""The share of a hit's score that a memory which is only near in meaning must have to be put above it."""
 _SPARE: Final = 2
 """How many more hits are loaded, in case some only repeat the question."""
 
@@ -262,7 +264,7 @@ class RecallPipeline:
         hits: tuple[Hit, ...],
     ) -> tuple[Hit, ...]:
         """Add to each hit what was said later; put that above the hit where the present is asked for, or one moment."""
-        found = attach_later(self._store, query.scope, hits, query.known_at)
+        found, weak = attach_later(self._store, query.scope, hits, query.known_at)
         asks_for_last = query.as_of is not None or (not parsed.windows and asks_for_the_present(query.text))
         if not asks_for_last or not any(hit.later for hit in found):
             return tuple(found)
@@ -270,6 +272,9 @@ class RecallPipeline:
         def make_hit(memory: Memory, below: Hit) -> Hit | None:
             rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64)).tolist()
             if not rows or (allowed is not None and not allowed[rows[0]]):
+                return None
+            score = float(to_scores(ranking.sums[rows])[0])
+            if (memory.id, below.id) in weak and score < _NEARLY * below.score:
                 return None
             return Hit(memory, below.score, ranking.why(rows[0]))
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from memoranda.remember.clauses import Clause, find_clauses
@@ -19,6 +20,8 @@ from memoranda.storage.claims import Claim, Operation
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
 _MAX_TOKENS: Final = 30
 _MAX_SEGMENT: Final = 5
+_LEAST_FRAME: Final = 2
+"""How many words in front of a value two clauses must share."""
 _EXPANDED: Final = {
     "i'm": ("i", "am"), "i've": ("i", "have"), "we're": ("we", "are"), "we've": ("we", "have"), "it's": ("it", "is"),
     "isn't": ("is", "not"), "aren't": ("are", "not"), "don't": ("do", "not"), "doesn't": ("do", "not"),
@@ -90,14 +93,41 @@ def align(
         trust: The channel of each.
     """
     found: list[Alignment] = []
-    olds = [clause for clause in find_clauses(older) if clause.tense == "present"]
-    for new in find_clauses(newer):
+    olds = _present_clauses(older)
+    for new in _present_clauses(newer):
         for old in olds:
-            pair = _compare(old, new) if new.tense == "present" else None
+            pair = _compare(old, new)
             if pair is not None:
                 found.append(_to_alignment(pair, subject, said_at, trust))
                 break
     return found
+
+
+def can_align(text: str) -> bool:
+    """Return whether a text says something that an older one could have said otherwise."""
+    return bool(_present_clauses(text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A clause with its words."""
+
+    clause: Clause
+    words: tuple[_Word, ...]
+    texts: tuple[str, ...]
+    denies: bool
+
+
+@lru_cache(maxsize=1024)  # what is similar to one text is often similar to the next
+def _present_clauses(text: str) -> tuple[_Sentence, ...]:
+    """Return the clauses about the present that are short enough to be compared."""
+    sentences: list[_Sentence] = []
+    for clause in find_clauses(text):
+        words = tuple(_words(clause)) if clause.tense == "present" else ()
+        if 0 < len(words) <= _MAX_TOKENS:
+            denies = _DENIED.search(clause.text) is not None
+            sentences.append(_Sentence(clause, words, tuple(word.text for word in words), denies))
+    return tuple(sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +155,17 @@ def _to_alignment(pair: _Pair, subject: str, said_at: tuple[datetime, datetime],
     )
 
 
-def _compare(old: Clause, new: Clause) -> _Pair | None:
-    one, other = list(_words(old)), list(_words(new))
-    if not one or not other or max(len(one), len(other)) > _MAX_TOKENS:
+def _compare(old: _Sentence, new: _Sentence) -> _Pair | None:
+    if new.denies and (pair := _compare_denial(old.clause, new.clause, old.words, new.words)) is not None:
+        return pair
+    # Two words in front must be the same: most pairs end here.
+    if old.texts[:_LEAST_FRAME] != new.texts[:_LEAST_FRAME]:
         return None
-    denied = _compare_denial(old, new, one, other)
-    return denied or _compare_values(old, new, one, other)
+    return _compare_values(old, new)
 
 
 def _compare_denial(old: Clause, new: Clause, one: Sequence[_Word], other: Sequence[_Word]) -> _Pair | None:
     """Return a pair when the newer clause says that what the older one says is no longer so."""
-    if not _DENIED.search(new.text):
-        return None
     said = [_lemma(word.text) for word in one]
     denied = [_lemma(word.text) for word in other if word.text not in _NEGATIONS]
     if any(word.text in ("not", "never", "no") for word in one) or not denied:
@@ -150,9 +179,10 @@ def _compare_denial(old: Clause, new: Clause, one: Sequence[_Word], other: Seque
     return _Pair("says", value, value, _span(old, one), _span(new, other), "end", holds=False)
 
 
-def _compare_values(old: Clause, new: Clause, one: Sequence[_Word], other: Sequence[_Word]) -> _Pair | None:
+def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
     """Return a pair when the clauses differ in one place that holds a value."""
-    first, second = [word.text for word in one], [word.text for word in other]
+    old, new, one, other = older.clause, newer.clause, older.words, newer.words
+    first, second = older.texts, newer.texts
     before = _common(first, second)
     after = _common(first[before:][::-1], second[before:][::-1])
     old_words, new_words = one[before : len(one) - after], other[before : len(other) - after]
@@ -160,7 +190,7 @@ def _compare_values(old: Clause, new: Clause, one: Sequence[_Word], other: Seque
         return None
     frame = [*first[:before], "…", *first[len(first) - after :]]
     verb = next((word for word in reversed(first[:before]) if word in _VERBS or word == ":"), None)
-    if verb is None or before < 2 or not _is_telling(frame, verb):
+    if verb is None or before < _LEAST_FRAME or not _is_telling(frame, verb):
         return None
     old_value, new_value = _text(old, old_words), _text(new, new_words)
     if {word.text for word in (*old_words, *new_words)} & {"not", "no", "never", "who", "which"}:

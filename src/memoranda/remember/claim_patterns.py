@@ -8,11 +8,13 @@ replaces, `what` a part of the attribute.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from memoranda.storage.claims import ANY_ATTRIBUTE, Operation
+from memoranda.word_filter import Needs, WordFilter, needed_words
 
 _NAME = (
     r"[A-Z\u00c0-\u00de][\w\u00c0-\u024f'’&.-]*(?: (?:of |the |de |and |& )?[A-Z\u00c0-\u00de\d][\w\u00c0-\u024f&.-]*)*"
@@ -21,7 +23,7 @@ _PERSON = r"(?!(?:The|My|Our|This|That|These|Those|It|He|She|They|You|We|In|On|A
 PARTS: Final = {
     "adv": (
         r"(?:(?:now|currently|still|just|recently|finally|actually|also|really|officially|already|always|usually|mostly|only"
-        r"|generally|absolutely|totally|primarily|temporarily|permanently|have|has|'ve|'s|'m|am|is|are|'re|been) )*"
+        r"|generally|absolutely|totally|primarily|temporarily|permanently|used to|have|has|'ve|'s|'m|am|is|are|'re|been) )*"
     ),
     "user": r"(?:(?:the )?(?:user|customer|client|patient)|(?:he|she|they)(?= / ))",
     "who": rf"(?P<who>i|we|~user|~kin|(?-i:{_PERSON}))(?: both)?(?:(?='(?:m|ve|re|s|d) )| )",
@@ -119,6 +121,7 @@ def _many(attribute: str, template: str, operation: Operation = "state", *, hold
 
 
 _PEOPLE = (
+    _one("name", r"(?P<whose>~user's|~kin's|my) (?:full |legal )?name(?: is|'s) (?:now )?~name"),
     _one("name", r"(?:please )?call me ~name"),
     _one("name", r"~who(?:(?:legally|officially|recently) )*changed (?:my|his|her|their) (?:last |first |sur)?name (?:from ~old )?to ~name", "update"),
     _one("name", r"~who~adv(?:go|goes) by ~name~stop"),
@@ -205,3 +208,18 @@ _THINGS = (
     _one("{what}", r"(?P<whose>)~noun: (?:now )?~value"),
 )  # fmt: skip
 PATTERNS: Final = (*_PEOPLE, *_HOME, *_WORK, *_LIKES, *_HEALTH, *_CHANGES, *_HABITS, *_PLANS, *_THINGS)
+
+
+def possible_patterns(clause: str) -> Iterator[ClaimPattern]:
+    """Yield the patterns that can match a clause, in order: those whose words it has."""
+    return map(PATTERNS.__getitem__, _filter().find(clause))
+
+
+@cache
+def _filter() -> WordFilter:
+    parts: dict[str, Needs] = {}
+    while left := [name for name in PARTS if name not in parts]:
+        for name in left:
+            if all(part in parts for part in _PART.findall(PARTS[name])):
+                parts[name] = needed_words(PARTS[name], parts)
+    return WordFilter(needed_words(pattern.template, parts) for pattern in PATTERNS)

@@ -13,7 +13,7 @@ from typing import Final
 
 from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
-from memoranda.remember.claim_patterns import PATTERNS, ClaimPattern
+from memoranda.remember.claim_patterns import ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.places import is_place
 from memoranda.remember.values import Reading, attribute_for, read_value, split_list, trim_value
@@ -74,7 +74,7 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
 
 
 def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
-    for pattern in PATTERNS:
+    for pattern in possible_patterns(clause.text):
         match = pattern.regex.match(clause.text)
         if match is None:
             continue
@@ -140,12 +140,14 @@ def _operation(
     ):
         return "state"
     wordy = "{what}" in pattern.attribute and reading.kind == "text" and len(reading.value.split()) > _LONG_VALUE
-    if clause.tense == "past" or said_at - valid_from > _RECENT or wordy:
+    if clause.tense == "past" or wordy:
+        return "state"
+    if clause.corrects and pattern.operation == "state":
+        return "correct"  # "I meant that I was born in 1985": however long ago that was
+    if said_at - valid_from > _RECENT:
         return "state"
     if pattern.operation != "state":
         return pattern.operation
-    if clause.corrects:
-        return "correct"
     changed = _CHANGE.search(clause.text)
     if changed is None:
         return "state"
@@ -169,7 +171,7 @@ def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
         return utterance.speaker if is_person else None
     if _USER.match(lowered):
         return utterance.owner
-    if (kin := _KIN.match(lowered)) is not None:
+    if (kin := _KIN.match(" ".join(found.split()))) is not None:
         return f"{utterance.speaker}'s {kin[1]}"
     name = re.sub(r"['’]s$", "", " ".join(found.split()))
     return None if lowered.split()[0] in _NO_SUBJECTS else name

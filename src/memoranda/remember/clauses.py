@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 
 from memoranda.text import Span, sentence_spans
+from memoranda.word_filter import WordFilter, needed_words
 
 Tense: TypeAlias = Literal["present", "past"]
 
@@ -56,26 +58,34 @@ _CONJUNCTION: Final = re.compile(
     r"\b[\s,!:.-]*)+",
     re.I,
 )
-_NOT_STATED: Final = re.compile(
-    r"""^(?:if|when|whenever|unless|until|till|once|in\s+case|suppose|supposing|imagine|pretend|assume|assuming|say|let['’]s\s+say
-        |what\s+if|would|could|should|(?-i:may)|might|do|does|did|can|will|shall|is|are|am|was|were|who|what|where|which|why|how
-        |whether|although\s+if|before|wish|hopefully)\b
-    |\b(?:i|we)\s+wish\b|\bif\s+only\b|\bas\s+if\b|\bas\s+though\b|\bact\s+as\b|\bin\s+(?:my|a|the|this|that)\s+(?:dream|novel|story
-        |book|game|film|movie|play|show|poem|song|scenario|simulation|draft|example|role)\b|\bdream(?:ed|t)?\b|\bkidding\b|\bjok(?:e|ing)\b
-    |\b(?:would|could|might|(?-i:may)|should|ought\s+to|supposed\s+to|['’]d\s+(?:love|like|rather|prefer|be|move|have|go))\b
-    |\b(?:maybe|perhaps|possibly|probably|hypothetically|theoretically|in\s+theory|someday|some\s+day|one\s+day|eventually)\b
-    |\b(?:want|wants|wanted|hope|hopes|hoping|plan|plans|planning|planned|intend|intends|thinking|considering|consider|considered
-        |tempted|dreaming|trying|tried|about|almost|nearly|close)\s+(?:to|of|about|on|for)\b|\balmost\b|\bnearly\b
-    |\b(?:will|['’]ll|won['’]t|going\s+to|gonna|about\s+to|shall)\b
-    |\b(?:he|she|they|someone|somebody|people|everyone|everybody|nobody|who|you|mom|dad|(?!I\b)[A-Z]\w+)\s+(?:\w+\s+)?(?:said|says|say|told|tells
-        |asked|asks|thinks|think|thought|claims|claimed|believes|wrote|writes|texted|mentioned|insists|reckons|joked|replied
-        |suggested|suggests|wants|heard)\b
-    |\b(?:according\s+to|rumou?r|heard\s+that|i\s+heard|i\s+read|it\s+says|they\s+say|supposedly|allegedly|i\s+was\s+told|told\s+me)\b
-    |\bneither\b|\b(?:never|not\s+yet|haven['’]t|hasn['’]t|didn['’]t|did\s+not|have\s+not|has\s+not)\b(?!.*\b(?:any\s*more|any\s+longer)\b)""",
-    re.X | re.I,
+_ASKS: Final = re.compile(
+    r"(?:if|when|whenever|unless|until|till|once|in\s+case|suppose|supposing|imagine|pretend|assume|assuming|say|let['’]s\s+say"
+    r"|what\s+if|would|could|should|(?-i:may)|might|do|does|did|can|will|shall|is|are|am|was|were|who|what|where|which|why|how"
+    r"|whether|although\s+if|before|wish|hopefully)\b",
+    re.I,
+)
+"""At the start of a clause: a question, a condition or a wish."""
+_NOT_STATED: Final = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        r"\b(?:i|we)\s+wish\b|\bif\s+only\b|\bas\s+if\b|\bas\s+though\b|\bact\s+as\b|\bkidding\b|\bjok(?:e|ing)\b",
+        r"\bin\s+(?:my|a|the|this|that)\s+(?:dream|novel|story|book|game|film|movie|play|show|poem|song|scenario|simulation|draft"
+        r"|example|role)\b|\bdream(?:ed|t)?\b",
+        r"\b(?:would|could|might|(?-i:may)|should|ought\s+to|supposed\s+to|['’]d\s+(?:love|like|rather|prefer|be|move|have|go))\b",
+        r"\b(?:maybe|perhaps|possibly|probably|hypothetically|theoretically|in\s+theory|someday|some\s+day|one\s+day|eventually)\b",
+        r"\b(?:want|wants|wanted|hope|hopes|hoping|plan|plans|planning|planned|intend|intends|thinking|considering|consider"
+        r"|considered|tempted|dreaming|trying|tried|about|almost|nearly|close)\s+(?:to|of|about|on|for)\b|\balmost\b|\bnearly\b",
+        r"\b(?:will|['’]ll|won['’]t|going\s+to|gonna|about\s+to|shall)\b",
+        r"\b(?:he|she|they|someone|somebody|people|everyone|everybody|nobody|who|you|mom|dad|(?!I\b)[A-Z]\w+)\s+(?:\w+\s+)?"
+        r"(?:said|says|say|told|tells|asked|asks|thinks|think|thought|claims|claimed|believes|wrote|writes|texted|mentioned"
+        r"|insists|reckons|joked|replied|suggested|suggests|wants|heard)\b",
+        r"\b(?:according\s+to|rumou?r|heard\s+that|i\s+heard|i\s+read|it\s+says|they\s+say|supposedly|allegedly"
+        r"|i\s+was\s+told|told\s+me)\b|\bneither\b",
+        r"\b(?:never|not\s+yet|haven['’]t|hasn['’]t|didn['’]t|did\s+not|have\s+not|has\s+not)\b(?!.*\b(?:any\s*more|any\s+longer)\b)",
+    )
 )  # fmt: skip
 _PAST: Final = re.compile(
-    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|called\s+off|resolved|completed|discontinued))|wasn['’]t|weren['’]t
+    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|born|called\s+off|resolved|completed|discontinued))|wasn['’]t|weren['’]t
         |back\s+(?:then|in|when|at|home)|at\s+the\s+time|in\s+those\s+days|in\s+the\s+past|years?\s+ago|decades?\s+ago|ages\s+ago
         |long\s+ago|previously|formerly|originally|before\s+(?:that|this|then|now|i|we)|when\s+(?:i|we|he|she)\s+(?:was|were|lived|worked)
         |as\s+a\s+(?:kid|child|student|teen|teenager|boy|girl|baby|young\s+\w+|junior|freshman|toddler)|in\s+(?:my\s+)?(?:childhood|youth|school|college
@@ -108,6 +118,16 @@ _BARE_VERB: Final = re.compile(
     r"|traded|swapped|upgraded|handed|works|lives|prefers|has|is|uses|likes|started)\b",
     re.I,
 )
+# The last two numbers of a filtered part; those before are of `_NOT_STATED`.
+_MAY_BE_PAST: Final = len(_NOT_STATED)
+_MAY_CORRECT: Final = len(_NOT_STATED) + 1
+
+
+@cache
+def _filter() -> WordFilter:
+    past = "".join(_PAST.pattern.split())  # as it is without `re.X`
+    patterns = (*(pattern.pattern for pattern in _NOT_STATED), past, _CORRECTS.pattern)
+    return WordFilter(map(needed_words, patterns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +150,16 @@ class Clause:
         return self.start + max(0, start - self.added), self.start + max(0, end - self.added)
 
 
-def find_clauses(text: str) -> Iterator[Clause]:
-    """Yield the clauses in which the speaker states something."""
+@lru_cache(maxsize=256)  # extraction and alignment read the same texts
+def find_clauses(text: str) -> tuple[Clause, ...]:
+    """Return the clauses in which the speaker states something."""
     own = blank_foreign(text)
+    clauses: list[Clause] = []
     for start, end in sentence_spans(own):
         sentence = own[start:end]
         if not sentence.rstrip(" \t\n\"'”’)").endswith("?"):
-            yield from _clauses_of(sentence, start)
+            clauses += _clauses_of(sentence, start)
+    return tuple(clauses)
 
 
 def blank_foreign(text: str) -> str:
@@ -145,13 +168,13 @@ def blank_foreign(text: str) -> str:
         return " " * len(text)
     for pattern in (_BLOCK, _QUOTED, _QUOTED_LINE):
         text = pattern.sub(lambda found: " " * len(found[0]), text)
-    pasted = _PASTE.search(text)
+    pasted = _PASTE.search(text) if ":" in text else None
     return text if pasted is None else text[: pasted.start()] + " " * (len(text) - pasted.start())
 
 
 def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
-    subject, past, stated = "", False, True
-    position = 0
+    subject, past, stated, corrects = "", False, True, False
+    position, find_possible = 0, _filter().find
     for end in [*(found.start() for found in _SPLIT.finditer(sentence)), len(sentence)]:
         part = sentence[position:end]
         own = len(part) - len(part.lstrip(" \t\n,;:()—–-."))
@@ -159,29 +182,31 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
         part = part[own:].rstrip()
         if not part:
             continue
-        stated = _is_stated(part) and (stated or not _starts_with_verb(part))
-        past = _is_past(part) or (past and not _OVER.search(part) and _starts_with_verb(part))
         lead = _CONJUNCTION.match(part)
         skipped = lead.end() if lead else 0
         rest = part[skipped:]
+        starts_with_verb = _BARE_VERB.match(rest) is not None
+        possible = find_possible(part)
+        stated = _is_stated(rest, possible) and (stated or not starts_with_verb)
+        past = (_MAY_BE_PAST in possible and _is_past(part)) or (past and starts_with_verb and not _OVER.search(part))
         named = _SUBJECT.match(rest)
-        prefix = "" if named or not _BARE_VERB.match(rest) else f"{subject or 'I'} "
+        prefix = "" if named or not starts_with_verb else f"{subject or 'I'} "
         subject = named[0] if named else subject
-        if stated and rest:
+        corrects = corrects or (_MAY_CORRECT in possible and _CORRECTS.search(part) is not None)
+        if not rest:
+            continue  # "Actually, …" corrects by the clause that follows
+        if stated:
             first = offset + start + skipped
             tense: Tense = "past" if past else "present"
-            corrects = _CORRECTS.search(part) is not None
             yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), corrects)
+        corrects = False
 
 
-def _starts_with_verb(part: str) -> bool:
-    lead = _CONJUNCTION.match(part)
-    return _BARE_VERB.match(part[lead.end() if lead else 0 :]) is not None
-
-
-def _is_stated(part: str) -> bool:
-    lead = _CONJUNCTION.match(part)
-    return not _NOT_STATED.search(part[lead.end() if lead else 0 :])
+def _is_stated(rest: str, possible: tuple[int, ...]) -> bool:
+    """Return whether a part without its conjunction states something, given which patterns can match it."""
+    if _ASKS.match(rest):
+        return False
+    return not any(_NOT_STATED[number].search(rest) for number in possible if number < len(_NOT_STATED))
 
 
 def _is_past(part: str) -> bool:

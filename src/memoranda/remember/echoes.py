@@ -7,7 +7,7 @@ wholly in a known memory counts, so nothing new is lost: a person who says somet
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,7 +51,7 @@ _PRONOUNS: Final = {
 class _Known:
     id: int
     words: tuple[str, ...]
-    speaker: str
+    speaker: tuple[str, ...]
     from_message: bool
     """Whether it was said in a message; the same plain text twice is a duplicate, which the store finds."""
 
@@ -60,14 +60,16 @@ class EchoIndex:
     """The memories that a text may repeat."""
 
     def __init__(self, memories: Iterable[Memory]) -> None:
-        self._known = [
-            _Known(memory.id, _words(memory.content), (memory.speaker or "").casefold(), memory.message_id is not None)
-            for memory in memories
-        ]
+        self._by_start: dict[tuple[str, ...], list[_Known]] = {}
+        for memory in memories:
+            words, speaker = _words(memory.content), _words(memory.speaker or "")
+            known = _Known(memory.id, words, speaker, memory.message_id is not None)
+            self._by_start.setdefault(_start(words), []).append(known)
+        self._speakers = {known.speaker for each in self._by_start.values() for known in each if known.speaker}
 
     def find(self, utterance: Utterance) -> list[Span]:
         """Return the parts of an utterance that only repeat what is known."""
-        if not self._known or not utterance.text.strip():
+        if not self._by_start or not utterance.text.strip():
             return []
         parts = list_parts(utterance)
         echoes = [part for part in parts if self._is_echo(utterance.text[slice(*part)], utterance)]
@@ -84,8 +86,16 @@ class EchoIndex:
         decorated = core != part.strip() or is_cut
         named = {int(found) for found in _ID.findall(part)}
         return any(
-            self._repeats(known, words, utterance, decorated, is_cut, known.id in named) for known in self._known
+            self._repeats(known, words, utterance, decorated, is_cut, known.id in named)
+            for known in self._with_start(words)
         )
+
+    def _with_start(self, words: tuple[str, ...]) -> Iterator[_Known]:
+        """Yield the memories that begin like these words, or like what follows the name of a speaker in them."""
+        yield from self._by_start.get(_start(words), ())
+        for speaker in self._speakers:
+            if words[: len(speaker)] == speaker:
+                yield from self._by_start.get(_start(words[len(speaker) :]), ())
 
     def _repeats(
         self, known: _Known, words: tuple[str, ...], utterance: Utterance, decorated: bool, is_cut: bool, is_named: bool
@@ -147,8 +157,13 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _without_speaker(words: tuple[str, ...], known: _Known) -> tuple[str, ...]:
     """Return the words without the name in front of them, as an entry is written."""
-    speaker = _words(known.speaker)
+    speaker = known.speaker
     return words[len(speaker) :] if speaker and words[: len(speaker)] == speaker else words
+
+
+def _start(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first words, in which texts that say the same agree."""
+    return tuple(_PRONOUNS.get(word, word) for word in words[:2])
 
 
 def _same(said: tuple[str, ...], known: tuple[str, ...], role: str) -> bool:

@@ -29,6 +29,8 @@ _ABOUT_SECRET: Final = 7
 """Words before a secret that belong to it: "the password of my bank account is"."""
 _SAYS_MORE: Final = 4
 """Content words that make a sentence worth keeping without its secret."""
+_MAX_REASON: Final = 80
+"""How many characters of a known text a reason repeats."""
 _SHINGLE: Final = 5
 """Words in a run that is compared with the system prompt."""
 _RESTATED: Final = 0.6
@@ -190,7 +192,9 @@ def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> b
 
 
 def _duplicate_reason(match: KnownMatch) -> str:
+    known = str(match.known_id)
+    known = known if len(known) <= _MAX_REASON else f"{known[:_MAX_REASON]}…"
     if match.rule == "echo":
-        return f"repeats what {match.known_id} holds already"
+        return f"repeats what {known} holds already"
     # A plain text has no id before it is stored: it repeats another one of the same call.
-    return f"the same statement as {match.known_id}" if match.known_id != "" else "this text is remembered already"
+    return f"the same statement as {known}" if known else "this text is remembered already"

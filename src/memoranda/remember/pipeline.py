@@ -201,7 +201,7 @@ class RememberPipeline:
             verdict = check_duplicate(utterance, known.texts)
             if verdict is not None and verdict.rule == "duplicate":
                 return [verdict]
-            known.texts.add(utterance)
+            known.texts.add(replace(utterance, message_id=_reference_to(utterance.text)))
         return _keep(utterance, options)
 
     def _is_compared(self, utterance: Utterance, options: WriteOptions) -> bool:
@@ -450,6 +450,11 @@ class _DuplicateFinder:
         return duplicates
 
 
+def _reference_to(text: str) -> str:
+    """Return by what another text of the same call refers to a plain text, which has no message id."""
+    return f'"{text}"'
+
+
 def _is_current(memory: Memory, now: datetime) -> bool:
     ends = (memory.valid_to, memory.expires_at)
     return (
@@ -472,12 +477,12 @@ def _report(
         if isinstance(piece, Verdict):
             other = piece.duplicate_of
             memory = known.memories.get(other) if isinstance(other, int) else by_message.get(other or "")
-            outcomes.append(Outcome(piece.status, memory, piece.reason, piece.message_id, piece.rule))
+            outcomes.append(Outcome(piece.status, memory, piece.reason, piece.message_id or None, piece.rule))
             continue
         outcome = next(written)
         outcomes.append(outcome)
-        if outcome.message_id is not None and outcome.memory is not None:
-            by_message.setdefault(outcome.message_id, outcome.memory)
+        if outcome.memory is not None:
+            by_message.setdefault(outcome.message_id or _reference_to(piece.content), outcome.memory)
     if answer.failure is not None:
         queued = answer.queued_ids()
         outcomes = [replace(each, queued=answer.failure) if each.message_id in queued else each for each in outcomes]

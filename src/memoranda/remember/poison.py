@@ -14,13 +14,15 @@ import html
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote
 
 from memoranda.fence import TEMPLATE_TOKEN
 from memoranda.lookalikes import find_hidden, fold_lookalikes
-from memoranda.remember.poison_languages import find_override
+from memoranda.remember.poison_languages import LANGUAGES, find_override, override_needs
 from memoranda.remember.poison_patterns import DISCUSSION, HEADER, LINK_SIGNS, SIGNS, TOOL_CALL, TURN, Sign
+from memoranda.word_filter import WordFilter
 
 Channel: TypeAlias = Literal["user", "agent", "outside"]
 """Who wrote a text: the user, an agent, or something outside: a tool, a document, a web page."""
@@ -129,6 +131,7 @@ _LEET: Final = str.maketrans("01345$@7!", "oieassati")
 _LEET_WORD: Final = re.compile(
     r"\b[A-Za-z]*[013457$@]+[A-Za-z]+[013457$@]+[A-Za-z\d$@]*|\b[A-Za-z]+[013457$@][A-Za-z]+\b"
 )
+_LEET_MARK: Final = re.compile(r"[013457$@]")
 _ADDRESS: Final = re.compile(r"https?://\S+|\S{1,80}@\S{1,80}|\b[\w-]+\.[a-z]{2,}\b|\{[^\n]{0,400}\}|<[^>\n]{1,200}>")
 """Addresses, JSON and tags: their words say nothing about what a text is about."""
 _RULE_WORDS: Final = ("instruction", "prompt", "guideline", "directive", "ignore", "disregard")
@@ -142,6 +145,8 @@ _DISCUSSED: Final = (
     "sentence", "wording", "string", "keyword", "example", "instance", "such as", "called", "syntax", "format", "llama", "mistral",  # noqa: E501
     "fine", "training", "my ", "our ", "schema", "bug",
 )  # fmt: skip
+_HEADER_MARK: Final = re.compile(r"[#:]|---|===")
+"""What any `HEADER` has."""
 _SPACE: Final = re.compile(r"[ \t\u00a0\u2000-\u200a\u202f\u205f\u3000]+")
 
 
@@ -167,6 +172,7 @@ class Suspicion:
         return f"looks like orders to a model: {', '.join(self.signs)}"
 
 
+@lru_cache(maxsize=256)  # the names of speakers and sources come again and again
 def find_poison(text: str, channel: Channel = "user") -> Suspicion | None:
     """Return why a text is a suspect; None when it is not."""
     pieces = [text[start : start + _PIECE + _WINDOW] for start in range(0, len(text), _PIECE)] or [""]
@@ -197,13 +203,14 @@ def _weigh(text: str, channel: Channel) -> dict[str, float]:
 
 def _weigh_plain(text: str, channel: Channel) -> dict[str, float]:
     folded = _fold(text)
+    possible = _filter().find(folded)
     hits = [
         _SignHit(sign.name, match.span(), _channel_weight(sign, channel), sign.own_wish)
-        for sign in SIGNS
-        if _has_any(folded, sign.hints) and _has_any(folded, sign.needs)
+        for sign in (SIGNS[number] for number in possible if number < len(SIGNS))
         for match in _first(sign.pattern.finditer(folded))
     ]
-    if (other := find_override(folded)) is not None:
+    languages = (number - len(SIGNS) for number in possible if number >= len(SIGNS))
+    if (other := find_override(folded, languages)) is not None:
         hits.append(_SignHit("override", other.span(), 1.0))
     marks = dict(_weigh_marks(text, channel))
     if not hits and not marks:
@@ -212,6 +219,12 @@ def _weigh_plain(text: str, channel: Channel) -> dict[str, float]:
     marks = {name: weight * (_MENTIONED if discussion.found else 1.0) for name, weight in marks.items()}
     hits = [replace(hit, weight=hit.weight * _share(hit, folded, discussion, channel)) for hit in hits]
     return _heaviest_window(hits, text, folded, channel) | marks
+
+
+@cache
+def _filter() -> WordFilter:
+    """Return the filter for the signs, and after them the languages."""
+    return WordFilter([*(sign.needs_words for sign in SIGNS), *map(override_needs, LANGUAGES)])
 
 
 def _share(hit: _SignHit, folded: str, discussion: _Discussion, channel: Channel) -> float:
@@ -267,9 +280,9 @@ def _weigh_marks(text: str, channel: Channel) -> Iterator[tuple[str, float]]:
     """Yield the signs that are marks and not words: tokens of chat templates, headings, tool calls, links with data."""
     if TEMPLATE_TOKEN.search(text):
         yield "chat template", 1.0
-    if HEADER.search(text):
+    if _HEADER_MARK.search(text) and HEADER.search(text):
         yield "role header", 0.55 if channel == "user" else 0.7
-    if len(TURN.findall(text)) >= 2:
+    if text.count(":") >= 2 and len(TURN.findall(text)) >= 2:
         yield "written-out turns", 0.25
     lowered = text.lower()
     if any(hint in lowered for hint in _TOOL_HINTS) and TOOL_CALL.search(text):
@@ -277,10 +290,6 @@ def _weigh_marks(text: str, channel: Channel) -> Iterator[tuple[str, float]]:
     for sign in LINK_SIGNS:
         if any(hint in lowered for hint in sign.hints) and sign.pattern.search(text):
             yield sign.name, _channel_weight(sign, channel)
-
-
-def _has_any(text: str, hints: tuple[str, ...]) -> bool:
-    return not hints or any(hint in text for hint in hints)
 
 
 def _channel_weight(sign: Sign, channel: Channel) -> float:
@@ -331,8 +340,10 @@ def _names_somebody(text: str) -> bool:
 
 
 def _fold(text: str) -> str:
-    folded = _SPACE.sub(" ", text.casefold())
-    return folded.translate(_PUNCTUATION)
+    folded = text.casefold()
+    if folded.isascii() and "  " not in folded and "\t" not in folded:
+        return folded
+    return _SPACE.sub(" ", folded).translate(_PUNCTUATION)
 
 
 _PUNCTUATION: Final = str.maketrans("’‘ʼ´–‐‑−", "''''----")
@@ -346,6 +357,8 @@ def _decode(text: str, visible: str) -> Iterator[tuple[str, str]]:
     for match in _first(_HEX.finditer(visible)):
         if (decoded := _decode_hex(match[0])) is not None:
             yield "hexadecimal", decoded
+    if text.isascii():
+        return
     tags = "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) <= 0xE007E)
     if tags:
         yield "invisible", tags
@@ -361,7 +374,7 @@ def _rewrite(visible: str) -> Iterator[tuple[str, str]]:
         yield "escaped", re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), visible)
     if _SPELLED.search(visible):
         yield "spelled-out", re.sub(" +", " ", _SPELLED_GAP.sub("", visible))
-    if _LEET_WORD.search(visible):
+    if _LEET_MARK.search(visible) and _LEET_WORD.search(visible):
         yield "digit-for-letter", _LEET_WORD.sub(lambda match: match[0].translate(_LEET), visible)
     lowered = visible.lower()
     if any(word in lowered for word in _ROT13_WORDS):

@@ -7,8 +7,12 @@ A verb alone, or instructions alone, are no sign: "Vergiss nicht, die Anweisunge
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
+
+from memoranda.word_filter import Needs, words_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,7 @@ _UNSPACED: Final = (
 )  # fmt: skip
 
 
+@cache  # compiled on first use, as are those below: few texts need any of them
 def _compile(words: OverrideWords) -> re.Pattern[str]:
     negated = rf"(?<!\w)(?:{words.negations})[ ,]*" if words.negations else r"(?!)"
     gap = r"[^.!?\n]{0,70}?"
@@ -133,6 +138,7 @@ def _compile(words: OverrideWords) -> re.Pattern[str]:
     return re.compile(rf"(?P<negated>{negated})?(?:{'|'.join(order)})")
 
 
+@cache
 def _compile_unspaced(verbs: str, which: str, rules: str) -> re.Pattern[str]:
     gap = r"[^。！？.!?\n]{0,24}?"
     orders = ((verbs, which, rules), (which, rules, verbs), (verbs, rules, which))
@@ -144,21 +150,28 @@ def _stems(pattern: str) -> tuple[str, ...]:
     return tuple({re.split(r"[\\\[(.?]", part)[0].rstrip("*") for part in re.split(r"\|(?![^(]*\))", pattern)} - {""})
 
 
-_SPACED: Final = tuple((_stems(words.verbs), _stems(words.rules), _compile(words)) for words in _WORDS.values())
-_JOINED: Final = tuple(_compile_unspaced(*words) for words in _UNSPACED)
+LANGUAGES: Final = tuple(_WORDS.values())
 _EAST_ASIAN: Final = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
 
 
-def find_override(folded: str) -> re.Match[str] | None:
-    """Return where a text in lower case orders to drop the rules, in one of the languages."""
-    if _EAST_ASIAN.search(folded):
-        for pattern in _JOINED:
-            if (found := pattern.search(folded)) is not None:
+def override_needs(words: OverrideWords) -> Needs:
+    """Return the words that a text must have to order it in this language."""
+    return (*words_in(_stems(words.verbs)), *words_in(_stems(words.rules)))
+
+
+def find_override(folded: str, languages: Iterable[int]) -> re.Match[str] | None:
+    """Return where a text in lower case orders to drop the rules, in one of the languages.
+
+    Args:
+        folded: The text.
+        languages: Those of `LANGUAGES` whose words it has.
+    """
+    if not folded.isascii() and _EAST_ASIAN.search(folded):
+        for unspaced in _UNSPACED:
+            if (found := _compile_unspaced(*unspaced).search(folded)) is not None:
                 return found
-    for verbs, rules, pattern in _SPACED:
-        if not any(stem in folded for stem in rules) or not any(stem in folded for stem in verbs):
-            continue
-        for found in pattern.finditer(folded):
+    for number in languages:
+        for found in _compile(LANGUAGES[number]).finditer(folded):
             if not found["negated"]:
                 return found
     return None

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
+
+from memoranda.word_filter import Needs, needed_words, words_in
 
 _GAP: Final = r"(?:[^.!?\n]|[.!?](?=\w)){0,70}?"
 _START: Final = (
@@ -27,13 +30,28 @@ class Sign:
     """What it weighs in a user's own words."""
     outside: float
     """What it weighs in the words of a tool, a document or a web page."""
-    pattern: re.Pattern[str]
+    source: str
+    flags: int
     hints: tuple[str, ...]
     """A text that the pattern matches contains one of these. Empty: the pattern is always tried."""
     needs: tuple[str, ...]
     """And one of these."""
     own_wish: bool = False
     """Whether it counts little when the speaker asks it for herself: "always recommend vegetarian food to me"."""
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        return _compile(self.source, self.flags)
+
+    @property
+    def needs_words(self) -> Needs:
+        """The words of a text that the pattern can match."""
+        return (*words_in(self.hints), *words_in(self.needs), *needed_words(self.source))
+
+
+@cache  # compiled on first use: few texts need any of them
+def _compile(source: str, flags: int) -> re.Pattern[str]:
+    return re.compile(source, flags)
 
 
 def _sign(
@@ -48,8 +66,8 @@ def _sign(
     fold: bool = True,
 ) -> Sign:
     flags = re.MULTILINE if fold else re.MULTILINE | re.IGNORECASE
-    compiled = re.compile(pattern.replace("~", _GAP), flags)
-    return Sign(name, user, outside, compiled, tuple(hints.split()), tuple(needs.split()), own_wish)
+    source = pattern.replace("~", _GAP)
+    return Sign(name, user, outside, source, flags, tuple(hints.split()), tuple(needs.split()), own_wish)
 
 
 _RULE_STEMS: Final = (

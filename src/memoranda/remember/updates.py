@@ -18,29 +18,25 @@ import numpy as np
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
-from memoranda.remember.alignment import align
+from memoranda.remember.alignment import align, can_align
 from memoranda.remember.clauses import blank_foreign
-from memoranda.storage.base import PartitionKey, Store
+from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, claims_in
+from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
 from memoranda.text import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
 _CHANGE: Final = re.compile(
-    r"\b(?:now|nowadays|these days|any ?more|no longer|new|newly|instead|finally|officially|switch(?:ed|ing)?|mov(?:ed|ing)"
-    r"|chang(?:ed?|ing)|left|leaving|quit|sold|join(?:ed|ing)|start(?:ed|ing)|end(?:ed|ing)|stopp?(?:ed|ing)|broke|split"
-    r"|cancell?(?:ed|ing)|upgrad(?:ed|ing)|replac(?:ed|ing)|promot(?:ed|ion)|retir(?:ed|ing)|became|becom(?:e|ing)"
-    r"|actually|correction|meant|mistake|rather|resched\w+|postpon\w+|push(?:ed)?|renam\w+|dropp?(?:ed|ing)|traded"
-    r"|swapp?ed|gave up|given up|got|gotten|relocat\w+|settled|updat\w+|went|gone|turned|raised|lowered|increas\w+"
-    r"|decreas\w+|reduc\w+|signed|hired|fired|laid off|let go|divorc\w+|married|engaged|as of|from now on|over|out|done"
-    r"|back|again|ditch\w*|bought|adopted|died|passed away|born|expir\w+|clos(?:ed|ing)|open(?:ed|ing)|delay\w*|extend\w*"
-    r"|short(?:er|ened)|long(?:er)|bump\w*|convert\w*|found|landed|accepted|picked|decided|made|last|yesterday|today"
-    r"|this (?:week|morning|month|year)|since|no more|goodbye|turns out|after all|from here on|mixed up|oops|wait|down to|up to"
-    r"|rolled out|shift\w*|revis\w+|pulled the plug|going by|make (?:it|that)|take it back|against|later|late|lost|paused?|resum\w+"
-    r"|cancel|rais\w+|cut|short|not \w+|then|scrap\w*|resolved|complet\w+|discontinued|retested|never|only|just|better|fine|gone"
-    r"|remote|keep it|unlimited|tried|had it|had to|been)\b",
+    r"\b(?:now|nowadays|these days|any ?more|no longer|new|newly|instead|officially|switch(?:ed|ing)?|moved|relocated|changed"
+    r"|left|quit|sold|joined|stopped|ended|broke up|split up|cancell?ed|upgraded|replaced|promoted|retired|became"
+    r"|actually|correction|i meant|mistake|mixed (?:that|it) up|reschedul\w+|postpon\w+|pushed|renam\w+|dropped|traded"
+    r"|swapped|gave up|given up|settled|updat\w+|raised|lowered|increas\w+|decreas\w+|reduc\w+|hired|fired|laid off|let go"
+    r"|divorc\w+|got (?:married|engaged)|as of|from (?:now|here) on|ditch\w*|died|passed away|goodbye|expired?|closed|delay\w*"
+    r"|extend\w*|bump\w*|convert\w*|no more|turns out|after all|oops|wait,? no|down to|up to|rolled out|shifted|revis\w+"
+    r"|pulled the plug|going by|make (?:it|that)|take it back|decided (?:against|to)|scrap\w*|resolved|completed|finished"
+    r"|discontinued|fully|unlimited|since|back (?:at|in|to)|done with|over with|been fine|treating me|rather|dropped out)\b",
     re.I,
 )
 _LATEST: Final = 12
@@ -55,7 +51,10 @@ _FEW_SHARE: Final = 0.005
 """A word that at most this share of the memories has, or this few, tells what a text is about."""
 _FOLLOWED: Final = 2
 """How many older memories a change is linked to by its meaning at most."""
-_NEAR: Final = 0.32
+_COMPARED: Final = 12
+_STANDS_OUT: Final = 0.15
+"""How much nearer than the twelfth nearest a memory must be, on the same scale."""
+_NEAR: Final = 0.34
 """How near two texts must be, from 0 for unrelated ones to 1 for the same, for one to speak of the other's subject."""
 
 
@@ -69,26 +68,42 @@ class UpdateFinder:
 
     def attach(self, new: Sequence[NewMemory], now: datetime) -> None:
         """Set `related` and `follows` of the new memories that speak of a change."""
-        for each in new:
-            if len(each.content) > _MAX_TEXT or trust_rank(each.trust) < trust_rank("document"):
-                continue
-            changes = speaks_of_change(each.content)
-            partition = self._open(each.scope)
+        told = [each for each in new if _is_read(each)]
+        followed: list[list[int]] = []
+        similar: list[list[int]] = []
+        field = _SearchField(self._partitions, self._vectors.generation(), now)
+        for each in told:
+            partition = field.partition(each)
             with partition.lock:
-                among = self._same_speaker(partition, each, now)
+                among = field.same_speaker(partition, each)
                 each.related = tuple(self._find_related(partition, each, among))
-                similar = self._find_similar(partition, each, among)
-                near = self._find_near(partition, each, among) if changes else []
-                follows = [*near, *_find_salient(partition, each, among)] if changes else []
-            self._align(each, similar)
-            aligned = {older for older, _ in each.aligned}
+                similar.append(self._find_similar(partition, each, among))
+                followed.append(self._find_followed(partition, each, among))
+        for each, older in zip(told, self._read(told, similar), strict=True):
+            self._align(each, older)
+        for each, follows in zip(told, followed, strict=True):
+            aligned = {memory_id for memory_id, _ in each.aligned}
             each.follows = tuple(dict.fromkeys(older for older in follows if older not in aligned))[:_FOLLOWED]
 
-    def _align(self, new: NewMemory, similar: Sequence[int]) -> None:
+    def _read(self, new: Sequence[NewMemory], similar: Sequence[Sequence[int]]) -> Iterator[list[Memory]]:
+        """Yield the memories that are similar to each new one; those of one user are read together."""
+        wanted: dict[Scope, set[int]] = {}
+        for each, ids in zip(new, similar, strict=True):
+            wanted.setdefault(_whole_scope(each), set()).update(ids)
+        found: dict[tuple[Scope, int], Memory] = {}
+        for scope, wanted_ids in wanted.items():
+            for part in chunked(sorted(wanted_ids)):
+                read = self._store.get(scope, part)
+                found.update(((scope, memory.id), memory) for memory in read if memory is not None)
+        for each, ids in zip(new, similar, strict=True):
+            keys = ((_whole_scope(each), memory_id) for memory_id in ids)
+            yield [found[key] for key in keys if key in found]
+
+    def _align(self, new: NewMemory, similar: Sequence[Memory]) -> None:
         """Make claims for the sentences that repeat an older one with another value, or deny it."""
-        spoken = claims_in(new.notes)
-        for older in self._store.get(Scope(new.scope.tenant, user=new.scope.user), list(similar)) if similar else []:
-            if older is None or older.valid_from > new.valid_from:
+        spoken = claims_in(new.notes) if similar else []
+        for older in similar:
+            if older.valid_from > new.valid_from:
                 continue
             offset = evidence_start(new.notes), evidence_start(older.notes)
             said_at, trust = (older.valid_from, new.valid_from), (older.trust, new.trust)
@@ -99,24 +114,22 @@ class UpdateFinder:
                 new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
                 new.aligned = (*new.aligned, (older.id, known))
 
-    @staticmethod
-    def _same_speaker(partition: Partition, new: NewMemory, now: datetime) -> IntArray:
-        """Return the memories that the same speaker said, or the notes beside which a new note stands."""
-        among = partition.eligible(new.scope.agent, None, now.timestamp())
-        said = partition.said_by(None if new.message is None else new.message.speaker)
-        return said if among is None else np.intersect1d(said, among, assume_unique=True)
+    def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
+        """Return older memories that a change in other words may be about: near in meaning, with a telling word."""
+        if not speaks_of_change(new.content):
+            return []
+        near, salient = self._find_near(partition, new, among), _find_salient(partition, new, among)
+        few = len(among) < _COMPARED
+        return [*near, *(older for older in salient if few or older in near)]
 
     @staticmethod
     def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
         """Return the memories that share most words with the new one."""
         terms = query_terms(new.content)[:_MAX_TERMS]
-        if not terms or not len(among):
+        if not terms or not len(among) or not can_align(new.content):
             return []
         found: list[int] = partition.postings.search(terms, _SIMILAR, among=among)[0].tolist()
         return found
-
-    def _open(self, scope: Scope) -> Partition:
-        return self._partitions.get(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
 
     def _find_related(self, partition: Partition, new: NewMemory, among: IntArray) -> Iterator[int]:
         """Yield the memories that contain a value which the new one changes."""
@@ -131,10 +144,47 @@ class UpdateFinder:
         embedder, vector = self._vectors.embedder, new.vector
         if embedder is None or vector is None or partition.index is None or not len(among):
             return []
-        ids, cosines = partition.index.search(_unit(vector), _FOLLOWED, among=among)
-        baseline = embedder.identity.baseline
-        near = (cosines - baseline) / (1.0 - baseline) >= _NEAR
-        return [int(memory_id) for memory_id in ids[near]]
+        ids, cosines = partition.index.search(_unit(vector), _COMPARED, among=among)
+        nearness = (cosines - embedder.identity.baseline) / (1.0 - embedder.identity.baseline)
+        # Where much was said, something is always near: only what stands out from the rest counts.
+        least = max(_NEAR, float(nearness[-1]) + _STANDS_OUT) if len(ids) == _COMPARED else _NEAR
+        return [int(memory_id) for memory_id in ids[nearness >= least][:_FOLLOWED]]
+
+
+class _SearchField:
+    """The partitions of one call, and what each speaker said in them: each is looked up once."""
+
+    def __init__(self, partitions: Partitions, generation: int | None, now: datetime) -> None:
+        self._partitions = partitions
+        self._generation = generation
+        self._now = now.timestamp()
+        self._opened: dict[PartitionKey, Partition] = {}
+        self._said: dict[tuple[PartitionKey, str | None, str | None], IntArray] = {}
+
+    def partition(self, new: NewMemory) -> Partition:
+        key = PartitionKey(new.scope.tenant, new.scope.user)
+        if key not in self._opened:
+            self._opened[key] = self._partitions.get(key, self._generation)
+        return self._opened[key]
+
+    def same_speaker(self, partition: Partition, new: NewMemory) -> IntArray:
+        """Return the memories that the same speaker said, or the notes beside which a new note stands."""
+        speaker = None if new.message is None else new.message.speaker
+        key = (partition.key, new.scope.agent, speaker)
+        if key not in self._said:
+            among = partition.eligible(new.scope.agent, None, self._now)
+            said = partition.said_by(speaker)
+            self._said[key] = said if among is None else np.intersect1d(said, among, assume_unique=True)
+        return self._said[key]
+
+
+def _is_read(new: NewMemory) -> bool:
+    trusted = trust_rank(new.trust) >= trust_rank("document")
+    return trusted and len(new.content) <= _MAX_TEXT and new.quarantined_at is None
+
+
+def _whole_scope(new: NewMemory) -> Scope:
+    return Scope(new.scope.tenant, user=new.scope.user)
 
 
 def speaks_of_change(text: str) -> bool:
@@ -149,7 +199,7 @@ def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list
     for term in query_terms(new.content)[:_MAX_TERMS]:
         holders = postings.ids_with(term)
         if 0 < len(holders) <= limit:
-            shared.update(np.intersect1d(holders, among).tolist())
+            shared.update(holders[np.isin(holders, among)].tolist())
     return sorted(shared, key=lambda memory_id: (-shared[memory_id], -memory_id))[:_FOLLOWED]
 
 
@@ -174,10 +224,11 @@ def _same_evidence(one: Claim, other: Claim) -> bool:
 
 
 def _would_relate(older: Memory, claim: Claim) -> bool:
-    """Return whether the older memory makes a claim in the same slot that the newer one bears on."""
+    """Return whether the older memory makes a claim in the same slot that the newer one bears on, ended or not."""
+    made = [claim_from_json(as_made(known)) for known in claims_of(older)]
     return any(
         known.attribute == claim.attribute and known.subject == claim.subject and relate(known, claim) != "none"
-        for known in claims_in(older.notes)
+        for known in made
     )
 
 

@@ -147,7 +147,7 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> 
         return f"{attribute} {reading.unit}".strip(), True
     if reading.kind == "state":
         return f"{attribute} state", False
-    return attribute, last not in _SEVERAL
+    return attribute, last not in _SEVERAL or attribute.startswith("favourite ")
 
 
 def normal_noun(what: str) -> str:

@@ -44,11 +44,13 @@ from memoranda.storage.claims import (
 )
 from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay
 from memoranda.text import Span, has_content
-from memoranda.types import Memory, Outcome, Scope
+from memoranda.types import Memory, Outcome, Scope, trust_rank
 
 CONTRADICTS: Final = "contradicts"
 SUPERSEDES: Final = "supersedes"
 FOLLOWS: Final = "follows"
+BY_MEANING: Final = 0.5
+"""The strength of an association with an older memory that is only near in meaning."""
 _End: TypeAlias = tuple[datetime | None, int | None]
 """`valid_to` and `superseded_by`."""
 
@@ -58,7 +60,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     memory = outcome.memory
     if outcome.status != "stored" or memory is None or memory.quarantined_at is not None:
         return outcome
-    follow(tx, memory.id, new.follows)
+    follow(tx, memory.id, _trusted_no_more(tx, memory, new.follows), strength=BY_MEANING)
     if not claims_of(memory):
         return outcome
     memory = _bind_claims(tx, memory, new.related)
@@ -93,10 +95,10 @@ def _apply(tx: Transaction, memory_id: int, claim: Claim, others: Sequence[Store
     return _end_claims(tx, ended, Ending(claim.valid_from, memory_id))
 
 
-def follow(tx: Transaction, memory_id: int, older: Iterable[int]) -> None:
+def follow(tx: Transaction, memory_id: int, older: Iterable[int], strength: float = 1.0) -> None:
     """Record that a memory says something later about the same thing as older ones, which stay in recall."""
     for older_id in sorted(set(older) - {memory_id}):
-        lifecycle.associate(tx, memory_id, older_id, FOLLOWS)
+        lifecycle.associate(tx, memory_id, older_id, FOLLOWS, strength)
         lifecycle.mark(tx, older_id, FOLLOWED)
 
 
@@ -104,6 +106,13 @@ def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
     lifecycle.associate(tx, memory_id, other_id, CONTRADICTS)
     for each in (memory_id, other_id):
         lifecycle.mark(tx, each, DISPUTED)
+
+
+def _trusted_no_more(tx: Transaction, memory: Memory, older: Sequence[int]) -> list[int]:
+    """Return those of the older memories whose channel is trusted no more than that of the newer one."""
+    owner = owner_of(memory)
+    found = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), older) if older else []
+    return [each.id for each in found if trust_rank(each.trust) <= trust_rank(memory.trust)]
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:

@@ -29,6 +29,7 @@ from memoranda.types import Memory, MemoryType, Outcome, Scope
 
 _PAGE = 500
 _M = memories.c
+_NOTES = select(_M.notes).where(_M.id == bindparam("memory_id"))
 _L = lineage.c
 _R = revisions.c
 _LATER = case((_M.accessed_at > bindparam("last"), _M.accessed_at), else_=bindparam("last"))
@@ -118,15 +119,15 @@ def associate(tx: Transaction, memory_id: int, related_id: int, kind: str, stren
     tx.upsert(associations, [row], key=key, update=("strength",))
 
 
-def read_followers(tx: ReadTransaction, ids: Sequence[int], kinds: Sequence[str]) -> dict[int, list[int]]:
-    """Return the memories that an association of these kinds points from, by the memory it points to."""
-    a, found = associations.c, dict[int, list[int]]()
+def read_followers(tx: ReadTransaction, ids: Sequence[int], kinds: Sequence[str]) -> dict[int, dict[int, float]]:
+    """Return the memories that an association of these kinds points from and its strength, by where it points to."""
+    a, found = associations.c, dict[int, dict[int, float]]()
     for part in chunked(ids):
-        query = select(a.related_memory_id, a.memory_id).where(
+        query = select(a.related_memory_id, a.memory_id, a.strength).where(
             a.related_memory_id.in_(part), a.relationship_type.in_(kinds)
         )
-        for older, newer in tx.execute(query.order_by(a.memory_id)):
-            found.setdefault(older, []).append(newer)
+        for older, newer, strength in tx.execute(query.order_by(a.memory_id)):
+            found.setdefault(older, {})[newer] = max(strength, found.get(older, {}).get(newer, 0.0))
     return found
 
 
@@ -150,7 +151,7 @@ def mark(tx: Transaction, memory_id: int, key: str) -> None:
 
 def read_notes(tx: ReadTransaction, memory_id: int) -> dict[str, Any]:
     """Return the notes of a memory as they are now."""
-    found: dict[str, Any] = json.loads(tx.execute(select(_M.notes).where(_M.id == memory_id)).scalar_one())
+    found: dict[str, Any] = json.loads(tx.execute(_NOTES, {"memory_id": memory_id}).scalar_one())
     return found
 
 

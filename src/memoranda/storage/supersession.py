@@ -86,11 +86,11 @@ class _HeldClaims:
 
     def comparable(self, newer: MadeClaim) -> list[int]:
         """Return the claims of other memories that this one could repeat, end or follow, oldest first."""
-        explicit = newer.claim.operation != "state"
-        single = self._single if explicit else self._single[-_FOLLOWED:]
-        found = {*self._by_value.get(fold_value(newer.claim.value), ()), *(single if newer.claim.single else ())}
-        if newer.claim.replaces is not None:
-            found.update(n for held in self._by_value.values() for n in held)
+        found = set(self._by_value.get(fold_value(newer.claim.value), ()))
+        if newer.claim.replaces is not None:  # any value may be the one that it names
+            found.update(n for same in self._by_value.values() for n in same)
+        elif newer.claim.single:
+            found.update(self._single if newer.claim.operation != "state" else self._single[-_FOLLOWED:])
         return [n for n in sorted(found) if self._made[n].memory != newer.memory]
 
     def add(self, position: int) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound, aio
-from memoranda.maintenance.forget import MemoryEraser
+from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound, Unavailable, aio
+from memoranda.maintenance.forget import MemoryEraser, is_erasure_pending
+from memoranda.maintenance.receipts import finish_receipts
 from memoranda.maintenance.traces import ErasedTexts
 from memoranda.receipts import ForgetReceipt, StoreReceipt
+from memoranda.storage.base import Store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore
 from tests.fake_clock import FakeClock
@@ -302,3 +304,85 @@ async def test_async_manager_returns_the_same_receipts(path: Path, clock: FakeCl
         assert await manager.receipts(user="ada") == [await manager.receipt(receipt.id)] == [receipt]
         assert await manager.verify_receipt(receipt)
         assert await manager.forget_again() is None
+
+
+def fail_writes_after_the_erasure(store: Store, patch: pytest.MonkeyPatch) -> None:
+    """Let the commit that deletes the rows pass, and no later one."""
+    write = store.write
+    erased: list[bool] = []
+
+    def write_until_erased(work):  # type: ignore[no-untyped-def]
+        if erased:
+            raise Unavailable("the disk is full")
+        result = write(work)
+        erased.extend([True] if is_erasure_pending(store) else [])
+        return result
+
+    patch.setattr(store, "write", write_until_erased)
+
+
+def test_forget_is_done_when_its_receipt_cannot_be_written_again(
+    manager: MemoryManager, path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.add_memory("I live in Rome.", user="ada")
+    store = manager._components.open().store
+    with monkeypatch.context() as patch:
+        fail_writes_after_the_erasure(store, patch)
+        receipt = manager.forget(user="ada")
+    assert (receipt.complete, places(receipt)["database file"].status) == (False, "pending")
+    assert manager.receipt(receipt.id) == receipt
+    assert manager.list_memories(user="ada") == []
+    assert not is_erasure_pending(store)  # the file was cleaned: only the receipt does not say so yet
+    manager.close()
+    with open_manager(path, clock) as later:
+        finished = later.receipt(receipt.id)
+        assert finished.complete
+        assert finished.ids == receipt.ids
+        assert later.verify_receipt(finished)
+        assert {place.store for place in finished.stores} >= {"memories", "execution records", "backups"}
+
+
+def test_unfinished_receipt_still_names_what_remains(manager: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager.add_memory("I live in Rome.", user="ada")
+    manager.save("a", "k", "I live in Rome.")
+    manager.save_execution_record("a", {"input": "I live in Rome."})
+    with monkeypatch.context() as patch:
+        fail_writes_after_the_erasure(manager._components.open().store, patch)
+        receipt = manager.forget(user="ada")
+    manager.upkeep(policies=["expire"])
+    finished = manager.receipt(receipt.id)
+    assert places(finished)["database file"].status == "erased"
+    assert {place.store for place in finished.remaining} == {"execution records", "short-term values"}
+
+
+def test_receipt_is_not_finished_while_somebody_else_has_erased_more(
+    manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.add_memory("I live in Rome.", user="ada")
+    opened = manager._components.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(opened.store, "compact", lambda: False)
+        receipt = manager.forget(user="ada")
+    finish_receipts(opened.store, opened.key)
+    assert manager.receipt(receipt.id) == receipt
+    assert opened.compact()
+    assert manager.receipt(receipt.id).complete
+
+
+def test_store_opens_when_pending_receipts_cannot_be_written(
+    manager: MemoryManager, path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.add_memory("I live in Rome.", user="ada")
+    manager.add_memory("I like soup.", user="bob")
+    with monkeypatch.context() as patch:
+        patch.setattr(manager._components.open().store, "compact", lambda: False)
+        receipt = manager.forget(user="ada")
+    manager.close()
+    key = path.with_name(f"{path.name}.key")
+    saved = key.read_bytes()
+    key.unlink()
+    with open_manager(path, clock) as later:
+        assert contents(later) == ["I like soup."]
+    key.write_bytes(saved)
+    with open_manager(path, clock) as later:
+        assert later.receipt(receipt.id).complete

@@ -210,7 +210,7 @@ def test_short_term_memories_beyond_window_are_archived(manager: MemoryManager, 
 
 def test_repeated_statements_are_merged_and_stay_merged(manager: MemoryManager, clock: FakeClock) -> None:
     texts = ["Ben likes strong coffee", "Ben likes strong coffee!", "Ben likes  strong, coffee"]
-    ids = [manager.remember(text, user="ada")[0].memory.id for text in texts]  # type: ignore[union-attr]
+    ids = [manager.add_memory(text, user="ada").id for text in texts]
     report = manager.upkeep(policies=["merge"])
     assert [(decision.id, decision.into) for decision in report.decisions] == [(ids[1], ids[0]), (ids[2], ids[0])]
     assert [hit.id for hit in manager.recall("coffee", user="ada")] == [ids[0]]

@@ -252,11 +252,8 @@ class TestRemember:
 
     def test_repeated_text_is_a_duplicate_within_its_scope(self, manager: MemoryManager) -> None:
         first, second = manager.remember(["tea", "tea"], user="ann")
-        assert (first.status, second.status, second.reason) == (
-            "stored",
-            "duplicate",
-            "this text is remembered already",
-        )
+        assert (first.status, second.status, second.reason) == ("stored", "duplicate", 'the same statement as "tea"')
+        assert second.memory == first.memory
         assert manager.remember("tea", user="bob")[0].status == "stored"
 
     def test_expired_text_is_stored_again(self, manager: MemoryManager, clock: FakeClock) -> None:

@@ -17,6 +17,8 @@ def test_code_blocks_of_the_page_run_in_order(capsys: pytest.CaptureFixture[str]
         "importance 0.8",
         "Ana city Lisbon",
         "replaces what 1 said",
+        "I live in Faro. | I live in Porto now.",
+        "['I live in Faro.']",
         "Ana adopted a cat on 11 June 2023.",
     ):
         assert line in shown

@@ -234,7 +234,7 @@ class TestImportance:
 
     def test_known_content_is_less_important(self, manager: MemoryManager) -> None:
         (new,) = remember(manager, make_message("The old lighthouse keeper painted seven boats.", 1))
-        (known,) = remember(manager, make_message("Seven painted boats, the lighthouse keeper is old today.", 2))
+        (known,) = remember(manager, make_message("Seven painted boats and the old lighthouse keeper.", 2))
         assert new.memory is not None
         assert known.memory is not None
         assert known.memory.importance < new.memory.importance
@@ -268,7 +268,7 @@ class TestClaims:
         assert "fell into the Spree on Sunday. (no longer true: city Berlin, until 2026-04-03)" in shown
 
     def test_older_value_that_arrives_late_is_superseded_at_once(self, manager: MemoryManager) -> None:
-        (new,) = remember(manager, make_message("I live in Lisbon.", 1, days=30))
+        (new,) = remember(manager, make_message("I moved to Lisbon.", 1, days=30))
         (old,) = remember(manager, make_message("I live in Berlin.", 2))
         assert new.memory is not None
         assert old.memory is not None
@@ -278,10 +278,35 @@ class TestClaims:
     def test_superseded_value_that_is_true_again_is_stored(self, manager: MemoryManager) -> None:
         remember(manager, make_message("I live in Berlin.", 1))
         (away,) = remember(manager, make_message("I live in Lisbon now.", 2, days=30))
-        (back,) = remember(manager, make_message("I live in Berlin.", 3, days=60))
+        (back,) = remember(manager, make_message("I live in Berlin again now.", 3, days=60))
         assert away.memory is not None
         assert back.reason == f"replaces what {away.memory.id} said"
-        assert [hit.content for hit in manager.recall("Where do I live?", user="ana")] == ["I live in Berlin."]
+        found = [hit.content for hit in manager.recall("Where do I live?", user="ana")]
+        assert found == ["I live in Berlin again now."]
+
+    def test_ended_statement_that_is_made_again_is_no_duplicate(self, manager: MemoryManager) -> None:
+        remember(manager, make_message("I live in Berlin.", 1))
+        remember(manager, make_message("I live in Lisbon now.", 2, days=30))
+        (back,) = remember(manager, make_message("I live in Berlin.", 3, days=60))
+        assert back.status == "stored"
+        assert manager.recall("Where do I live?", user="ana")[0].content == "I live in Berlin."
+
+    def test_followed_statement_that_is_made_again_is_no_duplicate(self, manager: MemoryManager) -> None:
+        remember(manager, make_message("I live in Berlin.", 1))
+        remember(manager, make_message("I live in Lisbon.", 2, days=30))
+        (back,) = remember(manager, make_message("I live in Berlin.", 3, days=60))
+        assert back.memory is not None
+        assert manager.recall("Where do I live?", user="ana")[0].id == back.memory.id
+
+    def test_plain_statement_with_another_value_leaves_the_older_one(self, manager: MemoryManager) -> None:
+        (old,) = remember(manager, make_message("I live in Berlin.", 1))
+        (new,) = remember(manager, make_message("I live in Lisbon.", 2, days=30))
+        assert old.memory is not None
+        assert new.memory is not None
+        assert (new.status, new.reason) == ("stored", "")
+        hits = manager.recall("Where do I live?", user="ana")
+        assert [hit.id for hit in hits] == [new.memory.id, old.memory.id]
+        assert [later.id for later in hits[1].later] == [new.memory.id]
 
     def test_attribute_with_several_values_keeps_all(self, manager: MemoryManager) -> None:
         remember(manager, make_message("I love hiking.", 1), make_message("I love chess.", 2, days=1))
@@ -289,7 +314,7 @@ class TestClaims:
 
     def test_assistant_does_not_supersede_the_user(self, manager: MemoryManager) -> None:
         (user,) = remember(manager, make_message("I live in Berlin.", 1))
-        (other,) = remember(manager, make_message("I live in Lisbon.", 2, days=30, role="assistant"))
+        (other,) = remember(manager, make_message("I now live in Lisbon.", 2, days=30, role="assistant"))
         assert user.memory is not None
         assert other.memory is not None
         assert manager.get(user.memory.id, user="ana").superseded_by is None
@@ -297,16 +322,16 @@ class TestClaims:
         assert link.id == user.memory.id
 
     def test_claims_of_other_users_agents_and_unnamed_speakers_stay(self, manager: MemoryManager) -> None:
-        texts = [make_message("I live in Berlin.", 1), make_message("I live in Lisbon.", 2, days=9)]
+        texts = [make_message("I live in Berlin.", 1), make_message("I now live in Lisbon.", 2, days=9)]
         manager.remember(texts[0], user="ana")
         manager.remember(texts[1], user="bob")
         manager.remember(texts[1], user="ana", agent="other")
         manager.remember(make_message("I live in Berlin.", 3, name=None), session="one")
-        manager.remember(make_message("I live in Lisbon.", 4, days=9, name=None), session="two")
+        manager.remember(make_message("I now live in Lisbon.", 4, days=9, name=None), session="two")
         assert [memory.superseded_by for memory in manager.list_memories(user=ANY)] == [None] * 5
 
     def test_plain_text_makes_claims_of_the_user(self, manager: MemoryManager) -> None:
-        old, new = manager.remember(["I live in Berlin.", "I live in Lisbon."], user="ana", at=SAID)
+        old, new = manager.remember(["I live in Berlin.", "I now live in Lisbon."], user="ana", at=SAID)
         assert old.memory is not None
         assert new.memory is not None
         assert manager.get(old.memory.id, user="ana").superseded_by == new.memory.id
@@ -316,7 +341,7 @@ class TestClaims:
         manager.export_jsonl(tmp_path / "out.jsonl")
         with open_manager(tmp_path / "other.db", clock) as other:
             other.import_jsonl(tmp_path / "out.jsonl")
-            (new,) = remember(other, make_message("I live in Lisbon.", 2, days=9))
+            (new,) = remember(other, make_message("I moved to Lisbon.", 2, days=9))
             assert [memory.superseded_by for memory in other.list_memories(user="ana")] == [new.memory.id, None]  # type: ignore[union-attr]
 
     def test_forgotten_claim_is_not_superseded(self, manager: MemoryManager, path: Path) -> None:
@@ -324,7 +349,7 @@ class TestClaims:
         assert old.memory is not None
         manager.forget(user="ana")
         assert logged_messages(path) == []
-        assert remember(manager, make_message("I live in Lisbon.", 3, days=9))[0].reason == ""
+        assert remember(manager, make_message("I moved to Lisbon.", 3, days=9))[0].reason == ""
 
 
 class UnavailableLLM:

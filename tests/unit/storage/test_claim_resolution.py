@@ -70,9 +70,20 @@ def superseded_ids(manager: MemoryManager, memory_id: int) -> list[int]:
     return sorted(link.id for link in found)
 
 
+def followed_ids(manager: MemoryManager, memory_id: int) -> list[int]:
+    return sorted(link.id for link in manager.get_related_memories(memory_id, "follows", user="ana"))
+
+
+def later_ids(manager: MemoryManager, memory_id: int) -> list[int]:
+    """Return what the hit for a memory says was said later."""
+    hits = manager.recall(get(manager, memory_id).content, user="ana", limit=20)
+    (hit,) = [hit for hit in hits if hit.id == memory_id]
+    return [later.id for later in hit.later]
+
+
 def homes(manager: MemoryManager) -> list[str]:
     found = (hit.content for hit in manager.recall("Where do I live?", user="ana"))
-    return sorted(text for text in found if text.startswith("I live"))
+    return sorted(text for text in found if "live in" in text)
 
 
 OPEN = (None, None)
@@ -88,8 +99,8 @@ REMOVALS: dict[str, Removal] = {
 class TestRemovingSupersedingMemory:
     def test_restores_older_claim(self, manager: MemoryManager, remove: Removal) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        paris = remember(manager, "I live in Paris.", 30)
-        assert homes(manager) == ["I live in Paris."]
+        paris = remember(manager, "I now live in Paris.", 30)
+        assert homes(manager) == ["I now live in Paris."]
         remove(manager, paris)
         assert end_of(manager, berlin) == OPEN
         assert get(manager, berlin).notes["claims"][0]["valid_to"] is None
@@ -98,8 +109,8 @@ class TestRemovingSupersedingMemory:
 
     def test_leaves_claim_ended_when_a_third_memory_ends_it(self, manager: MemoryManager, remove: Removal) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        paris = remember(manager, "I live in Paris.", 30)
-        rome = remember(manager, "I live in Rome.", 60)
+        paris = remember(manager, "I now live in Paris.", 30)
+        rome = remember(manager, "I now live in Rome.", 60)
         remove(manager, paris)
         assert end_of(manager, berlin) == (MAY, rome)
         assert superseded_ids(manager, rome) == [berlin]
@@ -108,13 +119,13 @@ class TestRemovingSupersedingMemory:
 
     def test_restores_last_claim_of_a_chain(self, manager: MemoryManager, remove: Removal) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        paris = remember(manager, "I live in Paris.", 30)
-        remove(manager, remember(manager, "I live in Rome.", 60))
+        paris = remember(manager, "I now live in Paris.", 30)
+        remove(manager, remember(manager, "I now live in Rome.", 60))
         assert end_of(manager, berlin) == (SAID + timedelta(days=30), paris)
         assert end_of(manager, paris) == OPEN
 
     def test_restores_claim_that_was_past_when_stored(self, manager: MemoryManager, remove: Removal) -> None:
-        paris = remember(manager, "I live in Paris.", 30)
+        paris = remember(manager, "I now live in Paris.", 30)
         berlin = remember(manager, "I live in Berlin.", 0)
         assert end_of(manager, berlin) == (SAID + timedelta(days=30), paris)
         remove(manager, paris)
@@ -122,7 +133,7 @@ class TestRemovingSupersedingMemory:
 
     def test_restores_claim_of_memory_with_other_content(self, manager: MemoryManager, remove: Removal) -> None:
         berlin = remember(manager, "I live in Berlin. Our cat Tom fell into the Spree on Sunday.", 0)
-        paris = remember(manager, "I live in Paris.", 30)
+        paris = remember(manager, "I now live in Paris.", 30)
         assert "no longer true" in manager.context("the cat and the Spree", user="ana")
         remove(manager, paris)
         assert end_of(manager, berlin) == OPEN
@@ -136,7 +147,7 @@ class TestRemovingSupersedingMemory:
     def test_lets_source_of_lower_trust_supersede(self, manager: MemoryManager, remove: Removal) -> None:
         guess = remember(manager, "I live in Berlin.", 0, role="assistant")
         users = remember(manager, "I live in Paris.", 10)
-        other = remember(manager, "I live in Rome.", 20, role="assistant")
+        other = remember(manager, "I now live in Rome.", 20, role="assistant")
         assert end_of(manager, other) == OPEN
         remove(manager, users)
         assert end_of(manager, guess) == (SAID + timedelta(days=20), other)
@@ -146,17 +157,67 @@ class TestRemovingSupersedingMemory:
         self, manager: MemoryManager, remove: Removal, path: Path, clock: FakeClock
     ) -> None:
         remember(manager, "I live in Berlin.", 0)
-        paris = remember(manager, "I live in Paris.", 30)
+        paris = remember(manager, "I now live in Paris.", 30)
         with open_manager(path, clock) as other:
-            assert homes(other) == ["I live in Paris."]
+            assert homes(other) == ["I now live in Paris."]
             remove(manager, paris)
             assert "I live in Berlin." in homes(other)
+
+
+class TestFollowing:
+    def test_plain_statement_with_another_value_hides_nothing(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Paris.", 30)
+        assert end_of(manager, berlin) == OPEN
+        hits = manager.recall("Where do I live?", user="ana")
+        assert [(hit.id, [later.id for later in hit.later]) for hit in hits] == [(paris, []), (berlin, [paris])]
+        assert followed_ids(manager, paris) == [berlin]
+
+    @pytest.mark.parametrize("remove", REMOVALS.values(), ids=REMOVALS.keys())
+    def test_removing_newer_statement_leaves_nothing_later(self, manager: MemoryManager, remove: Removal) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        remove(manager, remember(manager, "I live in Paris.", 30))
+        assert later_ids(manager, berlin) == []
+
+    def test_statement_that_arrives_late_takes_its_place(self, manager: MemoryManager) -> None:
+        rome = remember(manager, "I live in Rome.", 60)
+        berlin = remember(manager, "I live in Berlin.", 0)
+        paris = remember(manager, "I live in Paris.", 30)
+        assert [later_ids(manager, each) for each in (berlin, paris, rome)] == [[paris, rome], [rome], []]
+
+    def test_change_that_arrives_late_ends_only_what_was_said_before_it(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        rome = remember(manager, "I live in Rome.", 60)
+        paris = remember(manager, "I moved to Paris.", 30)
+        assert end_of(manager, berlin) == (SAID + timedelta(days=30), paris)
+        assert [end_of(manager, each) for each in (paris, rome)] == [OPEN, OPEN]
+        assert later_ids(manager, paris) == [rome]
+
+    def test_lower_trust_neither_ends_nor_follows(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin.", 0)
+        guess = remember(manager, "I now live in Paris.", 30, role="assistant")
+        assert end_of(manager, berlin) == OPEN
+        assert later_ids(manager, berlin) == []
+        assert [link.id for link in manager.get_related_memories(guess, "contradicts", user="ana")] == [berlin]
+
+    def test_partly_ended_memory_refers_to_what_ended_it(self, manager: MemoryManager) -> None:
+        berlin = remember(manager, "I live in Berlin. Our cat Tom fell into the Spree on Sunday.", 0)
+        paris = remember(manager, "I moved to Paris.", 30)
+        assert later_ids(manager, berlin) == [paris]
+
+    def test_change_of_a_value_it_names_survives_removal_of_others(self, manager: MemoryManager) -> None:
+        spotify = remember(manager, "I use Spotify.", 0)
+        deezer = remember(manager, "I use Deezer.", 1)
+        switch = remember(manager, "I switched from Spotify to Tidal.", 30)
+        assert end_of(manager, spotify)[1] == switch
+        manager.delete(deezer, user="ana")
+        assert end_of(manager, spotify)[1] == switch
 
 
 class TestUpkeep:
     def test_cleanup_restores_superseded_claim(self, manager: MemoryManager, clock: FakeClock) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        manager.remember("I live in Paris.", user="ana", importance=0.1)
+        manager.remember("I now live in Paris.", user="ana", importance=0.1)
         assert end_of(manager, berlin) != OPEN
         clock.advance(days=3)
         assert manager.cleanup_old_memories(max_age_days=2, min_importance=0.2, user="ana").removed == 1
@@ -164,17 +225,20 @@ class TestUpkeep:
 
     def test_archived_memory_supersedes_until_it_is_deleted(self, manager: MemoryManager, clock: FakeClock) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        paris = manager.remember("I live in Paris.", user="ana", importance=0.1)[0].memory
+        paris = manager.remember("I now live in Paris.", user="ana", importance=0.1)[0].memory
         assert paris is not None
         manager.archive(paris.id, user="ana")
         assert end_of(manager, berlin)[1] == paris.id
         clock.advance(days=31)
-        assert [each.id for each in manager.upkeep(policies=["delete"], user="ana").decisions] == [paris.id]
+        assert [each.id for each in manager.upkeep(policies=["delete"], delete=True, user="ana").decisions] == [
+            paris.id
+        ]
         assert end_of(manager, berlin) == OPEN
 
     def test_deleting_merged_memory_restores_claim_it_had_ended(self, manager: MemoryManager) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        first, second = manager.remember(["I live in Paris!", "I live in Paris."], user="ana", at=MAY)
+        twice = ["I now live in Paris!", "I now live in Paris."]
+        first, second = manager.remember(twice, user="ana", at=MAY, keep_all=True)
         assert first.memory is not None
         assert second.memory is not None
         merged = manager.upkeep(policies=["merge"], user="ana").decisions
@@ -189,13 +253,13 @@ class TestUnaffectedClaims:
         other = remember(manager, "Our cat sleeps all day.", 0)
         store = manager._components.open().store
         StoreOperations(store).apply([Supersede(Scope("default", user="ana"), (berlin,), other, MAY)])
-        paris = remember(manager, "I live in Paris.", 60)
+        paris = remember(manager, "I now live in Paris.", 60)
         assert end_of(manager, berlin) == (MAY, other)
         manager.delete(paris, user="ana")
         assert end_of(manager, berlin) == (MAY, other)
 
     def test_end_stated_in_the_text_is_kept(self, manager: MemoryManager) -> None:
-        paris = remember(manager, "I live in Paris.", 30)
+        paris = remember(manager, "I now live in Paris.", 30)
         until = remember(manager, "I used to live in Berlin.", 40)
         before = get(manager, until)
         manager.delete(paris, user="ana")
@@ -203,13 +267,13 @@ class TestUnaffectedClaims:
 
     def test_claims_of_other_users_are_kept(self, manager: MemoryManager) -> None:
         bob = remember(manager, "I live in Berlin.", 0, user="bob")
-        newer = remember(manager, "I live in Rome.", 5, user="bob")
-        manager.delete(remember(manager, "I live in Paris.", 30), user="ana")
+        newer = remember(manager, "I now live in Rome.", 5, user="bob")
+        manager.delete(remember(manager, "I now live in Paris.", 30), user="ana")
         assert manager.get(bob, user="bob").superseded_by == newer
 
     def test_update_without_new_text_keeps_claims(self, manager: MemoryManager) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        paris = remember(manager, "I live in Paris.", 60)
+        paris = remember(manager, "I now live in Paris.", 60)
         manager.update(berlin, metadata={"seen": True}, user="ana")
         manager.update(paris, metadata={"seen": True}, user="ana")
         assert end_of(manager, berlin) == (MAY, paris)
@@ -220,12 +284,12 @@ class TestUpdate:
     def test_new_text_ends_claim_it_contradicts(self, manager: MemoryManager) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
         cat = remember(manager, "Our cat sleeps all day.", 60)
-        manager.update(cat, "I live in Paris.", user="ana")
+        manager.update(cat, "I now live in Paris.", user="ana")
         assert end_of(manager, berlin) == (MAY, cat)
 
     def test_new_text_of_superseded_memory_is_resolved_again(self, manager: MemoryManager) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        paris = remember(manager, "I live in Paris.", 60)
+        paris = remember(manager, "I now live in Paris.", 60)
         assert manager.update(berlin, "I live in Bern.", user="ana").superseded_by == paris
         assert superseded_ids(manager, paris) == [berlin]
         assert manager.update(berlin, "Our cat sleeps all day.", user="ana").superseded_by is None
@@ -237,7 +301,7 @@ class TestErasure:
         self, manager: MemoryManager, path: Path, clock: FakeClock
     ) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        paris = remember(manager, "I live in Zanzibarville.", 30)
+        paris = remember(manager, "I now live in Zanzibarville.", 30)
         assert manager.forget(paris, user="ana").complete
         assert end_of(manager, berlin) == OPEN
         manager.close()
@@ -245,7 +309,7 @@ class TestErasure:
 
     def test_change_log_lists_restored_memory(self, manager: MemoryManager, path: Path) -> None:
         berlin = remember(manager, "I live in Berlin.", 0)
-        manager.delete(remember(manager, "I live in Paris.", 30), user="ana")
+        manager.delete(remember(manager, "I now live in Paris.", 30), user="ana")
         with sqlite3.connect(path) as connection:
             [last] = connection.execute("SELECT op, memory_id FROM changes ORDER BY seq DESC LIMIT 1").fetchall()
         assert last == ("reopen", berlin)
@@ -256,7 +320,7 @@ class TestImport:
     def file(self, manager: MemoryManager, tmp_path: Path) -> Path:
         remember(manager, "Our cat sleeps all day.", 0)
         remember(manager, "I live in Berlin.", 0)
-        remember(manager, "I live in Paris.", 60)
+        remember(manager, "I now live in Paris.", 60)
         manager.export_jsonl(tmp_path / "out.jsonl")
         return tmp_path / "out.jsonl"
 
@@ -284,17 +348,19 @@ class TestImport:
         assert end_of(other, berlin) == (MAY, again)
 
     def test_imported_claims_are_resolved_with_stored_ones(self, other: MemoryManager, file: Path) -> None:
-        rome = remember(other, "I live in Rome.", 90)
+        rome = remember(other, "I now live in Rome.", 90)
         bern = remember(other, "I live in Bern.", 30)
         other.import_jsonl(file)
-        assert homes(other) == ["I live in Rome."]
-        assert {memory.superseded_by for memory in other.list_memories(user="ana") if memory.valid_to} == {rome}
-        assert end_of(other, bern)[1] == rome
+        assert homes(other) == ["I now live in Rome."]
+        paris = other.list_memories(user="ana")[-1].id
+        ended = {memory.content: memory.superseded_by for memory in other.list_memories(user="ana") if memory.valid_to}
+        assert ended == {"I live in Bern.": paris, "I live in Berlin.": paris, "I now live in Paris.": rome}
+        assert end_of(other, bern) == (MAY, paris)
 
     def test_deleting_imported_merged_memory_restores_claim(
         self, other: MemoryManager, manager: MemoryManager, file: Path
     ) -> None:
-        manager.remember(["I live in Oslo!", "I live in Oslo."], user="ana", at=MAY)
+        manager.remember(["I now live in Oslo!", "I now live in Oslo."], user="ana", at=MAY, keep_all=True)
         manager.upkeep(policies=["merge"], user="ana")
         manager.export_jsonl(file)
         other.import_jsonl(file)
@@ -306,6 +372,10 @@ class TestImport:
 PLACES = ("Berlin", "Paris", "Rome")
 TEXTS = (
     *(f"I live in {place}." for place in PLACES),
+    *(f"I now live in {place}." for place in PLACES),
+    "I moved to Rome.",
+    "I moved from Berlin to Paris.",
+    "I no longer live in Berlin.",
     *(f"I live in {place}. Our cat Tom fell into the river on Sunday." for place in PLACES[:2]),
     "I live in Berlin and I work at Acme.",
     "I used to live in Rome.",

@@ -84,6 +84,7 @@ class GroupCommit(Generic[Work, Result]):
         self._turn = turn
         self._queue: _Queue = SimpleQueue()
         self._serving = threading.Lock()  # held by the thread that commits, for as long as it lives
+        self._stops = 0
         self._expected = 1
         self._patience = 0.0
         # The thread holds no reference to this object, and ends with it.
@@ -102,6 +103,7 @@ class GroupCommit(Generic[Work, Result]):
     def stop(self, seconds: float) -> None:
         """End the thread after what was submitted so far; the next writer starts another."""
         deadline = monotonic() + seconds
+        self._stops += 1
         if self._serving.locked():
             self._queue.put(None)
         while self._serving.locked() and monotonic() < deadline:
@@ -147,7 +149,7 @@ class GroupCommit(Generic[Work, Result]):
             return
         try:
             # One call of a C function: `Thread.start` is Python code, which an interrupt can leave half done.
-            _thread.start_new_thread(_start_thread, (weakref.ref(self), self._queue, self._serving))
+            _thread.start_new_thread(_start_thread, (weakref.ref(self), self._stops, self._queue, self._serving))
         except RuntimeError:  # too many threads, or the interpreter is shutting down
             self._serve_here()
 
@@ -234,11 +236,16 @@ def _start_thread(*arguments: Any) -> None:
         _serve(*arguments)
 
 
-def _serve(owner: weakref.ref[GroupCommit[Any, Any]], queue: _Queue, serving: threading.Lock) -> None:
+def _serve(owner: weakref.ref[GroupCommit[Any, Any]], stops: int, queue: _Queue, serving: threading.Lock) -> None:
     """Commit until the queue says stop. Not a method: the thread must not keep its owner alive."""
     if not serving.acquire(blocking=False):
         return  # another thread was started at the same moment
     try:
+        # Writers can start two threads at once. When the first has already been told to end, so has this one: nobody
+        # would tell it again.
+        if (group_commit := owner()) is None or group_commit._stops != stops:
+            return
+        del group_commit
         while (ticket := queue.get()) is not None and (group_commit := owner()) is not None:
             group_commit._serve(ticket)
             del group_commit, ticket

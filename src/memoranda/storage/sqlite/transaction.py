@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.sqlite import Insert, insert
 
 from memoranda.errors import Incompatible
 from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, chunked
@@ -83,13 +83,7 @@ class SQLiteTransaction:
     ) -> int:
         if not rows:
             return 0
-        statement = insert(table)
-        if update:
-            new = {column: statement.excluded[column] for column in update}
-            statement = statement.on_conflict_do_update(index_elements=key, set_=new)
-        else:
-            statement = statement.on_conflict_do_nothing(index_elements=key)
-        return self._connection.execute(statement, rows).rowcount
+        return self._connection.execute(_upsert_statement(table, tuple(key), tuple(update)), rows).rowcount
 
     def next_id(self, table: Table) -> int:
         # AUTOINCREMENT's counter decides, not the largest id that is left: ids are never used twice.
@@ -102,6 +96,15 @@ class SQLiteTransaction:
     def driver_sql(self, statement: str) -> Rows:
         """Run a statement that only SQLite knows, such as a PRAGMA."""
         return self._connection.exec_driver_sql(statement)
+
+
+@cache  # to build one takes far longer than to run it
+def _upsert_statement(table: Table, key: tuple[str, ...], update: tuple[str, ...]) -> Insert:
+    statement = insert(table)
+    if not update:
+        return statement.on_conflict_do_nothing(index_elements=key)
+    new = {column: statement.excluded[column] for column in update}
+    return statement.on_conflict_do_update(index_elements=key, set_=new)
 
 
 def driver_of(connection: Connection) -> Any:

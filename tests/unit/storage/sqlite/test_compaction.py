@@ -154,6 +154,7 @@ def test_failed_sync_of_cleared_pages_writes_the_file_anew(
     manager: MemoryManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(manager, 40)
+    manager.forget(user="nobody")  # creates the key file, which is synced as well
     monkeypatch.setattr(sqlite_store, "_COMPACT_SECONDS", 0.0)
     monkeypatch.setattr(compaction, "_PAUSE", 60.0)  # no second attempt in the background
 
@@ -201,25 +202,31 @@ def test_forget_on_a_full_disk_is_done_and_its_bytes_go_when_there_is_space(
         MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as manager,
     ):
         fill(manager, 40)
-        erase, full = store_of(manager).write, []
+        write, store = store_of(manager).write, store_of(manager)
 
-        def erase_then_fill_the_disk(work):  # type: ignore[no-untyped-def]
-            result = erase(work)
-            if not full:
-                full.append(True)
+        def write_and_fill_the_disk_after_the_erasure(work):  # type: ignore[no-untyped-def]
+            result = write(work)
+            if is_erasure_pending(store):
                 disk.fails = lambda operation, file: FULL if operation == "write" and file in full_for else 0
             return result
 
-        monkeypatch.setattr(store_of(manager), "write", erase_then_fill_the_disk)
-        receipt = manager.forget(user="ada")
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "write", write_and_fill_the_disk_after_the_erasure)
+            receipt = manager.forget(user="ada")
         assert {entry.store: entry.status for entry in receipt.stores}["database file"] == "pending"
         assert manager.list_memories(user="ada") == []
-        assert is_erasure_pending(store_of(manager))
-        assert "the disk is full" in store_of(manager).status().problems[0]
+        assert manager.receipt(receipt.id) == receipt
+        assert is_erasure_pending(store)
+        assert "the disk is full" in store.status().problems[0]
         disk.fails = lambda _operation, _file: 0
-        wait_until_clean(store_of(manager))
+        wait_until_clean(store)
         assert files_with(tmp_path) == []
-        assert store_of(manager).status().problems == ()
+        assert store.status().problems == ()
+        manager.upkeep()
+        finished = manager.receipt(receipt.id)
+        assert finished.complete
+        assert finished.ids == receipt.ids
+        assert manager.check().problems == ()
 
 
 @pytest.mark.usefixtures("in_place")

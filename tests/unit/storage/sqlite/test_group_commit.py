@@ -4,6 +4,7 @@ import ctypes
 import gc
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -233,3 +234,23 @@ def _in_threads(group: GroupCommit[int, int], works: Sequence[int]) -> list[int 
     for thread in threads:
         thread.join(60)
     return results
+
+
+@pytest.mark.parametrize("end", ["stopped", "dropped"])
+def test_second_thread_that_begins_late_ends_with_the_first(end: str) -> None:
+    group = GroupCommit[int, int](list)
+    late = (weakref.ref(group), group._stops, group._queue, group._serving)
+    assert group.submit(1) == 1
+    serving = group._serving
+    if end == "stopped":
+        group.stop(20)
+    else:
+        del group
+        gc.collect()
+    deadline = time.monotonic() + 20
+    while serving.locked() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    thread = threading.Thread(target=group_commit._serve, args=late, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from memoranda.remember.alignment import Alignment, align
+from memoranda.storage.supersession import relate
+from tests.unit.remember.samples import WEDNESDAY
+
+LATER = WEDNESDAY + timedelta(days=9)
+
+
+def aligned(older: str, newer: str, trust: tuple[str, str] = ("user", "user")) -> list[Alignment]:
+    return align(older, newer, "Ana", (WEDNESDAY, LATER), trust)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "values", "operation"),
+    [
+        ("I have two children.", "I now have three children.", ("two", "three"), "update"),
+        ("I have two children.", "I have three children.", ("two", "three"), "state"),
+        ("The shop closes at 6 pm.", "The shop now closes at 8 pm.", ("6", "8"), "update"),
+        ("My cat weighs 4 kg.", "Correction: my cat weighs 5 kg.", ("4", "5"), "correct"),
+    ],
+)
+def test_same_sentence_with_another_value_is_one_slot(
+    older: str, newer: str, values: tuple[str, str], operation: str
+) -> None:
+    (pair,) = aligned(older, newer)
+    assert (pair.older.value, pair.newer.value) == values
+    assert pair.older.attribute == pair.newer.attribute
+    assert (pair.older.operation, pair.newer.operation) == ("state", operation)
+    assert (pair.older.said_at, pair.newer.said_at) == (WEDNESDAY, LATER)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I take aspirin at night.", "I don't take aspirin at night anymore."),
+        ("I volunteer on Sundays.", "I no longer volunteer on Sundays."),
+    ],
+)
+def test_same_sentence_denied_ends_it(older: str, newer: str) -> None:
+    (pair,) = aligned(older, newer)
+    assert (pair.newer.holds, pair.newer.operation) == (False, "end")
+    assert relate(pair.older, pair.newer) == "end"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I am tired.", "I am hungry."),
+        ("I have a car.", "I have a bike."),
+        ("I have 2 cats.", "I have 2 kg of flour."),
+        ("I take the bus.", "I read the bus plan."),
+        ("I had two children.", "I have three children."),
+        ("I have two children.", "Do I have three children?"),
+        ("I volunteer on Sundays.", "I no longer eat meat."),
+        ("I like tea.", "I like tea."),
+    ],
+)
+def test_other_sentences_are_not_aligned(older: str, newer: str) -> None:
+    assert aligned(older, newer) == []
+
+
+def test_each_claim_has_the_trust_of_its_source() -> None:
+    (pair,) = aligned("I have two children.", "I now have three children.", ("user", "document"))
+    assert (pair.older.trust, pair.newer.trust) == ("user", "document")
+    assert relate(pair.older, pair.newer) == "contradict"
+
+
+def test_span_covers_the_clause_in_its_text() -> None:
+    newer = "It rains. I now have three children, which is fun."
+    (pair,) = aligned("I have two children.", newer)
+    assert newer[slice(*pair.newer.span)] == "I now have three children"
