@@ -276,8 +276,9 @@ class Components:
     @cached_property
     def facts(self) -> Facts:
         from memoranda.recall.facts import Facts
+        from memoranda.remember.pipeline import ExtractionRules
 
-        return Facts(self.open().store, self.clock)
+        return Facts(self.open().store, self.clock, ExtractionRules().notes)
 
     @cached_property
     def history(self) -> MemoryHistory:

@@ -6,8 +6,8 @@ Facts are read from the claims of the stored memories by the rules that decide w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Final
@@ -15,9 +15,19 @@ from typing import Final
 from memoranda.errors import NotFound
 from memoranda.facts import Fact, FactConflict, FactValue
 from memoranda.storage.base import Store
-from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, StoredClaim, claims_in_scope, fold
+from memoranda.storage.claims import (
+    ANY_ATTRIBUTE,
+    Claim,
+    StoredClaim,
+    claims_in_scope,
+    claims_of,
+    fold,
+    owner_of,
+    slot_of,
+)
+from memoranda.storage.past import reworded_since
 from memoranda.storage.supersession import MadeClaim, fold_value, replay
-from memoranda.types import Clock, Memory, Scope, trust_rank
+from memoranda.types import JSON, Clock, Memory, Scope, trust_rank
 
 _NO_FACTS: Final = frozenset((ANY_ATTRIBUTE, "says", "will"))
 """Attributes of claims that fill no slot of their own."""
@@ -57,9 +67,17 @@ class _Known:
 class Facts:
     """Reads facts, conflicts and the history of slots in a scope."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, read_notes: Callable[[str, Memory], dict[str, JSON]]) -> None:
+        """Create a reader.
+
+        Args:
+            store: Where memories are kept.
+            clock: Tells which values hold now.
+            read_notes: Returns what the rules extract from a text of a memory.
+        """
         self._store = store
         self._clock = clock
+        self._read_notes = read_notes
 
     def facts(self, scope: Scope, as_of: datetime | None, known_at: datetime | None) -> list[Fact]:
         """Return the current values, by subject and attribute."""
@@ -97,12 +115,26 @@ class Facts:
 
     def _slots(self, scope: Scope, known_at: datetime | None) -> Iterator[list[_Known]]:
         """Yield the claims of each slot with their ends, by what was known at that time."""
-        stored = self._store.read(lambda tx: claims_in_scope(tx, scope))
-        visible = [each for each in stored if known_at is None or each.memory.recorded_at <= known_at]
+        visible = self._claims(scope, known_at)
         for _, run in groupby(sorted(visible, key=lambda each: each.slot), key=lambda each: each.slot):
             slot = _resolve(list(run))
             if slot[0].claim.attribute not in _NO_FACTS:
                 yield slot
+
+    def _claims(self, scope: Scope, known_at: datetime | None) -> list[StoredClaim]:
+        stored = self._store.read(lambda tx: claims_in_scope(tx, scope))
+        if known_at is None:
+            return stored
+        reworded = self._store.read(lambda tx: reworded_since(tx, scope, known_at))
+        changed = {memory.id for memory in reworded}
+        kept = [each for each in stored if each.memory.recorded_at <= known_at and each.memory.id not in changed]
+        return kept + [claim for memory in reworded for claim in self._read_claims(memory)]
+
+    def _read_claims(self, memory: Memory) -> list[StoredClaim]:
+        """Return the claims in words that the memory no longer has, which the notes do not hold."""
+        past = replace(memory, notes=self._read_notes(memory.content, memory))
+        owner = owner_of(past)
+        return [StoredClaim(past, position, slot_of(owner, claim)) for position, claim in enumerate(claims_of(past))]
 
 
 def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:

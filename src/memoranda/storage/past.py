@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Row, chunked
 from memoranda.storage.claims import CLAIMS, ENDED_BY, as_made, claims_of, enders_of
-from memoranda.storage.rows import to_micros
+from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, to_micros
 from memoranda.storage.schema import memories, revisions
-from memoranda.types import Memory, MemoryType
+from memoranda.types import Memory, MemoryType, Scope
 
 _M = memories.c
 _R = revisions.c
@@ -58,6 +58,16 @@ def as_known_at(tx: ReadTransaction, found: Sequence[Memory], known_at: datetime
     former = _former_versions(tx, [memory.id for memory in found if memory.version > 1], known_at)
     learnt = _recorded_later(tx, {ender for memory in found for ender in enders_of(memory)}, known_at)
     return [_restore(memory, former.get(memory.id), learnt, known_at) for memory in found]
+
+
+def reworded_since(tx: ReadTransaction, scope: Scope, known_at: datetime) -> list[Memory]:
+    """Return the memories known at a time whose words were changed after it, in the words they had then."""
+    changed = exists().where(_R.memory_id == _M.id, _R.changed_at > to_micros(known_at), _R.content != _M.content)
+    visible = (_M.archived_at.is_(None), _M.quarantined_at.is_(None), _M.recorded_at <= to_micros(known_at))
+    rows = tx.execute(SELECT_MEMORY.where(*in_scope(scope), *visible, changed).order_by(_M.id))
+    found = [memory_from_row(row) for row in rows]
+    then = as_known_at(tx, found, known_at)
+    return [past for past, memory in zip(then, found, strict=True) if past.content != memory.content]
 
 
 def _former_versions(tx: ReadTransaction, ids: Sequence[int], known_at: datetime) -> dict[int, Row]:

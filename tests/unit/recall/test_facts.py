@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,21 @@ class TestFacts:
         assert values_of(manager, as_of=BETWEEN, known_at=BETWEEN) == [("Ana/city", "Hamburg")]
         assert values_of(manager, as_of=datetime(2026, 2, 1, tzinfo=UTC)) == [("Ana/city", "Hamburg")]
         assert values_of(manager, known_at=datetime(2025, 1, 1, tzinfo=UTC)) == []
+
+    def test_edited_memory_says_what_it_said_then(self, manager: MemoryManager, clock: FakeClock) -> None:
+        memory_id = say(manager, "My favourite colour is blue.")
+        silent = say(manager, "My favourite drink is tea.")
+        clock.advance(days=1)
+        manager.update(memory_id, "My favourite colour is green.", user="ana", importance=0.9)
+        manager.update(silent, "Yesterday was a long day.", user="ana")
+        clock.advance(days=1)
+        manager.update(memory_id, user="ana", source="letter")
+        drink, then, now = ("Ana/favourite drink", "tea"), "blue", "green"
+        assert values_of(manager) == [("Ana/city", "Ghent"), ("Ana/favourite colour", now)]
+        known = values_of(manager, known_at=MARCH)
+        assert known == [("Ana/city", "Ghent"), ("Ana/favourite colour", then), drink]
+        assert values_of(manager, known_at=clock() - timedelta(hours=1)) == values_of(manager)
+        assert values_of(manager, as_of=MARCH) == values_of(manager)
 
     def test_facts_of_other_users_are_not_seen(self, manager: MemoryManager) -> None:
         assert manager.facts() == manager.facts(user="bo") == manager.conflicts(user="bo") == []
