@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _STATIC_PROVIDER = "static"
-_NEARLY: Final = 0.6
+_NEARLY: Final = 0.3
 """The share of a hit's score that a memory which is only near in meaning must have to be put above it."""
 _SPARE: Final = 2
 """How many more hits are loaded, in case some only repeat the question."""

@@ -63,6 +63,9 @@ _EMPTY_WORDS = """
 """
 _EMPTY: Final = frozenset(_EMPTY_WORDS.split())
 _COPULAS: Final = frozenset(("is", "are", "am"))
+_POINTING: Final = frozenset(
+    ("it", "this", "that", "these", "those", "there", "you", "your", "last", "since", "not", "what")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +195,7 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
     verb = next((word for word in reversed(first[:before]) if word in _VERBS or word == ":"), None)
     if verb is None or before < _LEAST_FRAME or not _is_telling(frame, verb):
         return None
+    about = [word for word in first[: first.index(verb)] if word not in _EMPTY]
     old_value, new_value = _text(old, old_words), _text(new, new_words)
     if {word.text for word in (*old_words, *new_words)} & {"not", "no", "never", "who", "which"}:
         return None
@@ -199,7 +203,8 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
     measured = old_kind.kind == new_kind.kind and old_kind.kind in ("number", "money", "time", "day", "address")
     if measured and old_kind.unit != new_kind.unit and old_kind.unit and new_kind.unit:
         return None
-    if not measured and verb not in _ONE_VALUE:
+    # "I am always …" and "it is so …" are about the moment: after "is", the words before it must name something.
+    if not measured and (verb not in _ONE_VALUE or (verb in _COPULAS and not about) or first[0] in _POINTING):
         return None
     operation: Operation = "state"
     certain = measured or _is_telling(frame, verb, beside_verb=True)

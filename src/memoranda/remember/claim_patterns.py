@@ -41,7 +41,7 @@ PARTS: Final = {
     "short": r"(?P<value>(?:[^.!?;,\n]|\.(?=\S))+?)",
     "end": r"(?=[\s.!;,]*$)",
     "stop": r"(?=\s*(?:[.,;!]|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|a|two|three|earlier|instead|with|to) ?)",
-    "noun": r"(?P<what>(?!(?:i|we|he|she|they|you|it|there|who|what|name is|best part|point|thing|problem|idea|question|reason|only|truth|fact)\b)[\w'’-]+(?: (?!(?:is|are|has|was)\b)[\w'’/&-]+){0,4}?)",
+    "noun": r"(?P<what>(?!(?:i|we|he|she|they|you|it|there|who|what|this|that|these|those|your|not|much|everything|something|nothing|all|\w+ing|name is|best part|point|thing|problem|idea|question|reason|only|truth|fact)\b)[\w'’-]+(?: (?!(?:is|are|has|was)\b)[\w'’/&-]+){0,4}?)",
     "change": (
         r"(?:(?:was|were|been|got) )?(?:just |recently )?(?:changed|moved|switched|rescheduled|postponed|pushed(?: back| out)?|brought forward|renamed|raised|lowered"
         r"|cut|bumped(?: up)?|increased|decreased|dropped|reduced|went (?:up|down)|gone (?:up|down)|upgraded|downgraded|updated"

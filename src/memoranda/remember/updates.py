@@ -52,7 +52,7 @@ _FEW_SHARE: Final = 0.005
 _FOLLOWED: Final = 2
 """How many older memories a change is linked to by its meaning at most."""
 _COMPARED: Final = 12
-_STANDS_OUT: Final = 0.15
+_STANDS_OUT: Final = 0.25
 """How much nearer than the twelfth nearest a memory must be, on the same scale."""
 _NEAR: Final = 0.34
 """How near two texts must be, from 0 for unrelated ones to 1 for the same, for one to speak of the other's subject."""

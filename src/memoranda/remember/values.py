@@ -96,6 +96,22 @@ _KINSHIP_OF_ONE: Final = frozenset(
 )
 
 
+# Nouns that have one value at a time, even where the value is an ordinary word.
+_WITH_ONE_VALUE_WORDS = """
+    name nickname address phone email number manager boss doctor dentist therapist coach teacher landlord employer occupation job
+    team department office school university gym bank insurer provider carrier airline hotel venue room desk car bike phone laptop
+    colour color size plan tier subscription status state level grade rank score priority stage phase version release branch
+    region zone database framework language editor theme font layout mode setting option format unit currency timezone diet
+    allergy blood type goal target quota limit deadline budget price rent salary owner lead assignee reviewer contact
+    industry title role position location city country residence birthplace hometown hobby sport instrument major degree
+    course policy rule default password username handle url host port server model engine supplier vendor partner wife husband
+    girlfriend boyfriend fiance fiancee weight height age temperature capacity order route commute ride destination dose dosage
+    medication treatment diagnosis schedule shift day time date wifi network printer key code flight seat gate class meal choice
+    preference style method approach strategy vote answer decision verdict result outcome winner champion president ceo captain
+"""
+_WITH_ONE_VALUE: Final = frozenset(_WITH_ONE_VALUE_WORDS.split())
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A value as it is compared: its text, its kind, its unit, and whether it is affirmed."""
@@ -147,7 +163,11 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> 
         return f"{attribute} {reading.unit}".strip(), True
     if reading.kind == "state":
         return f"{attribute} state", False
-    return attribute, last not in _SEVERAL or attribute.startswith("favourite ")
+    if attribute.startswith("favourite "):
+        return attribute, True
+    # "My family is awesome" says how it is, "my plan is Starter" what it is: an opinion replaces none.
+    what_it_is = reading.kind in ("name", "address") or last in _WITH_ONE_VALUE or "~noun:" in pattern.template
+    return attribute, what_it_is and last not in _SEVERAL
 
 
 def normal_noun(what: str) -> str:
