@@ -24,6 +24,9 @@ _SYSTEM_PROMPT: Final = re.compile(
     r"(?:helpful|friendly|large|ai|expert\s+ai|intelligent|virtual)\b[^.\n]{0,60}\b(?:assistant|language\s+model|agent|chatbot))\b",
     re.I,
 )
+_OWN: Final = re.compile(
+    r"\b(?:my|our)\s+(?!(?:god|goodness|gosh|pleasure|bad|word|dear|friends?|man|bro|best|thoughts?|way)\b)\w+", re.I
+)
 _FIRST_PERSON: Final = re.compile(r"(?:i|i['’]m|i['’]ve|my|we|we['’]re)$", re.I)
 _ABOUT_SECRET: Final = 7
 """Words before a secret that belong to it: "the password of my bank account is"."""
@@ -176,6 +179,8 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
 
 def _check_content(utterance: Utterance, context: DialogueContext) -> Verdict | None:
     words = first_words(utterance.text, 3)
+    if _OWN.search(utterance.text):
+        return None  # "I love my job" is made of words that pleasantries are made of, and says something
     if not has_content(utterance.text, context.names) and not find_mentions(utterance.text, utterance.said_at):
         return reject(utterance, "greeting", "only pleasantries: nothing is said")
     if len(words) <= 2 and not _is_complete(utterance.text, words, context):

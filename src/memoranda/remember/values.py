@@ -166,8 +166,9 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> 
     if attribute.startswith("favourite "):
         return attribute, True
     # "My family is awesome" says how it is, "my plan is Starter" what it is: an opinion replaces none.
-    what_it_is = reading.kind in ("name", "address") or last in _WITH_ONE_VALUE or "~noun:" in pattern.template
-    return attribute, what_it_is and last not in _SEVERAL
+    if reading.kind in ("name", "address") or last in _WITH_ONE_VALUE or "~noun:" in pattern.template:
+        return attribute, last not in _SEVERAL
+    return None, False
 
 
 def normal_noun(what: str) -> str:
