@@ -109,9 +109,8 @@ def test_only_a_named_assistant_makes_claims() -> None:
 
 def test_evidence_span_covers_only_the_words_of_the_claim() -> None:
     text = "Well, good news: I moved to Lisbon last month, and the sun is great."
-    moved, sun = claims(text)
+    (moved,) = claims(text)  # how the sun is, is no fact
     assert text[slice(*moved.span)] == "I moved to Lisbon"
-    assert text[slice(*sun.span)] == "the sun is great"
     (book,) = claims("Harry Potter is my favorite book.")
     assert book.span == (0, len("Harry Potter is my favorite book"))
 
