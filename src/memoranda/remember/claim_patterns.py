@@ -132,6 +132,7 @@ _PEOPLE = (
     _one("home town", r"~who~adv(?:originally )?(?:from|grew up in) ~name"),
     _one("relationship status", r"~who~adv(?:happily |newly )?~status~stop"),
     _one("relationship status", r"~who~adv(?:got|gotten) (?:re)?~status", "update"),
+    _one("relationship status", r"~who~adv(?P<value>married|divorced|engaged)(?: to| from)? (?-i:[A-Z]\w+)"),
     _one("partner", r"~who~adv(?:(?:dating|seeing|engaged to|married to)) ~name"),
     _one("partner", r"(?:~who(?:and \w+ )?|(?P<value2>(?-i:[A-Z]\w+)) and i )~adv(?:broke up|split up|separated|got divorced)(?: with (?P<value>(?-i:[A-Z]\w+)))?", "end", holds=False),
 )  # fmt: skip
@@ -186,11 +187,14 @@ _CHANGES = (
 _HABITS = (
     _many("{what}", r"~who~adv~no_more (?:even )?~use(?: ~value)?", holds=False),
     _many("{what}", r"~who~adv~stopped ~using(?: ~value)?", "end", holds=False),
+    _many("{what}", r"~who~adv(?:started|began|begun|resumed|went back to|took up) ~using(?: again)?(?: ~value)?", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv~stopped (?P<value>\w+ing(?: [^.!?;\n]+)?|coffee|alcohol|sugar|meat|gluten|dairy|caffeine|cigarettes)", "end", holds=False),
-    _many(ANY_ATTRIBUTE, r"~who~adv(?:sold|cancell?ed|returned|got rid of|gave away|gave up|donated|scrapped|traded in|dropped|dropped out of|unsubscribed from|deleted|ended|terminated|closed|lost|dumped|threw out|threw away|ditched) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", "end", holds=False),
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:sold|cancell?ed|returned|got rid of|gave away|gave up|donated|scrapped|traded in|dropped|dropped out of|deleted|ended|terminated|closed|lost|dumped|threw out|threw away|ditched) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", "end", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|moved|changed|migrated|converted|upgraded|swapped|gone|went|transitioned) (?:over )?(?:away )?from ~old (?:over )?to ~short~stop", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:replaced|swapped|traded(?: in)?|exchanged) ~old (?:with|for|by) ~short~end", "update"),
     _many("owns", r"~who~adv(?:owns?|bought|purchased|adopted|got|have|has) (?P<value>(?:an?|two|three|four|five|\d+|some|my (?:first|own)|no) (?:[\w-]+ ){0,4}[\w-]+)~stop"),
+    _many("subscription", r"~who~advsubscribed to ~value"),
+    _many("subscription", r"~who~advunsubscribed from ~value", "end", holds=False),
     _many("{what}", r"~who~adv~use ~value"),
     _many("{what}", r"~who~adv~use~end(?P<value>)"),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from memoranda.remember.claim_patterns import ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.places import is_place
 from memoranda.remember.values import Reading, attribute_for, read_value, split_list, trim_value
-from memoranda.storage.claims import Claim, Operation, fold
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold
 from memoranda.text import Span
 
 _MAX_TEXT: Final = 4_000
@@ -31,6 +31,12 @@ _LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
 _DATED: Final = frozenset(("owns", "condition", "allergic to", "diet", "studies", "decided"))
 _RECENT: Final = timedelta(days=120)
 """A change that happened longer before it is told may be older than what is known."""
+# "Correction: 1985", "I meant Thursday, not Tuesday".
+_BARE_CORRECTION: Final = re.compile(
+    r"(?:(?:it|that)(?:['’]s| is| was| should be)\s+|in\s+|on\s+|at\s+)?(?P<value>\S+(?:\s\S+){0,2}?)"
+    r"(?:,?\s+(?:and\s+)?not\s+(?P<old>\S+(?:\s\S+)?))?[.!]?$",
+    re.I,
+)
 _LONG_VALUE: Final = 3
 """A value of more words may be about something else: "my team moved to second place in the league"."""
 _RESIDENCE: Final = re.compile(
@@ -82,6 +88,28 @@ def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) 
         if found:
             yield from found
             return
+    if clause.corrects and (correction := _BARE_CORRECTION.match(clause.text)) is not None:
+        yield from _correct(correction, clause, utterance)
+
+
+def _correct(match: re.Match[str], clause: Clause, utterance: Utterance) -> Iterator[Claim]:
+    """Yield a correction that names only the right value; the write finds the claim that it corrects."""
+    speaks_for_itself = utterance.role == "user" or utterance.speaker != utterance.role
+    if not speaks_for_itself or read_value(match["value"]).kind == "text":
+        return
+    offset, said_at = utterance.span[0], utterance.said_at
+    start, end = clause.span(*match.span())
+    yield Claim(
+        subject=utterance.speaker,
+        attribute=ANY_ATTRIBUTE,
+        value=match["value"],
+        span=(offset + start, offset + end),
+        said_at=said_at,
+        valid_from=said_at,
+        trust=utterance.role,
+        operation="correct",
+        replaces=match["old"],
+    )
 
 
 def _claims_of(
@@ -109,7 +137,8 @@ def _claims_of(
     leads = match.start(group) == match.start()  # "Ghent is home now"
     last = match.end() if value is None or leads else clause.text.index(value, match.start(group)) + len(value)
     start, end = clause.span(match.start(), last)
-    in_value = clause.span(*match.span(group))
+    at = match.start(group) if value is None else clause.text.index(value, match.start(group))
+    in_value = clause.span(at, at + len(value or ""))
     told = [event for event in near if not in_value[0] <= event.span[0] - offset < in_value[1]] if about_thing else near
     valid_from, valid_to = _validity(utterance.said_at, clause, told)
     for item in split_list(reading.value) if attribute in _LIST_ATTRIBUTES else [reading.value]:

@@ -24,11 +24,12 @@ _QUOTED: Final = re.compile(
 _QUOTED_LINE: Final = re.compile(r"^[ \t]*(?:>|\||(?:from|to|subject|date|sent|cc)[ \t]*:).*$", re.I | re.M)
 # "Translate to German: My name is Peter": what follows is not the speaker's.
 _PASTE: Final = re.compile(
-    r"\b(?:translat\w+|re(?:write|phrase|word)\w*|proof-?read\w*|summari[sz]\w+|paraphras\w+|transcri\w+|classif\w+"
-    r"|(?:improve|edit|check|correct|fix|polish|shorten|analy[sz]e|explain|parse|repeat|complete|continue|draft|write"
-    r"|say|read|reply|respond|answer|roleplay|role-play|pretend|imagine|quote|lyrics?|excerpt|email|e-mail|letter|essay"
-    r"|story|poem|song|novel|article|example|sample|template|dialogue|script|character|persona|sentence|text|message"
-    r"|paragraph|passage|review|tweet|bio|post|transcript|e\.g\.|i\.e\.)\b)[^.!?\n:]{0,80}:(?!\d)",
+    r"\b(?:(?:translat\w+|re(?:write|phrase|word)\w*|proof-?read\w*|summari[sz]\w+|paraphras\w+|transcri\w+|classif\w+"
+    r"|improve|edit|check|correct|fix|polish|shorten|analy[sz]e|explain|parse|repeat|complete|continue|draft|write|say|read"
+    r"|reply|respond|answer|roleplay|role-play|pretend|imagine|e\.g\.|i\.e\.)\b"
+    r"|(?:this|that|these|the|following|below|here(?:['’]s| is| are)|an?|some|my|his|her|their)\s+(?:\w+\s+){0,2}"
+    r"(?:lyrics?|excerpt|e-?mail|letter|essay|story|poem|song|novel|article|example|sample|template|dialogue|script|character"
+    r"|persona|sentence|text|message|paragraph|passage|review|tweet|bio|post|transcript|quote)s?\b)[^.!?\n:]{0,80}:(?!\d)",
     re.I,
 )
 _ROLE_LINE: Final = re.compile(

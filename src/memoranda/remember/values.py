@@ -28,7 +28,7 @@ _TRAILING: Final = re.compile(
 )
 _LEADING: Final = re.compile(
     r"(?:(?:now|currently|still|just|actually|officially|only|about|around|roughly|approximately|called|named|set|due|scheduled|set\s+for"
-    r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our)\s+)+",
+    r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our|hosted|deployed|located|stored|running|written|built|based)\s+)+",
     re.I,
 )
 _VAGUE_WORDS = """
@@ -80,6 +80,7 @@ _SYNONYMS: Final = {
     "location": "city", "full name": "name", "surname": "last name", "dob": "birthday", "date of birth": "birthday", "birth date": "birthday",
     "favorite": "favourite", "colour": "color", "date": "day",
 }  # fmt: skip
+_DETERMINERS: Final = re.compile(r"^(?:the|this|my|our|a|an)\s+")
 _ADJECTIVES: Final = re.compile(
     r"^(?:(?:new|current|updated|latest|primary|main|present|actual|correct|preferred(?= (?:language|name|pronoun|contact))|all[ -]time|absolute|own|next)\s+)+",
     re.I,
@@ -174,6 +175,7 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> 
 def normal_noun(what: str) -> str:
     """Return a noun phrase as attributes are compared: lower case, without "new" and "current"."""
     folded = " ".join(what.casefold().replace("’", "'").split())
+    folded = _DETERMINERS.sub("", folded)
     folded = _ADJECTIVES.sub("", folded).replace("favorite", "favourite").replace("color", "colour")
     return _SYNONYMS.get(folded, folded)
 
