@@ -205,3 +205,17 @@ def test_every_pattern_compiles_and_uses_every_part() -> None:
     sources = "".join(pattern.template for pattern in PATTERNS) + "".join(PARTS.values())
     assert all(pattern.regex.groups for pattern in PATTERNS)
     assert [name for name in PARTS if f"~{name}" not in sources] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "old"), [("Correction: 1985", "1985", None), ("I meant Thursday, not Tuesday.", "Thursday", None)]
+)
+def test_bare_correction_names_only_the_right_value(text: str, value: str, old: str | None) -> None:
+    (claim,) = claims(text)
+    assert (claim.attribute, claim.operation, claim.value, claim.replaces) == ("*", "correct", value, old)
+
+
+def test_opinion_about_a_thing_is_no_claim() -> None:
+    assert claims("My family is awesome.") == ()
+    assert claims("That picture is so cute!") == ()
+    assert claims("My plan is Starter.")[0].attribute == "plan"

@@ -296,6 +296,16 @@ class TestUpdate:
         assert superseded_ids(manager, paris) == []
 
 
+def test_bare_correction_takes_the_slot_of_what_it_corrects(manager: MemoryManager) -> None:
+    texts = ("I was born in 1986.", "Correction: 1985")
+    said = [Message("user", text, timestamp=SAID + timedelta(days=n)) for n, text in enumerate(texts)]
+    born, corrected = (manager.remember(message, user="ana", session="one")[0].memory for message in said)
+    assert born is not None
+    assert corrected is not None
+    assert end_of(manager, born.id)[1] == corrected.id
+    assert [claim["attribute"] for claim in get(manager, corrected.id).notes["claims"]] == ["birth year"]
+
+
 class TestErasure:
     def test_forgotten_text_is_not_left_in_restored_memory(
         self, manager: MemoryManager, path: Path, clock: FakeClock
