@@ -31,7 +31,7 @@ def main() -> None:
                 for n, text in enumerate(TURNS)
             ]
             memory.remember(turns, user="ann", session="monday")
-            memory.remember(["The door code is 4711", "the door code is 4711!"], user="ann", keep_all=True)
+            memory.remember(["We meet in room 4711", "we meet in room 4711!"], user="ann", keep_all=True)
             memory.add_memory("It rained a little", user="ann", importance=0.1)
             pinned = memory.add_memory("Allergic to nuts", user="ann", importance=0.1)
             memory.pin(pinned.id, user="ann")

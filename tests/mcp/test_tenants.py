@@ -62,6 +62,10 @@ def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
         ("search", {"query": query}),
         ("fetch", {"id": str(rng.choice(other.ids))}),
         ("replay", {"recall_id": other.recall_id}),
+        ("quarantine", {}),
+        ("facts", {}),
+        ("conflicts", {}),
+        ("history", {"memory_or_slot": rng.choice(other.ids)}),
         ("session_history", {"workflow": "campaign"}),
         ("read_graph", {}),
         ("search_nodes", {"query": query}),
@@ -75,6 +79,7 @@ def writing_calls(rng: random.Random, other: Tenant) -> list[Call]:
     return [
         ("remember", {"content": f"a fact {rng.random()}"}),
         ("update", {"memory_id": rng.choice(other.ids), "content": "changed", "expected_version": 7}),
+        ("discard", {"memory_ids": [rng.choice(other.ids)]}),
         ("forget", {"memory_ids": [rng.choice(other.ids)]}),
         ("forget", {"memory_ids": other.ids, "dry_run": True}),
         ("session_say", {"workflow": "campaign", "agent": "writer", "content": "hi"}),
@@ -115,7 +120,7 @@ async def test_reading_tools_never_return_data_of_another_tenant(server: McpHttp
                     answered += not answer.is_error
                 for resource in (await mine.client.list_resources()).resources:
                     assert other.word not in (await mine.client.read_resource(resource.uri)).model_dump_json()
-    assert answered == ROUNDS * 2 * 7  # all but fetch and replay, whose ids belong to the other tenant
+    assert answered == ROUNDS * 2 * 10  # all but fetch, replay and history, whose ids belong to the other tenant
 
 
 @pytest.mark.parametrize("mode", [LEGACY, NEWEST])

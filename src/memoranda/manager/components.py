@@ -5,7 +5,6 @@ The inner imports are deliberate: importing `MemoryManager` must not load SQLAlc
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from memoranda.sessions.values import ShortTerm
     from memoranda.settings import MemoryConfig
     from memoranda.types import Clock
-
-logger = logging.getLogger("memoranda")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,9 @@ class StoreComponents:
         try:
             finish_receipts(self.store, self.key)
         except MemorandaError as error:  # they stay pending, and this is tried again
-            logger.warning("receipts of finished erasures could not be written: %s", error)
+            import logging  # loaded with the first problem
+
+            logging.getLogger("memoranda").warning("receipts of finished erasures could not be written: %s", error)
 
     def close(self) -> None:
         self.accesses.write()

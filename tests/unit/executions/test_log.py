@@ -222,7 +222,8 @@ def test_name_of_a_new_key_file_is_synced_before_anything_is_signed(
 ) -> None:
     synced: list[tuple[Path, bool]] = []
     monkeypatch.setattr(
-        "memoranda.executions.log.fsync_folder", lambda folder: synced.append((folder, (folder / "c.db.key").exists()))
+        "memoranda.storage.database_key.fsync_folder",
+        lambda folder: synced.append((folder, (folder / "c.db.key").exists())),
     )
     store = open_sqlite(tmp_path / "c.db")
     ExecutionLog(store).append(TENANT, [row(1)])
