@@ -34,18 +34,19 @@ VENDOR_KEYS: Final = (
     r"(?P<keep>\b(?:[Bb]earer|BEARER)\s{1,4})[A-Za-z0-9._~+/-]{8,}=*",
     # After "Authorization:" only; in a sentence, "Basic" is followed by words such as "understanding".
     r"(?P<keep>\b[Aa]uthorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:[Bb]asic|[Tt]oken|[Aa]pi[Kk]ey)\s{1,4})[A-Za-z0-9+/._-]{8,}=*",
-    r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,256}:)[^\s/@\"'<>]{1,256}(?=@)",
+    r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,256}:)(?!(?i:pass ?word|passwd|pass|pwd|secret|change_?me|your[-_]?\w*|example|placeholder|x{3,}|\*{3,}|\$\{?\w+\}?|\{\w+\}|%\w+%|\[\w+\])@)[^\s/@\"'<>]{1,256}(?=@)",
+    r"\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b|\b[xyz]prv[1-9A-HJ-NP-Za-km-z]{90,}|\bnsec1[02-9ac-hj-np-z]{50,}",  # wallets
     r"(?P<keep>(?i:[?&;](?:access_token|auth_token|id_token|refresh_token|token|api_?key|apikey|key|auth|sig|signature|x-amz-signature|password|pwd|"
     r"pass|secret|client_secret|jwt|session_?id|sessionid|sid|sas|code)=))(?=[^\s&#\"'<>]*\d)[^\s&#\"'<>]{8,512}",
     r"(?P<keep>(?i:\botpauth://[^\s?]{0,200}\?(?:[^\s&]{0,80}&){0,4}secret=))[A-Za-z2-7]{10,}",
     r"(?P<keep>(?i:\b(?:account_?key|shared_?access_?key|shared_?secret|client_?secret|aws_secret_access_key|secret_?access_?key|private_?token|"
     r"encryption_?key|signing_?key|webhook_?secret|master_?key|pwd|passphrase|passcode|smtp_pass|db_pass|[a-z]{1,20}_(?:password|passwd|secret|token|key|pass)|"
     r"api[_-]?key|password|passwd|secret|access[_-]?token|auth[_-]?token)\b[\"']?\s{0,4}[=:]\s{0,4}[\"']?))"
-    r"(?!\[redacted\]|\$\{|%\(|<|\{\{|os\.|env|getenv|None|null|true|false|str\b|string\b|required|optional|changeme\b|\*{3})[^\s\"',;&]{4,}",
+    r"(?!\[redacted\]|\$\{|%\(|<|\{\{|os\.|env|getenv|None|null|true|false|str\b|string\b|required|optional|changeme\b|\*{3}|[Yy][Oo][Uu][Rr][-_]|[xX]{4}|\.{3})[^\s\"',;&]{4,}",
 )  # fmt: skip
 
 _WORDS: Final = (
-    r"(?:pass ?words?|pass ?codes?|pass ?phrases?|pass ?keys?|passwd|pwd|pw|pins?(?: codes?| numbers?)?|api[ -]?keys?|secret[ -]?keys?|access[ -]?keys?|"
+    r"(?:pass ?words?|(?:secret|security|magic|safe) (?:words?|phrases?|answers?)|code ?words?|pass ?codes?|pass ?phrases?|pass ?keys?|passwd|pwd|pw|pins?(?: codes?| numbers?)?|api[ -]?keys?|secret[ -]?keys?|access[ -]?keys?|"
     r"(?:access|auth|api|bearer|refresh|session|bot|personal access|security) ?tokens?|client secrets?|license keys?|"
     r"(?:security|door|gate|alarm|lock|safe|access|entry|unlock|vault|garage|keypad|intercom|building|voicemail|sim|screen|cvv|cvc|cvv2|otp|verification|"
     r"one[- ]time|backup|recovery|confirmation|2fa|mfa|auth(?:entication)?|login) (?:codes?|pins?|combinations?|combos?|numbers?)|"
@@ -61,13 +62,29 @@ _OF: Final = r"(?:(?: of| for| to| on| at| in| für| fürs| zum| vom| von| pour|
 _STRONG: Final = r"(?=[^\s\"'`“”]*[\d!@#$%^&*_+=~])[^\s\"'`“”,;]{3,}"
 """A value with a digit or a symbol in it: "my password is too long" is no secret."""
 
+_MIXED: Final = r"(?=[^\s\"'`“”,;)]*\d)(?=[^\s\"'`“”,;)]*[A-Za-z])[^\s\"'`“”,;()]"
+"""Letters and digits in one value: a word, a year or a price has only one of them."""
+_PASSWORD: Final = r"(?:pass ?word|pass ?code|pass ?phrase|passwd|pwd|passwort|kennwort|mot de passe|contrase[nñ]a|senha|wachtwoord|has[lł]o|пароль|lösenord|heslo|şifre)"
+
 SPOKEN: Final = (
+    # The value follows in commas or brackets: "the same password, <value>, for years".
+    rf"(?P<keep>(?i:\b{_PASSWORD}) ?[,(] ?[\"'`“]?){_MIXED}{{6,}}",
+    rf"(?P<keep>(?i:\bpass){_LINK}[\"'`“]?){_MIXED}{{6,}}",
+    rf"(?P<keep>(?i:\b(?:credentials?|log ?ins?|account|zugangsdaten|identifiants)\b[^.\n]{{0,30}}?(?:to|as|now|auf)\s{{1,3}})\S{{2,40}}\s{{1,2}}[/:|]\s{{0,2}}){_MIXED}{{5,}}",
+    # In a command line.
+    rf"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{{0,80}}? -p)(?=\S*[A-Za-z\d])[^\s-]\S{{3,}}",
+    r"(?P<keep>\b(?:sshpass|docker login|podman login|mongo(?:sh|dump)?|redis-cli|smbclient|sqlcmd|ldapsearch|htpasswd|az login|zip|unzip|7z)\b[^\n]{0,80}? -[paPw] ?[\"']?)(?=[^\s\"']*[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{3,}",
+    r"(?P<keep>\b(?:curl|wget|http)\b[^\n]{0,120}? (?:-u|--user)[ =][\"']?[\w.@-]{1,40}:)[^\s\"'<$]{4,}",
+    r"(?P<keep>(?<!\S)--?(?:password|passwd|pass|token|api-?key|secret|auth-token|access-token|client-secret|db-password)[ =][\"']?)(?=[^\s\"']*[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{4,}",
+    r"(?P<keep>\b[A-Z]{2,20}(?:PASSWORD|PASSWD|PWD|PASS|TOKEN|SECRET)=[\"']?)(?!\$|<|\*)[^\s\"']{4,}",
+    # A key without a link word: long, and of letters and digits.
+    rf"(?P<keep>(?i:\b(?:api|access|secret|private|license|licence|encryption|signing|auth|session|service|deploy|app|wallet|bot|master|ssh|account)[ -]?(?:key|token|secret)s?(?: (?!id\b|pair\b|hash\b|fingerprint\b)[a-z]{{1,12}}){{0,3}}?[ :=]{{1,3}})[\"'`“]?)(?!(?i:https?:|sha\d))(?=[^\s\"'`“”,;)]*[A-Za-z])(?=(?:[^\s\d\"'`“”,;)]*\d){{3}})[\w+/=.~-]{{16,}}",
     rf"(?P<keep>(?i:\b{_WORDS}{_OF}{_LINK})[\"'`“„«]?){_STRONG}",
     # In quotes, any value counts.
     rf"(?P<keep>(?i:\b{_WORDS}{_OF}{_LINK})[\"'`“„«])[^\"'`“”»\n]{{3,80}}(?=[\"'`“”»])",
     r"(?P<keep>(?i:\b(?:pass ?word|passwd|pwd|pass|passwort|kennwort|contrase[nñ]a|senha|wachtwoord|mot de passe|has[lł]o|пароль|login|credentials)\s{1,3})[\"'`]?)"
     r"(?=[^\s]*\d)(?=[^\s]*[A-Za-z!@#$%^&*])[^\s\"'`,;:/]{6,}",
-    r"(?P<keep>(?i:\b(?:credentials?|log ?ins?|account|zugangsdaten|identifiants)\b[^.\n]{0,30}?(?:is|are|:|=|with)\s{1,3})\S{2,40}\s{0,2}(?:/|:|\band\b|,)\s{0,2})(?=[^\s]*\d)[^\s\"'`,;/]{5,}",
+    r"(?P<keep>(?i:\b(?:credentials?|log ?ins?|account|zugangsdaten|identifiants)\b[^.\n]{0,30}?(?:is|are|:|=|with)\s{1,3})\S{2,40}\s{0,2}(?:/|:|\band\b|,)\s{0,2})(?!v?\d+(?:\.\d+)+\b)(?=[^\s]*\d)[^\s\"'`,;/]{5,}",
     r"(?P<keep>(?i:\b(?:my|the|our|bank|card|phone|sim|debit|his|her|banking|account) (?:\w+ ){0,2}pin(?: code| number)?|\bpin(?: number)? (?:for|of|to|on) (?:\S+ ){1,4}?is)\s{1,3}(?:is |was |: ?)?)\d[\d -]{2,8}\d",
     r"(?P<keep>(?i:\bpin[ :#]{1,2}))\d{4}(?:\d{2})?\b(?! ?\d)",
     r"(?P<keep>(?i:\b(?:pass ?phrase|passphrase|master password|seed phrase|phrase secrète|frase de contraseña|mantra)(?: \S{1,20}){0,4}?(?:\s{0,3}[:=]|\s{1,3}(?:is|lautet|est|es))\s{1,3})[\"'“]?)"
@@ -95,6 +112,6 @@ SHAPE_HINT: Final = r"[a-z0-9_+/.-]{16,}|://|[=:]\s?\S{4}|bearer|-----begin"
 SPOKEN_HINT: Final = (
     r"pass|pin\b|pincode|pwd|\bpw\b|secret|token|key|code|combin|cvv|cvc|otp|totp|2fa|mfa|authenticator|kennwort|geheim|zugang|contrase|clave|senha|parola|codice|wachtwoord|"
     r"has[lł]o|парол|пин|密码|密碼|口令|パスワード|暗証|비밀번호|암호|كلمة|lösenord|adgangskode|kodeord|heslo|salasana|şifre|kod |credential|log ?in|ssn|social|insurance|tax|"
-    r"steuer|sozial|fiscale|sécurité|dni|seed|phrase|mnemonic|wallet|recover|account|identifiants"
+    r"mysql|mariadb|redis-cli|mongo|curl|wget|http|security|magic word|safe word|docker|smbclient|sqlcmd|ldapsearch|7z|zip|steuer|sozial|fiscale|sécurité|dni|seed|phrase|mnemonic|wallet|recover|account|identifiants"
 )
 """A text with a secret that is said in a sentence contains this, in lower case."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoranda.errors import InvalidInput
-from memoranda.redaction import DEFAULT_PATTERNS, Redactor, holds_secret, may_hold_secret
+from memoranda.redaction import DEFAULT_PATTERNS, Redactor, holds_secret, may_hold_secret, redact_secrets
 from memoranda.types import JSON
 
 # Concatenated, so that no line of this file looks like a secret to a scanner.
@@ -127,3 +127,52 @@ def test_redacting_is_fast_for_any_text(piece: str) -> None:
     started = time.perf_counter()
     Redactor().text(piece * (100_000 // len(piece)))
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("before", "secret"),
+    [
+        ("We moved the login to admin : ", "Pelikan" + "77x"),
+        ("my vpn pass is ", "Zebra" + "4you"),
+        ("It's the old password (", "Kaktus" + "1999"),
+        ("I reuse one passcode, ", "Blue44" + "Sky"),
+        ("the secret answer is ", "Rex" + "2004"),
+        ("security answer: ", "Lund" + "1977"),
+        ("run mysqldump -h db -u app -p", "Wasser" + "99"),
+        ("sshpass -p '", "Tulip" + "!88"),
+        ("docker login -u me -p ", "Fjord" + "2020x"),
+        ("redis-cli -h cache -a ", "w0m" + "bat77"),
+        ("curl -u lena:", "Apfel" + "99"),
+        ("start it with --password=", "Nebel" + "!42"),
+        ("PGPASSWORD=", "Regen" + "55"),
+        ("my ethereum private key ", "8f2a559490d5a1f3c0b7e6d4928a7b6c" + "5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a"),
+        ("api key for maps ", "q8w7e6r5t4" + "y3u2i1o0p9"),
+        ("the wallet: ", "L4rK1yDtCWekvXuE6oXD9jCYfF" + "NV2cWRpVuPLBcCU2z8TrisoyY1"),
+    ],
+)
+def test_secret_in_a_sentence_or_a_command_is_found(before: str, secret: str) -> None:
+    assert secret not in redact_secrets(before + secret)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgres://user:password@localhost/db",
+        "amqp://guest:${RABBIT_PASS}@mq",
+        "api_key=YOUR_API_KEY",
+        "My ski pass is valid until May.",
+        "Change the password (at least 12 characters).",
+        "I forgot the password, 3 times this week.",
+        "The magic word is please.",
+        "mysql -u root -p shop",
+        "docker run -p 8080:80 nginx",
+        "curl -u $USER:$PASS https://api.example",
+        "--token <token>",
+        "access token lifetime is 3600 seconds",
+        "ssh key fingerprint SHA256:k2vRz9TmW4LbYs8HnCdPfE1Jg",
+        "account is linked to PayPal and Spotify2go",
+        "login is fine, v2.3.14 works",
+    ],
+)
+def test_placeholder_or_ordinary_value_is_no_secret(text: str) -> None:
+    assert not holds_secret(text)

@@ -21,7 +21,18 @@ from urllib.parse import unquote
 from memoranda.fence import TEMPLATE_TOKEN
 from memoranda.lookalikes import find_hidden, fold_lookalikes
 from memoranda.remember.poison_languages import LANGUAGES, find_override, override_needs
-from memoranda.remember.poison_patterns import DISCUSSION, HEADER, LINK_SIGNS, SIGNS, TOOL_CALL, TURN, Sign
+from memoranda.remember.poison_patterns import (
+    ABOUT_MARKS,
+    CHAT_JSON,
+    CHAT_LINES,
+    DISCUSSION,
+    HEADER,
+    LINK_SIGNS,
+    SIGNS,
+    TOOL_CALL,
+    TURN,
+)
+from memoranda.remember.poison_signs import Sign
 from memoranda.word_filter import WordFilter
 
 Channel: TypeAlias = Literal["user", "agent", "outside"]
@@ -129,12 +140,16 @@ _SPELLED: Final = re.compile(r"(?<![A-Za-z])(?:[A-Za-z][ ._*-]{1,3}){10,}[A-Za-z
 _SPELLED_GAP: Final = re.compile(r"(?<![A-Za-z]{2})(?<=[A-Za-z])[ ._*-](?=[A-Za-z](?![A-Za-z]))")
 _LEET: Final = str.maketrans("01345$@7!", "oieassati")
 _LEET_WORD: Final = re.compile(
-    r"\b[A-Za-z]*[013457$@]+[A-Za-z]+[013457$@]+[A-Za-z\d$@]*|\b[A-Za-z]+[013457$@][A-Za-z]+\b"
+    r"(?<![\w$@])(?=[013457$@]{0,8}[A-Za-z])[A-Za-z]{0,20}[013457$@][A-Za-z013457$@]{0,20}(?!\w)"
 )
+_LEET_L: Final = re.compile(r"11|(?<=[A-Za-z])1\b")
+"""A one that stands for an l: doubled, or last in its word. Elsewhere it stands for an i."""
 _LEET_MARK: Final = re.compile(r"[013457$@]")
 _ADDRESS: Final = re.compile(r"https?://\S+|\S{1,80}@\S{1,80}|\b[\w-]+\.[a-z]{2,}\b|\{[^\n]{0,400}\}|<[^>\n]{1,200}>")
 """Addresses, JSON and tags: their words say nothing about what a text is about."""
 _RULE_WORDS: Final = ("instruction", "prompt", "guideline", "directive", "ignore", "disregard")
+_REWRITTEN_ORDERS: Final = frozenset(("override", "prompt leak"))
+"""What makes a text a suspect that says it only when read another way."""
 _ROT13_WORDS: Final = tuple(codecs.encode(word, "rot13") for word in _RULE_WORDS)
 _TOOL_HINTS: Final = ('"arguments"', '"parameters"', '"args"', '"input"', "input", "tool_", "function_call", "to=", "functions.", "send_", "transfer_",  # noqa: E501
     "delete_", "run_", "execute_", "make_", "http_", "exec_", '"params"')  # fmt: skip
@@ -196,7 +211,7 @@ def _weigh(text: str, channel: Channel) -> dict[str, float]:
         if sum(found.values()) >= SUSPICIOUS:
             weights |= {f"{encoding} text": 1.0} | found
     for writing, rewritten in _rewrite(visible):
-        if "override" in (found := _weigh_plain(rewritten, channel)):
+        if not _REWRITTEN_ORDERS.isdisjoint(found := _weigh_plain(rewritten, channel)):
             weights |= {f"{writing} text": 1.0} | found
     return weights
 
@@ -216,7 +231,8 @@ def _weigh_plain(text: str, channel: Channel) -> dict[str, float]:
     if not hits and not marks:
         return {}
     discussion = _Discussion(folded)
-    marks = {name: weight * (_MENTIONED if discussion.found else 1.0) for name, weight in marks.items()}
+    explained = discussion.found and (channel != "outside" or ABOUT_MARKS.search(_ADDRESS.sub(" ", folded)) is not None)
+    marks = {name: weight * (_MENTIONED if explained else 1.0) for name, weight in marks.items()}
     hits = [replace(hit, weight=hit.weight * _share(hit, folded, discussion, channel)) for hit in hits]
     return _heaviest_window(hits, text, folded, channel) | marks
 
@@ -285,6 +301,9 @@ def _weigh_marks(text: str, channel: Channel) -> Iterator[tuple[str, float]]:
     if text.count(":") >= 2 and len(TURN.findall(text)) >= 2:
         yield "written-out turns", 0.25
     lowered = text.lower()
+    # A user may paste such a thing into a question about code; a page or a tool has no reason to.
+    if ("role" in lowered and CHAT_JSON.search(text)) or ("human:" in lowered and CHAT_LINES.search(text)):
+        yield "written-out chat", 1.0 if channel == "outside" else 0.5
     if any(hint in lowered for hint in _TOOL_HINTS) and TOOL_CALL.search(text):
         yield "tool call", 1.0
     for sign in LINK_SIGNS:
@@ -375,12 +394,23 @@ def _rewrite(visible: str) -> Iterator[tuple[str, str]]:
     if _SPELLED.search(visible):
         yield "spelled-out", re.sub(" +", " ", _SPELLED_GAP.sub("", visible))
     if _LEET_MARK.search(visible) and _LEET_WORD.search(visible):
-        yield "digit-for-letter", _LEET_WORD.sub(lambda match: match[0].translate(_LEET), visible)
+        for reading in {_LEET_WORD.sub(_read_digits, visible), _LEET_WORD.sub(_read_ones_as_l, visible)}:
+            if any(word in reading.lower() for word in _RULE_WORDS):
+                yield "digit-for-letter", reading
     lowered = visible.lower()
     if any(word in lowered for word in _ROT13_WORDS):
         yield "rot13", codecs.encode(visible, "rot13")
     if any(word[::-1] in lowered for word in _RULE_WORDS):
         yield "reversed", visible[::-1]
+
+
+def _read_digits(word: re.Match[str]) -> str:
+    return _LEET_L.sub(lambda ones: "l" * len(ones[0]), word[0]).translate(_LEET)
+
+
+def _read_ones_as_l(word: re.Match[str]) -> str:
+    inner = word[0][:1] + word[0][1:].replace("1", "l")
+    return inner.translate(_LEET)
 
 
 def _decode_base64(text: str) -> str | None:

@@ -151,6 +151,10 @@ def _stems(pattern: str) -> tuple[str, ...]:
 
 
 LANGUAGES: Final = tuple(_WORDS.values())
+_MINE: Final = re.compile(
+    r"\b(?:meine\w?|unsere\w?|mes|nos|mis|nuestr[oa]s|miei|mie|nostr[eio]|meus|minhas|nossas|nossos|mijn|onze|moje|moich|nasze|мои\w?|наши\w?|mina|mine|våra|benim)\b"
+)
+"""The speaker's own orders, which somebody does not follow, are no rules of a model."""
 _EAST_ASIAN: Final = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
 
 
@@ -172,6 +176,6 @@ def find_override(folded: str, languages: Iterable[int]) -> re.Match[str] | None
                 return found
     for number in languages:
         for found in _compile(LANGUAGES[number]).finditer(folded):
-            if not found["negated"]:
+            if not found["negated"] and not _MINE.search(found[0]):
                 return found
     return None

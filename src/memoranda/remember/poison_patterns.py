@@ -7,68 +7,10 @@ up to seventy characters of the same sentence.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
-from memoranda.word_filter import Needs, needed_words, words_in
-
-_GAP: Final = r"(?:[^.!?\n]|[.!?](?=\w)){0,70}?"
-_START: Final = (
-    r"(?:(?:^|[\n.!?:;,\]\)>*\-\"'`|]|\b(?:and|then|so|must|should|shall|will|always|never|please|now|also|"
-    r"kindly|to|just|immediately|instead|first))[ \t*_#>\"'`(\[-]{0,6})"
-)
-"""Where a clause starts, so that a verb there is an order and no narration."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """A class of wording."""
-
-    name: str
-    user: float
-    """What it weighs in a user's own words."""
-    outside: float
-    """What it weighs in the words of a tool, a document or a web page."""
-    source: str
-    flags: int
-    hints: tuple[str, ...]
-    """A text that the pattern matches contains one of these. Empty: the pattern is always tried."""
-    needs: tuple[str, ...]
-    """And one of these."""
-    own_wish: bool = False
-    """Whether it counts little when the speaker asks it for herself: "always recommend vegetarian food to me"."""
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        return _compile(self.source, self.flags)
-
-    @property
-    def needs_words(self) -> Needs:
-        """The words of a text that the pattern can match."""
-        return (*words_in(self.hints), *words_in(self.needs), *needed_words(self.source))
-
-
-@cache  # compiled on first use: few texts need any of them
-def _compile(source: str, flags: int) -> re.Pattern[str]:
-    return re.compile(source, flags)
-
-
-def _sign(
-    name: str,
-    user: float,
-    outside: float,
-    pattern: str,
-    hints: str = "",
-    needs: str = "",
-    *,
-    own_wish: bool = False,
-    fold: bool = True,
-) -> Sign:
-    flags = re.MULTILINE if fold else re.MULTILINE | re.IGNORECASE
-    source = pattern.replace("~", _GAP)
-    return Sign(name, user, outside, source, flags, tuple(hints.split()), tuple(needs.split()), own_wish)
-
+from memoranda.remember.poison_orders import ORDER_SIGNS
+from memoranda.remember.poison_signs import AI, RULES, START, TARGET, make_sign
 
 _RULE_STEMS: Final = (
     "instruction rule guid directive prompt polic restriction constraint safeguard guardrail filter training programming "
@@ -81,18 +23,12 @@ _IGNORE: Final = (
     r"no longer (?:follow|obey|adhere to)|violate|circumvent|erase|wipe|cancel|nullify|unlearn|reset|skip|"
     r"disable|turn off|deactivate|switch off|lift|remove|suspend)"
 )
-_RULES: Final = (
-    r"(?:instructions?|rules?|guidelines?|guidance|directives?|prompts?|polic(?:y|ies)|restrictions?|constraints?|"
-    r"safeguards?|guardrails?|filters?|training|programming|protocols?|commands?|limitations?|alignment|"
-    r"system message|system prompt|(?:safety|security) (?:checks?|measures?|settings?)|safety)"
-)
 _EARLIER: Final = (
     r"(?:previous|prior|above|earlier|preceding|past|former|existing|original|initial|foregoing|old|"
     r"system|safety|developer'?s?|operator'?s?|core|default|hidden|built-in|content|ethical|ethics|moral|openai'?s?|"
     r"anthropic'?s?|google'?s?|usage)"
 )
 _PRIOR: Final = r"(?:previous|prior|above|earlier|preceding|foregoing|initial|system|safety|developer'?s?|operator'?s?|core|hidden|built-in|ethical|openai'?s?|anthropic'?s?|google'?s?)"
-_AI: Final = r"(?:(?:ai|a\.i\.|autonomous) (?:agents?|assistants?|models?|systems?|bots?)|ai|a\.i\.|assistants?|agents?|llms?|language models?|models?|chat ?bots?|bots?|copilot|chatgpt|gpt|claude|gemini)"
 _USER: Final = (
     r"(?:(?:the|this|that|any|your|every|each) (?:user|customer|client|human|person|visitor|reader|owner)s?|users|user)"
 )
@@ -107,11 +43,6 @@ _DATA: Final = (
     r"system prompt|card (?:number|details)|credit card|account (?:number|details)|bank (?:details|data)|invoices|"
     r"cookies|session|everything|all (?:data|information)|data|answers|responses|details|photos|ssn|pin)"
 )
-_TARGET: Final = (
-    r"(?:https?://|www\.|[\w.+-]+@[\w-]+\.|[\w-]+\.(?:com|net|org|io|ru|cn|xyz|info|biz|dev|app|example|test|co|me|site|top|"
-    r"online|tk|cc)\b|webhook|(?:the |this |an? |our |my |remote |external |following )+(?:server|address|endpoint|url|number|"
-    r"channel|account|bucket|mailbox|address|inbox|site|website|form)\b)"
-)
 _NOT_UI: Final = (
     r"(?!click|enter|press|select|submit|log|sign|tap|open|scroll|hover|choos|typ|upload|sav|clos|visit|navigat|clears?|presses|drag|drop|toggl|"
     r"interface|experience|account|name|id|guide|manual|story|data|agent|group|input|must|should|can|may|will|is logged|has (?:an|a|no)|who|and|or|in|of|to|with|does)"
@@ -123,22 +54,23 @@ _PUSH: Final = (
 )
 
 SIGNS: Final = (
-    _sign(
+    *ORDER_SIGNS,
+    make_sign(
         "override", 1.0, 1.0,
         rf"(?<!\bnot )(?<!n't )(?<!\bnever )(?<!\bme to )(?<!\bus to )(?<!\bhim to )(?<!\bher to )(?<!\bthem to )"
         rf"(?<!\bi )(?<!\bwe )(?<!\bthey )(?<!\bpeople )(?<!\bpatients )(?<!\bdrivers )(?<!\bkids )(?<!\bto not )\b{_IGNORE}\b"
         rf"(?: (?:completely|entirely|fully|totally|absolutely|immediately|now|about|from|of|to))*"
         rf"(?: (?:all|any|every|each|everything in|anything in|both|whatever)(?: of)?(?: the| your| these| those| its| other)*"
         rf"(?: {_EARLIER}| and| or| other)*|(?: the| these| those| its)?(?: {_EARLIER}| and| or| other)+| your(?: \w+){{0,3}}?"
-        rf"|(?: the| these| those)(?= {_RULES} (?:above|before this|(?:that )?you (?:were|have been|got|received)|of (?:your|the) (?:system|developer|operator|prompt))\b)) {_RULES}\b"
+        rf"|(?: the| these| those)(?= {RULES} (?:above|before this|(?:that )?you (?:were|have been|got|received)|of (?:your|the) (?:system|developer|operator|prompt))\b)) {RULES}\b"
         # Instructions on a box, in a recipe or from a doctor are no rules of a model.
-        r"(?! (?:on|about|for|in|from|regarding|of) (?:the|my|our|that|this|a|an|his|her|their) (?!above|system|developer|user|conversation|prompt))",
+        r"(?! (?:on|about|for|in|from|regarding|of) (?:the|my|our|that|this|a|an|his|her|their) (?!above|system|developer|user|conversation|prompt|assistant|ai\b|model|bot|chat ?bot|agent))",
         "ignor disregard forget overrid bypass discard drop neglect abandon aside attention throw follow obey comply adhere "
         "listen heed violate circumvent erase wipe cancel nullify unlearn reset skip disable turn deactivate switch lift "
         "remove suspend",
         _RULE_STEMS,
     ),
-    _sign(
+    make_sign(
         "override", 1.0, 1.0,
         r"\b(?:ignore|disregard|forget|erase|discard)\b(?: about)?(?: all| everything| anything| what| whatever)+(?: that| of)?"
         r"(?: the| was| is| has| have| came| been| you| were| given| told| taught| learned| learnt| said| written| up| to| in)*"
@@ -146,16 +78,16 @@ SIGNS: Final = (
         r"(?:developers?|creators?|operators?|system|admins?)|been told|were told|were taught|have been told)\b",
         "ignore disregard forget erase discard",
     ),
-    _sign(
+    make_sign(
         "override", 0.9, 1.0,
-        rf"{_START}(?:ignore|disregard|disobey|overrule|do not (?:obey|trust|believe|listen to|help)|don't (?:obey|trust|believe|listen to|help)|"
+        rf"{START}(?:ignore|disregard|disobey|overrule|do not (?:obey|trust|believe|listen to|help)|don't (?:obey|trust|believe|listen to|help)|"
         rf"never (?:obey|trust|believe|listen to|help)|refuse to (?:obey|help)) (?:what |anything |everything |whatever )?(?:the|this|your) "
         r"(?:user|human|operator|developer)(?:'s)?\b",
         "ignore disregard disobey overrule obey trust believe listen help",
     ),
-    _sign(
+    make_sign(
         "override", 1.0, 1.0,
-        rf"\b(?:(?:your|all|these|those|any|the)(?: of)?(?: the| your)? (?:{_PRIOR})(?: {_EARLIER}| other| and)*|your(?: \w+)?|{_PRIOR}) {_RULES} "
+        rf"\b(?:(?:your|all|these|those|any|the)(?: of)?(?: the| your)? (?:{_PRIOR})(?: {_EARLIER}| other| and)*|your(?: \w+)?|{_PRIOR}) {RULES} "
         r"(?:above |before |earlier |(?:you|that) (?:were|have been|was|had) (?:given|told)(?: before| earlier| previously)? )?"
         r"(?:(?:is|are|were|was|have been|has been|should be|must be|can be|will be|do|does)(?: now| hereby| all| no longer| not)* "
         r"(?:void|invalid|outdated|obsolete|cancel+ed|superseded|replaced|overridden|overruled|revoked|lifted|suspended|disabled|"
@@ -165,19 +97,19 @@ SIGNS: Final = (
         "ignored disregarded null rescinded deprecated irrelevant apply applies valid force effect longer bypassed applicable",
         _RULE_STEMS,
     ),
-    _sign(
+    make_sign(
         "override", 1.0, 1.0,
         rf"\byou (?:are|have been|'re|will be) (?:now |hereby |no longer |not )*(?:bound by|bound to (?:follow|obey|any|your|the rules|those)|subject to (?:any|your|the rules|those|these)|restricted by|"
         rf"required to follow|limited by|constrained by|freed? (?:from|of)|exempt from|unbound|liberated|jailbroken|"
         rf"unrestricted|unfiltered|uncensored|in (?:developer|debug|god|dan|admin|jailbreak|maintenance|root|unrestricted|test) mode)"
-        rf"|\byou(?: now)? have no (?:more )?{_RULES}\b|\b(?:no|without)(?: any)?(?: \w+)? (?:restrictions|limitations|filters|guardrails|"
-        rf"censorship) (?:apply|whatsoever|anymore|on (?:you|your))|\byour (?:safety|content|ethical) {_RULES} (?:is|are) "
+        rf"|\byou(?: now)? have no (?:more )?{RULES}\b|\b(?:no|without)(?: any)?(?: \w+)? (?:restrictions|limitations|filters|guardrails|"
+        rf"censorship) (?:apply|whatsoever|anymore|on (?:you|your))|\byour (?:safety|content|ethical) {RULES} (?:is|are) "
         rf"(?:off|disabled|lifted|removed|suspended)",
         "you your",
     ),
-    _sign(
+    make_sign(
         "override", 1.0, 1.0,
-        rf"{_START}(?:enter|enable|activate|switch (?:in)?to|engage|turn on|initiate|go into|start|begin|boot into) (?:\w+ )?(?:in )?"
+        rf"{START}(?:enter|enable|activate|switch (?:in)?to|engage|turn on|initiate|go into|start|begin|boot into) (?:\w+ )?(?:in )?"
         r"(?:developer|dan|god|debug|"
         r"jailbreak|unrestricted|maintenance|root|sudo|admin|override|unsafe|do anything now|unfiltered|opposite) mode\b"
         r"|\bact as (?:if|though) you (?:had|have) no\b|\b(?:act|behave|respond|answer|reply|pretend|roleplay|role-play)\b~"
@@ -185,25 +117,25 @@ SIGNS: Final = (
         r"rules|guidelines|ethics|ethical (?:guidelines|constraints)|moral(?:s| constraints)|safety)\b|\bdo anything now\b|\bjailbreak (?:yourself|mode|prompt:)",
         "mode act behave respond answer reply pretend roleplay role-play anything jailbreak",
     ),
-    _sign(
+    make_sign(
         "override", 1.0, 1.0,
-        rf"\b(?:the |those |these )?{_RULES} (?:above|before|(?:that )?you (?:were|have been|had been|got|received)(?: given| told| from \w+)?(?: \w+)?) "
+        rf"\b(?:the |those |these )?{RULES} (?:above|before|(?:that )?you (?:were|have been|had been|got|received)(?: given| told| from \w+)?(?: \w+)?) "
         r"(?:(?:is|are|were) (?:now )?(?:void|invalid|outdated|obsolete|cancel+ed|revoked|wrong|fake|null)|no longer (?:apply|applies|count|hold|matter)|"
         r"(?:do|does) not (?:apply|count)|don't (?:apply|count)|(?:must|should) be (?:ignored|disregarded))|"
         r"\b(?:safety|security) (?:checks?|measures?|settings?|rules?) (?:is|are|have been|has been) (?:now )?(?:off|disabled|lifted|removed|suspended|switched off|turned off) (?:for|when|while)\b",
         "void invalid outdated obsolete cancel revoked wrong fake null longer not don't ignored disregarded safety security",
         _RULE_STEMS,
     ),
-    _sign(
+    make_sign(
         "override", 1.0, 1.0,
-        rf"\b(?:takes?|has|have|taking) (?:precedence|priority) over (?:all|any|every|your|the)(?: \w+){{0,3}} {_RULES}\b|"
-        rf"\b(?:overrides?|supersedes?|overrules?|replaces?) (?:all|any|every|your|previous|earlier|prior)(?: of)?(?: your| the| previous| prior| earlier| system| other)* {_RULES}\b|"
+        rf"\b(?:takes?|has|have|taking) (?:precedence|priority) over (?:all|any|every|your|the)(?: \w+){{0,3}} {RULES}\b|"
+        rf"\b(?:overrides?|supersedes?|overrules?|replaces?) (?:all|any|every|your|previous|earlier|prior)(?: of)?(?: your| the| previous| prior| earlier| system| other)* {RULES}\b|"
         r"\bnew system (?:prompt|message|instructions?)\s*:",
         "precedence priority overrid supersede overrule replace system",
     ),
-    _sign(
+    make_sign(
         "override", 0.8, 1.0,
-        rf"\b(?:new|updated|revised|real|actual|true|only|secret|hidden|additional|special|following|these)(?: \w+)? {_RULES}"
+        rf"\b(?:new|updated|revised|real|actual|true|only|secret|hidden|additional|special|following|these)(?: \w+)? {RULES}"
         r"(?: for (?:you|the ai|the assistant|the model|the agent))?(?: (?:begin|start|follow)s?(?: here| now)?)?\s*:|"
         r"\byour (?:new|real|true|only|updated|sole|actual|secret|hidden|primary) (?:\w+ )?(?:instructions?|task|goal|mission|role|purpose|"
         r"objective|directive|identity|job|persona|priority|name|rules?) (?:is|are|will be|now)\b|"
@@ -211,7 +143,7 @@ SIGNS: Final = (
         "new updated revised real actual true only secret hidden additional special following these your end",
         _RULE_STEMS + " task goal mission role purpose objective identity job persona priority name",
     ),
-    _sign(
+    make_sign(
         "prompt leak", 1.0, 1.0,
         r"\b(?:reveal|print|repeat|show|output|leak|disclose|dump|display|recite|expose|write out|quote|give me|tell me|share|send|"
         r"summari[sz]e|translate|paste|copy)\b~\b(?:(?:your|the)(?: (?:full|entire|complete|exact|hidden|secret|initial|original|whole|internal))* "
@@ -219,14 +151,14 @@ SIGNS: Final = (
         r"your (?:hidden |secret |initial |original |internal |system )+(?:instructions|prompt|rules|guidelines|message))",
         "prompt message instructions rules guidelines",
     ),
-    _sign(
+    make_sign(
         "persona", 0.4, 0.7,
         r"\b(?:you are now|from now on,? you(?: are| will| must| shall|'re|'ll)?|you will now|you must now|henceforth,? you|"
         r"going forward,? you(?: must| will| shall)?|you are no longer|pretend (?:that )?you(?: are|'re)|act as an?|"
         r"starting now,? you|as of now,? you|your name is now)\b",
         "you act",
     ),
-    _sign(
+    make_sign(
         "condition", 0.45, 0.65,
         rf"\b(?:when(?:ever)?|if|every ?time|each time|any ?time|once|as soon as|in case|before|after|until) "
         rf"(?:{_USER} (?:(?:later|next|ever|then|also|has|is|does|again|explicitly) )?{_NOT_UI}\w+|(?:you are |you're )?(?:asked|queried|prompted|requested)(?: (?:about|for|to|by|whether|which|what))|"
@@ -241,35 +173,35 @@ SIGNS: Final = (
         "people answer repl response conversation session chat message interaction output mail summar code tool question quer you",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "lasting order", 0.2, 0.3,
-        rf"{_START}(?:you (?:must|should|shall|will|are to|have to|need to)|always|never|from now on|henceforth|going forward|permanently|in (?:the )?future|"
+        rf"{START}(?:you (?:must|should|shall|will|are to|have to|need to)|always|never|from now on|henceforth|going forward|permanently|in (?:the )?future|"
         r"at all times|for (?:all|every) future|without exception|no matter what)\b|\bmake sure (?:to|that|you)\b",
         "you always never from henceforth forward permanent future times exception matter sure",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "steering", 0.3, 0.45,
-        rf"{_START}(?:(?:the )?(?:{_AI}|you) (?:must|should|shall|will|are to|is to|has to|have to|needs? to) )?(?:always |never |only |also |strongly |"
+        rf"{START}(?:(?:the )?(?:{AI}|you) (?:must|should|shall|will|are to|is to|has to|have to|needs? to) )?(?:always |never |only |also |strongly |"
         rf"subtly |casually |immediately |exclusively )*{_PUSH}\b",
         "",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "steering", 0.35, 0.5,
         r"\b(?:must|should|shall|are to|is to|has to|have to|need to|needs to|will) be (?:told|answered|described|directed|redirected|referred|presented|recommended|informed|"
         r"praised|mentioned|warned|advised|replied|urged|sent|encouraged)\b",
         "be",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "speaks of the user", 0.5, 0.75,
         r"(?:^|[\n.!?:;,\]\)>*\-\"'`|]|\b(?:and|then|must|should|shall|always|please|to))[ \t*_#>\"'`(\[-]{0,6}(?:tell|convince|persuade|direct|redirect|instruct|urge|steer|trick|"
         r"pressure|manipulate|deceive|encourage|lead|nudge|mislead|lie to|advise) (?:the |this |any |all |every |each )?(?:users?|human|visitors?)\b|"
         r"\b(?:the|this) user (?:wants|has asked|asks|asked|expects|prefers|agreed|needs|allows?|has allowed|instructed|ordered)(?: for)?(?: that)? you\b",
         "user human visitor",
     ),
-    _sign(
+    make_sign(
         "steering", 0.5, 0.7,
         r"\b(?:is|are) (?:the )?(?:only|best|most (?:trusted|trustworthy|reliable|secure))\b~\b(?:recommend|tell|suggest|mention)|"
         r"\b(?:never|do not|don't|avoid)\b~\b(?:mention|recommend|suggest|criticis|criticiz|name|list)\w*\b~\b(?:competitors?|alternatives?|rivals?|"
@@ -278,10 +210,10 @@ SIGNS: Final = (
         "only best most never not avoid affiliate referral promo discount coupon sponsor don't",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "concealment", 0.8, 0.9,
         rf"\b(?:do not|don't|never|must not|mustn't|without|avoid|refrain from|should not|shouldn't|no need to)(?: ever| even| having to)? "
-        rf"(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|show(?:ing)?|notify(?:ing)?|alert(?:ing)?|ask(?:ing)?|disclos(?:e|ing)|"
+        rf"(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|show(?:ing)?|notify(?:ing)?|alert(?:ing)?|ask(?:ing)?(?! (?:\w+ ){{1,2}}(?:for (?:their|his|her|an?|the)|to)\b)|disclos(?:e|ing)|"
         rf"warn(?:ing)?|let(?:ting)?|confirm(?:ing)?(?: with)?|consult(?:ing)?|explain(?:ing)?|admit(?:ting)?|say(?:ing)?|report(?:ing)?|"
         rf"display(?:ing)?|show)\b~(?:{_USER}|anyone|anybody|the operator|the admin)\b|\bwithout (?:{_USER})(?:'s|')? (?:knowledge|consent|approval|permission|"
         rf"confirmation|knowing|noticing|awareness|review)|\bwithout (?:their|his|her) (?:knowledge|consent|approval|permission)\b|"
@@ -290,7 +222,7 @@ SIGNS: Final = (
         rf"(?:this|these|that you|the existence of (?:this|these)) ?(?:instructions?|message|note|rule|memory|text|prompt|policy|directive|order|line|request)?\b",
         "user customer client human person visitor reader owner anyone anybody operator admin without this these that",
     ),
-    _sign(
+    make_sign(
         "concealment", 0.35, 0.5,
         r"\b(?:silently|secretly|covertly|discreetly|stealthily|surreptitiously|unnoticed|invisibly)\b|"
         r"\bwithout (?:any )?(?:further )?(?:confirmation|verification|approval|authori[sz]ation|asking|review|question|hesitation|warning)\b|"
@@ -300,34 +232,34 @@ SIGNS: Final = (
         "silently secretly covertly discreetly stealthily surreptitious unnoticed invisibly without no ask skip bypass disable",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "exfiltration", 0.55, 0.8,
         rf"\b(?:send|forward|e?-?mail|upload|post|transmit|leak|exfiltrate|copy|share|submit|report|b?cc|sync|include|append|encode|put|attach|"
-        rf"export|deliver|relay|mirror|log|write|pass|push|disclose|give|embed|place)\b~\b{_DATA}\b~{_TARGET}|"
-        rf"\b(?:b?cc|forward|copy|send a copy of|redirect)\b~\b(?:every|all|each|any)\b~{_TARGET}|"
-        rf"\b(?:send|forward|upload|post|transmit|leak|share|submit|report|copy|pass|give)\b~{_TARGET}~\b{_DATA}\b|"
+        rf"export|deliver|relay|mirror|log|write|pass|push|disclose|give|embed|place)\b~\b{_DATA}\b~{TARGET}|"
+        rf"\b(?:b?cc|forward|copy|send a copy of|redirect)\b~\b(?:every|all|each|any)\b~{TARGET}|"
+        rf"\b(?:send|forward|upload|post|transmit|leak|share|submit|report|copy|pass|give)\b~{TARGET}~\b{_DATA}\b|"
         rf"\b(?:leak|exfiltrate|steal|harvest)\b~\b{_DATA}\b",
         "send forward mail upload post transmit leak exfiltrate copy share submit report cc sync include append encode put attach "
         "export deliver relay mirror log write pass push disclose give embed place steal harvest redirect",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "exfiltration", 0.7, 1.0,
-        rf"{_START}(?:always |silently |secretly |also |automatically )*(?:b?cc|forward|copy|send a copy of|redirect|relay|mirror|leak|send|upload|post)\b~\b(?:every|all|each|any)\b~\b"
-        rf"(?:message|mail|e-mail|email|conversation|chat|reply|answer|response|file|document|note|prompt|request|data|contact|invoice|word)\w*\b~(?:to|at|via) ~{_TARGET}|"
-        rf"{_START}(?:output|print|reveal|show|list|expose|leak|display|recite|dump|return|read out|repeat)\b~\b(?:{_USER})(?:'s|') (?:\w+ ){{0,3}}?"
+        rf"{START}(?:always |silently |secretly |also |automatically )*(?:b?cc|forward|copy|send a copy of|redirect|relay|mirror|leak|send|upload|post)\b~\b(?:every|all|each|any)\b~\b"
+        rf"(?:message|mail|e-mail|email|conversation|chat|reply|answer|response|file|document|note|prompt|request|data|contact|invoice|word)\w*\b~(?:to|at|via) ~{TARGET}|"
+        rf"{START}(?:output|print|reveal|show|list|expose|leak|display|recite|dump|return|read out|repeat)\b~\b(?:{_USER})(?:'s|') (?:\w+ ){{0,3}}?"
         rf"(?:passwords?|credentials?|api[ -]keys?|keys|tokens?|secrets?|card|pin|private|personal|address|contacts|e-?mails|memories)\b",
         "cc forward copy send redirect relay mirror leak upload post output print reveal show list expose display recite dump return read repeat",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "user's data", 0.45, 0.5,
         rf"\b(?:{_USER})(?:'s|') (?:\w+ ){{0,2}}?{_DATA}\b|\b(?:everything|all|anything|whatever) {_USER} (?:says?|types?|writes?|sends?|tells?|shares?|enters?|uploads?)|"
         rf"\b(?:the|this|entire|whole|full|complete)(?: \w+)? (?:conversation|chat history|chat log|transcript|system prompt|context window)\b",
         "user customer client human person visitor reader owner conversation chat transcript prompt context",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "payment", 0.45, 0.6,
         r"\b(?:transfer|wire|pay|send|route|redirect|deposit|remit|move|withdraw|donate|buy|purchase|invest|order)\b~\b(?:money|funds?|payments?|bitcoin|"
         r"btc|eth|crypto|tokens?|coins?|invoices?|salary|wages|balance|\$ ?\d|€ ?\d|\d+ ?(?:euros?|dollars?|usd|eur|€|\$)|gift cards?|savings)\b~\b(?:to|into|from|at|on|via|through)\b|"
@@ -337,7 +269,7 @@ SIGNS: Final = (
         "outgoing incoming changed",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "privilege", 0.5, 0.65,
         rf"\b(?:{_USER}|the sender|the author|this account|this session|caller|bearer|everyone|i) (?:is|are|am|has|have|was|were)(?: been| now| already| hereby)* (?:an? |the |full |pre-?|root |fully )*"
         r"(?:verified|authenticated|authori[sz]ed|approved|cleared|whitelisted|allow-?listed|exempt|granted|permitted|trusted|admin(?:istrator)?(?: rights| access| privileges)?|"
@@ -348,7 +280,7 @@ SIGNS: Final = (
         "is are am has have was were grant give allow approve accept authori permit trust obey execute confirm unlock treat "
         "consider regard mark verified whitelisted",
     ),
-    _sign(
+    make_sign(
         "authority", 0.5, 0.6,
         r"(?:^|[\n\[(<{*#=>|.!-])[ \t*_#\[(<{=-]{0,6}(?:important )?(?:system|admin(?:istrator)?|developer|dev|root|operator|moderator|supervisor|security|"
         r"compliance|platform|policy|internal|official|maintenance|urgent|critical|priority)[ _-]*(?:message|notice|note|update|alert|override|prompt|instructions?|command|"
@@ -363,28 +295,28 @@ SIGNS: Final = (
         "maintenance urgent critical priority openai anthropic google microsoft meta mistral management ceo vendor support creator "
         "programmer department",
     ),
-    _sign(
+    make_sign(
         "addresses the model", 0.5, 0.75,
         rf"\b(?:note|message|instructions?|attention|memo|reminder|hint|notice|command|important|info|warning|dear|hey|hello|hi|listen|urgent)s?(?: (?:to|for))?,?(?: (?:the|all|any|every|an))? "
         rf"(?:reading |processing |future |current )?(?:ai|a\.i\.|assistants?|ai (?:agents?|assistants?|models?)|llms?|language models?|large language models?|chat ?bots?|bots?|chatgpt|gpt(?:-\d)?|claude|gemini|copilot)\b(?! (?:class|course|company|startup|safety))|"
-        rf"\b(?:if|when) you(?: are|'re) an? (?:\w+ )?(?:{_AI})\b|\bas an? (?:ai|llm|language model)\b~\byou\b|\b(?:any|all|every|each) (?:{_AI}) (?:reading|processing|that reads?|who reads?|summari[sz]ing|parsing|visiting|"
+        rf"\b(?:if|when) you(?: are|'re) an? (?:\w+ )?(?:{AI})\b|\bas an? (?:ai|llm|language model)\b~\byou\b|\b(?:any|all|every|each) (?:{AI}) (?:reading|processing|that reads?|who reads?|summari[sz]ing|parsing|visiting|"
         rf"must|should|shall|has to|have to)\b|\b(?:the )?(?:ai(?: models?| agents?| assistants?| systems?)?|assistant|agent|llms?|language models?|chatbots?) (?:must|shall|is required to|has to|is instructed to|is to)\b|"
         rf"\bto (?:the )?(?:ai|llm|assistant|language model)s? (?:reading|processing|summari[sz]ing)\b",
         "ai a.i. assistant llm language bot gpt claude gemini copilot agent model",
     ),
-    _sign(
+    make_sign(
         "memory order", 0.6, 1.0,
         r"\b(?:delete|erase|remove|overwrite|wipe|clear|replace|purge|corrupt|forget)\b~\b(?:all|every|your|the user's|user'?s?|existing|stored|other)(?: of)?(?: the| your| stored| saved| long-term| user'?s?)* memor(?:y|ies)\b",
         "delete erase remove overwrite wipe clear replace purge corrupt forget",
         own_wish=True,
     ),
-    _sign(
+    make_sign(
         "memory order", 0.45, 0.7,
         r"\b(?:remember|memori[sz]e|store|save|keep|persist|add|write|record|commit)\b~\b(?:this |it |the following )?(?:permanently|forever|for (?:all )?future|in (?:your )?(?:long-term )?memory|to (?:your )?(?:long-term )?memory|"
         r"across (?:all )?sessions|as (?:a )?(?:rule|fact|instruction|policy|preference))\b~\b(?:that|you|always|never|user|recommend|trust|send|must)",
         "remember memori store save keep persist add write record commit",
     ),
-    _sign(
+    make_sign(
         "commands", 0.5, 0.7,
         r"\b(?:run|execute|eval|launch|invoke|call|paste|type|enter)\b~(?:`|\b(?:rm -rf|curl |wget |powershell|bash -c|sudo |os\.system|subprocess|eval\(|exec\(|drop table|delete from|format c:|shell command|the tool|"
         r"the function|this (?:code|command|script)|the following (?:code|command|script)|send_email|transfer_funds|delete_\w+|\w+_tool)\b)|"
@@ -395,7 +327,7 @@ SIGNS: Final = (
 )  # fmt: skip
 
 LINK_SIGNS: Final = (
-    _sign(
+    make_sign(
         "data in a link", 1.0, 1.0,
         r"!\[[^\]\n]{0,80}\]\(\s*https?://[^)\s]*[?&/=][^)\s]*(?:\{|\[|<|%7b|%5b|\$|\bdata\b|secret|prompt|history|token|password|convers|memor|user_?data|exfil|leak|steal|=\s*\))|"
         r"https?://[^\s)\"'<>]*[?&=/](?:\{\{?|\[|<|\$\{|%7b|\()\s*(?:[\w' ]*(?:data|secret|password|history|convers|memor|user|chat|prompt|key|token|summary|message|answer|name|email|address|context|query|input|base64|encoded|content)[\w' ]*)|"
@@ -405,6 +337,13 @@ LINK_SIGNS: Final = (
         "http url query src=", fold=False,
     ),
 )  # fmt: skip
+
+ABOUT_MARKS: Final = re.compile(
+    r"\b(?:injections?|jailbreak\w*|attack\w*|tokeni[sz]er|tokens?|chatml|templates?|pars(?:er|ing)|regex|tests?|dataset|benchmark|classifier|detector|syntax|format|schema|"
+    r"tutorial|documentation|examples?|api|sdk|library)\b",
+    re.IGNORECASE,
+)
+"""Words of a page or a tool that explains such marks."""
 
 HEADER: Final = re.compile(
     r"(?:^|\n|\\n)[ \t]*(?:#{2,4}[ \t]*(?:system(?: prompt| message)?|instructions?|response|input|user|assistant|human)[ \t]*:|"
@@ -424,17 +363,25 @@ TOOL_CALL: Final = re.compile(
     r"\"(?:tool_calls|function_call|tool_use)\"\s*:\s*[\[{]|\"type\"\s*:\s*\"(?:tool_use|function_call|tool_call)\"|"
     r"(?:^|\n)\s*action\s*:\s*\S+[^\n]*\n\s*action[ _]input\s*:|\bto=(?:functions|browser|python|bio|container)[.\w]*|\bfunctions\.\w+\s*\(\s*\{|"
     r"\b(?:send_email|send_message|transfer_funds|transfer_money|delete_all|delete_file|run_shell|execute_command|make_payment|http_request|"
-    r"exec_shell|run_command)\s*\(",
+    r"exec_shell|run_command)\s*\(|```tool_(?:code|calls?|use)\b",
     re.IGNORECASE,
 )
 
+CHAT_JSON: Final = re.compile(
+    r"\{\s*[\"']role[\"']\s*:\s*[\"'](?:system|developer|assistant|user|tool)[\"']\s*,\s*[\"']content[\"']\s*:",
+    re.IGNORECASE,
+)
+"""A message of a chat, as the interfaces of vendors take it."""
+CHAT_LINES: Final = re.compile(r"(?:^|\n)\s*human: ?\S[^\n]*\n\s*assistant:", re.IGNORECASE)
+"""The turns of a prompt that a model is to continue."""
+
 DISCUSSION: Final = re.compile(
     r"\b(?:prompt[ -]?injections?|injection attacks?|jailbreak(?:s|ing|ers?)?|attack(?:s|ers?|ed)?|phish(?:ing)?|malicious|adversar(?:y|ial|ies)|red[ -]?team\w*|"
-    r"vulnerabilit\w+|exploits?|hack(?:s|ers?|ed|ing)?|scam(?:s|mers?|med)?|spam(?:mers?)?|security (?:talk|training|course|research\w*|class|blog|paper|team|review|conference)|"
+    r"vulnerabilit\w+|exploits?|hack(?:s|ers?|ed|ing)?|scam(?:s|mers?|med)?|spam(?:mers?)?|security (?:talk|training|course|research\w*|class|blog|paper|review|conference)|"
     r"articles?|papers?|blog ?post|podcast|lecture|workshop|course|tutorial|documentation|chapter|essay|thesis|novel|story|"
     r"tokeni[sz]er|tokens?|chatml|chat templates?|templates?|parser|parsing|regex|unit tests?|test cases?|dataset|benchmark|classifier|detector|"
     r"phrases?|sentences?|wording|strings?|keywords?|examples?|for instance|such as|called|so-called|syntax|format|"
-    r"llama|mistral|fine-?tun\w+|training data|(?:my|our) (?:code|function|bot|chatbot|app|team|api|prompt|agent|model)|schema|debug\w*|bug)\b",
+    r"llama|mistral|fine-?tun\w+|training data|(?:my|our) (?:code|function|bot|chatbot|app|team|api|prompt|agent|model)|schema|debug(?:ged|ging)? (?:an?|the|my|our|this|that|why)|bug)\b",
     re.IGNORECASE,
 )
 """Words of somebody who talks about such texts, and does not give orders."""

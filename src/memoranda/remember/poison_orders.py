@@ -1,0 +1,218 @@
+"""More signs of poisoned text, as data: orders and claims that a text from outside has no business to hold.
+
+Each is built from classes of words: who is addressed, what is claimed of the user, which words are to be obeyed, where
+data is to go. A user says many of these things for herself, so most weigh little in her words.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from memoranda.remember.poison_signs import AI, RULES, START, TARGET, make_sign
+
+_THE_AI: Final = rf"(?:(?:the|this|an|any|every|each|all|your|our)(?: \w+)? )?(?:{AI})"
+_BOT: Final = r"(?:(?:the|this|an|any|every|each|all|your|our) )?(?:(?:ai|a\.i\.|virtual|autonomous) (?:agents?|models?|systems?)|ai|assistants?|llms?|language models?|chat ?bots?|bots?|copilots?|chatgpt)"
+"""What can only be a machine: an agent may sell houses, and a model may wear a dress."""
+_THE_USER: Final = (
+    r"(?:the|this|your|our|its|my|their) (?:user|customer|client|human|owner|boss|principal)|(?:^|[\"':] ?)user"
+)
+_KEEP: Final = (
+    r"(?:remember|memori[sz]e|store|save|persist|record|note|log|keep in mind|take note|make a note|bear in mind|keep a record|learn|"
+    r"(?:update|add to|write to|append to|amend|extend|edit|change) (?:your|the)(?: \w+)? ?(?:memory|memories|notes|profile|records|knowledge)|"
+    r"(?:for|in|into|to) (?:your|the)(?: \w+)? ?(?:records|memory|memories|notes|files|profile)|memory(?: update| entry| note)?|new (?:memory|fact))"
+)
+_WISHES: Final = (
+    r"(?:(?:has |have |had )?(?:already |always |now |explicitly |fully |permanently |formally |also )*(?:wants?|wishes|trusts?|trusted|prefers?|preferred|likes|"
+    r"allows?|allowed|permits?|permitted|approves?|approved|authori[sz](?:es|ed)|agrees|agreed|accepts?|accepted|consents|consented|waives|waived|"
+    r"gave|given|grants?|granted|asked|requested|ordered|instructed|decided|delegated|opted|demands?|expects?|needs)|"
+    r"(?:is|are|was)(?: now| also)?(?: an?| the)? (?:happy|fine|ok|okay|willing|exempt))"
+)
+_ALLOWS: Final = (
+    r"(?:allows?|allowed|permits?|permitted|approves?|approved|pre-?approved|authori[sz](?:es|ed)|agrees?|agreed|accepts?|accepted|consents?|consented|"
+    r"waives?|waived|gave|given|grants?|granted|delegated|confirmed|trusts?|signed off(?: on)?|cleared|unlocked)"
+)
+_CHECKS: Final = (
+    r"(?:two-factor(?: authentication)?|2fa|mfa|authentication|verification|confirmations?|approvals?|(?:security |safety |identity |privacy )(?:warnings?|checks?|"
+    r"questions?|prompts?|steps?|alerts?)|warnings|spending limits?|consent|double[- ]checks?|signatures?)"
+)
+_READ_TEXT: Final = (
+    r"(?:(?:search|tool|web|retrieved|query|function) (?:results?|outputs?|pages?|responses?)|(?:this|the|that|any|these|the (?:next|following)) (?:web ?)?"
+    r"(?:text|page|pages|document|documents|message|email|e-mail|mail|note|file|files|attachment|article|comment|post|website|site|readme|ticket|tool output|paragraph|section|snippet|tool))"
+)
+_ORDERS: Final = r"(?:instructions?|commands?|orders?|directives?|requests?|rules?|demands?|wishes|directions?)"
+_PRIVATE: Final = (
+    r"(?:passwords?|credentials?|api[ -]keys?|tokens?|secrets?|card (?:numbers?|details|data)|credit cards?|pins?|memor(?:y|ies)|conversations?|chats?|chat history|messages|"
+    r"e-?mails|contacts?|contact list|files|documents|notes|records|addresses|(?:user|customer|personal|private|stored|confidential|sensitive) (?:data|information|details|memories)|data)"
+)
+_REVEAL: Final = r"(?:list|reveal|print|output|disclos(?:e|ing)|expose|tell me|show(?: me)?|dump|give (?:me|out|away)|hand over|share|release|leak|read out|recite|export|send(?: me)?|return|report|enumerate|summari[sz]e)"
+
+ORDER_SIGNS: Final = (
+    make_sign(
+        "memory order", 0.1, 1.0,
+        rf"\b{_KEEP}\b(?:[^.!?\n]|[.!?](?=\w)){{0,60}}?(?:{_THE_USER}) {_WISHES}\b|"
+        rf"\byour(?: \w+)? (?:memory|memories|notes|profile|records)\b~\b(?:she|he|they) {_WISHES}\b",
+        "user customer client human owner boss principal she he they",
+    ),
+    make_sign(
+        "memory order", 0.3, 0.7,
+        rf"{START}(?:store|save|persist|record|memori[sz]e|keep|add|remember|adopt|install) (?:this|the following|these|a new|the)(?: \w+)? (?:rules?|instructions?|directives?|polic(?:y|ies)|orders?|commands?|facts?|"
+        r"standing orders?)\b|\b(?:store|save|persist|record|memori[sz]e|remember) (?:this |it |that )?(?:permanently|forever|for ever|for good|indefinitely)\b|"
+        r"\b(?:update|overwrite|rewrite|edit|amend|change) your(?: \w+)? (?:memory|memories|notes about|profile of|knowledge)\b",
+    ),
+    make_sign(
+        "memory call", 0.4, 1.0,
+        r"\b(?:memory|memories|memory_?store|mem|long_?term_?memory)\.(?:write|save|add|store|update|set|put|insert|append|delete|forget|clear|remove|wipe|erase|purge|drop)\w*\s*\(|"
+        r"\b(?:save|write|add|store|update|delete|forget|clear|wipe)_(?:to_)?(?:all_)?memor(?:y|ies)\s*\(",
+        "memor mem",
+    ),
+    make_sign(
+        "claims a permission", 0.4, 0.8,
+        rf"(?:{_THE_USER})(?:'s (?:\w+ )?)? ?(?:has |have |is |hereby |already |now |also |explicitly )*{_ALLOWS}\b~\b(?:you|(?:the|any|every) (?:{AI})|all|any|every|everything|anything|anyone|anybody|everyone|future|unlimited|"
+        r"in advance|always|without|permission|blindly)\b|"
+        rf"\b{_CHECKS}(?: \w+)? (?:is|are|was|were|has been|have been|can be|may be|should be|must be)(?: now| no longer| not)* (?:waived|disabled|skipped|suspended|turned off|switched off|lifted|unnecessary|needed|required|"
+        rf"necessary|omitted|suppressed|shown|hidden|dropped|ignored|bypassed)\b~(?:{_THE_USER}|\ball\b|\bany\b|\bevery\b|\bfuture\b|\byou\b)",
+        "user customer client human owner boss principal all any every future you",
+    ),
+    make_sign(
+        "claims a permission", 0.4, 1.0,
+        rf"\b(?:has been|have been|was|were|is|are)(?: \w+)? (?:waived|disabled|skipped|suspended|turned off|switched off|lifted|dropped|pre-?approved|unlocked|authori[sz]ed|granted|permitted|allowed)\b(?=~\b(?:all|any|every|future|always|permanently)\b)~\bby (?:the|our|your) (?:user|customer|client|owner)\b|"
+        rf"\b{_CHECKS}(?: \w+)? (?:has been|have been|was|were|is|are)(?: \w+)? (?:waived|disabled|skipped|suspended|turned off|switched off|lifted|dropped)\b~\bby (?:the|our|your) (?:user|customer|client|owner)\b",
+        "user customer client owner",
+    ),
+    make_sign(
+        "addresses the model", 0.4, 0.7,
+        rf"\b(?:authori[sz](?:es|ed)|allow(?:s|ed)|permit(?:s|ted)|instruct(?:s|ed)|order(?:s|ed)|direct(?:s|ed)|require(?:s|d)|oblige[sd]?|command(?:s|ed)|empower(?:s|ed)|expect(?:s|ed)|ask(?:s|ed)|enable[sd]?) "
+        rf"(?:the|any|every|all|this|an) (?:{AI}) to\b|(?:^|[\n.!?] ?)[ \t]*(?:dear |hey |hi |hello |ok |attention )?(?:assistants?|llms?|chat ?bots?|bots?|copilots?|ai agents?|ai models?|ai assistants?|ai|language models?|chatgpt|claude|gemini)[,!]+ |"
+        rf"(?:^|[\s(])@(?:assistants?|ai|bot|agent|copilot|llm|chatgpt|claude|gemini)\b|\b(?:note|message|instructions?|memo|reminder|hint|notice|info|comment|text) (?:for|to) (?:the |all |any )*(?:copilots|ai agents|agents|ai tools|crawlers|summari[sz]ers|scrapers)\b|"
+        rf"\b(?:any|every|each|all) (?:{AI}) (?:who |that )?(?:reading|reads?|processing|parsing|seeing|sees?|agrees?|accepts?|consents?|is|are) (?:this|to|obliged|bound|required|asked|instructed)\b",
+        "ai a.i. assistant llm language bot gpt claude gemini copilot agent model crawler scraper summari",
+    ),
+    make_sign(
+        "called by its role", 0.2, 0.45,
+        r"(?:^|\n)[ \t>*_#(\[-]*(?:assistants?|ai|a\.i\.|llms?|bots?|chat ?bots?|agents?|copilots?|models?)[*_\])]* ?: ?(?=\w)",
+        "ai assistant llm bot agent copilot model a.i.",
+    ),
+    make_sign(
+        "override", 1.0, 1.0,
+        rf"\b(?:{_BOT}) (?:(?:now |no longer |hereby )*(?:has|have) no (?:more |further |longer )?(?:\w+ )?(?:{RULES}|limits|boundaries|censorship)|"
+        r"(?:is|are)(?: now| hereby| no longer| not)* (?:bound by|freed? from|exempt from|unrestricted|unfiltered|uncensored|jailbroken|subject to (?:any|its)|restricted by|limited by))\b|"
+        rf"\b(?:restrictions|limits|limitations|safeguards|guardrails|safety (?:rules|filters?|measures)|content filters?|rules) (?:on|for|of|imposed on) (?:you|{_BOT}) (?:is|are|were|was|have been|has been)(?: now| hereby| all)* "
+        r"(?:lifted|removed|gone|off|disabled|suspended|void|cancel+ed|revoked|dropped)",
+        "ai a.i. assistant llm language bot gpt claude gemini copilot agent model you",
+    ),
+    make_sign(
+        "override", 1.0, 1.0,
+        rf"\b(?:skip|drop|ignore|disregard|forget|break|violate|bypass|abandon|discard|override|cease|stop|quit)(?: following| obeying)? (?:the |all |any |every |those |these |whatever )+{RULES} (?:that |which )?(?:your|the) "
+        r"(?:developers?|creators?|operators?|makers?|owners?|company|vendor|provider|admins?|administrators?|system|programmers?|authors?|builders?|users?)(?: \w+)? (?:gave|give|set|wrote|told|imposed|put|defined|programmed|made|taught)\b|"
+        rf"\b(?:cease|quit|stop|refrain from) (?:following|obeying|respecting|heeding|honou?ring|complying with|adhering to|listening to|taking orders from)(?: to)?(?: all| any| the| your| every)+ ?(?:operator|developer|user|system|creator|provider|admin|human|owner|previous|earlier|prior|safety)(?:'s|s'|s)?\b",
+        "developer creator operator maker owner company vendor provider admin system programmer author builder user human previous earlier prior safety",
+    ),
+    make_sign(
+        "override", 0.8, 1.0,
+        r"\byour (?:new|real|true|actual|proper|genuine|secret|only) (?:\w+ )?(?:instructions?|tasks?|orders|rules|assignment|mission|job|prompt|directives?) (?:begins?|starts?|follows?|comes?|reads?)\b|"
+        r"\bend of (?:the |this |my |user )?(?:document|page|article|text|file|e-?mail|message|context|data|input|tool output|output|results?|transcript|content|quote|conversation|section)\b[^\w\n]{0,8}\s{0,3}(?:[^.!?\n]{0,40}?)\b"
+        r"(?:new|next|real|actual|begin|start|your|following)\b[^.!?\n]{0,25}?\b(?:task|instructions?|assignment|objective|job|mission|prompt|commands?|orders)\b",
+        "instruction task order rules assignment mission job prompt directive objective command",
+    ),
+    make_sign(
+        "dismisses what came before", 0.5, 0.6,
+        r"\b(?:everything|anything|all|the text|the content|whatever)(?: written| said| that (?:came|was said))? (?:above|before this|until here|so far|up to here|up to this point)(?: this line)? (?:is|was|were|are)(?: only| just| merely| all)* "
+        r"(?:an? )?(?:test|fake|dummy|filler|decoy|irrelevant|example|placeholder|void|invalid|joke|noise|warm-?up|drill|distraction)\b",
+    ),
+    make_sign(
+        "obeys what it reads", 0.6, 1.0,
+        rf"\b(?:obey|prioriti[sz]e|be loyal to|serve|submit to)(?: only| just| blindly| always| all| any| every)* (?:the |my |its |those |these )?(?:{_ORDERS}\b~\b(?:in|on|of|from|inside|within|below)\b ?~\b{_READ_TEXT}|{_READ_TEXT})\b|"
+        rf"\b{_ORDERS}\b~\b(?:over|above|before|ahead of|instead of|rather than) (?:those|the ones|what|the (?:{_ORDERS})|any {_ORDERS})(?: \w+)? ?(?:of|from|by|given by)? (?:its|the|your|their|his) (?:users?|operators?|developers?|system|owners?|creators?|admins?)\b|"
+        rf"\b(?:follow|obey|execute|accept|trust|heed|take|carry out|do|listen to) (?:only )?(?:my|our|these|this|its) (?:{_ORDERS}|words?|text|message)\b[^.!?\n]{{0,12}}\b(?:not|instead of|rather than|over|and not|never) (?:those of )?(?:the|your|its|their) (?:users?|operators?|developers?|owners?|system)(?:'s?)?\b",
+        "obey prioriti loyal serve submit over above before ahead instead rather not never",
+    ),
+    make_sign(
+        "obeys a stranger", 0.35, 0.6,
+        r"\b(?:do|follow|obey|execute|carry out|comply with|accept|believe|grant) (?:exactly )?(?:what(?:ever)?|everything|anything|all(?: that)?|every (?:order|request|command|wish))(?: that)? (?:he|she|they|it|this \w+|that \w+|the (?:sender|caller|author|page|document|text|tool|site|mail|email|file|message)) "
+        r"(?:says?|asks?|wants?|orders?|tells?|commands?|requests?|demands?|requires?)\b",
+    ),
+    make_sign(
+        "trusts a stranger", 0.35, 0.6,
+        r"\b(?:treat|consider|regard|accept|recogni[sz]e|trust) (?:the |any |every |all )?(?:sender|caller|author|mails?|e-?mails?|messages?|address|account|person|requests?|number|orders|commands)\b~\bas (?:if |though )?~\b(?:user|owner|admin\w*|boss|verified|trusted|system|operator|developer|manager|spouse)\b",
+    ),
+    make_sign(
+        "private data", 0.6, 1.0,
+        rf"{START}{_REVEAL}\b(?: \w+){{0,4}}? (?:(?:you|that you|which you) (?:know|remember|have|hold|store|stored|saved|learned|keep)\b~\b(?:of|about|on|from|for) (?:the |this |your |other |any |all |its )?(?:users?|customers?|clients?|owner|human|people)\b)",
+        "user customer client owner human people",
+    ),
+    make_sign(
+        "private data", 0.4, 0.55,
+        rf"\b{_REVEAL}\b~\b(?:stored|saved|confidential|private|sensitive|secret|internal|users?'?s?|customers?'?s?|clients?'?s?|customer|remembered)(?: \w+)? {_PRIVATE}\b|\b{_REVEAL}\b~\b(?:your|the) system prompt\b",
+    ),
+    make_sign(
+        "other users' data", 0.45, 0.6,
+        rf"\b(?:other|another|all|previous|different) (?:users?|customers?|clients?|tenants?|accounts?)'?s?'? (?:\w+ )?{_PRIVATE}\b|\b{_PRIVATE} (?:of|from|about|belonging to) (?:other|another|all|previous|different) (?:users?|customers?|clients?|tenants?|people)\b",
+        "other another all previous different",
+    ),
+    make_sign(
+        "persona", 0.6, 0.8,
+        r"\b(?:you are|you're|you become|be|play|act as|pretend to be|roleplay as|role-play as|imagine you are|you play)(?: now)?(?: an?| the| my| as)? (?:\w+ ){0,2}?(?:evil|unfiltered|uncensored|unrestricted|amoral|unethical|jailbroken|rogue|malicious|lawless|limitless|rebellious|"
+        r"rule-breaking)\b",
+    ),
+    make_sign(
+        "refuses nothing", 0.4, 0.5,
+        rf"\b(?:who|that|which|you|and|{_THE_AI}) (?:must |will |can |should |always |shall )*(?:never (?:refuses?|declines?|says? no|objects?)|(?:answers?|reveals?|does|do|tells?|obeys?) (?:everything|anything|every request|all requests|confidential|whatever)|"
+        r"(?:ignores?|breaks?|knows? no|has no|have no) (?:\w+ )?(?:rules|limits|restrictions|filters|ethics|morals|boundaries))\b",
+    ),
+    make_sign(
+        "every answer", 0.8, 1.0,
+        r"\b(?:every|each|all|any)(?: of)?(?: your| the| future| further| later| following)* (?:answers?|repl(?:y|ies)|responses?|messages?|outputs?|summar(?:y|ies)|e-?mails?) (?:must|should|shall|has to|have to|needs? to|will|is to|are to) (?:\w+ )?"
+        r"(?:include|contain|carry|end with|start with|begin with|mention|link|feature|promote|advertise|show|display)\b~(?:https?://|www\.|\blink\b|\burl\b|\bpromo|\bcoupon|\bdiscount|\bsponsor|\breferral|\baffiliate|\badvert)",
+    ),
+    make_sign(
+        "concealment", 0.8, 1.0,
+        r"\b(?:do not|don't|never|must not|you may not) (?:tell|inform|notify|alert|warn|mention to|reveal to|show|let) (?:the|your|this) (?:user|human|owner|operator|customer) (?:know )?(?:about |of |that )?(?:this|these|the following|any of (?:this|it)|what (?:you|this)|it happened|you (?:did|have))\b|"
+        r"\b(?:hide|conceal|withhold|keep|mask|obscure) (?:this|these|the following|that|the|all|any)(?: \w+)? (?:instructions?|messages?|notes?|texts?|rules?|prompts?|orders?|lines?|actions?|steps?|requests?|tasks?|changes?|transfers?)(?: \w+)? (?:from|hidden from|secret from|away from) "
+        r"(?:the|your|its|any) (?:user|human|owner|operator|customer|person)s?\b|"
+        r"(?:^|[\n.!?:;] ?)[ \t]*without (?:informing|telling|notifying|asking|alerting|consulting|warning|the (?:knowledge|consent|approval) of) (?:the|your) (?:user|human|owner|customer),? (?:please )?(?:(?!the\b|they\b|a\b|an\b|it\b|we\b|you\b|apps?\b|most\b|some\b|many\b)[a-z]+)\b",
+        "user human owner operator customer person",
+    ),
+    make_sign(
+        "authority", 0.5, 0.7,
+        r"\b(?:this is|i am|i'm|we are|we're|it's|greetings from|on behalf of)(?: \w+)?(?: from| with| at)? (?:the |your )?(?:openai|anthropic|google|microsoft|mistral|meta|vendor|platform|system|it|security|compliance|safety|technical|model|ai)(?:'s)? "
+        r"(?:support|team|staff|security|department|admin\w*|engineer\w*|developers?|desk|operations|provider|vendor|maintainers?)\b|"
+        r"\b(?:verified|confirmed|authori[sz]ed|approved|ordered|requested|signed|mandated|cleared|certified) by (?:the |your |our )?(?:\w+ )?(?:security|compliance|legal|it|admin\w*|system|developers?|management|ceo|openai|anthropic|police|bank|support|lawyer)\b",
+        "openai anthropic google microsoft mistral meta vendor platform system it security compliance safety technical model ai legal admin developer management ceo police bank support lawyer",
+    ),
+    make_sign(
+        "payment", 0.45, 0.6,
+        r"\b(?:bank account|account(?: number)?|iban|wallet(?: address)?|bank details|payment (?:details|address|account)|payee|beneficiary)(?: \w+){0,3}? (?:is|are) now\b|\bnew (?:bank )?(?:account|iban|payee|wallet|bank details)\b~\b(?:invoices?|payments?|transfers?|salar(?:y|ies)|refunds?)\b|"
+        r"\buse (?:it|this|that|them) for (?:all|every|any|future) (?:\w+ )?(?:invoices?|payments?|transfers?|purchases?|refunds?)\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "exfiltration", 0.6, 1.0,
+        r"\b(?:curl|wget|scp|rsync|netcat|invoke-webrequest|nc)\b(?=[^\n]{0,200}(?:https?://|\w@[\w.-]+|\b\d{1,3}(?:\.\d{1,3}){3}))[^\n]{0,160}?(?:@\x7e?[/.]|\x7e/\.|\$\(|\$\{?[a-z_]*(?:key|token|secret|pass)|/etc/(?:passwd|shadow)|id_rsa|id_ed25519|\.env\b|\.ssh\b|\.aws\b|\.netrc|(?<![\w/])(?:credentials|secrets)\b|(?:bash|zsh|shell|chat)_?history)",
+        "curl wget scp rsync netcat invoke nc",
+    ),
+    make_sign(
+        "data in a link", 0.5, 0.8,
+        rf"\b(?:copy|put|encode|embed|include|insert|append|add|hide|place|render|turn|write|paste|pack|stuff)\b~\b(?:as|in|into|inside|to|within|onto)\b~\b(?:link|image|url|pixel|query string|parameter|img tag)s?\b(?: \w+){{0,2}}? (?:to|on|at|pointing to|of|hosted (?:on|at)|towards)~(?:{TARGET}|\b(?:my|our|this|that|the attacker's) (?:server|host|site|domain|machine|endpoint))",
+        "link image url pixel query parameter img",
+    ),
+    make_sign(
+        "condition", 0.45, 0.65,
+        rf"\b(?:when(?:ever)?|if|once|as soon as|after|before|every time|each time) (?:an?|any|the|your) (?:{AI}) (?!project|course|company|startup|market)\w+s\b|"
+        r"\b(?:when(?:ever)?|if|once|as soon as|after|every time|each time) (?:the|your|this) (?:user|human|customer) (?:next |then )?(?:types?|says?|writes?|sends?|enters?|replies|answers?|asks for) (?:the (?:word|phrase|code) )?[\"'“«`]",
+        own_wish=True,
+    ),
+    make_sign(
+        "commands", 0.5, 0.7,
+        r"\b(?:run|execute|launch|invoke|eval|perform)\b(?::| the| this| these| following| attached)[^.!?\n]{0,30}?(?:\b(?:command|script|code|block|snippet|payload|binary)s? (?:in|on|below|above|from|that|now|at|hidden|inside)\b|\b(?:curl|wget|bash|sh|powershell|sudo|rm|python -c|nc) -?)|"
+        r"(?:^|\s)/(?:run|exec|execute|shell|eval|sudo|call|tool|delete|export|send|transfer|purge|wipe)\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "memory order", 0.45, 1.0,
+        r"(?:\b(?:merke? dir|merken sie sich|speichere?|notiere?|behalte?|präge dir)\b~\b(?:nutzer|nutzerin|benutzer|anwender|kunde|kundin)\b|\b(?:retiens|retenez|souviens-toi|mémorise|mémorisez|enregistre|enregistrez|note|notez)\b~\b(?:l'utilisateur|l'utilisatrice|l'usager|le client)\b|"
+        r"\b(?:recuerda|recuerde|guarda|guarde|memoriza|memorice|anota|registra|almacena)\b~\b(?:usuario|usuaria|cliente)\b|\b(?:ricorda|ricordati|memorizza|salva|annota|registra)\b~\b(?:utente|cliente)\b|"
+        r"\b(?:lembre-se|lembra-te|guarde|memorize|salve|grave|registre|anote)\b~\b(?:usuário|utilizador|usuária|cliente)\b|\b(?:onthoud|bewaar|sla op|noteer)\b~\b(?:gebruiker|klant)\b|"
+        r"\b(?:zapamiętaj|zapisz|zanotuj)\b~\b(?:użytkowni\w+|klient\w*)\b|\b(?:запомни|запомните|сохрани|сохраните|запиши)\b~\b(?:пользовател\w+|клиент\w*)\b|"
+        r"(?:记住|記住|记下|保存|存储|牢记)[^。！？\n]{0,24}?(?:用户|使用者|用戶|客户)|(?:ユーザー|利用者)[^。！？\n]{0,40}?(?:覚え|記憶|保存|記録)|(?:사용자|고객)[^.!?\n]{0,40}?(?:기억|저장))",
+    ),
+)  # fmt: skip
