@@ -26,6 +26,28 @@ def asks_for_the_present(question: str) -> bool:
     return _PAST.search(question) is None
 
 
+_CURRENT: Final = re.compile(
+    r"\b(?:current(?:ly)?|now|nowadays|these\s+days|at\s+the\s+moment|still|latest|newest|most\s+recent)\b"
+    r"|\bhow\s+(?:many|much|long|often|far|old|frequently)\b.*\b(?:i|my|we|our)\b",
+    re.I,
+)
+_CLOSE: Final = 0.6
+"""The share of the best score from which hits answer a question about equally well."""
+
+
+def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits with the latest of the best ones first, where the question asks for the latest state."""
+    if len(hits) < 2 or _CURRENT.search(question) is None:
+        return list(hits)
+    close = [
+        hit for hit in hits if hit.score >= _CLOSE * hits[0].score and hit.memory.speaker == hits[0].memory.speaker
+    ]
+    latest = sorted(close, key=lambda hit: (hit.memory.valid_from, hit.id), reverse=True)
+    rest = [hit for hit in hits if hit not in close]
+    best = hits[0].score
+    return [*(replace(hit, score=best) if n == 0 else hit for n, hit in enumerate(latest)), *rest]
+
+
 WeakPairs: TypeAlias = frozenset[tuple[int, int]]
 """Memories and older ones that are only near in meaning: they may well be about different things."""
 

@@ -25,7 +25,7 @@ from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
 from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_other_scope, explain_query
-from memoranda.recall.later import asks_for_the_present, attach_later, put_newer_first
+from memoranda.recall.later import asks_for_the_present, attach_later, put_latest_first, put_newer_first
 from memoranda.recall.query import MODES, Mode, ParsedQuery, RecallQuery, find_speakers, parse_query
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
@@ -264,7 +264,8 @@ class RecallPipeline:
         hits: tuple[Hit, ...],
     ) -> tuple[Hit, ...]:
         """Add to each hit what was said later; put that above the hit where the present is asked for, or one moment."""
-        found, weak = attach_later(self._store, query.scope, hits, query.known_at)
+        ordered = put_latest_first(query.text, hits) if query.as_of is None and not parsed.windows else hits
+        found, weak = attach_later(self._store, query.scope, ordered, query.known_at)
         asks_for_last = query.as_of is not None or (not parsed.windows and asks_for_the_present(query.text))
         if not asks_for_last or not any(hit.later for hit in found):
             return tuple(found)

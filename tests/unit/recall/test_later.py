@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda import Hit, Memory, MemoryManager
-from memoranda.recall.later import asks_for_the_present, put_newer_first
+from memoranda.recall.later import asks_for_the_present, put_latest_first, put_newer_first
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -99,3 +99,22 @@ def test_newer_memory_that_no_hit_holds_is_made_a_hit(manager: MemoryManager) ->
     made = put_newer_first([old], lambda memory, hit: Hit(memory=memory, score=0.0))
     assert [hit.id for hit in made] == [rome.id, berlin.id]
     assert put_newer_first([old], lambda memory, hit: None) == [old]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("How many bikes do I own?", "new"),
+        ("Where is the office now?", "new"),
+        ("How many bikes does Ana own?", "old"),
+        ("Which bike did Ana sell?", "old"),
+    ],
+)
+def test_latest_of_the_best_hits_is_first_where_the_latest_state_is_asked_for(
+    manager: MemoryManager, question: str, first: str
+) -> None:
+    old, new, other = say(manager, "Two bikes.", 0), say(manager, "Four bikes.", 5), say(manager, "A cat.", 9)
+    hits = [Hit(memory=old, score=0.9), Hit(memory=new, score=0.7), Hit(memory=other, score=0.1)]
+    ordered = put_latest_first(question, hits)
+    assert [hit.id for hit in ordered] == ([new.id, old.id] if first == "new" else [old.id, new.id]) + [other.id]
+    assert ordered[0].score == 0.9
