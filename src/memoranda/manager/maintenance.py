@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from memoranda.errors import InvalidInput
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
@@ -97,7 +98,7 @@ class UpkeepMethods(ManagerMethods):
         """
         return self._components.eraser.forget(
             self._scope(agent, user, session),
-            () if ids is None else tuple(check_ids(ids)),
+            () if ids is None else _some_ids(ids),
             make_filter(where, types),
             None if containing is None else clean_text(containing, "containing"),
             dry_run,
@@ -347,3 +348,11 @@ class BackupMethods(ManagerMethods):
         What somebody said after it was forgotten is kept.
         """
         return self._components.eraser.forget_again(list(receipts))
+
+
+def _some_ids(ids: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the checked ids; an empty list is an error, since without ids the whole scope would be erased."""
+    found = tuple(check_ids(ids))
+    if not found:
+        raise InvalidInput("ids is empty, so nothing was erased: leave ids out to erase the whole scope")
+    return found

@@ -265,4 +265,5 @@ class RecallMethods(ManagerMethods):
             mode=mode,
         )
         then = as_of if as_of is not None else known_at
-        return render_context(found, max_tokens, moment if then is None else check_datetime(then, "as_of"))
+        at = moment if then is None else check_datetime(then, "as_of")
+        return render_context(found, max_tokens, at, floor=RELEVANT if min_score is None else None)

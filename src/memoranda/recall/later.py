@@ -93,17 +93,20 @@ def put_newer_first(hits: Sequence[Hit], make_hit: Callable[[Memory, Hit], Hit |
     ordered: list[Hit] = []
     placed: set[int] = set()
     by_id = {hit.id: hit for hit in hits}
-    for hit in hits:
+
+    def place(hit: Hit) -> None:
         if hit.id in placed:
-            continue
+            return
+        placed.add(hit.id)
         for memory in reversed(hit.later):
             newer = make_hit(memory, hit)
-            if newer is not None and newer.id not in placed:
-                placed.add(newer.id)
+            if newer is not None:
                 known = by_id.get(newer.id, newer)
-                ordered.append(replace(known, score=max(known.score, hit.score)))
-        placed.add(hit.id)
+                place(replace(known, score=max(known.score, hit.score)))
         ordered.append(hit)
+
+    for hit in hits:
+        place(hit)
     return ordered
 
 

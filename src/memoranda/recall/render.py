@@ -23,6 +23,8 @@ _ELLIPSIS: Final = " […]"
 _INDENT: Final = "\n  "
 RELEVANT: Final = 0.08
 """The score below which a memory is hardly related to the question."""
+_ANSWERABLE: Final = 0.35
+_GOOD: Final = 0.3
 _MAX_FACTS: Final = 8
 _MAX_DISPUTES: Final = 2
 _NOTICE: Final = (
@@ -31,9 +33,14 @@ _NOTICE: Final = (
 )
 
 
-def render_context(recall: Recall, budget: int, now: datetime) -> Context:
-    """Render the best hits of a recall as text of at most `budget` tokens."""
-    hits = deduplicate(recall.hits)
+def _is_relevant(hit: Hit, recall: Recall, floor: float) -> bool:
+    """Return whether a hit may answer; where memory hardly holds an answer, only a good hit may."""
+    return hit.score >= (floor if recall.answerable >= _ANSWERABLE else _GOOD)
+
+
+def render_context(recall: Recall, budget: int, now: datetime, floor: float | None = None) -> Context:
+    """Render the best hits of a recall as text of at most `budget` tokens, without what is hardly related."""
+    hits = [hit for hit in deduplicate(recall.hits) if floor is None or _is_relevant(hit, recall, floor)]
     # A new marker for each call: no stored text can know how the fence around it ends.
     marker = secrets.token_hex(MARKER_BYTES)
     count = default_counter()

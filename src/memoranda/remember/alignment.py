@@ -159,6 +159,8 @@ def _to_alignment(pair: _Pair, subject: str, said_at: tuple[datetime, datetime],
 
 
 def _compare(old: _Sentence, new: _Sentence) -> _Pair | None:
+    if new.clause.qualified and not old.clause.qualified:
+        return None  # "I no longer drink coffee after four" denies less than "I drink coffee" says
     if new.denies and (pair := _compare_denial(old.clause, new.clause, old.words, new.words)) is not None:
         return pair
     # Two words in front must be the same: most pairs end here.

@@ -33,8 +33,8 @@ _RECENT: Final = timedelta(days=120)
 """A change that happened longer before it is told may be older than what is known."""
 # "Correction: 1985", "I meant Thursday, not Tuesday".
 _BARE_CORRECTION: Final = re.compile(
-    r"(?:(?:it|that)(?:['’]s| is| was| should be)\s+|in\s+|on\s+|at\s+)?(?P<value>\S+(?:\s\S+){0,2}?)"
-    r"(?:,?\s+(?:and\s+)?not\s+(?P<old>\S+(?:\s\S+)?))?[.!]?$",
+    r"(?:(?:it|that)(?:['’]s| is| was| should be)\s+|in\s+|on\s+|at\s+)?(?P<value>[^\s.!,]\S*?(?:\s\S+?){0,2}?)"
+    r"(?:,?\s+(?:and\s+)?not\s+(?P<old>\S+?(?:\s\S+?)?))?[.!]*$",
     re.I,
 )
 _LONG_VALUE: Final = 3
@@ -124,7 +124,8 @@ def _claims_of(
     value = trim_value(
         clause.text, match.span(group), dates, keep_dates=pattern.single and "{what}" in pattern.attribute
     )
-    if subject is None or (value is None and groups.get(group)):
+    habit = "{what}" in pattern.attribute and not pattern.single  # "I quit smoking two months ago" names no value
+    if subject is None or (value is None and groups.get(group) and not habit):
         return
     about_thing = "{what}" in pattern.attribute
     if not about_thing and any(event.start > utterance.said_at for event in near):
@@ -169,7 +170,7 @@ def _operation(
     ):
         return "state"
     wordy = "{what}" in pattern.attribute and reading.kind == "text" and len(reading.value.split()) > _LONG_VALUE
-    if clause.tense == "past" or wordy:
+    if clause.tense == "past" or clause.qualified or wordy:
         return "state"
     if clause.corrects and pattern.operation == "state":
         return "correct"  # "I meant that I was born in 1985": however long ago that was

@@ -55,7 +55,7 @@ _CONJUNCTION: Final = re.compile(
     r"|for the record|good news|big news|news|update|ps|p\.s\.|honestly|look|listen|guess what|as you know|you know|turns out"
     r"|it turns out|long story short|heads up|noted|note|please note(?: that)?|correction|remember|reminder|please remember|important|first|second"
     r"|as of (?:today|now|this \w+)|from now on|from today|starting (?:today|now|monday)|that|the thing is"
-    r"|right|sorry|actually|i meant|i mean|oops|wait,? no|wait|hm+|um+|uh+|ah|finally|at last|sadly|unfortunately|luckily|thankfully|apparently|i think|i believe)"
+    r"|right|scratch that|never mind|no wait|sorry|actually|i meant|i mean|oops|wait,? no|wait|hm+|um+|uh+|ah|finally|at last|sadly|unfortunately|luckily|thankfully|apparently|i think|i believe)"
     r"\b[\s,!:.-]*)+",
     re.I,
 )
@@ -109,6 +109,20 @@ _CORRECTS: Final = re.compile(
     r"|^(?:sorry|actually)\b",
     re.I,
 )
+# A change that holds only then, or held long ago, is no change of what holds now.
+_QUALIFIED: Final = re.compile(
+    r"\b(?:when|whenever|while|before|after|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
+    r"|on (?:weekends?|weekdays|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)|in the (?:summer|winter|morning|evening|mornings|evenings)"
+    r"|this (?:week|month|summer|winter)|at (?:home|work|night|age)|back then|joke|joking|kidding|yeah right)\b"
+    r"|\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
+    re.I,
+)
+_LONG_AGO: Final = re.compile(
+    r"\bwhen (?:i|we) (?:was|were)\b|\bat (?:age )?\d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bback then\b"
+    r"|\b(?:before|after) (?:school|college|uni|university|high school|graduation)\b|\bi was (?:\d{1,2}|one|two|three|four|five|six"
+    r"|seven|eight|nine|ten|eleven|twelve)\b",
+    re.I,
+)
 _SUBJECT: Final = re.compile(
     r"(?:i|we|(?:the\s+)?(?:user|customer|client|patient)|(?-i:[A-Z][\w-]+(?:\s[A-Z][\w-]+)?))(?=\s|['’])", re.I
 )
@@ -143,6 +157,8 @@ class Clause:
     """How many characters of `text` were put in front."""
     tense: Tense
     end: int
+    qualified: bool = False
+    """Whether its sentence names a time or a condition: "when I was nine", "before breakfast", "on weekends"."""
     corrects: bool = False
     """Whether it says that it corrects something: "I meant", "correction"."""
 
@@ -176,6 +192,7 @@ def blank_foreign(text: str) -> str:
 def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
     subject, past, stated, corrects = "", False, True, False
     position, find_possible = 0, _filter().find
+    qualified, long_ago = _QUALIFIED.search(sentence) is not None, _LONG_AGO.search(sentence) is not None
     for end in [*(found.start() for found in _SPLIT.finditer(sentence)), len(sentence)]:
         part = sentence[position:end]
         own = len(part) - len(part.lstrip(" \t\n,;:()—–-."))
@@ -199,7 +216,9 @@ def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
         if stated:
             first = offset + start + skipped
             tense: Tense = "past" if past else "present"
-            yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), corrects)
+            if tense == "present" and long_ago and not _OVER.search(part):
+                tense = "past"
+            yield Clause(prefix + rest, first, len(prefix), tense, offset + start + len(part), qualified, corrects)
         corrects = False
 
 

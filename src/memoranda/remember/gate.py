@@ -189,9 +189,9 @@ def _check_content(utterance: Utterance, context: DialogueContext) -> Verdict | 
 
 
 def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> bool:
-    """Return whether a word or two mean something: an answer, "I'm vegetarian", two content words, another script."""
+    """Return whether a word or two mean something: an answer, "He died.", two content words, another script."""
     content = [word for word in first_content_words(text) if not is_name_of(word, context.names)]
-    if context.after_question or len(content) >= 2 or (content and _FIRST_PERSON.match(words[0])):
+    if context.after_question or len(content) >= 2 or (content and len(words) == 2):
         return True
     return any(not word.isascii() and len(word) > 3 for word in content)
 

@@ -39,6 +39,13 @@ _CHANGE: Final = re.compile(
     r"|discontinued|fully|unlimited|since|back (?:at|in|to)|done with|over with|been fine|treating me|rather|dropped out)\b",
     re.I,
 )
+_KIN: Final = re.compile(
+    r"\b(?:my|our|his|her|their)\s+(?:\w+\s+)?(sister|brother|mother|father|mom|mum|dad|wife|husband|son|daughter|cousin|aunt|uncle"
+    r"|grandma|grandpa|grandmother|grandfather|nephew|niece|neighbou?r|colleague|flatmate|roommate|kids?|children)\b",
+    re.I,
+)
+_NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
+_WITH: Final = re.compile(r"\bwith [A-Z]")
 _LATEST: Final = 12
 """How many memories back a correction without an old value may reach."""
 _WITH_VALUE: Final = 16
@@ -81,9 +88,12 @@ class UpdateFinder:
                 followed.append(self._find_followed(partition, each, among))
         for each, older in zip(told, self._read(told, similar), strict=True):
             self._align(each, older)
-        for each, follows in zip(told, followed, strict=True):
+        for each, nearby in zip(told, self._read(told, followed), strict=True):
             aligned = {memory_id for memory_id, _ in each.aligned}
-            each.follows = tuple(dict.fromkeys(older for older in follows if older not in aligned))[:_FOLLOWED]
+            follows = [
+                older.id for older in nearby if older.id not in aligned and _same_people(older.content, each.content)
+            ]
+            each.follows = tuple(dict.fromkeys(follows))[:_FOLLOWED]
 
     def _read(self, new: Sequence[NewMemory], similar: Sequence[Sequence[int]]) -> Iterator[list[Memory]]:
         """Yield the memories that are similar to each new one; those of one user are read together."""
@@ -190,6 +200,13 @@ def _whole_scope(new: NewMemory) -> Scope:
 def speaks_of_change(text: str) -> bool:
     """Return whether a text speaks of a change in the writer's own words."""
     return _CHANGE.search(blank_foreign(text)) is not None
+
+
+def _same_people(one: str, other: str) -> bool:
+    """Return whether two texts do not speak of different people: "I am allergic", "my daughter is not"."""
+    kin, other_kin = set(map(str.casefold, _KIN.findall(one))), set(map(str.casefold, _KIN.findall(other)))
+    names, other_names = set(_NAME.findall(one)), set(_NAME.findall(other))
+    return kin == other_kin and (not names or not other_names or bool(names & other_names) or not _WITH.search(other))
 
 
 def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:

@@ -31,6 +31,7 @@ _LEADING: Final = re.compile(
     r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our|hosted|deployed|located|stored|running|written|built|based)\s+)+",
     re.I,
 )
+_NO_VALUE: Final = frozenset(("now", "again", "anymore", "in", "at", "on", "daily", "a lot", "too", "today"))
 _VAGUE_WORDS = """
     it that this them these those him her you everything something anything nothing one what how all mine there here
     being to a the your my when someone people things stuff both more most some
@@ -132,10 +133,10 @@ def read_value(value: str) -> Reading:
         return Reading(folded, "state")
     if _EMAIL.search(value):
         return Reading(value, "address")
-    if _MONEY.search(value):
-        return Reading(value, "money")
-    if _TIME.search(value):
-        return Reading(value, "time")
+    if (money := _MONEY.search(value)) is not None:
+        return Reading(money[0], "money")
+    if (time := _TIME.search(value)) is not None:
+        return Reading(time[0], "time")
     if (unit := _UNIT.search(value)) is not None:
         return Reading(value, "number", unit["unit"].lower().rstrip("s"))
     if _DAY.search(value) and len(value.split()) <= 8:
@@ -198,7 +199,7 @@ def split_list(value: str) -> list[str]:
 
 def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: bool = False) -> str | None:
     """Return the value without what follows it: another clause, a date, a filler. None when it says nothing."""
-    cuts = [] if keep_dates else [date for date in dates if span[0] < date < span[1]]
+    cuts = [] if keep_dates else [date for date in dates if span[0] <= date < span[1]]
     text = sentence[span[0] : min([span[1], *cuts])]
     text = _NEXT_CLAUSE.sub("", text).strip(" ,.!'\"")
     while (shorter := _TRAILING.sub("", text)) != text:
@@ -206,7 +207,7 @@ def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: b
     leading = _LEADING.match(text)
     if leading and leading.end() < len(text) and not re.match(r"[A-Z]", text):
         text = text[leading.end() :]
-    words = text.lower().split()
+    words = [] if text.lower() in _NO_VALUE else text.lower().split()
     if (
         not words
         or len(text) > _MAX_VALUE
