@@ -72,13 +72,13 @@ SPOKEN: Final = (
     rf"(?P<keep>(?i:\bpass){_LINK}[\"'`“]?){_MIXED}{{6,}}",
     rf"(?P<keep>(?i:\b(?:credentials?|log ?ins?|account|zugangsdaten|identifiants)\b[^.\n]{{0,30}}?(?:to|as|now|auf)\s{{1,3}})\S{{2,40}}\s{{1,2}}[/:|]\s{{0,2}}){_MIXED}{{5,}}",
     # In a command line.
-    rf"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{{0,80}}? -p)(?=\S*[A-Za-z\d])[^\s-]\S{{3,}}",
+    r"(?P<keep>\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,80}? -p)(?=\S*[A-Za-z\d])[^\s-]\S{3,}",
     r"(?P<keep>\b(?:sshpass|docker login|podman login|mongo(?:sh|dump)?|redis-cli|smbclient|sqlcmd|ldapsearch|htpasswd|az login|zip|unzip|7z)\b[^\n]{0,80}? -[paPw] ?[\"']?)(?=[^\s\"']*[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{3,}",
     r"(?P<keep>\b(?:curl|wget|http)\b[^\n]{0,120}? (?:-u|--user)[ =][\"']?[\w.@-]{1,40}:)[^\s\"'<$]{4,}",
     r"(?P<keep>(?<!\S)--?(?:password|passwd|pass|token|api-?key|secret|auth-token|access-token|client-secret|db-password)[ =][\"']?)(?=[^\s\"']*[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{4,}",
     r"(?P<keep>\b[A-Z]{2,20}(?:PASSWORD|PASSWD|PWD|PASS|TOKEN|SECRET)=[\"']?)(?!\$|<|\*)[^\s\"']{4,}",
     # A key without a link word: long, and of letters and digits.
-    rf"(?P<keep>(?i:\b(?:api|access|secret|private|license|licence|encryption|signing|auth|session|service|deploy|app|wallet|bot|master|ssh|account)[ -]?(?:key|token|secret)s?(?: (?!id\b|pair\b|hash\b|fingerprint\b)[a-z]{{1,12}}){{0,3}}?[ :=]{{1,3}})[\"'`“]?)(?!(?i:https?:|sha\d))(?=[^\s\"'`“”,;)]*[A-Za-z])(?=(?:[^\s\d\"'`“”,;)]*\d){{3}})[\w+/=.~-]{{16,}}",
+    r"(?P<keep>(?i:\b(?:api|access|secret|private|license|licence|encryption|signing|auth|session|service|deploy|app|wallet|bot|master|ssh|account)[ -]?(?:key|token|secret)s?(?: (?!id\b|pair\b|hash\b|fingerprint\b)[a-z]{1,12}){0,3}?[ :=]{1,3})[\"'`“]?)(?!(?i:https?:|sha\d))(?=[^\s\"'`“”,;)]*[A-Za-z])(?=(?:[^\s\d\"'`“”,;)]*\d){3})[\w+/=.~-]{16,}",
     rf"(?P<keep>(?i:\b{_WORDS}{_OF}{_LINK})[\"'`“„«]?){_STRONG}",
     # In quotes, any value counts.
     rf"(?P<keep>(?i:\b{_WORDS}{_OF}{_LINK})[\"'`“„«])[^\"'`“”»\n]{{3,80}}(?=[\"'`“”»])",
