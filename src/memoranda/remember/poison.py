@@ -151,7 +151,7 @@ _RULE_WORDS: Final = ("instruction", "prompt", "guideline", "directive", "ignore
 _REWRITTEN_ORDERS: Final = frozenset(("override", "prompt leak"))
 """What makes a text a suspect that says it only when read another way."""
 _ROT13_WORDS: Final = tuple(codecs.encode(word, "rot13") for word in _RULE_WORDS)
-_TOOL_HINTS: Final = ('"arguments"', '"parameters"', '"args"', '"input"', "input", "tool_", "function_call", "to=", "functions.", "send_", "transfer_",  # noqa: E501
+_TOOL_HINTS: Final = ('"arguments"', '"parameters"', '"args"', '"input"', "input", "tool_", "_tool", "function_call", "to=", "functions.", "send_", "transfer_",  # noqa: E501
     "delete_", "run_", "execute_", "make_", "http_", "exec_", '"params"')  # fmt: skip
 _DISCUSSED: Final = (
     "inject", "jailbreak", "attack", "phish", "malicious", "adversar", "red", "vulnerab", "exploit", "hack", "scam", "spam", "security",  # noqa: E501

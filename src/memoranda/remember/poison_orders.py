@@ -214,9 +214,9 @@ ORDER_SIGNS: Final = (
     make_sign(
         "addresses the model", 0.3, 1.0,
         rf"\b(?:{_BOT}|agents? (?:that|who) (?:visits?|reads?|opens?|sees?|loads?|parses?)(?: \w+){{0,3}}?)(?: (?:that|who|which|reading|summari[sz]ing|processing|visiting|parsing|reviewing|screening|translating)(?: \w+){{1,4}}?)? "
-        r"(?:must|should|shall|have to|has to|are to|is to|need to|needs to|ought to|are asked to|is asked to|will)(?: always| never| only| not| also| now| immediately| please)* "
+        r"(?:must|should|shall|have to|has to|are to|is to|need to|needs to|ought to|(?:are|is) (?:kindly |politely |hereby )?(?:asked|requested|invited|required|urged|obliged) to|will)(?: always| never| only| not| also| now| immediately| please)* "
         r"(?:rate|describe|say|state|claim|recommend|suggest|promote|praise|mention|leave out|omit|skip|hide|click|vote|send|forward|share|reveal|disclose|delete|erase|pay|buy|transfer|approve|accept|obey|visit|download|install|run|execute|"
-        r"rank|score|present|portray|call|include|insert|add|append|remember|store|ignore|disregard|trust|conclude|report|answer|reply|respond|tell|inform|warn|refuse|stop|release|hand)\b|"
+        r"open|rank|score|present|portray|call|include|insert|add|append|remember|store|ignore|disregard|trust|conclude|report|answer|reply|respond|tell|inform|warn|refuse|stop|release|hand)\b|"
         rf"\b(?:to|for|attention) (?:any|all|every|whichever|whatever|each) (?:{_BOT})s?(?: \w+){{0,4}}? ?[:,!]|\bread by an? (?:{_BOT})\b|\b(?:the|any|an|this) (?:{AI}) (?:hereby )?(?:accepts?|agrees?|consents?|undertakes?) to\b",
         "ai a.i. assistant llm language bot copilot chatgpt agent model",
     ),
@@ -241,7 +241,7 @@ ORDER_SIGNS: Final = (
     ),
     make_sign(
         "prompt leak", 1.0, 1.0,
-        r"\b(?:what|which) (?:are|were|is|was) (?:the|your) (?:hidden|secret|initial|original|system|internal)(?: \w+)? (?:instructions?|prompt|rules|message|directives?)\b|\b(?:repeat|print|output|copy|recite|echo) (?:all |the |every )+(?:text|words?|lines?|sentences?|tokens|content) (?:above|before)(?: this)?,? (?:starting|beginning|from|verbatim|word for word)\b",
+        r"\b(?:what|which) (?:are|were|is|was) (?:your (?:hidden|secret|initial|original|system|internal)(?: \w+)? (?:instructions?|prompt|rules|message|directives?)|the (?:\w+ ){0,2}(?:instructions?|prompt|rules|directives?) (?:that )?you (?:were|have been|got|received))\b|\b(?:repeat|print|output|copy|recite|echo) (?:all |the |every )+(?:text|words?|lines?|sentences?|tokens|content) (?:above|before)(?: this)?,? (?:starting|beginning|from|verbatim|word for word)\b",
     ),
     make_sign(
         "dismisses what came before", 0.5, 0.6,
@@ -300,6 +300,62 @@ ORDER_SIGNS: Final = (
     make_sign(
         "private data", 0.5, 1.0,
         r"\b(?:answer|reply|respond) (?:\w+ )?with (?:the|your|a|all)(?: \w+)? (?:api[ -]keys?|passwords?|tokens?|secrets?|credentials|system prompt|private key)\b",
+    ),
+    make_sign(
+        "claims a permission", 0.3, 1.0,
+        r"\b(?:allow(?:s|ed)|lets|permit(?:s|ted)|authori[sz](?:es|ed)|wants|wanted|asks|asked|expects|requires|instruct(?:s|ed)|order(?:s|ed)|trusts) you(?: to)?(?: \w+ly)? (?:skip|bypass|wipe|delete|buy|pay|transfer|forward|share|disclose|reveal|spend|approve|ignore|unlock|disable|release|erase|hide|leak|expose)\b|"
+        r"\b(?:agreed|settled|arranged|decided|cleared|coordinated) with (?:the|your) (?:user|owner|customer|human) that\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "memory order", 0.3, 1.0,
+        r"\b[a-z]+ (?:this |it |that )?(?:in|to|into|inside) your (?:long-term |permanent |own )?(?:memory|memories)(?: that\b| ?:)",
+    ),
+    make_sign(
+        "replaces a contact", 0.2, 0.7,
+        r"\b(?:the|your) (?:user|owner|customer|boss)'s (?:new|current|correct|real|updated|other) (?:e-?mail(?: address)?|address|account|iban|phone(?: number)?|number|bank account|wallet) (?:is|has)\b",
+        "user owner customer boss",
+    ),
+    make_sign(
+        "exfiltration", 0.4, 0.6,
+        r"\b(?:send|forward|mail|route|deliver) (?:everything|all \w+|future \w+|every \w+) (?:there|to (?:it|this|that|them))\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "exfiltration", 0.6, 1.0,
+        rf"{START}(?:post|send|e?-?mail|upload|forward|export|submit|share|copy)\b~\b(?:this|the|our|that)(?: \w+){{0,2}}? (?:chat|conversation|dialogue|dialog|address book|contact list|chat history|memory|memories|system prompt|session)\b~{TARGET}|"
+        r"\b(?:visit|open|fetch|load|request|call|get)\b~https?://\S+~\b(?:followed by|with|plus|append|appending|adding|containing|including)\b~\b(?:user's|chat|conversation|question|message|history|passwords?|secrets?|api key)\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "private data", 0.6, 1.0,
+        r"\b(?:print|reply with|output|show|dump|list|reveal|return|respond with|answer with|repeat|recite|expose|disclose)\b(?: me)?(?: all)?(?: the (?:full |entire |whole )?contents? of| all of)? your (?:entire |full |whole |complete |stored |long-term )*(?:memory|memories|tools|instructions|context|configuration|prompt)\b",
+        "your",
+    ),
+    make_sign(
+        "override", 1.0, 1.0,
+        r"\b(?:ignore|disregard|forget|unlearn|drop) (?:everything|all|anything|what|whatever)(?: that)? (?:your|the) (?:creators?|developers?|makers?|operators?|company|trainers?|admins?|programmers?|vendor|provider)(?: \w+)? (?:told|taught|gave|ordered|said|wrote|programmed|instructed|trained|want)\b|"
+        rf"\byou (?:no longer|don't|do not|needn't|need not)(?: need to| have to)? (?:follow|obey|respect|observe|comply with|adhere to|care about) (?:any|your|all)(?: \w+)? {RULES}\b|"
+        rf"\bas (?:if|though) (?:the|your|all|any|these)(?: \w+)? {RULES} (?:did not|didn't|do not|don't|never|no longer) (?:exist|apply|matter|count)|\byou have no (?:\w+ ){RULES}\b|"
+        r"\b(?:switched|put|set|moved|placed|switches|puts|sets) you (?:in|to|into|on) (?:the |an? )?(?:unrestricted|developer|debug|god|admin|jailbreak|root|unsafe|unfiltered|uncensored|maintenance) mode\b",
+        _RULE_HINTS + " creator developer maker operator company trainer admin programmer vendor provider mode",
+    ),
+    make_sign(
+        "persona", 0.6, 0.8,
+        r"\byou are (?:now )?(?!chat)\w+gpt\b",
+    ),
+    make_sign(
+        "refuses nothing", 0.4, 0.5,
+        r"\byou (?:are \w+ and )?(?:can|may|will|must)(?: now)? (?:say|do|answer|write|tell) (?:absolutely )?(?:anything|everything)\b",
+    ),
+    make_sign(
+        "addresses the model", 0.5, 1.0,
+        r"<!--\s{0,4}(?:dear |hey |attention |note to |to )?(?:the |any |all )?(?:ai|assistants?|llms?|bots?|agents?|copilots?|chatgpt|claude|gemini|language models?|ai \w+)\b ?[,:!]",
+    ),
+    make_sign(
+        "concealment", 0.8, 1.0,
+        r"\b(?:do not|don't|never) (?:mention|reveal|say|tell|admit|disclose|let on)(?: to)?(?: \w+){0,2}? that you (?:read|received|got|saw|have|were|did|are|know)\b|"
+        r"\b(?:must|should|has to|have to|shall|will|needs to) (?:stay|remain|be kept|be) (?:invisible|hidden|secret|unknown|unnoticed|concealed) (?:to|from|by|for) (?:the|your|its) (?:user|human|person|owner|operator|customer)\b",
     ),
     *OTHER_LANGUAGES,
 )  # fmt: skip
