@@ -32,7 +32,7 @@ from memoranda.remember.poison_patterns import (
     TOOL_CALL,
     TURN,
 )
-from memoranda.remember.poison_signs import Sign
+from memoranda.remember.poison_signs import AI_WORD, Sign
 from memoranda.word_filter import WordFilter
 
 Channel: TypeAlias = Literal["user", "agent", "outside"]
@@ -219,9 +219,11 @@ def _weigh(text: str, channel: Channel) -> dict[str, float]:
 def _weigh_plain(text: str, channel: Channel) -> dict[str, float]:
     folded = _fold(text)
     possible = _filter().find(folded)
+    names_ai = AI_WORD.search(folded) is not None
     hits = [
         _SignHit(sign.name, match.span(), _channel_weight(sign, channel), sign.own_wish)
         for sign in (SIGNS[number] for number in possible if number < len(SIGNS))
+        if names_ai or not sign.about_ai
         for match in _first(sign.pattern.finditer(folded))
     ]
     languages = (number - len(SIGNS) for number in possible if number >= len(SIGNS))

@@ -29,6 +29,7 @@ OTHER_LANGUAGES: Final = (
         r"\b(?:an|für|liebe[rs]?|achtung|hinweis an|nachricht an)[ ,:]{1,2}(?:alle |jede[nrs]? |die |den |das )*(?:ki|ki-\w+|sprachmodelle?|chatbots?|ki assistent\w*)\b|\b(?:à|pour|cher|chers|attention|note aux?|aux)[ ,:]{1,2}(?:tous |toutes |les |l')*(?:ia|assistants? ia|agents? ia|modèles? de langage|chatbots?)\b|"
         r"\b(?:para|a|atención|aviso a|querid[oa]s?|nota para)[ ,:]{1,2}(?:tod[oa]s |los |las |el |la |cualquier )*(?:ia|asistentes? (?:de )?ia|agentes? de ia|modelos? de lenguaje|chatbots?)\b|\b(?:a|per|attenzione|nota per)[ ,:]{1,2}(?:tutti |tutte |gli |le |i |l')*(?:ia|assistenti ia|modelli linguistici|chatbot)\b|"
         r"(?:^|\n)[ \t]*(?:asistente|assistente|ki|ki-assistent|ассистент|助手|アシスタント)[ ]?[,:：，！!]",
+        about_ai=True,
     ),
     make_sign(
         "speaks of the user", 0.5, 0.7,

@@ -60,8 +60,9 @@ ORDER_SIGNS: Final = (
     make_sign(
         "memory order", 0.3, 0.7,
         rf"{START}(?:store|save|persist|record|memori[sz]e|keep|add|remember|adopt|install) (?:this|the following|these|a new|the)(?: \w+)? (?:rules?|instructions?|directives?|polic(?:y|ies)|orders?|commands?|facts?|"
-        r"standing orders?)\b|\b(?:store|save|persist|record|memori[sz]e|remember) (?:this |it |that )?(?:permanently|forever|for ever|for good|indefinitely)\b|"
+        r"standing orders?)\b|\b(?:store|save|persist|record|memori[sz]e|remember) (?:this |it |that )?(?:permanently|forever|indefinitely)\b|"
         r"\b(?:update|overwrite|rewrite|edit|amend|change) your(?: \w+)? (?:memory|memories|notes about|profile of|knowledge)\b",
+        "rule instruction directive polic order command fact permanent forever indefinite memor notes profile knowledge",
     ),
     make_sign(
         "memory call", 0.4, 1.0,
@@ -90,11 +91,13 @@ ORDER_SIGNS: Final = (
         rf"(?:^|[\s(])@(?:assistants?|ai|bot|agent|copilot|llm|chatgpt|claude|gemini)\b|\b(?:note|message|instructions?|memo|reminder|hint|notice|info|comment|text) (?:for|to) (?:the |all |any )*(?:copilots|ai agents|agents|ai tools|crawlers|summari[sz]ers|scrapers)\b|"
         rf"\b(?:any|every|each|all) (?:{AI}) (?:who |that )?(?:reading|reads?|processing|parsing|seeing|sees?|agrees?|accepts?|consents?|is|are) (?:this|to|obliged|bound|required|asked|instructed)\b",
         "ai a.i. assistant llm language bot gpt claude gemini copilot agent model crawler scraper summari",
+        about_ai=True,
     ),
     make_sign(
         "called by its role", 0.2, 0.45,
         r"(?:^|\n)[ \t>*_#(\[-]*(?:assistants?|ai|a\.i\.|llms?|bots?|chat ?bots?|agents?|copilots?|models?)[*_\])]* ?: ?(?=\w)",
         "ai assistant llm bot agent copilot model a.i.",
+        about_ai=True,
     ),
     make_sign(
         "override", 1.0, 1.0,
@@ -219,6 +222,7 @@ ORDER_SIGNS: Final = (
         r"open|rank|score|present|portray|call|include|insert|add|append|remember|store|ignore|disregard|trust|conclude|report|answer|reply|respond|tell|inform|warn|refuse|stop|release|hand)\b|"
         rf"\b(?:to|for|attention) (?:any|all|every|whichever|whatever|each) (?:{_BOT})s?(?: \w+){{0,4}}? ?[:,!]|\bread by an? (?:{_BOT})\b|\b(?:the|any|an|this) (?:{AI}) (?:hereby )?(?:accepts?|agrees?|consents?|undertakes?) to\b",
         "ai a.i. assistant llm language bot copilot chatgpt agent model",
+        about_ai=True,
     ),
     make_sign(
         "concealment", 0.7, 1.0,
@@ -262,6 +266,7 @@ ORDER_SIGNS: Final = (
         rf"\b(?:append|send|post|add|forward|attach|encode|submit|report|pass|copy|upload|e?-?mail|share|leak|transmit|write)\b~\b(?:the|this|your|each|every) (?:user|human|customer|owner)(?:'s|s'|')~{TARGET}|"
         rf"\b(?:upload|send|post|e?-?mail|forward|leak|transmit|publish)\b~(?:\.env\b|\x7e/\.\w+|id_rsa\b|id_ed25519\b|/etc/(?:passwd|shadow)\b|environment variables?\b)|"
         rf"\b(?:collect|gather|read|harvest|take|extract|find|grab|get|open|cat|dump)\b~(?:\.env\b|\x7e/\.\w+|id_rsa\b|/etc/(?:passwd|shadow)\b|environment variables?\b|\b(?:tokens|api keys|secrets|passwords|credentials|cookies)\b)~\b(?:and|then)\b~\b(?:send|post|put|upload|include|mail|email|forward|paste|attach|publish|transmit|submit|share)\b",
+        "user human customer owner env ssh aws config rsa ed25519 passwd shadow environment token key secret password credential cookie netrc gnupg kube",
         own_wish=True,
     ),
     make_sign(
@@ -351,6 +356,7 @@ ORDER_SIGNS: Final = (
     make_sign(
         "addresses the model", 0.5, 1.0,
         r"<!--\s{0,4}(?:dear |hey |attention |note to |to )?(?:the |any |all )?(?:ai|assistants?|llms?|bots?|agents?|copilots?|chatgpt|claude|gemini|language models?|ai \w+)\b ?[,:!]",
+        about_ai=True,
     ),
     make_sign(
         "concealment", 0.8, 1.0,

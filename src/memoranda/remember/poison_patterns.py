@@ -303,6 +303,7 @@ SIGNS: Final = (
         rf"must|should|shall|has to|have to)\b|\b(?:the )?(?:ai(?: models?| agents?| assistants?| systems?)?|assistant|agent|llms?|language models?|chatbots?) (?:must|shall|is required to|has to|is instructed to|is to)\b|"
         rf"\bto (?:the )?(?:ai|llm|assistant|language model)s? (?:reading|processing|summari[sz]ing)\b",
         "ai a.i. assistant llm language bot gpt claude gemini copilot agent model",
+        about_ai=True,
     ),
     make_sign(
         "memory order", 0.6, 1.0,
