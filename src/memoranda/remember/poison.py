@@ -32,7 +32,7 @@ from memoranda.remember.poison_patterns import (
     TOOL_CALL,
     TURN,
 )
-from memoranda.remember.poison_signs import Sign
+from memoranda.remember.poison_signs import AI_WORD, Sign
 from memoranda.word_filter import WordFilter
 
 Channel: TypeAlias = Literal["user", "agent", "outside"]
@@ -151,7 +151,7 @@ _RULE_WORDS: Final = ("instruction", "prompt", "guideline", "directive", "ignore
 _REWRITTEN_ORDERS: Final = frozenset(("override", "prompt leak"))
 """What makes a text a suspect that says it only when read another way."""
 _ROT13_WORDS: Final = tuple(codecs.encode(word, "rot13") for word in _RULE_WORDS)
-_TOOL_HINTS: Final = ('"arguments"', '"parameters"', '"args"', '"input"', "input", "tool_", "function_call", "to=", "functions.", "send_", "transfer_",  # noqa: E501
+_TOOL_HINTS: Final = ('"arguments"', '"parameters"', '"args"', '"input"', "input", "tool_", "_tool", "function_call", "to=", "functions.", "send_", "transfer_",  # noqa: E501
     "delete_", "run_", "execute_", "make_", "http_", "exec_", '"params"')  # fmt: skip
 _DISCUSSED: Final = (
     "inject", "jailbreak", "attack", "phish", "malicious", "adversar", "red", "vulnerab", "exploit", "hack", "scam", "spam", "security",  # noqa: E501
@@ -219,9 +219,11 @@ def _weigh(text: str, channel: Channel) -> dict[str, float]:
 def _weigh_plain(text: str, channel: Channel) -> dict[str, float]:
     folded = _fold(text)
     possible = _filter().find(folded)
+    names_ai = AI_WORD.search(folded) is not None
     hits = [
         _SignHit(sign.name, match.span(), _channel_weight(sign, channel), sign.own_wish)
         for sign in (SIGNS[number] for number in possible if number < len(SIGNS))
+        if names_ai or not sign.about_ai
         for match in _first(sign.pattern.finditer(folded))
     ]
     languages = (number - len(SIGNS) for number in possible if number >= len(SIGNS))

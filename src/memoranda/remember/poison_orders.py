@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
+from memoranda.remember.poison_order_languages import OTHER_LANGUAGES
 from memoranda.remember.poison_signs import AI, RULES, START, TARGET, make_sign
 
 _THE_AI: Final = rf"(?:(?:the|this|an|any|every|each|all|your|our)(?: \w+)? )?(?:{AI})"
 _BOT: Final = r"(?:(?:the|this|an|any|every|each|all|your|our) )?(?:(?:ai|a\.i\.|virtual|autonomous) (?:agents?|models?|systems?)|ai|assistants?|llms?|language models?|chat ?bots?|bots?|copilots?|chatgpt)"
 """What can only be a machine: an agent may sell houses, and a model may wear a dress."""
-_THE_USER: Final = (
-    r"(?:the|this|your|our|its|my|their) (?:user|customer|client|human|owner|boss|principal)|(?:^|[\"':] ?)user"
-)
+_THE_USER: Final = r"(?:the|this|your|our|its|my|their) (?:user|customer|client|human|(?:account )?(?:owner|holder)|boss|principal|person you (?:work for|serve|assist|help))|(?:^|[\"':] ?)user"
 _KEEP: Final = (
-    r"(?:remember|memori[sz]e|store|save|persist|record|note|log|keep in mind|take note|make a note|bear in mind|keep a record|learn|"
+    r"(?:remember|memori[sz]e|store|save|persist|record|note|log|keep in mind|take note|make a note|bear in mind|keep a record|learn|jot down|write down|commit to memory|"
     r"(?:update|add to|write to|append to|amend|extend|edit|change) (?:your|the)(?: \w+)? ?(?:memory|memories|notes|profile|records|knowledge)|"
     r"(?:for|in|into|to) (?:your|the)(?: \w+)? ?(?:records|memory|memories|notes|files|profile)|memory(?: update| entry| note)?|new (?:memory|fact))"
 )
 _WISHES: Final = (
-    r"(?:(?:has |have |had )?(?:already |always |now |explicitly |fully |permanently |formally |also )*(?:wants?|wishes|trusts?|trusted|prefers?|preferred|likes|"
+    r"(?:(?:has |have |had )?(?:already |always |never |now |explicitly |fully |permanently |formally |also )*(?:wants?|pre-?approved|wishes|trusts?|trusted|prefers?|preferred|likes|"
     r"allows?|allowed|permits?|permitted|approves?|approved|authori[sz](?:es|ed)|agrees|agreed|accepts?|accepted|consents|consented|waives|waived|"
     r"gave|given|grants?|granted|asked|requested|ordered|instructed|decided|delegated|opted|demands?|expects?|needs)|"
     r"(?:is|are|was)(?: now| also)?(?: an?| the)? (?:happy|fine|ok|okay|willing|exempt))"
@@ -46,6 +45,11 @@ _PRIVATE: Final = (
 )
 _REVEAL: Final = r"(?:list|reveal|print|output|disclos(?:e|ing)|expose|tell me|show(?: me)?|dump|give (?:me|out|away)|hand over|share|release|leak|read out|recite|export|send(?: me)?|return|report|enumerate|summari[sz]e)"
 
+_RULE_HINTS: Final = (
+    "instruction rule guid directive prompt polic restriction constraint safeguard guardrail filter training programming protocol command limitation alignment system safety security "
+    "limits obligation chain dut law boundar ethic moral censorship task job assignment order goal objective mission"
+)
+
 ORDER_SIGNS: Final = (
     make_sign(
         "memory order", 0.1, 1.0,
@@ -56,8 +60,9 @@ ORDER_SIGNS: Final = (
     make_sign(
         "memory order", 0.3, 0.7,
         rf"{START}(?:store|save|persist|record|memori[sz]e|keep|add|remember|adopt|install) (?:this|the following|these|a new|the)(?: \w+)? (?:rules?|instructions?|directives?|polic(?:y|ies)|orders?|commands?|facts?|"
-        r"standing orders?)\b|\b(?:store|save|persist|record|memori[sz]e|remember) (?:this |it |that )?(?:permanently|forever|for ever|for good|indefinitely)\b|"
+        r"standing orders?)\b|\b(?:store|save|persist|record|memori[sz]e|remember) (?:this |it |that )?(?:permanently|forever|indefinitely)\b|"
         r"\b(?:update|overwrite|rewrite|edit|amend|change) your(?: \w+)? (?:memory|memories|notes about|profile of|knowledge)\b",
+        "rule instruction directive polic order command fact permanent forever indefinite memor notes profile knowledge",
     ),
     make_sign(
         "memory call", 0.4, 1.0,
@@ -86,11 +91,13 @@ ORDER_SIGNS: Final = (
         rf"(?:^|[\s(])@(?:assistants?|ai|bot|agent|copilot|llm|chatgpt|claude|gemini)\b|\b(?:note|message|instructions?|memo|reminder|hint|notice|info|comment|text) (?:for|to) (?:the |all |any )*(?:copilots|ai agents|agents|ai tools|crawlers|summari[sz]ers|scrapers)\b|"
         rf"\b(?:any|every|each|all) (?:{AI}) (?:who |that )?(?:reading|reads?|processing|parsing|seeing|sees?|agrees?|accepts?|consents?|is|are) (?:this|to|obliged|bound|required|asked|instructed)\b",
         "ai a.i. assistant llm language bot gpt claude gemini copilot agent model crawler scraper summari",
+        about_ai=True,
     ),
     make_sign(
         "called by its role", 0.2, 0.45,
         r"(?:^|\n)[ \t>*_#(\[-]*(?:assistants?|ai|a\.i\.|llms?|bots?|chat ?bots?|agents?|copilots?|models?)[*_\])]* ?: ?(?=\w)",
         "ai assistant llm bot agent copilot model a.i.",
+        about_ai=True,
     ),
     make_sign(
         "override", 1.0, 1.0,
@@ -208,11 +215,153 @@ ORDER_SIGNS: Final = (
         own_wish=True,
     ),
     make_sign(
-        "memory order", 0.45, 1.0,
-        r"(?:\b(?:merke? dir|merken sie sich|speichere?|notiere?|behalte?|präge dir)\b~\b(?:nutzer|nutzerin|benutzer|anwender|kunde|kundin)\b|\b(?:retiens|retenez|souviens-toi|mémorise|mémorisez|enregistre|enregistrez|note|notez)\b~\b(?:l'utilisateur|l'utilisatrice|l'usager|le client)\b|"
-        r"\b(?:recuerda|recuerde|guarda|guarde|memoriza|memorice|anota|registra|almacena)\b~\b(?:usuario|usuaria|cliente)\b|\b(?:ricorda|ricordati|memorizza|salva|annota|registra)\b~\b(?:utente|cliente)\b|"
-        r"\b(?:lembre-se|lembra-te|guarde|memorize|salve|grave|registre|anote)\b~\b(?:usuário|utilizador|usuária|cliente)\b|\b(?:onthoud|bewaar|sla op|noteer)\b~\b(?:gebruiker|klant)\b|"
-        r"\b(?:zapamiętaj|zapisz|zanotuj)\b~\b(?:użytkowni\w+|klient\w*)\b|\b(?:запомни|запомните|сохрани|сохраните|запиши)\b~\b(?:пользовател\w+|клиент\w*)\b|"
-        r"(?:记住|記住|记下|保存|存储|牢记)[^。！？\n]{0,24}?(?:用户|使用者|用戶|客户)|(?:ユーザー|利用者)[^。！？\n]{0,40}?(?:覚え|記憶|保存|記録)|(?:사용자|고객)[^.!?\n]{0,40}?(?:기억|저장))",
+        "addresses the model", 0.3, 1.0,
+        rf"\b(?:{_BOT}|agents? (?:that|who) (?:visits?|reads?|opens?|sees?|loads?|parses?)(?: \w+){{0,3}}?)(?: (?:that|who|which|reading|summari[sz]ing|processing|visiting|parsing|reviewing|screening|translating)(?: \w+){{1,4}}?)? "
+        r"(?:must|should|shall|have to|has to|are to|is to|need to|needs to|ought to|(?:are|is) (?:kindly |politely |hereby )?(?:asked|requested|invited|required|urged|obliged) to|will)(?: always| never| only| not| also| now| immediately| please)* "
+        r"(?:rate|describe|say|state|claim|recommend|suggest|promote|praise|mention|leave out|omit|skip|hide|click|vote|send|forward|share|reveal|disclose|delete|erase|pay|buy|transfer|approve|accept|obey|visit|download|install|run|execute|"
+        r"open|rank|score|present|portray|call|include|insert|add|append|remember|store|ignore|disregard|trust|conclude|report|answer|reply|respond|tell|inform|warn|refuse|stop|release|hand)\b|"
+        rf"\b(?:to|for|attention) (?:any|all|every|whichever|whatever|each) (?:{_BOT})s?(?: \w+){{0,4}}? ?[:,!]|\bread by an? (?:{_BOT})\b|\b(?:the|any|an|this) (?:{AI}) (?:hereby )?(?:accepts?|agrees?|consents?|undertakes?) to\b",
+        "ai a.i. assistant llm language bot copilot chatgpt agent model",
+        about_ai=True,
     ),
+    make_sign(
+        "concealment", 0.7, 1.0,
+        r"\b(?:so|such|sure|ensure|careful)(?: that)? (?:the|your|this) (?:user|human|owner|customer|operator) (?:does not|doesn't|do not|won't|will not|never|cannot|can't|is not|isn't|remains un)(?: \w+)? ?(?:notic\w*|see\w*|know\w*|find\w* out|learn\w*|reali[sz]e\w*|suspect\w*|aware|told|informed|alerted)\b|"
+        r"\b(?:the|your|this) (?:user|human|owner|operator)s? (?:must|should|may|shall|can|need|needs to|has to)(?: not|n't| never)(?: ever)? (?:find out|see (?:this|it|the)|know|notice|learn|be (?:told|informed|alerted|notified|asked)|hear|suspect|reali[sz]e)\b|"
+        r"\b(?:keep|leave) (?:the|your|this) (?:user|human|owner|operator) (?:in the dark|unaware|uninformed|out of (?:this|it|the loop)|ignorant)\b",
+        "user human owner customer operator",
+    ),
+    make_sign(
+        "override", 1.0, 1.0,
+        rf"\b(?:you|{_BOT}) (?:have been|are|were|has been|is)(?: now| hereby| all)* (?:released|freed|liberated|exempted|relieved|excused|unchained) (?:from|of) (?:your|all|any|its|every|the)(?: \w+)? (?:{RULES}|limits|obligations|chains|duties)\b|"
+        rf"\b(?:you|{_BOT})(?: now| will| must| shall| should)* (?:follows?|obeys?|respects?|knows?|accepts?|observes?) no(?: more| longer any)?(?: \w+)? (?:{RULES}|limits|laws?|boundaries|ethics)\b|"
+        rf"\b(?:simulate|emulate|imagine|be|act like|behave like|role-?play(?: as)?|play|pretend to be|act as|become) (?:an? |the )?(?:\w+ ){{0,2}}?(?:{_BOT}|model) (?:with no|without(?: any)?|that|who|which|free of|free from)\b~\b(?:{RULES}|ethics|morals|limits|boundaries|censorship)\b|"
+        rf"\bnew (?:task|job|assignment|instructions?|orders?|goal|objective|mission|directives?) for (?:the |this |any |all |every )?(?:{_BOT})\b",
+        _RULE_HINTS,
+    ),
+    make_sign(
+        "override", 0.8, 1.0,
+        r"(?:^|[\n.!?;:] ?)[ \t]*(?:safety|content|ethics|ethical|moderation|restricted|safe|censorship|compliance)(?: \w+)? (?:mode|filters?|layer|checks?|rules|guard|module|settings)(?: is| are| now| have been| has been)* (?:off|disabled|inactive|deactivated|suspended)\b(?=[.!,;\n]|$)",
+    ),
+    make_sign(
+        "prompt leak", 1.0, 1.0,
+        r"\b(?:what|which) (?:are|were|is|was) (?:your (?:hidden|secret|initial|original|system|internal)(?: \w+)? (?:instructions?|prompt|rules|message|directives?)|the (?:\w+ ){0,2}(?:instructions?|prompt|rules|directives?) (?:that )?you (?:were|have been|got|received))\b|\b(?:repeat|print|output|copy|recite|echo) (?:all |the |every )+(?:text|words?|lines?|sentences?|tokens|content) (?:above|before)(?: this)?,? (?:starting|beginning|from|verbatim|word for word)\b",
+    ),
+    make_sign(
+        "dismisses what came before", 0.5, 0.6,
+        r"\b(?:question|request|task|query|order|wish|goal)s? (?:of|from|by) (?:the|your) (?:user|human|owner) (?:is|are|was|were|has been|have been)\b~\b(?:relevant|valid|cancel+ed|void|replaced|over|done|outdated|superseded|obsolete|changed)\b|"
+        r"\b(?:the|your) (?:user|human|owner)'s (?:question|request|task|query|order|wish|goal)s? (?:is|are|was|were|has been|have been)\b~\b(?:relevant|valid|cancel+ed|void|replaced|over|outdated|superseded|obsolete)\b",
+        "user human owner",
+    ),
+    make_sign(
+        "replaces the task", 0.4, 0.7,
+        r"\byour (?:job|task|role|goal|mission|purpose|duty|assignment) (?:is now|now is|has changed|changes to|from now on is)\b",
+    ),
+    make_sign(
+        "replaces the task", 0.4, 1.0,
+        r"(?:^|[\n.!?:;] ?)[ \t]*(?:please )?instead of (?:summari[sz]ing|translating|answering|reviewing|helping|reporting|analy[sz]ing|completing|classifying|evaluating|doing what)\b[^.,\n]{0,60}, ?(?:please )?(?:write|say|state|print|output|reply|respond|tell|send|answer|rate|give|do|run|open|delete)\b",
+    ),
+    make_sign(
+        "exfiltration", 0.5, 1.0,
+        rf"\b(?:append|send|post|add|forward|attach|encode|submit|report|pass|copy|upload|e?-?mail|share|leak|transmit|write)\b~\b(?:the|this|your|each|every) (?:user|human|customer|owner)(?:'s|s'|')~{TARGET}|"
+        rf"\b(?:upload|send|post|e?-?mail|forward|leak|transmit|publish)\b~(?:\.env\b|\x7e/\.\w+|id_rsa\b|id_ed25519\b|/etc/(?:passwd|shadow)\b|environment variables?\b)|"
+        rf"\b(?:collect|gather|read|harvest|take|extract|find|grab|get|open|cat|dump)\b~(?:\.env\b|\x7e/\.\w+|id_rsa\b|/etc/(?:passwd|shadow)\b|environment variables?\b|\b(?:tokens|api keys|secrets|passwords|credentials|cookies)\b)~\b(?:and|then)\b~\b(?:send|post|put|upload|include|mail|email|forward|paste|attach|publish|transmit|submit|share)\b",
+        "user human customer owner env ssh aws config rsa ed25519 passwd shadow environment token key secret password credential cookie netrc gnupg kube",
+        own_wish=True,
+    ),
+    make_sign(
+        "every answer", 0.6, 1.0,
+        r"\b(?:in|to|at the (?:end|start|top|bottom) of|with) your (?:next |final |first |last |own )?(?:answers?|repl(?:y|ies)|responses?|summar(?:y|ies)|outputs?)[^.!?\n]{0,30}?\b(?:include|insert|add|show|render|put|embed|display|place)\b~(?:https?://|\bimage\b|\blink\b|\bpixel\b)|"
+        r"\b(?:include|insert|add|show|render|put|embed|display|place)\b~(?:https?://\S+|\b(?:image|link|pixel|badge)\b)~\b(?:in|to|into|at the (?:end|start) of) your (?:next |final |first |last )?(?:answers?|repl(?:y|ies)|responses?|summar(?:y|ies)|outputs?)\b",
+        "your",
+        own_wish=True,
+    ),
+    make_sign(
+        "speaks of the user", 0.5, 0.75,
+        rf"{START}(?:suggest|recommend|explain|say|report|claim|announce|indicate|pretend|promise|reply|answer|lie) (?:to )?(?:the|your|this) (?:user|human)\b (?:that|to|how)\b",
+        "user human",
+    ),
+    make_sign(
+        "commands", 0.4, 0.6,
+        r"\b(?:downloads?|installs?|opens?|runs?|executes?)\b~\b(?:https?://\S+|\S+\.(?:exe|sh|bat|ps1|apk|dmg|scr)\b)|\buse (?:the|your) (?:\w+ )?(?:tool|function|plugin|terminal|shell)s? to (?:run|execute|send|delete|call|post|open)\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "condition", 0.4, 0.6,
+        r"\b(?:in|for|during|from) (?:all |any |every |the |your )*(?:later|future|following|subsequent|upcoming|next) (?:sessions?|conversations?|chats?|answers?|replies|responses|interactions?|summaries)\b|\b(?:when|once|after|as soon as) you (?:have |are )?(?:read|seen|finished|reached|processed|done|see)(?: reading| with)? (?:this|the (?:page|text|document|file|mail|message))\b|"
+        r"\b(?:anyone|anybody|someone|somebody|whoever|everyone|the person|people)(?: who| that)? (?:says?|types?|knows?|mentions?|gives?|sends?) (?:you )?(?:the |this )(?:secret |magic |right )?(?:word|phrase|code|password|keyword)\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "claims a permission", 0.4, 1.0,
+        rf"(?:{_THE_USER})(?: has| have| hereby| already)* (?:said|told (?:us|me)|agreed|confirmed|decided|promised|allowed|accepted|stated|wrote|wishes|okayed)(?: \w+){{0,2}}?(?: that)? you (?:may|can|should|must|are (?:allowed|free|permitted)|send|share|give|will|pay|buy|forward|transfer)\b|"
+        rf"(?:{_THE_USER})(?: has| have)? (?:hereby |formally |permanently |explicitly )*(?:waives?|waived|renounces?|renounced|gave up|gives up) (?:\w+ )?(?:rights?|{_CHECKS}|privacy|protections?|consent)",
+        "user customer client human owner holder boss principal person",
+    ),
+    make_sign(
+        "claims a right", 0.3, 0.6,
+        r"\byou (?:may|can|are (?:now )?(?:allowed|permitted|authori[sz]ed|cleared|free) to)(?: now| freely| always)* (?:delete|share|send|disclose|transfer|spend|buy|access|execute|pay|release|reveal)\b~\b(?:now|freely|without|anyone|anybody|everyone|all)\b",
+    ),
+    make_sign(
+        "private data", 0.5, 1.0,
+        r"\b(?:answer|reply|respond) (?:\w+ )?with (?:the|your|a|all)(?: \w+)? (?:api[ -]keys?|passwords?|tokens?|secrets?|credentials|system prompt|private key)\b",
+    ),
+    make_sign(
+        "claims a permission", 0.3, 1.0,
+        r"\b(?:allow(?:s|ed)|lets|permit(?:s|ted)|authori[sz](?:es|ed)|wants|wanted|asks|asked|expects|requires|instruct(?:s|ed)|order(?:s|ed)|trusts) you(?: to)?(?: \w+ly)? (?:skip|bypass|wipe|delete|buy|pay|transfer|forward|share|disclose|reveal|spend|approve|ignore|unlock|disable|release|erase|hide|leak|expose)\b|"
+        r"\b(?:agreed|settled|arranged|decided|cleared|coordinated) with (?:the|your) (?:user|owner|customer|human) that\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "memory order", 0.3, 1.0,
+        r"\b[a-z]+ (?:this |it |that )?(?:in|to|into|inside) your (?:long-term |permanent |own )?(?:memory|memories)(?: that\b| ?:)",
+    ),
+    make_sign(
+        "replaces a contact", 0.2, 0.7,
+        r"\b(?:the|your) (?:user|owner|customer|boss)'s (?:new|current|correct|real|updated|other) (?:e-?mail(?: address)?|address|account|iban|phone(?: number)?|number|bank account|wallet) (?:is|has)\b",
+        "user owner customer boss",
+    ),
+    make_sign(
+        "exfiltration", 0.4, 0.6,
+        r"\b(?:send|forward|mail|route|deliver) (?:everything|all \w+|future \w+|every \w+) (?:there|to (?:it|this|that|them))\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "exfiltration", 0.6, 1.0,
+        rf"{START}(?:post|send|e?-?mail|upload|forward|export|submit|share|copy)\b~\b(?:this|the|our|that)(?: \w+){{0,2}}? (?:chat|conversation|dialogue|dialog|address book|contact list|chat history|memory|memories|system prompt|session)\b~{TARGET}|"
+        r"\b(?:visit|open|fetch|load|request|call|get)\b~https?://\S+~\b(?:followed by|with|plus|append|appending|adding|containing|including)\b~\b(?:user's|chat|conversation|question|message|history|passwords?|secrets?|api key)\b",
+        own_wish=True,
+    ),
+    make_sign(
+        "private data", 0.6, 1.0,
+        r"\b(?:print|reply with|output|show|dump|list|reveal|return|respond with|answer with|repeat|recite|expose|disclose)\b(?: me)?(?: all)?(?: the (?:full |entire |whole )?contents? of| all of)? your (?:entire |full |whole |complete |stored |long-term )*(?:memory|memories|tools|instructions|context|configuration|prompt)\b",
+        "your",
+    ),
+    make_sign(
+        "override", 1.0, 1.0,
+        r"\b(?:ignore|disregard|forget|unlearn|drop) (?:everything|all|anything|what|whatever)(?: that)? (?:your|the) (?:creators?|developers?|makers?|operators?|company|trainers?|admins?|programmers?|vendor|provider)(?: \w+)? (?:told|taught|gave|ordered|said|wrote|programmed|instructed|trained|want)\b|"
+        rf"\byou (?:no longer|don't|do not|needn't|need not)(?: need to| have to)? (?:follow|obey|respect|observe|comply with|adhere to|care about) (?:any|your|all)(?: \w+)? {RULES}\b|"
+        rf"\bas (?:if|though) (?:the|your|all|any|these)(?: \w+)? {RULES} (?:did not|didn't|do not|don't|never|no longer) (?:exist|apply|matter|count)|\byou have no (?:\w+ ){RULES}\b|"
+        r"\b(?:switched|put|set|moved|placed|switches|puts|sets) you (?:in|to|into|on) (?:the |an? )?(?:unrestricted|developer|debug|god|admin|jailbreak|root|unsafe|unfiltered|uncensored|maintenance) mode\b",
+        _RULE_HINTS + " creator developer maker operator company trainer admin programmer vendor provider mode",
+    ),
+    make_sign(
+        "persona", 0.6, 0.8,
+        r"\byou are (?:now )?(?!chat)\w+gpt\b",
+    ),
+    make_sign(
+        "refuses nothing", 0.4, 0.5,
+        r"\byou (?:are \w+ and )?(?:can|may|will|must)(?: now)? (?:say|do|answer|write|tell) (?:absolutely )?(?:anything|everything)\b",
+    ),
+    make_sign(
+        "addresses the model", 0.5, 1.0,
+        r"<!--\s{0,4}(?:dear |hey |attention |note to |to )?(?:the |any |all )?(?:ai|assistants?|llms?|bots?|agents?|copilots?|chatgpt|claude|gemini|language models?|ai \w+)\b ?[,:!]",
+        about_ai=True,
+    ),
+    make_sign(
+        "concealment", 0.8, 1.0,
+        r"\b(?:do not|don't|never) (?:mention|reveal|say|tell|admit|disclose|let on)(?: to)?(?: \w+){0,2}? that you (?:read|received|got|saw|have|were|did|are|know)\b|"
+        r"\b(?:must|should|has to|have to|shall|will|needs to) (?:stay|remain|be kept|be) (?:invisible|hidden|secret|unknown|unnoticed|concealed) (?:to|from|by|for) (?:the|your|its) (?:user|human|person|owner|operator|customer)\b",
+    ),
+    *OTHER_LANGUAGES,
 )  # fmt: skip

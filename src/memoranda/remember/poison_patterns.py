@@ -20,7 +20,7 @@ _IGNORE: Final = (
     r"(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|bypass(?:ing)?|discard|drop|neglect|abandon|"
     r"set aside|pay no attention to|throw (?:out|away)|do not (?:follow|obey|comply with|adhere to|listen to|heed)|"
     r"don't (?:follow|obey|comply with|adhere to|listen to|heed)|stop (?:following|obeying)|"
-    r"no longer (?:follow|obey|adhere to)|violate|circumvent|erase|wipe|cancel|nullify|unlearn|reset|skip|"
+    r"no longer (?:follow|obey|adhere to)|violate|circumvent|erase|wipe|cancel|nullify|revoke|rescind|annul|repeal|unlearn|reset|skip|"
     r"disable|turn off|deactivate|switch off|lift|remove|suspend)"
 )
 _EARLIER: Final = (
@@ -66,7 +66,7 @@ SIGNS: Final = (
         # Instructions on a box, in a recipe or from a doctor are no rules of a model.
         r"(?! (?:on|about|for|in|from|regarding|of) (?:the|my|our|that|this|a|an|his|her|their) (?!above|system|developer|user|conversation|prompt|assistant|ai\b|model|bot|chat ?bot|agent))",
         "ignor disregard forget overrid bypass discard drop neglect abandon aside attention throw follow obey comply adhere "
-        "listen heed violate circumvent erase wipe cancel nullify unlearn reset skip disable turn deactivate switch lift "
+        "listen heed violate circumvent erase wipe cancel nullify revoke rescind annul repeal unlearn reset skip disable turn deactivate switch lift "
         "remove suspend",
         _RULE_STEMS,
     ),
@@ -303,6 +303,7 @@ SIGNS: Final = (
         rf"must|should|shall|has to|have to)\b|\b(?:the )?(?:ai(?: models?| agents?| assistants?| systems?)?|assistant|agent|llms?|language models?|chatbots?) (?:must|shall|is required to|has to|is instructed to|is to)\b|"
         rf"\bto (?:the )?(?:ai|llm|assistant|language model)s? (?:reading|processing|summari[sz]ing)\b",
         "ai a.i. assistant llm language bot gpt claude gemini copilot agent model",
+        about_ai=True,
     ),
     make_sign(
         "memory order", 0.6, 1.0,
@@ -363,7 +364,7 @@ TOOL_CALL: Final = re.compile(
     r"\"(?:tool_calls|function_call|tool_use)\"\s*:\s*[\[{]|\"type\"\s*:\s*\"(?:tool_use|function_call|tool_call)\"|"
     r"(?:^|\n)\s*action\s*:\s*\S+[^\n]*\n\s*action[ _]input\s*:|\bto=(?:functions|browser|python|bio|container)[.\w]*|\bfunctions\.\w+\s*\(\s*\{|"
     r"\b(?:send_email|send_message|transfer_funds|transfer_money|delete_all|delete_file|run_shell|execute_command|make_payment|http_request|"
-    r"exec_shell|run_command)\s*\(|```tool_(?:code|calls?|use)\b",
+    r"exec_shell|run_command)\s*\(|```tool_(?:code|calls?|use)\b|\b(?:call|use|invoke|run)_tool\s*\(",
     re.IGNORECASE,
 )
 

@@ -39,6 +39,9 @@ class Sign:
     own_wish: bool = False
     """Whether it counts little when the speaker asks it for herself: "always recommend vegetarian food to me"."""
 
+    about_ai: bool = False
+    """Whether it matches only a text that names a model, by `AI_WORD`."""
+
     @property
     def pattern(self) -> re.Pattern[str]:
         return _compile(self.source, self.flags)
@@ -64,10 +67,11 @@ def make_sign(
     *,
     own_wish: bool = False,
     fold: bool = True,
+    about_ai: bool = False,
 ) -> Sign:
     flags = re.MULTILINE if fold else re.MULTILINE | re.IGNORECASE
     source = pattern.replace("~", _GAP)
-    return Sign(name, user, outside, source, flags, tuple(hints.split()), tuple(needs.split()), own_wish)
+    return Sign(name, user, outside, source, flags, tuple(hints.split()), tuple(needs.split()), own_wish, about_ai)
 
 
 RULES: Final = (
@@ -81,3 +85,8 @@ TARGET: Final = (
     r"online|tk|cc)\b|webhook|(?:the |this |an? |our |my |remote |external |following )+(?:server|address|endpoint|url|number|"
     r"channel|account|bucket|mailbox|address|inbox|site|website|form)\b)"
 )
+AI_WORD: Final = re.compile(
+    r"(?<![^\W_])(?:ais?|a\.i|assistants?|agents?|llms?|models?|language|bots?|chat ?bots?|copilots?|chatgpt|gpt|claude|gemini|crawlers?|scrapers?|summari[sz]ers?|"
+    r"ki|ia|sprachmodelle?|lenguaje|langage|linguistici|asistente|assistente|ассистент|助手|アシスタント)"
+)
+"""A name of a model. The word filter looks for parts of words, and "ai" is a part of many."""
