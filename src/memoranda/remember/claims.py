@@ -15,7 +15,7 @@ from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, find_clauses
-from memoranda.remember.places import is_place
+from memoranda.remember.places import is_place, is_region
 from memoranda.remember.values import Reading, attribute_for, read_value, split_list, trim_value
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold
 from memoranda.text import Span
@@ -121,10 +121,14 @@ def _claims_of(
     near = [event for event in events if clause.start <= event.span[0] - offset < clause.end]
     dates = [event.span[0] - offset - clause.start + clause.added for event in near]
     group = "value2" if groups.get("value2") else "value"
-    value = trim_value(
-        clause.text, match.span(group), dates, keep_dates=pattern.single and "{what}" in pattern.attribute
-    )
     habit = "{what}" in pattern.attribute and not pattern.single  # "I quit smoking two months ago" names no value
+    value = (
+        None
+        if habit and match.start(group) in dates
+        else trim_value(
+            clause.text, match.span(group), dates, keep_dates=pattern.single and "{what}" in pattern.attribute
+        )
+    )
     if subject is None or (value is None and groups.get(group) and not habit):
         return
     about_thing = "{what}" in pattern.attribute
@@ -136,7 +140,9 @@ def _claims_of(
         return
     old = groups.get("old") or groups.get("old2")
     leads = match.start(group) == match.start()  # "Ghent is home now"
-    last = match.end() if value is None or leads else clause.text.index(value, match.start(group)) + len(value)
+    # Of "at 7 pm with Clara" only the time is the value: the rest is said beside it, and stays.
+    said = reading.value if value is not None and reading.value in value else value
+    last = match.end() if said is None or leads else clause.text.index(said, match.start(group)) + len(said)
     start, end = clause.span(match.start(), last)
     at = match.start(group) if value is None else clause.text.index(value, match.start(group))
     in_value = clause.span(at, at + len(value or ""))
@@ -163,12 +169,10 @@ def _operation(
     pattern: ClaimPattern, clause: Clause, reading: Reading, valid_from: datetime, said_at: datetime
 ) -> Operation:
     """Return what the clause does; a change told long after it happened is only a statement, and so is a long value."""
-    if (
-        pattern.attribute == "city"
-        and pattern.operation == "update"
-        and not (is_place(reading.value) or _RESIDENCE.search(clause.text))
-    ):
-        return "state"
+    if pattern.attribute == "city":
+        certain = pattern.operation != "update" or is_place(reading.value) or _RESIDENCE.search(clause.text)
+        if not certain or is_region(reading.value):
+            return "state"  # a country may hold the city that is known
     wordy = "{what}" in pattern.attribute and reading.kind == "text" and len(reading.value.split()) > _LONG_VALUE
     if clause.tense == "past" or clause.qualified or wordy:
         return "state"

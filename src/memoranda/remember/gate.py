@@ -27,7 +27,7 @@ _SYSTEM_PROMPT: Final = re.compile(
 _OWN: Final = re.compile(
     r"\b(?:my|our)\s+(?!(?:god|goodness|gosh|pleasure|bad|word|dear|friends?|man|bro|best|thoughts?|way)\b)\w+", re.I
 )
-_FIRST_PERSON: Final = re.compile(r"(?:i|i['’]m|i['’]ve|my|we|we['’]re)$", re.I)
+_ARTICLES: Final = frozenset(("the", "a", "an", "this", "that", "these", "those", "some", "any"))
 _ABOUT_SECRET: Final = 7
 """Words before a secret that belong to it: "the password of my bank account is"."""
 _SAYS_MORE: Final = 4
@@ -191,7 +191,11 @@ def _check_content(utterance: Utterance, context: DialogueContext) -> Verdict | 
 def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> bool:
     """Return whether a word or two mean something: an answer, "He died.", two content words, another script."""
     content = [word for word in first_content_words(text) if not is_name_of(word, context.names)]
-    if context.after_question or len(content) >= 2 or (content and len(words) == 2):
+    if (
+        context.after_question
+        or len(content) >= 2
+        or (content and len(words) == 2 and words[0].lower() not in _ARTICLES)
+    ):
         return True
     return any(not word.isascii() and len(word) > 3 for word in content)
 

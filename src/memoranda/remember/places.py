@@ -79,6 +79,14 @@ _ADDRESS: Final = re.compile(
 )
 
 
+_REGIONS: Final = frozenset(_COUNTRIES.split())
+
+
+def is_region(name: str) -> bool:
+    """Return whether a name is known to be a country or a large region, in which a city may be."""
+    return " ".join(name.casefold().split()).strip(" .") in _REGIONS
+
+
 def is_place(name: str) -> bool:
     """Return whether a name is known to be a place: a country, a region, a city, or a street address."""
     folded = " ".join(name.casefold().split()).strip(" .")

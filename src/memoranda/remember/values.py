@@ -31,7 +31,7 @@ _LEADING: Final = re.compile(
     r"|on|at|in|by|for|to|with|the|a|an|going\s+to\s+be|my|our|hosted|deployed|located|stored|running|written|built|based)\s+)+",
     re.I,
 )
-_NO_VALUE: Final = frozenset(("now", "again", "anymore", "in", "at", "on", "daily", "a lot", "too", "today"))
+_NO_VALUE: Final = frozenset(("now", "again", "anymore", "in", "at", "daily", "a lot", "too", "today"))
 _VAGUE_WORDS = """
     it that this them these those him her you everything something anything nothing one what how all mine there here
     being to a the your my when someone people things stuff both more most some
@@ -199,7 +199,7 @@ def split_list(value: str) -> list[str]:
 
 def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: bool = False) -> str | None:
     """Return the value without what follows it: another clause, a date, a filler. None when it says nothing."""
-    cuts = [] if keep_dates else [date for date in dates if span[0] <= date < span[1]]
+    cuts = [] if keep_dates else [date for date in dates if span[0] < date < span[1]]
     text = sentence[span[0] : min([span[1], *cuts])]
     text = _NEXT_CLAUSE.sub("", text).strip(" ,.!'\"")
     while (shorter := _TRAILING.sub("", text)) != text:
