@@ -18,7 +18,9 @@ from memoranda.validation import check_datetime, check_fraction, check_name, che
 DEFAULT_IMPORTANCE: Final = 0.5
 """The least importance of a text that a caller stores; what the rules find in it can only raise it."""
 USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat"))
-"""Sources that are the user's own word; any other source of a text is a document's."""
+"""Sources that are the user's own word; any other source of a text is an agent's or a document's."""
+AGENT_SOURCES: Final = frozenset(("agent", "assistant", "note", "notes"))
+"""Sources of an agent's own notes, as `save_to_memory` writes them."""
 EXPIRING: Final = (MemoryType.SHORT_TERM, MemoryType.WORKING)
 
 
@@ -74,7 +76,9 @@ def check_options(
 
 
 def _trust_of(source: str | None) -> str:
-    return "user" if source is None or source.casefold() in USER_SOURCES else "document"
+    if source is None or source.casefold() in USER_SOURCES:
+        return "user"
+    return "assistant" if source.casefold() in AGENT_SOURCES else "document"
 
 
 def from_text(
