@@ -63,3 +63,10 @@ class FactConflict(Record):
     attribute: str
     values: tuple[FactValue, ...]
     """The most trusted one first."""
+
+    _aliases = ("slot",)
+
+    @property
+    def slot(self) -> str:
+        """The name of the slot, which `history` takes."""
+        return f"{self.subject}/{self.attribute}"

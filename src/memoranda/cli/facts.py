@@ -32,12 +32,12 @@ def register(app: typer.Typer) -> None:
 
 
 def facts(options: CommandOptions, as_of: AsOf = None, known_at: KnownAt = None) -> None:
-    """Show what is known: the current value of each slot, since when, who said it, and what it replaced."""
+    """Show what is known: the current value of each slot, since when, and what it replaced."""
     with options.open_manager() as manager:
         found = manager.facts(as_of=as_of, known_at=known_at, **options.read_scope)
     rows = [(fact.slot, _describe_fact(fact), fact.since.date(), fact.memory_id) for fact in found]
     columns = ("slot", "value", "since", "id")
-    none = message("no facts are known", "yellow")
+    none = message("no facts are known here: --user names whose, --all-users reads all", "yellow")
     print_result(found, options.as_json, _values_view(columns, rows) if rows else none)
 
 

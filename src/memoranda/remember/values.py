@@ -188,7 +188,7 @@ def _verb(word: str) -> str:
         if first.endswith(ending) and len(first) > len(ending) + 1:
             first = first.removesuffix(ending) + base
             break
-    known = {"driv": "drive", "tak": "take", "us": "use", "smok": "smoke", "rid": "ride", "dat": "date", "vap": "vape", "runn": "run", "practic": "practice",
+    known = {"goe": "go", "driv": "drive", "tak": "take", "us": "use", "smok": "smoke", "rid": "ride", "dat": "date", "vap": "vape", "runn": "run", "practic": "practice",
              "swimm": "swim", "practis": "practice", "practise": "practice", "meditat": "meditate", "gambl": "gamble", "commut": "commute", "subscrib": "subscribe"}  # fmt: skip
     return f"{known.get(first, first)} {rest}".strip()
 
