@@ -39,23 +39,19 @@ def remove_recalled(text: str) -> str:
     return "".join(kept) + text[position:]
 
 
-_FACTS: Final = "## What holds on"
+FACTS_HEADING: Final = "## What holds on"
+"""Begins the lines of `context` that say what holds, followed by a date."""
 # A line that only `context` writes: "- ann, city: Ghent (since 2026-11-16) [#2]".
 _FACT_LINE: Final = re.compile(
-    rf"^[ \t]*{_FACTS} [\d-]+[ \t]*$|^[-*•\d.)\"' \t]{{0,8}}[^\n:]{{1,120}}, [^\n:]{{1,80}}: [^\n]{{1,100}}"
+    rf"^[ \t]*{FACTS_HEADING} [\d-]+[ \t]*$|^[-*•\d.)\"' \t]{{0,8}}[^\n:]{{1,120}}, [^\n:]{{1,80}}: [^\n]{{1,100}}"
     r" \(since \d{4}-\d\d-\d\d(?:; disputed)?\)[\"']?(?: \[#\d+\])?[ \t]*$",
     re.M,
 )
 
 
-def facts_heading() -> str:
-    """Return the heading of the lines that say what holds now."""
-    return _FACTS
-
-
 def find_recalled_spans(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each part that `context` wrote: what is inside a fence, and lines of facts."""
-    lines = [match.span() for match in _FACT_LINE.finditer(text)] if "(since " in text or _FACTS in text else []
+    lines = [match.span() for match in _FACT_LINE.finditer(text)] if "(since " in text or FACTS_HEADING in text else []
     if FENCE not in text:
         return lines
     marks = [(match[2], bool(match[1]), match.start(), match.end()) for match in _MARK.finditer(text)]

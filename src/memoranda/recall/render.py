@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
-from memoranda.fence import MARKER_BYTES, close_mark, facts_heading, neutralise, open_mark
+from memoranda.fence import FACTS_HEADING, MARKER_BYTES, close_mark, neutralise, open_mark
 from memoranda.results import Context
 from memoranda.storage.claims import claims_in
 from memoranda.text import terms
@@ -116,7 +116,7 @@ def render_hits(hits: Sequence[Hit], marker: str, now: datetime) -> str:
         return ""
     lines: list[str] = []
     if facts := list(_current_facts(hits, now)):
-        lines += [f"{facts_heading()} {now:%Y-%m-%d}", *facts]
+        lines += [f"{FACTS_HEADING} {now:%Y-%m-%d}", *facts]
     # With the name of the weekday: it resolves relative days such as "on Friday".
     for day, of_day in groupby(_sort_by_time(hits), key=lambda hit: hit.memory.valid_from.strftime("%Y-%m-%d (%A)")):
         lines += [f"## {day}", *(_render_hit(hit, now) for hit in of_day)]

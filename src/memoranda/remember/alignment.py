@@ -36,7 +36,6 @@ _NOW: Final = re.compile(
     r"\b(?:now|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead)\b", re.I
 )
 _DENIED: Final = re.compile(r"\bno longer\b|\bany ?more\b|\bany longer\b", re.I)
-_STOPPED: Final = re.compile(r"\b(?:stopped|quit|gave up|given up|am done|is done|done with)$", re.I)
 _NEGATIONS: Final = frozenset(("not", "no", "never", "longer", "do", "does", "nobody", "nothing"))
 # A word after which the value of a sentence begins.
 _VERB_WORDS = """

@@ -28,7 +28,6 @@ _CHANGE: Final = re.compile(
     re.I,
 )
 _LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
-_DATED: Final = frozenset(("owns", "condition", "allergic to", "diet", "studies", "decided"))
 _RECENT: Final = timedelta(days=120)
 """A change that happened longer before it is told may be older than what is known."""
 # "Correction: 1985", "I meant Thursday, not Tuesday".
@@ -94,8 +93,7 @@ def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) 
 
 def _correct(match: re.Match[str], clause: Clause, utterance: Utterance) -> Iterator[Claim]:
     """Yield a correction that names only the right value; the write finds the claim that it corrects."""
-    speaks_for_itself = utterance.role == "user" or utterance.speaker != utterance.role
-    if not speaks_for_itself or read_value(match["value"]).kind == "text":
+    if not _is_person(utterance) or read_value(match["value"]).kind == "text":
         return
     offset, said_at = utterance.span[0], utterance.said_at
     start, end = clause.span(*match.span())
@@ -121,17 +119,13 @@ def _claims_of(
     near = [event for event in events if clause.start <= event.span[0] - offset < clause.end]
     dates = [event.span[0] - offset - clause.start + clause.added for event in near]
     group = "value2" if groups.get("value2") else "value"
-    habit = "{what}" in pattern.attribute and not pattern.single  # "I quit smoking two months ago" names no value
-    value = (
-        None
-        if habit and match.start(group) in dates
-        else trim_value(
-            clause.text, match.span(group), dates, keep_dates=pattern.single and "{what}" in pattern.attribute
-        )
-    )
+    about_thing = "{what}" in pattern.attribute
+    habit = about_thing and not pattern.single
+    value = trim_value(clause.text, match.span(group), dates, keep_dates=about_thing and pattern.single)
+    if habit and match.start(group) in dates:
+        value = None  # "I quit smoking two months ago" names no value
     if subject is None or (value is None and groups.get(group) and not habit):
         return
-    about_thing = "{what}" in pattern.attribute
     if not about_thing and any(event.start > utterance.said_at for event in near):
         return  # a plan
     reading = read_value(value or "")
@@ -201,14 +195,18 @@ def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
     if lowered in ("", "the", "this"):
         return utterance.owner if "whose" in groups or not groups.get("who") else None
     if lowered in _FIRST_PERSON:
-        is_person = utterance.role == "user" or utterance.speaker != utterance.role
-        return utterance.speaker if is_person else None
+        return utterance.speaker if _is_person(utterance) else None
     if _USER.match(lowered):
         return utterance.owner
     if (kin := _KIN.match(" ".join(found.split()))) is not None:
         return f"{utterance.speaker}'s {kin[1]}"
     name = re.sub(r"['’]s$", "", " ".join(found.split()))
     return None if lowered.split()[0] in _NO_SUBJECTS else name
+
+
+def _is_person(utterance: Utterance) -> bool:
+    """Return whether the "I" of an utterance is somebody: the user, or an assistant with a name."""
+    return utterance.role == "user" or utterance.speaker != utterance.role
 
 
 def _validity(said_at: datetime, clause: Clause, events: Sequence[Mention]) -> tuple[datetime, datetime | None]:
@@ -226,7 +224,7 @@ def _validity(said_at: datetime, clause: Clause, events: Sequence[Mention]) -> t
 
 def _commitments(utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
     """Yield what the speaker promises or wants to be reminded of: true until it is due."""
-    if utterance.role != "user" and utterance.speaker == utterance.role:
+    if not _is_person(utterance):
         return
     offset = utterance.span[0]
     for pattern in (_REMIND, _COMMITMENT):

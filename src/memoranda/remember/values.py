@@ -93,9 +93,6 @@ _SEVERAL_WORDS = """
     interest skill strength weakness dream passion fear allergy book movie film song
 """
 _SEVERAL: Final = frozenset(_SEVERAL_WORDS.split())
-_KINSHIP_OF_ONE: Final = frozenset(
-    ["wife", "husband", "partner", "girlfriend", "boyfriend", "fiance", "fiancee", "mother", "father", "mom", "dad"]
-)
 
 
 # Nouns that have one value at a time, even where the value is an ordinary word.
