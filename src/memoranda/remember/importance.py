@@ -79,6 +79,9 @@ _NAME: Final = re.compile(r"(?<=[^.!?…:\"“\n] )(?!I\b)[A-Z][\w'’-]+")
 _QUESTION: Final = re.compile(r"^[^.!]*\?\s*$", re.S)
 _DIGIT: Final = re.compile(r"\d")
 _CODE: Final = re.compile(r"@\w|\d{3,}|\d[-:/]\d|[$€£]\s?\d|\d\s?(?:€|euros?|dollars?|pounds?|kg|kilos?|cm|mg|%)")
+_OWN: Final = frozenset(("my", "our", "user's"))
+_OPENERS: Final = SUBJECTS | CONTRACTED | _OWN
+"""The words after which somebody may state how they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,8 @@ def _follows_form(text: _Text, first: frozenset[str], ending: str) -> bool:
 def _states_something(words: Sequence[str]) -> bool:
     """Return whether somebody says in the present what they are, have or do: "I use …", "I'm a …", "my … is …"."""
     for position, word in enumerate(words):
+        if word not in _OPENERS:
+            continue
         rest = [each for each in words[position + 1 : position + 5] if each not in ADVERBS]
         if not rest:
             continue
@@ -230,7 +235,7 @@ def _states_something(words: Sequence[str]) -> bool:
             return True
         if word in CONTRACTED and (rest[0] in ("got", "been") if word.endswith("ve") else rest[0] not in MOODS):
             return True
-        if word in ("my", "our", "user's") and any(_is_present(each) for each in rest[1:4]):
+        if word in _OWN and any(_is_present(each) for each in rest[1:4]):
             return True
     return False
 

@@ -8,7 +8,7 @@ memories, and the ends of the claims that they replace. Only where a commit size
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from time import perf_counter
 from typing import Any, Final, TypeAlias
@@ -21,11 +21,12 @@ from memoranda.llm.base import LLM
 from memoranda.llm.failures import CallPause
 from memoranda.messages.message import Message, as_message
 from memoranda.redaction import default_redactor, redact_secrets
-from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Utterance, Verdict
+from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
-from memoranda.remember.echoes import EchoIndex, list_parts, merge_spans, to_lookup
+from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
 from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
+from memoranda.remember.known import Known, KnownFinder, utterance_of_memory
 from memoranda.remember.model_reader import RETRIED, ModelAnswer, ModelReader, read_queued
 from memoranda.remember.new_memory import (
     DEFAULT_IMPORTANCE,
@@ -40,37 +41,21 @@ from memoranda.remember.new_memory import (
 from memoranda.remember.quarantine import screen
 from memoranda.remember.updates import UpdateFinder
 from memoranda.storage.add import to_memory
-from memoranda.storage.base import PartitionKey, Store
+from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
-from memoranda.storage.claims import FOLLOWED
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
-from memoranda.text import Span, clean_text, first_words, query_terms
+from memoranda.text import Span, clean_text, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any]
 Extracted: TypeAlias = list[Candidate | Verdict]
 """What was found in one utterance, in order."""
-_NEIGHBOURS: Final = 8
-"""How many memories that share most terms with a text are compared with it."""
-_KNOWN_SHARE: Final = 0.7
-"""The share of a text's terms that must be known for it to repeat something; the others are a lead-in."""
-_MAX_TERMS: Final = 64
 _COMMIT_SECONDS: Final = 0.05
 _SMALLEST_COMMIT: Final = 8
 _KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _NO_DIALOGUE: Final = DialogueContext()
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The memories of the scope, up to the change `seq`, that could say the same as the texts of this call."""
-
-    texts: KnownTexts = field(default_factory=NoKnownTexts)
-    memories: dict[int, Memory] = field(default_factory=dict)
-    seq: int | None = None
-    """None when nothing was compared."""
 
 
 class RememberPipeline:
@@ -91,6 +76,7 @@ class RememberPipeline:
         self._partitions = partitions
         self._reader = None if llm is None else ModelReader(store, llm)
         self._use_gate = use_gate
+        self._known = KnownFinder(store, vectors, partitions)
         self._updates = UpdateFinder(store, vectors, partitions)
         self._commit_size = commit_size
 
@@ -113,8 +99,8 @@ class RememberPipeline:
             strict: Raise `ExtractionFailed` when the model fails. Everything is stored all the same.
         """
         utterances = _parse_content(content, options, idempotency_key)
-        utterances = self._mark_echoes(utterances, options)
-        known = self._find_known(utterances, options)
+        compared = [utterance for utterance in utterances if self._is_compared(utterance, options)]
+        utterances, known = self._known.find(utterances, compared, options)
         extracted = self._extract(utterances, known, options)
         utterances = self._mask_secrets(utterances)
         answer = self._ask_model(utterances, extracted, known, options)
@@ -137,57 +123,13 @@ class RememberPipeline:
             return None
         answer = ModelReader(self._store, llm, pause).read_again(turns, NoKnownTexts(), options)
         plan = [_plan_model_facts(answer, options)]
-        return _report(plan, self._write(plan, [], answer, options.now), _Known(), answer)
+        return _report(plan, self._write(plan, [], answer, options.now), Known(), answer)
 
     def unextracted(self, scope: Scope, limit: int) -> list[StoredTurn]:
         """Return the oldest messages that a model failed to read."""
         return read_queued(self._store, scope, limit)
 
-    def _mark_echoes(self, utterances: Sequence[Utterance], options: WriteOptions) -> list[Utterance]:
-        """Return the utterances, with the parts marked that only repeat what recall may have returned.
-
-        Recall reads all sessions, so unlike duplicates, echoes are looked for in all of them.
-        """
-        scope = Scope(options.scope.tenant, options.scope.agent, options.scope.user)
-        partition = self._partitions.get_for_terms(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
-        texts = {each.text[slice(*part)] for each in utterances if each.text for part in list_parts(each)}
-        queries = [query_terms(to_lookup(text)) for text in texts]
-        ids = set[int]()
-        with partition.lock:
-            among = partition.eligible(scope.agent, None, options.now.timestamp())
-            for terms in queries:
-                indexed = list(filter(partition.postings.contains, terms))
-                if indexed and len(indexed) >= _KNOWN_SHARE * len(terms):
-                    ids.update(partition.postings.search(indexed[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
-        if not ids:
-            return list(utterances)
-        index = EchoIndex(memory for memory in self._store.get(scope, sorted(ids)) if memory is not None)
-        return [replace(each, echoes=tuple(index.find(each))) for each in utterances]
-
-    def _find_known(self, utterances: Sequence[Utterance], options: WriteOptions) -> _Known:
-        """Return the current memories of the scope that share most terms with the utterances."""
-        judged = [utterance for utterance in utterances if self._is_compared(utterance, options)]
-        if not judged:
-            return _Known()
-        scope = options.scope
-        partition = self._partitions.get_for_terms(PartitionKey(scope.tenant, scope.user), self._vectors.generation())
-        known_terms, ids = set[str](), set[int]()
-        queries = [query_terms(utterance.text) for utterance in judged]
-        with partition.lock:
-            seq, postings = partition.seq, partition.postings
-            among = partition.eligible(scope.agent, scope.session, options.now.timestamp())
-            for terms in queries:
-                indexed = list(filter(postings.contains, terms))
-                known_terms.update(indexed)
-                if len(indexed) >= _KNOWN_SHARE * len(terms):
-                    ids.update(postings.search(indexed[:_MAX_TERMS], _NEIGHBOURS, among=among)[0].tolist())
-        found = self._store.get(scope, sorted(ids)) if ids else []
-        # A statement that was followed by another one is new when it is made again.
-        memories = [memory for memory in found if memory is not None and FOLLOWED not in memory.notes]
-        texts = KnownTextIndex(((memory.id, _utterance_of_memory(memory, scope)) for memory in memories), known_terms)
-        return _Known(texts, {memory.id: memory for memory in memories}, seq)
-
-    def _extract(self, utterances: Sequence[Utterance], known: _Known, options: WriteOptions) -> list[Extracted]:
+    def _extract(self, utterances: Sequence[Utterance], known: Known, options: WriteOptions) -> list[Extracted]:
         """Return the candidates and verdicts of each utterance. A plain text does not go through the gate."""
         judged = [utterance for utterance in utterances if self._is_judged(utterance, options)]
         found = iter(extract_each(judged, known.texts, importance=options.importance))
@@ -195,7 +137,7 @@ class RememberPipeline:
             next(found) if self._is_judged(each, options) else self._keep(each, known, options) for each in utterances
         ]
 
-    def _keep(self, utterance: Utterance, known: _Known, options: WriteOptions) -> Extracted:
+    def _keep(self, utterance: Utterance, known: Known, options: WriteOptions) -> Extracted:
         """Return what becomes of an utterance that does not go through the gate: a text may be a duplicate."""
         if utterance.message is None and self._is_compared(utterance, options):
             verdict = check_duplicate(utterance, known.texts)
@@ -225,7 +167,7 @@ class RememberPipeline:
         self,
         utterances: Sequence[Utterance],
         extracted: Sequence[Extracted],
-        known: _Known,
+        known: Known,
         options: WriteOptions,
     ) -> ModelAnswer:
         """Ask the model, if there is one, about what passed the gate, and about messages it failed to read before."""
@@ -286,7 +228,7 @@ class ExtractionRules:
         return max(DEFAULT_IMPORTANCE, rate_importance(text)[0])
 
     def notes(self, text: str, memory: Memory) -> dict[str, JSON]:
-        utterance = _utterance_of_memory(replace(memory, content=text), Scope(memory.tenant, user=memory.user))
+        utterance = utterance_of_memory(replace(memory, content=text), Scope(memory.tenant, user=memory.user))
         return _notes_without_evidence(extract_candidate(utterance, _NO_DIALOGUE, 1.0))
 
 
@@ -323,15 +265,6 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
     # What is said cannot be newer than now: a wrong clock would keep every true update from counting.
     said_at = min(message.timestamp, options.now)
     return Utterance(message.message_id, message.role, speaker, said_at, text, (0, len(text)), message, key, owner)
-
-
-def _utterance_of_memory(memory: Memory, scope: Scope) -> Utterance:
-    """Return a stored memory as an utterance."""
-    name = None if memory.speaker == memory.trust else memory.speaker
-    speaker = speaker_name(name, memory.trust, scope)
-    span = (0, len(memory.content))
-    owner = speaker_name(None, "user", scope)
-    return Utterance("", memory.trust, speaker, memory.valid_from, memory.content, span, owner=owner)
 
 
 def _mask_message(message: Message) -> Message:
@@ -438,12 +371,12 @@ class _DuplicateFinder:
     def __call__(self, changes: Sequence[Change], stored: Sequence[Memory]) -> Duplicates:
         current = {memory.id: memory for memory in stored if _is_current(memory, self.options.now)}
         scope = self.options.scope
-        texts = KnownTextIndex((memory.id, _utterance_of_memory(memory, scope)) for memory in current.values())
+        texts = KnownTextIndex((memory.id, utterance_of_memory(memory, scope)) for memory in current.values())
         duplicates: Duplicates = {}
         for position, change in enumerate(changes):
             if not isinstance(change, NewMemory) or change.message is None:
                 continue
-            verdict = check_duplicate(_utterance_of_memory(to_memory(change, 0), change.scope), texts)
+            verdict = check_duplicate(utterance_of_memory(to_memory(change, 0), change.scope), texts)
             if verdict is not None and isinstance(verdict.duplicate_of, int):
                 memory, message_id = current[verdict.duplicate_of], change.message.message_id
                 duplicates[position] = Outcome(verdict.status, memory, verdict.reason, message_id, verdict.rule)
@@ -468,7 +401,7 @@ def _notes_without_evidence(candidate: Candidate) -> dict[str, JSON]:
 
 
 def _report(
-    plan: Iterable[Sequence[NewMemory | Verdict]], written: Iterator[Outcome], known: _Known, answer: ModelAnswer
+    plan: Iterable[Sequence[NewMemory | Verdict]], written: Iterator[Outcome], known: Known, answer: ModelAnswer
 ) -> Outcomes:
     """Return one outcome for each piece of the plan, and why the model failed, if it did."""
     outcomes: list[Outcome] = []
