@@ -38,7 +38,7 @@ def main() -> None:
             for message in session.get_conversation_history():
                 print(f"{message.agent_id}: {message.content}")
             summary = session.get_session_summary()
-        print(f"{len(summary.agents)} agents, {summary.interactions} interactions")
+        print(f"{len(summary.active_agents)} agents, {summary.total_interactions} interactions")
         lesson = memory_manager.search_similar("analytics_agent", "Which subject was opened?")[0]
         print("stored for the next campaign:", lesson.content)
         stats = memory_manager.get_stats()

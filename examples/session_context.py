@@ -21,7 +21,8 @@ with create_session(
         print(f"{message.agent_id}: {message.content}")
 
     summary = session.get_session_summary()
-    print(f"{summary.interactions} interactions, {summary.messages} message, by {', '.join(summary.agents)}")
+    agents = ", ".join(summary["active_agents"])
+    print(f"{summary['total_interactions']} interactions, {summary['conversation_messages']} message, by {agents}")
 
 # The session is cleaned up on exit
 print("conversation after the session:", memory_manager.get_conversation_history("campaign_001"))

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
         UpkeepReport,
         VerificationReport,
     )
-    from memoranda.sessions.base import Namespace, ValueScope, ValueStore
+    from memoranda.sessions.base import MemoryBackend, Namespace, ValueScope, ValueStore
     from memoranda.sessions.context import SessionContext
     from memoranda.sessions.redis import RedisBackend
     from memoranda.sessions.values import InMemoryBackend
@@ -178,6 +178,7 @@ __all__ = [
     "MemorandaError",
     "Memory",
     "MemoryAssociation",
+    "MemoryBackend",
     "MemoryBase",
     "MemoryConfig",
     "MemoryEntry",
@@ -286,7 +287,7 @@ _HOMES = {
         "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport "
         "VerificationReport"
     ),
-    "memoranda.sessions.base": "Namespace ValueScope ValueStore",
+    "memoranda.sessions.base": "MemoryBackend Namespace ValueScope ValueStore",
     "memoranda.sessions.context": "SessionContext",
     "memoranda.sessions.redis": "RedisBackend",
     "memoranda.sessions.values": "InMemoryBackend",

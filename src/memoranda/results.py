@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
 from memoranda.facts import FactValue
-from memoranda.types import JSON, Hit, Memory, MemoryType, Record, Usage
+from memoranda.types import JSON, DictRecord, Hit, Memory, MemoryType, Record, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
 """How one memory came from others: `merged` says the same, the rest were made from them."""
@@ -92,6 +92,16 @@ class ExecutionRecord(Record):
     """The record that was saved, without its secrets."""
     number: int = 0
     """Its position in the chain, from 1."""
+
+    _aliases = ("record_id", "timestamp")
+
+    @property
+    def record_id(self) -> str:
+        return self.id
+
+    @property
+    def timestamp(self) -> datetime:
+        return self.recorded_at
 
     def __getitem__(self, key: str) -> Any:
         if key not in self.keys() and key in self.record:
@@ -252,7 +262,7 @@ class AgentActivity(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Stats(Record):
+class Stats(DictRecord):
     """Counts of one tenant."""
 
     short_term_entries: int | None
@@ -371,7 +381,7 @@ class FileReport(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionMessage(Record):
+class SessionMessage(DictRecord):
     """A message of a workflow's conversation."""
 
     agent_id: str
@@ -396,7 +406,7 @@ class SessionMessage(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionSummary(Record):
+class SessionSummary(DictRecord):
     """What happened in the sessions of a workflow."""
 
     workflow_id: str
@@ -404,20 +414,25 @@ class SessionSummary(Record):
     """The session that was asked for the summary."""
     metadata: dict[str, JSON]
     """The metadata of all sessions; the session opened last wins."""
-    agents: tuple[str, ...]
+    active_agents: tuple[str, ...]
     activity: dict[str, dict[str, int]]
     """For each agent, how often it saved and read values, sent messages and recorded executions."""
-    interactions: int
+    total_interactions: int
     """The sum of all activity."""
-    messages: int
+    conversation_messages: int
     executions: int
     sessions: int
     """How many sessions took part."""
-    opened_at: datetime
+    started_at: datetime
     ended_at: datetime | None
     duration_seconds: float
 
-    _aliases = ("duration",)
+    _aliases = ("duration", "is_active")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the session has not ended."""
+        return self.ended_at is None
 
     @property
     def duration(self) -> float:

@@ -88,13 +88,22 @@ class Scope:
 
 
 class Record:
-    """A value that can also be read like a dict: `hit["score"]`, `dict(message)`."""
+    """A value that can also be read like a dict: `hit["score"]`, `dict(message)`, `len`, `items()`."""
 
     __slots__ = ()
     _aliases: ClassVar[tuple[str, ...]] = ()
 
     def keys(self) -> list[str]:
         return [f.name for f in fields(self)]  # type: ignore[arg-type]
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [(key, self[key]) for key in self.keys()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
 
     def __getitem__(self, key: str) -> Any:
         if key in self._aliases or key in self.keys():
@@ -111,8 +120,52 @@ class Record:
         return key in self._aliases or key in self.keys()
 
 
+class DictRecord(Record, dict[str, Any]):
+    """A record that is a dict of plain JSON data too: JSON encoders and code that asks for a dict take it as it is.
+
+    The dict is the caller's own. Changing it changes neither the attributes nor what is stored.
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        dict.update(self, {name: _to_plain(getattr(self, name)) for name in (*self._fields(), *self._aliases)})
+
+    def _fields(self) -> list[str]:
+        return [f.name for f in fields(self)]  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields())})"
+
+    keys = dict.keys  # type: ignore[assignment]
+    values = dict.values
+    items = dict.items  # type: ignore[assignment]
+    get = dict.get  # type: ignore[assignment]
+    __iter__ = dict.__iter__
+    __len__ = dict.__len__
+    __getitem__ = dict.__getitem__
+    __contains__ = dict.__contains__
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a value as plain JSON data."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Record):
+        return {key: _to_plain(item) for key, item in value.items()}
+    if isinstance(value, dict):
+        return {key: _to_plain(item) for key, item in value.items()}
+    return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+class _WithEmbedding:
+    """Holds a vector beside the fields of a memory: it is neither compared, printed nor sent."""
+
+    __slots__ = ("_vector",)
+
+
 @dataclass(frozen=True, slots=True)
-class Memory(Record):
+class Memory(_WithEmbedding, Record):
     """One remembered text, with its owner, times and origin."""
 
     id: int
@@ -147,7 +200,18 @@ class Memory(Record):
     superseded_at: datetime | None = None
     """When the store learnt that another memory replaced it; `valid_to` is when it stopped being true."""
 
-    _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence")
+    _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence", "embedding")
+
+    @property
+    def embedding(self) -> list[float] | None:
+        """The vector of the text, from `add_memory`, `get` and the searches; None where none was read or made."""
+        vector = getattr(self, "_vector", None)
+        return None if vector is None else [float(number) for number in vector]
+
+    def with_embedding(self, vector: FloatArray | None) -> Memory:
+        """Keep the vector of the text with this memory, and return the memory."""
+        object.__setattr__(self, "_vector", vector)
+        return self
 
     @property
     def evidence(self) -> tuple[int, int] | None:
@@ -236,7 +300,10 @@ class Hit(Record):
     disputed: tuple[Memory, ...] = ()
     """What sources of another trust say instead."""
 
-    _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by")
+    _aliases = (
+        "id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
+        "timestamp", "importance_score", "similarity_score", "key", "embedding",
+    )  # fmt: skip
 
     @property
     def superseded_by(self) -> int | None:
@@ -274,6 +341,26 @@ class Hit(Record):
     @property
     def source(self) -> str | None:
         return self.memory.source
+
+    @property
+    def timestamp(self) -> datetime:
+        return self.memory.valid_from
+
+    @property
+    def importance_score(self) -> float:
+        return self.memory.importance
+
+    @property
+    def similarity_score(self) -> float:
+        return self.score
+
+    @property
+    def key(self) -> str | None:
+        return self.memory.key
+
+    @property
+    def embedding(self) -> list[float] | None:
+        return self.memory.embedding
 
 
 @dataclass(frozen=True, slots=True)

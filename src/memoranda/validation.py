@@ -12,7 +12,18 @@ from typing import Any, Final, TypeAlias, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.text import check_unicode, clean_text
-from memoranda.types import JSON, AnyUser, Clock, Condition, Filter, MemoryType, Operator, RetentionPolicy, Scope
+from memoranda.types import (
+    JSON,
+    AnyUser,
+    Clock,
+    Condition,
+    Filter,
+    MemoryType,
+    Operator,
+    Record,
+    RetentionPolicy,
+    Scope,
+)
 
 MAX_LIMIT: Final = 1000
 MAX_CHOICES: Final = 10_000
@@ -109,7 +120,8 @@ def check_id(value: object, name: str = "a memory id") -> int:
 
 def check_ids(values: object) -> list[int]:
     """Check one memory id or several."""
-    several = values if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
+    one = isinstance(values, str | bytes | Record) or not isinstance(values, Iterable)
+    several: Iterable[object] = [values] if one else values  # type: ignore[assignment]
     return [check_id(value) for value in several]
 
 

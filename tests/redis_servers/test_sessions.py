@@ -49,7 +49,8 @@ def test_managers_share_the_session_of_a_workflow(
             assert second.retrieve_agent_memory("writer", "draft") == {"v": 1}
             second.add_conversation_message("editor", "user", "second")
             summary = second.get_session_summary()
-            assert (summary.agents, summary.messages, summary.sessions) == (("editor", "writer"), 2, 2)
+            assert summary.active_agents == ("editor", "writer")
+            assert (summary.conversation_messages, summary.sessions) == (2, 2)
             assert summary.metadata == {"user": "ann"}
             assert two.get_stats().active_sessions == 2
         contents = [message.content for message in first.get_conversation_history()]
@@ -97,7 +98,7 @@ def test_processes_share_the_session_of_a_workflow(
             contents = [message.content for message in history if message.agent_id == name]
             assert contents == [f"{name} {number}" for number in range(20)]
         summary = session.get_session_summary()
-        assert (summary.messages, summary.sessions) == (60, 4)
+        assert (summary.conversation_messages, summary.sessions) == (60, 4)
     assert manager.clear_session("joined") is False
     assert {session.workflow_id for session in manager.get_sessions()} == {"joined"}
 

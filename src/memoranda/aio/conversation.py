@@ -62,6 +62,9 @@ class _Conversation(Generic[_Core]):
         """Whether the messages are only in this process."""
         return self._core.in_memory
 
+    def __bool__(self) -> bool:
+        return True
+
     def __len__(self) -> int:
         return len(self._core)
 

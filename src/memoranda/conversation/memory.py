@@ -20,7 +20,7 @@ from memoranda.conversation.base import (
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace
 from memoranda.messages.message import ROLES, Message, as_message
-from memoranda.types import JSON
+from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy
 
 FORMAT = "memoranda.conversation"
@@ -36,7 +36,8 @@ class ConversationMemory:
 
     Args:
         max_messages: How many messages are kept; None keeps all.
-        retention_policy: `single_run`, `session` or `persistent`.
+        retention_policy: `single_run`, `session` or `persistent`. Without a log, `persistent` keeps the messages in the
+            database of the settings, as the one conversation that has no name; `MemoryManager.get_memory` has others.
         counter: Counts the tokens of a text, for `get_window`.
         log: Where the messages are kept; without it, in this process.
     """
@@ -52,8 +53,15 @@ class ConversationMemory:
         self.max_messages = None if max_messages is None else check_integer(max_messages, "max_messages")
         self.retention_policy: str = check_retention_policy(retention_policy)
         self._counter = counter
-        self._log: MessageLog = ListLog() if log is None else log
+        self._log: MessageLog = self._default_log() if log is None else log
         self._lock = threading.RLock()
+
+    def _default_log(self) -> MessageLog:
+        if self.retention_policy != RetentionPolicy.PERSISTENT:
+            return ListLog()
+        from memoranda.conversation.stored import unnamed_log
+
+        return unnamed_log()
 
     @property
     def messages(self) -> MessageView:
@@ -73,6 +81,9 @@ class ConversationMemory:
 
     def __len__(self) -> int:
         return len(self._log)
+
+    def __bool__(self) -> bool:
+        return True  # a conversation without messages is a conversation: `if self.memory:` asks for nothing else
 
     def size(self) -> int:
         """Return the number of messages."""

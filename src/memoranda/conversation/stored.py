@@ -7,7 +7,9 @@ counts from the oldest message that is kept, and a position is the number in the
 
 from __future__ import annotations
 
+import atexit
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +20,7 @@ from sqlalchemy import BindParameter, bindparam, delete, exists, func, insert, s
 
 from memoranda.errors import Incompatible, MemorandaError
 from memoranda.messages.message import Message
+from memoranda.settings import database_url, get_settings
 from memoranda.storage.base import ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.rows import scope_names, to_json, to_micros
@@ -92,6 +95,28 @@ class StoredLog:
     def replace(self, messages: Sequence[Message]) -> None:
         new = [_to_stored(message) for message in messages]
         self._store().write(lambda tx: replace(tx, self._scope, new))
+
+
+_open_stores: dict[str, Store] = {}
+_opening = threading.Lock()
+
+
+def unnamed_log() -> StoredLog:
+    """Return the conversation without a name in the database of the settings, opened at its first use."""
+    url = database_url(get_settings().memory)
+    return StoredLog(lambda: _open_once(url), Scope())
+
+
+def _open_once(url: str) -> Store:
+    """Return the store of a URL: one for this process, closed when it ends."""
+    from memoranda.storage import open_store
+
+    with _opening:
+        store = _open_stores.get(url)
+        if store is None:
+            store = _open_stores[url] = open_store(url)
+            atexit.register(store.close)
+        return store
 
 
 def length(tx: ReadTransaction, scope: Scope) -> int:

@@ -12,7 +12,8 @@ from memoranda.errors import Incompatible
 from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Transaction
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.schema import generations, memories, vectors
-from memoranda.types import FloatArray, Progress
+from memoranda.text import content_hash
+from memoranda.types import FloatArray, Memory, Progress
 
 _G = generations.c
 _BATCH = 256
@@ -46,6 +47,19 @@ class Vectors:
             if progress is not None:
                 progress(start + len(part), len(new))
         return new
+
+    def attach_stored(self, memories: Sequence[Memory]) -> None:
+        """Set `embedding` of memories that were read, where the store holds the vector of their text."""
+        active = self._store.active_generation()
+        if active is None:
+            return
+        for tenant in {memory.tenant for memory in memories}:
+            hashes = {content_hash(memory.content) for memory in memories if memory.tenant == tenant}
+            stored = self._store.known_vectors(tenant, active.id, sorted(hashes))
+            for memory in memories:
+                data = stored.get(content_hash(memory.content)) if memory.tenant == tenant else None
+                if data is not None:
+                    memory.with_embedding(np.frombuffer(data, "<f4"))
 
     def embed_query(self, tenant: str, text: str) -> FloatArray | None:
         """Return the vector of a tenant's question; None when vector search is off."""

@@ -50,6 +50,7 @@ class Partitions:
         graph_from: int = GRAPH_FROM,
         engine: VectorEngine | None = None,
         last_erasure: Callable[[], int] = lambda: 0,
+        save_small: bool = False,
     ) -> None:
         """Create the partitions of one store.
 
@@ -62,6 +63,7 @@ class Partitions:
             engine: Stores the vectors in place of this process; closed with the partitions.
             last_erasure: Returns the number of the newest change that erased data. Partitions loaded before it are
                 loaded again, and never saved.
+            save_small: Whether partitions without a graph are saved too. They load as fast from the store.
         """
         self.problems: list[str] = []
         self._source = source
@@ -71,6 +73,7 @@ class Partitions:
         self._capacity = capacity_bytes
         self._graph_from = graph_from
         self._last_erasure = last_erasure
+        self._save_small = save_small
         self._start()
         register_fork_handler(self)
 
@@ -132,11 +135,13 @@ class Partitions:
         try:
             erased_at = self._last_erasure() if partitions else 0
             clean = [each for each in partitions if each.loaded_at >= erased_at]
-            self._graph_file.write(
-                [each for each in clean if isinstance(each.index, FAISSIndex) and each.index.has_graph]
-            )
+            self._graph_file.write([each for each in clean if self._is_saved(each)])
         except MemorandaError as error:
             self._report(str(error))
+
+    def _is_saved(self, partition: Partition) -> bool:
+        index = partition.index
+        return isinstance(index, FAISSIndex) and (index.has_graph or (self._save_small and len(index) > 0))
 
     def clear(self) -> None:
         """Drop everything in memory and delete the file, so that no erased data is left."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from memoranda.errors import Closed, MemorandaError
 from memoranda.settings import database_url, index_path
-from memoranda.types import utc_now
+from memoranda.types import DEFAULT_TENANT, utc_now
 from memoranda.validation import check_clock, check_component, check_integer, check_retention_policy
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ class StoreComponents:
             path=index_path(config, self.store.path),
             engine=index,
             last_erasure=lambda: last_erasure(self.store),
+            save_small=config.faiss_index_path is not None,
         )
+        self._wants_index_file = config.faiss_index_path is not None and index is None
         self.finish_erasures()
         self.executions = ExecutionLog(self.store, config.audit_key)
         self.sessions = SessionLog(self.store)
@@ -143,9 +145,22 @@ class StoreComponents:
         self.accesses.write()
         self.ledger.write()
         try:
+            if self._wants_index_file and not len(self.partitions):
+                self._load_default_partition()
             self.partitions.close()
         finally:
             self.store.close()
+
+    def _load_default_partition(self) -> None:
+        """Load the memories of no user, so that a program which only added some leaves the index file it named."""
+        from memoranda.storage.base import PartitionKey
+
+        try:
+            self.partitions.get(PartitionKey(DEFAULT_TENANT, None), self.vectors.generation())
+        except MemorandaError as error:  # the file can be made from the store at any time
+            import logging
+
+            logging.getLogger("memoranda").warning("the index file was not written: %s", error)
 
 
 class Components:

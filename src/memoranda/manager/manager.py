@@ -14,7 +14,7 @@ from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.settings import MemoryConfig, get_settings
 from memoranda.text import clean_text
-from memoranda.types import DEFAULT_TENANT, JSON, Clock
+from memoranda.types import DEFAULT_TENANT, JSON, Clock, RetentionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ class MemoryManager(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMe
         """Create a manager.
 
         Args:
-            config: The settings, or the path or URL of the database.
+            config: The settings, or the path or URL of the database. The name of a retention policy is taken as one.
             db_url: The path or URL of the database.
             faiss_index_path: The file of the search index; next to the database when None.
             embedder: The embedding model.
@@ -75,6 +75,9 @@ class MemoryManager(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMe
             max_messages_per_agent: The length of a conversation; older messages are dropped. None for no limit.
             redactor: Removes secrets from execution records.
         """
+        if isinstance(config, str) and config in tuple(RetentionPolicy):
+            retention_policy = config
+            config = None
         settings = config if isinstance(config, MemoryConfig) else get_settings().memory
         url = _path(db_url, "db_url") if isinstance(config, MemoryConfig | None) else _path(config, "config")
         settings = replace(

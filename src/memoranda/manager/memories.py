@@ -268,9 +268,11 @@ class MemoryMethods(RecallMethods):
             agent, user, session: The scope to search.
             where: Filters; see `MemoryManager`.
         """
-        return list(
-            self.recall(query, agent=agent, user=user, session=session, types=memory_types, where=where, limit=limit)
+        found = self.recall(
+            query, agent=agent, user=user, session=session, types=memory_types, where=where, limit=limit
         )
+        self._components.open().vectors.attach_stored([hit.memory for hit in found])
+        return list(found)
 
     def search_memory(
         self,

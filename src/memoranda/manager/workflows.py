@@ -73,10 +73,13 @@ class ValueMethods(RecallMethods):
             agent_id: The agent.
             query: The question.
             top_k: The maximum number of hits.
-            filter_metadata: Conditions on the metadata, such as `{"topic": "drinks"}`.
+            filter_metadata: Conditions on the metadata, such as `{"topic": "drinks"}`. A saved value has its `key`,
+                `agent_id` and `type` there, and the `workflow_id` of the session that saved it; values of a workflow
+                are found only when this names it.
             shared: Also search the shared knowledge.
         """
-        where = None if filter_metadata is None else {"metadata": filter_metadata}
+        own = {} if filter_metadata and "workflow_id" in filter_metadata else {"workflow_id": {"exists": False}}
+        where = {"metadata": {**own, **(filter_metadata or {})}}
         agent = clean_text(agent_id, "agent_id")
         return list(self.recall(query, agent=agent, where=where, limit=top_k, shared=shared))
 

@@ -22,7 +22,7 @@ from memoranda.validation import MAX_DEPTH
 _T = TypeVar("_T")
 
 
-def _refuse(*_: object, **__: object) -> NoReturn:
+def refuse_change(*_: object, **__: object) -> NoReturn:
     raise TypeError("a message cannot be changed: take a copy with to_dict(), or build a new one")
 
 
@@ -30,7 +30,7 @@ class FrozenDict(dict[str, JSON]):
     """A read-only dict. Equal to a plain dict; `copy()` returns a plain one."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = refuse_change
 
     def copy(self) -> dict[str, JSON]:
         return {key: thaw(value) for key, value in self.items()}
@@ -46,8 +46,8 @@ class FrozenList(list[_T]):
     """A read-only list. Equal to a plain list; `copy()` returns a plain one."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = extend = insert = _refuse
-    clear = pop = remove = reverse = sort = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = append = extend = insert = refuse_change
+    clear = pop = remove = reverse = sort = refuse_change
 
     def copy(self) -> list[_T]:
         return [thaw(value) for value in self]

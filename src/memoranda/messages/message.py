@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,11 +22,13 @@ from memoranda.messages.content import (
     as_reference,
     check_not_blank,
     check_string,
+    freeze,
     freeze_content,
     freeze_mapping,
+    refuse_change,
     thaw,
 )
-from memoranda.types import JSON, Record
+from memoranda.types import JSON, DictRecord, Record
 from memoranda.validation import check_datetime
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -36,14 +38,17 @@ _REQUIRED: Final = ("role", "content", "message_id", "timestamp")
 _OPTIONAL: Final = ("name", "tool_calls", "agent_calls", "structured_data", "images", "tool_call_id", "metadata")
 _FIELDS: Final = frozenset((*_REQUIRED, *_OPTIONAL))
 _EMPTY: Final = FrozenDict()
+_MILLISECONDS_FROM: Final = 1e11
+"""As seconds this would be the year 5138."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Message(Record):
+class Message(DictRecord):
     """One message: who said what, and when. It is immutable.
 
-    It can also be read like a dict: `message["role"]`, and `dict(message)` equals `to_dict()`. A field that was not
-    given is None, and is not among the keys.
+    It is a dict too: `message["role"]`, `json.dumps(message)`, and `dict(message)` equals `to_dict()`. A field that
+    was not given is None, and is not among the keys. `message["id"]` is the `message_id`, and what a chat message had
+    besides these fields is read from the metadata: `message["agent_id"]`.
     """
 
     role: Role
@@ -70,7 +75,7 @@ class Message(Record):
         structured_data: Mapping[str, object] | None = None,
         images: Iterable[str | Path | bytes] | None = None,
         tool_call_id: str | None = None,
-        timestamp: datetime | str | None = None,
+        timestamp: datetime | str | float | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Create a message; every argument is checked and copied.
@@ -85,7 +90,7 @@ class Message(Record):
             structured_data: A JSON object that belongs to the message.
             images: Paths, http(s) addresses, data URLs or bytes.
             tool_call_id: The id of the call that a tool message answers.
-            timestamp: When it was said, with a time zone; now by default.
+            timestamp: When it was said, with a time zone, or in seconds or milliseconds since 1970; now by default.
             metadata: A JSON object for the caller's own use.
         """
         set_field = partial(object.__setattr__, self)
@@ -98,30 +103,62 @@ class Message(Record):
         set_field("structured_data", _freeze_optional(structured_data, "structured_data"))
         set_field("images", FrozenList(map(as_reference, _check_items(images, "images"))) or None)
         set_field("tool_call_id", None if tool_call_id is None else _check_id(tool_call_id, "tool_call_id"))
-        set_field("timestamp", datetime.now(UTC) if timestamp is None else check_datetime(timestamp, "timestamp"))
+        set_field("timestamp", _to_time(timestamp))
         set_field("metadata", _freeze_optional(metadata, "metadata") or _EMPTY)
+        given = {name: getattr(self, name) for name in (*_REQUIRED, *_OPTIONAL) if self._is_given(name)}
+        dict.update(self, {name: _to_frozen(value) for name, value in given.items()})
 
-    def __hash__(self) -> int:
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = refuse_change
+
+    def __hash__(self) -> int:  # type: ignore[override]  # it cannot change
         return hash(self.message_id)
 
-    def keys(self) -> list[str]:
-        """Return the names of the fields that were given."""
-        return [*_REQUIRED, *(name for name in _OPTIONAL if self._is_given(name))]
-
     def __getitem__(self, key: str) -> Any:
-        if key not in _FIELDS:
-            raise KeyError(key)
-        return _to_plain(getattr(self, key))
+        if dict.__contains__(self, key):
+            return thaw(dict.__getitem__(self, key))
+        if key in _FIELDS:
+            return None
+        if key == "id":
+            return self.message_id
+        return thaw(self.metadata[key])
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
     def __contains__(self, key: object) -> bool:
-        return key in self.keys()
+        return dict.__contains__(self, key) or key == "id" or (key not in _FIELDS and key in self.metadata)
+
+    def values(self) -> list[Any]:  # type: ignore[override]
+        return [self[key] for key in self]
+
+    def items(self) -> list[tuple[str, Any]]:  # type: ignore[override]
+        return [(key, self[key]) for key in self]
+
+    def __iter__(self) -> Iterator[str]:  # its own, so that dict(message) and json.dumps take plain copies
+        return dict.__iter__(self)
+
+    def __copy__(self) -> Message:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Message:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Message.from_dict, (self.to_dict(),)
 
     def _is_given(self, name: str) -> bool:
-        return bool(self.metadata) if name == "metadata" else getattr(self, name) is not None
+        return bool(self.metadata) if name == "metadata" else name in _REQUIRED or getattr(self, name) is not None
+
+    def copy(self) -> dict[str, Any]:
+        """Return plain JSON data that the caller may change."""
+        return self.to_dict()
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain JSON data that the caller may change, without the fields that were not given."""
-        return {key: self[key] for key in self.keys()}
+        return dict(self.items())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Message:
@@ -156,12 +193,26 @@ def as_message(value: object) -> Message:
     raise InvalidType(f"expected a Message or a dict, not {type(value).__name__}")
 
 
-def _to_plain(value: Any) -> Any:
+def _to_frozen(value: Any) -> Any:
+    """Return the value of a field as JSON data that nobody can change."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, FrozenList):
-        return [item.to_dict() if isinstance(item, ToolCallMsg | AgentCallMsg) else thaw(item) for item in value]
-    return thaw(value)
+        calls = (item.to_dict() if isinstance(item, ToolCallMsg | AgentCallMsg) else item for item in value)
+        return FrozenList(freeze(call, "call") if isinstance(call, dict) else call for call in calls)
+    return value
+
+
+def _to_time(value: object) -> datetime:
+    """Return a moment with a zone, from one, its text, or the seconds or milliseconds since 1970."""
+    if value is None:
+        return datetime.now(UTC)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return check_datetime(value, "timestamp")
+    try:
+        return datetime.fromtimestamp(value / 1000 if abs(value) >= _MILLISECONDS_FROM else value, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise InvalidInput(f"timestamp is {value!r}, which is no moment that a calendar has") from error
 
 
 def _check_role(role: object) -> Role:
@@ -192,7 +243,7 @@ def _to_agent_calls(values: object) -> FrozenList[AgentCallMsg] | None:
 def _check_items(values: object, name: str) -> Iterable[Any]:
     if values is None:
         return ()
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes | Mapping | Record) or not isinstance(values, Iterable):
         raise InvalidType(f"{name} must be a list, not {type(values).__name__}")
     return values
 

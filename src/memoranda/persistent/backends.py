@@ -46,6 +46,8 @@ _MODEL_ATTRIBUTES = ("model", "model_name", "name")
 _REGISTRY_KIND = "vector_store"
 # mem0's configurations state the size of the vectors; here the embedder determines it.
 _IGNORED_SETTING = "embedding_model_dims"
+# For vectors of unit length, which ours are, each of mem0's distances gives the same order.
+_MEM0_FAISS = ("collection_name", "distance_strategy", "normalize_L2")
 
 
 def to_embedder(backend: EmbeddingBackend | None) -> Embedder | None:
@@ -194,8 +196,8 @@ def open_vector_store(config: VectorStoreConfig | None) -> OpenedVectorStore:
         return OpenedVectorStore()
     provider, settings = _parse_config(config)
     if provider == "faiss":
-        _check_settings(provider, settings, {"path"})
-        return OpenedVectorStore(faiss_path=_to_faiss_path(settings.get("path")))
+        _check_settings(provider, settings, {"path", *_MEM0_FAISS})
+        return OpenedVectorStore(faiss_path=_to_faiss_path(settings.get("path"), settings.get("collection_name")))
     factory = registry.resolve(_REGISTRY_KIND, provider)
     _check_settings(provider, settings, set(inspect.signature(factory).parameters))
     return OpenedVectorStore(engine=factory(**settings))
@@ -222,14 +224,16 @@ def _check_settings(provider: str, settings: Mapping[str, Any], known: set[str])
         raise InvalidInput(f"{provider} has no setting {', '.join(unknown)}: known are {', '.join(sorted(known))}")
 
 
-def _to_faiss_path(path: str | None) -> str | None:
+def _to_faiss_path(path: str | None, collection: str | None) -> str | None:
+    """Return the index file: the path itself, or in the folder it names the file of the collection, as mem0 has it."""
     if path is None:
         return None
-    return str(Path(path) / "memories.faiss" if Path(path).is_dir() else Path(path))
+    is_folder = Path(path).is_dir() or not Path(path).suffix
+    return str(Path(path) / f"{collection or 'memories'}.faiss" if is_folder else Path(path))
 
 
 class Mem0Backend:
-    """A `MemoryBackend` over mem0: a `MemoryConfig`, a dict of its settings, or a ready `mem0.Memory`.
+    """A `PersistentBackend` over mem0: a `MemoryConfig`, a dict of its settings, or a ready `mem0.Memory`.
 
     Conversations go through mem0's own extraction, which needs the language model in the configuration. What an agent
     saves is stored as it is. mem0's telemetry is off unless MEM0_TELEMETRY turns it on.
@@ -291,10 +295,8 @@ def parse_mem0_time(value: object) -> datetime | None:
 def _open_memory(config: object) -> Any:
     if callable(getattr(config, "add", None)) and callable(getattr(config, "search", None)):
         return config
-    # mem0 reads this when it is imported. A program that wants the telemetry sets the variable itself.
-    os.environ.setdefault("MEM0_TELEMETRY", "False")
     try:
-        mem0 = import_module("mem0")
+        mem0 = import_mem0()
     except ModuleNotFoundError as error:
         raise MissingExtra("mem0_config", "mem0") from error
     with _translate_errors():
@@ -303,6 +305,21 @@ def _open_memory(config: object) -> Any:
         if hasattr(config, "vector_store") and hasattr(config, "embedder"):
             return mem0.Memory(config)
     raise InvalidType(f"mem0_config must be a mem0 MemoryConfig, a dict or a mem0 Memory, not {type(config).__name__}")
+
+
+def import_mem0() -> Any:
+    """Import mem0 with its telemetry off, unless the program has set MEM0_TELEMETRY itself."""
+    wanted = "MEM0_TELEMETRY" in os.environ
+    os.environ.setdefault("MEM0_TELEMETRY", "False")
+    mem0 = import_module("mem0")
+    if not wanted:
+        # mem0 reads the variable when it is imported, which may have been before.
+        telemetry = import_module("mem0.memory.telemetry")
+        telemetry.MEM0_TELEMETRY = False  # type: ignore[attr-defined]
+        for client in vars(telemetry).values():
+            if isinstance(client, telemetry.AnonymousTelemetry):
+                client.posthog = None
+    return mem0
 
 
 def _get_results(answer: object) -> list[Mapping[str, Any]]:

@@ -130,7 +130,7 @@ class BackendHit:
     text: str
 
 
-class MemoryBackend(Protocol):
+class PersistentBackend(Protocol):
     """What stores the memories of a `PersistentMemory`: a `MemoryManager` or mem0."""
 
     def record(self, messages: Sequence[Message]) -> Outcomes:

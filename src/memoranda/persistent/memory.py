@@ -27,8 +27,8 @@ from memoranda.persistent.backends import (
 from memoranda.persistent.base import (
     AnyMessage,
     BackendHit,
-    MemoryBackend,
     MemoryNames,
+    PersistentBackend,
     PersistentMemoryBase,
     QueryInput,
     RecallFromMemoryResult,
@@ -67,15 +67,16 @@ def merge_outcomes(prepared: Sequence[Message | Outcome], stored: Outcomes) -> O
 
 
 def to_query_text(query: QueryInput) -> str:
-    """Return the text of a query; raise `InvalidInput` if it has none."""
+    """Return the text of a query; "" if it has none, as the latest message of a loop may have."""
     if isinstance(query, str):
-        return clean_text(query, "query")
+        return clean_text(query, "query") if query.strip() else ""
     several = [query] if isinstance(query, Message | Mapping) else query
     if not isinstance(several, Sequence):
         raise InvalidType(f"query must be a text, a message or a list of messages, not {type(query).__name__}")
     messages = [message for message in map(as_message, several) if message.role in _RECORDED_ROLES]
     texts = [remove_recalled(spoken_text(message) or "").strip() for message in messages]
-    return clean_text("\n".join(text for text in texts if text)[-MAX_QUERY_LENGTH:], "the text of the query messages")
+    text = "\n".join(text for text in texts if text)[-MAX_QUERY_LENGTH:]
+    return clean_text(text, "the text of the query messages") if text else ""
 
 
 def check_texts(value: str | Sequence[str], name: str) -> list[str]:
@@ -155,7 +156,7 @@ class PersistentMemory(PersistentMemoryBase):
         manager: MemoryManager | None = None,
     ) -> None:
         super().__init__(agent_name, user_name, session_name)
-        self._backend: MemoryBackend
+        self._backend: PersistentBackend
         self.llm_backend = llm_backend
         llm = to_llm(llm_backend)
         options = {"embedding_backend": embedding_backend, "vector_store_config": vector_store_config, "db_url": db_url}
@@ -205,9 +206,10 @@ class PersistentMemory(PersistentMemoryBase):
     def retrieve(self, query: QueryInput, limit: int = 5, *, budget: int = 1500) -> str:
         """Return the memories for the query as text for a prompt of at most `budget` tokens; "" if there are none.
 
-        The text is fenced and marked as data, with dates, speakers and sources.
+        The text is fenced and marked as data, with dates, speakers and sources. A query without a word finds nothing.
         """
-        return self._backend.context(to_query_text(query), check_limit(limit), check_integer(budget, "budget"))
+        limit, budget, text = check_limit(limit), check_integer(budget, "budget"), to_query_text(query)
+        return self._backend.context(text, limit, budget) if text else ""
 
     def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> SaveToMemoryResult:
         """Store these facts for the agent. `success` is true only if all of them are stored."""
@@ -263,7 +265,7 @@ def _log_failure(method: str, error: Exception) -> None:
 
 
 class ManagerBackend:
-    """A `MemoryBackend` over a `MemoryManager`. Every call stays inside the scope of the names."""
+    """A `PersistentBackend` over a `MemoryManager`. Every call stays inside the scope of the names."""
 
     def __init__(self, manager: MemoryManager, names: MemoryNames, *on_close: Callable[[], object]) -> None:
         self._manager = manager

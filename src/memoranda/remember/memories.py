@@ -63,7 +63,8 @@ class Memories:
             importance = None if rated else self._rules.importance(content)
             new.append(from_text(content, options, importance=importance))
         screen(new)
-        return [_stored(outcome) for outcome in self._write(new, progress)]
+        stored = map(_stored, self._write(new, progress))
+        return [memory.with_embedding(each.vector) for memory, each in zip(stored, new, strict=True)]
 
     def save(self, options: WriteOptions, key: str, value: JSON, text: str) -> Memory:
         """Store a value under a key of its agent; saving again replaces it."""
@@ -75,6 +76,7 @@ class Memories:
         memory = self._store.get(scope, [memory_id])[0]
         if memory is None or memory.has_expired(self._clock()):
             raise no_memory(scope, memory_id)
+        self._vectors.attach_stored([memory])
         return memory
 
     def page(

@@ -54,12 +54,13 @@ def check_options(
     at: object = None,
     trust: object = None,
 ) -> WriteOptions:
-    """Check the arguments of one call. The importance may also be in the metadata.
+    """Check the arguments of one call. The importance and the source may also be in the metadata.
 
     A text with a source is the word of that source, unless the source is the user.
     """
     extra = default_redactor().object(copy_json_object(metadata, "metadata"))
-    origin = check_name(source, "source")
+    named = extra.get("source") if source is None else source
+    origin = check_name(named, "source") if source is not None or isinstance(named, str) else None
     if importance is None:
         importance = extra.get("importance")
     return WriteOptions(

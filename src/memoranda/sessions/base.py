@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import quote, unquote
 
 from memoranda.errors import InvalidInput, InvalidType
@@ -67,6 +67,7 @@ class Namespace:
 ValueScope: TypeAlias = Tenant | Workflow | Namespace
 
 
+@runtime_checkable
 class ValueStore(Protocol):
     """JSON values by namespace and key, each kept until it expires.
 
@@ -101,6 +102,10 @@ class ValueStore(Protocol):
     def count(self, within: ValueScope) -> int:
         """Return the number of values, without reading them."""
         ...
+
+
+MemoryBackend = ValueStore
+"""Another name for what keeps short-term values: `InMemoryBackend` and `RedisBackend` are two."""
 
 
 def qualify_keys(namespace: Namespace, keys: Iterable[str]) -> dict[str, str]:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 
 DEFAULT_MAX_ENTRIES = 1000
+WORKFLOW = "workflow_id"
+"""The key in the metadata of a long-term value for the workflow whose session saved it."""
 _HEAP_SLACK = 64
 
 
@@ -200,7 +202,10 @@ class Values:
 
         name, copy = clean_text(key, "key"), copy_json(value)
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
-        options = check_options(scope, self._clock(), self._short_term_ttl, type=kind, source="save")
+        # As metadata, so that `search_similar(filter_metadata=…)` selects by it.
+        labels = {"key": name, "agent_id": scope.agent, "type": str(kind), WORKFLOW: session}
+        metadata = {label: value for label, value in labels.items() if value is not None}
+        options = check_options(scope, self._clock(), self._short_term_ttl, type=kind, source="save", metadata=metadata)
         self._memories().save(options, name, copy, value_to_text(name, copy))
         return True
 

@@ -170,18 +170,18 @@ def summarize_sessions(
         for agent, actions in record.agents.items():
             totals = activity.setdefault(agent, {})
             totals.update({action: totals.get(action, 0) + count for action, count in actions.items()})
-    opened_at = min((record.opened_at for record in ordered), default=now)
+    started_at = min((record.opened_at for record in ordered), default=now)
     return SessionSummary(
         workflow_id=workflow,
         session_id=session_id,
         metadata=metadata,
-        agents=tuple(sorted(activity)),
+        active_agents=tuple(sorted(activity)),
         activity=activity,
-        interactions=sum(sum(actions.values()) for actions in activity.values()),
-        messages=sum(actions.get(MESSAGE, 0) for actions in activity.values()),
+        total_interactions=sum(sum(actions.values()) for actions in activity.values()),
+        conversation_messages=sum(actions.get(MESSAGE, 0) for actions in activity.values()),
         executions=sum(actions.get(EXECUTION, 0) for actions in activity.values()),
         sessions=len(ordered),
-        opened_at=opened_at,
+        started_at=started_at,
         ended_at=now if ended else None,
-        duration_seconds=(now - opened_at).total_seconds(),
+        duration_seconds=(now - started_at).total_seconds(),
     )

@@ -128,7 +128,7 @@ async def test_session_stores_values_messages_and_executions(manager: AsyncMemor
         assert [message.content for message in await session.get_conversation_history()] == ["done"]
         record_id = await session.save_execution_record("writer", {"status": "success"})
         summary = await session.get_session_summary()
-        assert (summary.messages, summary.metadata) == (1, {"user": "ann"})
+        assert (summary.conversation_messages, summary.metadata) == (1, {"user": "ann"})
         assert (await manager.get_stats()).active_sessions == 1
     assert (await manager.get_execution_records(workflow="campaign"))[0].id == record_id
     assert await manager.get_conversation_history("campaign") == []

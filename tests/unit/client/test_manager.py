@@ -120,7 +120,7 @@ def test_session_behaves_like_the_embedded_one(manager: MemoryManager) -> None:
         assert [each.content for each in session.get_conversation_history()] == ["ready"]
         assert [each.content for each in manager.get_conversation_history("campaign")] == ["ready"]
         assert session.get_session_summary().metadata == {"team": "red"}
-    assert session.end_session().messages == 1
+    assert session.end_session().conversation_messages == 1
     with pytest.raises(Closed, match="create_session"):
         session.get_session_summary()
     assert [each.id for each in manager.get_execution_records("writer")] == [record]

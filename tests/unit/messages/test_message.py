@@ -208,7 +208,7 @@ def test_timestamp_without_a_time_zone_is_refused() -> None:
     with pytest.raises(InvalidInput, match="not an ISO 8601"):
         Message.from_dict({"role": "user", "timestamp": "yesterday"})
     with pytest.raises(InvalidType, match="must be a datetime"):
-        Message.from_dict({"role": "user", "timestamp": 17})
+        Message.from_dict({"role": "user", "timestamp": [17]})
 
 
 def test_timestamp_is_converted_to_utc() -> None:

@@ -140,8 +140,14 @@ def test_query_can_be_text_message_or_list(memory: PersistentMemory, query: Any)
     assert "Assam" in memory.retrieve(query, limit=1)
 
 
-@pytest.mark.parametrize("query", ["", "  ", [], [{"role": "system", "content": "only rules"}], 5, None])
-def test_query_without_text_is_rejected(memory: PersistentMemory, query: Any) -> None:
+@pytest.mark.parametrize("query", ["", "  ", [], [{"role": "system", "content": "only rules"}]])
+def test_query_without_text_finds_nothing(memory: PersistentMemory, query: Any) -> None:
+    memory.save_to_memory("", ["Her favourite tea is Assam"])
+    assert memory.retrieve(query) == ""
+
+
+@pytest.mark.parametrize("query", [5, None])
+def test_query_of_a_wrong_type_is_refused(memory: PersistentMemory, query: Any) -> None:
     with pytest.raises(InvalidInput):
         memory.retrieve(query)
 

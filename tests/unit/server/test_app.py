@@ -265,7 +265,7 @@ class TestResponses:
         missing = server.send("GET", f"/v1/sessions/{'0' * 32}", other)
         assert foreign.status_code == missing.status_code == 404
         assert foreign.text.replace(opened, "ID") == missing.text.replace("0" * 32, "ID")
-        assert server.send("POST", f"/v1/sessions/{opened}/end", key).json()["messages"] == 1
+        assert server.send("POST", f"/v1/sessions/{opened}/end", key).json()["conversation_messages"] == 1
         assert server.send("POST", f"/v1/sessions/{opened}/messages", key, json=message).status_code == 404
 
     def test_metrics_have_routes_and_no_ids(self, server: InProcessServer, key: str) -> None:

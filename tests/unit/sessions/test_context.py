@@ -63,8 +63,8 @@ class TestValues:
             one.add_conversation_message("writer", "assistant", "hello")
             assert two.retrieve_agent_memory("writer", "draft") is None
             assert two.get_conversation_history() == []
-            assert two.get_session_summary().agents == ("writer",)
-            assert two.get_session_summary().messages == 0
+            assert two.get_session_summary().active_agents == ("writer",)
+            assert two.get_session_summary().conversation_messages == 0
             two.end_session()
             assert one.retrieve_agent_memory("writer", "draft") == 1
 
@@ -112,7 +112,7 @@ class TestConversation:
                 session.add_conversation_message("writer", "user", f"message {number}")
             assert contents(session.get_conversation_history()) == [f"message {number}" for number in range(45, 50)]
             assert contents(session.get_conversation_history(limit=100)) == contents(session.get_conversation_history())
-            assert session.get_session_summary().messages == 50
+            assert session.get_session_summary().conversation_messages == 50
             entries = manager.get_stats().short_term_entries
             assert entries is not None
             assert entries < 5 + 16 + 3
@@ -163,7 +163,7 @@ class TestLifetime:
             assert manager.get_stats().active_sessions == 2
         assert outer.retrieve_agent_memory("editor", "notes") == "shorter"
         summary = outer.get_session_summary()
-        assert (summary.agents, summary.sessions) == (("editor", "writer"), 2)
+        assert (summary.active_agents, summary.sessions) == (("editor", "writer"), 2)
         outer.end_session()
         with create_session("w", manager) as session:
             assert session.retrieve_agent_memory("writer", "draft") is None
@@ -187,7 +187,7 @@ class TestLifetime:
         assert contents(manager.get_conversation_history("w")) == ["hello"]
         with create_session("w", manager) as again:
             assert again.retrieve_agent_memory("writer", "draft") == 1
-            assert again.get_session_summary().messages == 1
+            assert again.get_session_summary().conversation_messages == 1
         assert manager.get_conversation_history("w") == []
 
     def test_setting_is_the_default_of_auto_cleanup(self, tmp_path: Path, clock: FakeClock) -> None:
@@ -294,7 +294,8 @@ class TestSummary:
             clock.advance(seconds=90)
             summary = session.get_session_summary()
         assert summary["workflow_id"] == "w"
-        assert (summary.agents, summary.interactions, summary.messages) == (("editor", "writer"), 4, 1)
+        assert summary.active_agents == ("editor", "writer")
+        assert (summary.total_interactions, summary.conversation_messages) == (4, 1)
         assert (summary.executions, summary.duration_seconds, summary.metadata) == (1, 90, {"user": "ann"})
         assert summary.activity["writer"] == {"saves": 1, "messages": 1, "executions": 1}
         record = manager.get_execution_records()[0]
@@ -311,8 +312,8 @@ class TestSummary:
         with open_manager(tmp_path, clock) as again:
             two, one = again.get_sessions()
             assert (one.workflow_id, two.workflow_id) == ("one", "two")
-            assert (one.messages, one.agents, one.duration_seconds) == (1, ("writer",), 30)
-            assert one.ended_at == two.opened_at
+            assert (one.conversation_messages, one.active_agents, one.duration_seconds) == (1, ("writer",), 30)
+            assert one.ended_at == two.started_at
             assert one.metadata == {"user": "ann", "password": "[redacted]"}
             assert [session.workflow_id for session in again.get_sessions("two", limit=1)] == ["two"]
 
@@ -348,7 +349,7 @@ def test_invalid_arguments_raise(manager: MemoryManager) -> None:
             session.get_conversation_history(limit=0)
         with pytest.raises(InvalidType, match="draft"):
             session.save_agent_memory("writer", "draft", object())  # type: ignore[arg-type]
-        assert session.get_session_summary().interactions == 0
+        assert session.get_session_summary().total_interactions == 0
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "*", "w:1", "日本語", "a b\nc", "\u00e9", "e\u0301"])

@@ -1,0 +1,235 @@
+"""What the projects behind the seed documents do with their memory, done with ours: only the import line differs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memoranda
+import memoranda.aio
+from memoranda import (
+    ConversationMemory,
+    InMemoryBackend,
+    MemoryBackend,
+    MemoryManager,
+    MemoryType,
+    Message,
+    PersistentMemory,
+    RedisBackend,
+    create_session,
+)
+from memoranda.testing.fakes import HashEmbedder
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(tmp_path / "memories.db", embedder=HashEmbedder()) as opened:
+        yield opened
+
+
+class TestConversation:
+    def test_empty_conversation_is_true(self) -> None:
+        assert ConversationMemory()
+        assert memoranda.aio.ConversationMemory()
+
+    def test_agent_that_asks_whether_it_has_a_memory_stores(self) -> None:
+        class Agent:
+            def __init__(self, memory: ConversationMemory | None = None) -> None:
+                self.memory = memory
+
+            def hear(self, text: str) -> None:
+                if self.memory:
+                    self.memory.add_message({"role": "user", "content": text})
+
+        agent = Agent(ConversationMemory())
+        agent.hear("hello")
+        assert agent.memory is not None
+        assert agent.memory.size() == 1
+
+    def test_persistent_conversation_is_kept_by_the_next_process(self, tmp_path: Path) -> None:
+        program = (
+            "from memoranda import ConversationMemory\n"
+            "memory = ConversationMemory(retention_policy='persistent')\n"
+            "print(len(memory))\n"
+            "memory.add_message({'role': 'user', 'content': 'hello'})\n"
+        )
+        lengths = [
+            subprocess.run(
+                [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for _ in range(2)
+        ]
+        assert lengths == ["0", "1"]
+
+
+class TestMessageIsADict:
+    def test_every_way_to_read_a_dict_works(self) -> None:
+        message = Message("user", "hi", name="ann", metadata={"tags": ["a"]})
+        plain = message.to_dict()
+        assert isinstance(message, dict)
+        assert list(message) == list(plain) == list(message.keys())
+        assert dict(message) == {**message} == dict(message.items()) == message.copy() == plain
+        assert list(message.values()) == list(plain.values())
+        assert len(message) == len(plain) == 6
+        assert json.loads(json.dumps([message])) == [plain]
+        assert message == plain
+        assert (message.get("name"), message.get("images"), message.get("colour", "blue")) == ("ann", None, "blue")
+
+    def test_changing_what_was_read_changes_no_message(self) -> None:
+        message = Message("user", "hi", metadata={"tags": ["a"]})
+        message["metadata"]["tags"].append("b")
+        dict(message)["metadata"]["tags"].append("c")
+        assert message.metadata == {"tags": ["a"]}
+        with pytest.raises(TypeError, match="cannot be changed"):
+            message["content"] = "bye"
+        with pytest.raises(TypeError, match="cannot be changed"):
+            message.update(content="bye")
+
+    def test_id_agent_and_epoch_time_of_a_dict_message_are_kept(self) -> None:
+        memory = ConversationMemory()
+        memory.add({"role": "user", "content": "hi", "id": "m1", "agent_id": "writer", "timestamp": 1_700_000_000.5})
+        kept = memory.get_messages()[0]
+        assert (kept["id"], kept["agent_id"], kept.get("agent_id")) == ("m1", "writer", "writer")
+        assert "agent_id" in kept
+        assert kept.timestamp == datetime(2023, 11, 14, 22, 13, 20, 500_000, tzinfo=UTC)
+        in_milliseconds = Message("user", timestamp=1_700_000_000_500)
+        assert in_milliseconds.timestamp == kept.timestamp
+        with pytest.raises(memoranda.InvalidInput, match="no moment"):
+            Message("user", timestamp=1e300)
+
+    def test_automatic_loop_of_an_agent_survives_a_message_without_text(self, tmp_path: Path) -> None:
+        with PersistentMemory(agent_name="a", db_url=f"sqlite:///{tmp_path / 'p.db'}") as memory:
+            assert memory.retrieve("") == memory.retrieve([]) == memory.retrieve({"role": "user", "content": ""}) == ""
+
+    def test_openai_client_takes_messages_as_they_are(self) -> None:
+        from openai._utils import maybe_transform as transform  # what the SDK does with messages before it sends them
+        from openai.types.chat import ChatCompletionMessageParam
+
+        memory = ConversationMemory()
+        memory.add([{"role": "user", "content": "hi"}, Message("assistant", "hello")])
+        sent = transform(memory.get_messages(), list[ChatCompletionMessageParam])
+        assert [(each["role"], each["content"]) for each in sent] == [("user", "hi"), ("assistant", "hello")]
+
+
+class TestEntries:
+    def test_source_may_be_in_the_metadata(self, manager: MemoryManager) -> None:
+        entry = manager.add_memory("The sky is blue", "long_term", metadata={"source": "conversation-7"})
+        assert entry.source == "conversation-7"
+        assert manager.add_memory("Grass is green", source="book", metadata={"source": "web"}).source == "book"
+        assert manager.add_memory("Snow is white", metadata={"source": 7}).source is None
+
+    def test_entry_has_its_embedding(self, manager: MemoryManager) -> None:
+        added = manager.add_memory("The sky is blue")
+        found = manager.search_memory("sky", limit=1)[0]
+        expected = HashEmbedder().embed(["The sky is blue"], kind="passage")[0]
+        for embedding in (added.embedding, manager.get(added.id).embedding, found["embedding"]):
+            assert embedding == pytest.approx(expected.tolist())
+        assert added == manager.get(added.id) == replace(added)
+
+    def test_search_results_have_time_and_importance(self, manager: MemoryManager) -> None:
+        added = manager.add_memory("The sky is blue", metadata={"importance": 0.8})
+        found = manager.search_memory("sky", "semantic")[0]
+        assert (found["timestamp"], found["importance_score"]) == (added.valid_from, 0.8)
+        assert found.timestamp == added.timestamp
+
+
+class TestAgents:
+    def test_statistics_and_summaries_are_dicts(self, manager: MemoryManager) -> None:
+        with create_session("w", manager, metadata={"team": "red"}) as session:
+            session.save_agent_memory("writer", "draft", "text")
+            session.add_conversation_message("writer", "assistant", "done")
+            stats, summary = manager.get_stats(), session.get_session_summary()
+            history = session.get_conversation_history()
+        for record in (stats, summary, history[0]):
+            assert isinstance(record, dict)
+            assert json.loads(json.dumps(record)) == record
+        assert (stats["long_term_entries"], stats["active_sessions"]) == (0, 1)
+        assert summary["active_agents"] == ["writer"]
+        assert (summary["total_interactions"], summary["conversation_messages"]) == (2, 1)
+        assert (summary["is_active"], summary["metadata"]) == (True, {"team": "red"})
+        assert summary["started_at"] == summary.started_at.isoformat()
+        assert history[0]["timestamp"] == history[0].timestamp.isoformat()
+
+    def test_saved_values_are_found_by_their_metadata(self, manager: MemoryManager) -> None:
+        manager.save("writer", "best_practices", ["Personalize emails"], memory_type="long_term")
+        manager.save("writer", "guidelines", ["Keep emails short"], memory_type="long_term")
+        found = manager.search_similar("writer", "emails", filter_metadata={"key": "best_practices"})
+        assert [(hit["key"], hit["metadata"]["agent_id"]) for hit in found] == [("best_practices", "writer")]
+        assert found[0]["similarity_score"] == found[0].score
+        assert manager.search_similar("writer", "emails", filter_metadata={"key": "other"}) == []
+
+    def test_long_term_values_of_a_workflow_stay_in_it(self, manager: MemoryManager) -> None:
+        with create_session("campaign_1", manager) as session:
+            session.save_agent_memory("writer", "slogan", "Tea for all", memory_type="long_term")
+        assert manager.search_similar("writer", "tea slogan") == []
+        named = manager.search_similar("writer", "tea slogan", filter_metadata={"workflow_id": "campaign_1"})
+        assert [hit["key"] for hit in named] == ["slogan"]
+
+    def test_backends_are_memory_backends(self) -> None:
+        assert isinstance(InMemoryBackend(), MemoryBackend)
+        assert issubclass(RedisBackend, MemoryBackend)
+
+    def test_execution_records_have_the_names_of_their_file(self, manager: MemoryManager) -> None:
+        record_id = manager.save_execution_record("writer", {"status": "success", "output": 3})
+        record = manager.get_execution_records("writer")[0]
+        assert (record["record_id"], record["status"], record["output"]) == (record_id, "success", 3)
+        assert record["timestamp"] == record.recorded_at
+
+
+class TestManager:
+    def test_name_of_a_policy_is_no_database(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        with MemoryManager("persistent", embedder=HashEmbedder()) as manager:
+            assert manager.get_memory("Analyzer").retention_policy == "persistent"
+        assert not (tmp_path / "persistent").exists()
+
+    @pytest.mark.parametrize("search", [False, True])
+    def test_index_file_that_was_named_is_written(self, tmp_path: Path, search: bool) -> None:
+        path = tmp_path / "memories.faiss"
+        for _ in range(2):
+            with MemoryManager(db_url=tmp_path / "m.db", faiss_index_path=path, embedder=HashEmbedder()) as manager:
+                manager.add_memory("The sky is blue", MemoryType.SEMANTIC)
+                if search:
+                    assert manager.search_memories("sky")
+                assert manager.health().problems == ()
+            assert path.stat().st_size > 0
+
+    def test_no_index_file_without_a_name(self, tmp_path: Path) -> None:
+        with MemoryManager(tmp_path / "m.db", embedder=HashEmbedder()) as manager:
+            manager.add_memory("The sky is blue")
+            assert manager.search_memories("sky")
+        assert list(tmp_path.glob("*.faiss")) == []
+
+    def test_faiss_settings_of_mem0_are_taken(self, tmp_path: Path) -> None:
+        settings: dict[str, Any] = {
+            "collection_name": "notes", "path": str(tmp_path / "faiss"), "distance_strategy": "cosine",
+            "normalize_L2": True, "embedding_model_dims": 1536,
+        }  # fmt: skip
+        (tmp_path / "faiss").mkdir()
+        with PersistentMemory(
+            agent_name="a",
+            db_url=f"sqlite:///{tmp_path / 'p.db'}",
+            embedding_backend=HashEmbedder(),
+            vector_store_config={"provider": "faiss", "config": settings},
+        ) as memory:
+            memory.save_to_memory("", ["The sky is blue"])
+            assert "sky" in memory.retrieve("sky")
+
+    def test_async_conversation_is_true_and_reads_like_dicts(self) -> None:
+        async def run() -> list[str]:
+            memory = memoranda.aio.ConversationMemory()
+            await memory.add({"role": "user", "content": "Hello!"})
+            messages = await memory.get_messages()
+            messages.insert(0, {"role": "system", "content": "Relevant memories: none"})
+            return [each["content"] for each in messages]
+
+        assert asyncio.run(run()) == ["Relevant memories: none", "Hello!"]
