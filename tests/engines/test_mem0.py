@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,3 +73,15 @@ def test_store_written_by_mem0_is_read_and_imported(mem0: Any, tmp_path: Path) -
     with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
         assert import_mem0(manager, tmp_path / "qdrant").stored == 3
         assert manager.recall("green tea", user="ann", limit=1)[0].content == "Ann likes green tea"
+
+
+def test_telemetry_is_off_when_mem0_was_imported_first() -> None:
+    program = (
+        "import os; os.environ.pop('MEM0_TELEMETRY', None)\n"
+        "import mem0.memory.telemetry as telemetry\n"
+        "from memoranda.persistent.backends import load_mem0\n"
+        "load_mem0()\n"
+        "print(telemetry.MEM0_TELEMETRY, telemetry.client_telemetry.posthog)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False None"

@@ -296,7 +296,7 @@ def _open_memory(config: object) -> Any:
     if callable(getattr(config, "add", None)) and callable(getattr(config, "search", None)):
         return config
     try:
-        mem0 = import_mem0()
+        mem0 = load_mem0()
     except ModuleNotFoundError as error:
         raise MissingExtra("mem0_config", "mem0") from error
     with _translate_errors():
@@ -307,7 +307,7 @@ def _open_memory(config: object) -> Any:
     raise InvalidType(f"mem0_config must be a mem0 MemoryConfig, a dict or a mem0 Memory, not {type(config).__name__}")
 
 
-def import_mem0() -> Any:
+def load_mem0() -> Any:
     """Import mem0 with its telemetry off, unless the program has set MEM0_TELEMETRY itself."""
     wanted = "MEM0_TELEMETRY" in os.environ
     os.environ.setdefault("MEM0_TELEMETRY", "False")
