@@ -9,7 +9,7 @@ RERANKER := ./packages/memoranda-reranker
 
 # `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format walk crash fuzz engines mcp-conformance clean
+.PHONY: help demo test check format walk crash fuzz engines gpu mcp-conformance clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ engines: $(READY)  ## Test Chroma and mem0 in a separate environment, as they ar
 	$(PYTHON) -m venv .bench/engines
 	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[cli,dev,chroma,mem0]"
 	MEMORANDA_ENGINES=1 .bench/engines/bin/pytest tests/engines
+
+gpu: $(READY)  ## Test the search on a CUDA device, in a PyTorch of this machine.
+	MEMORANDA_GPU=1 $(PYTHON) -m pytest tests/gpu
 
 mcp-conformance: $(READY)  ## Run the MCP conformance suite, inspector and reference server.
 	./scripts/mcp-peers

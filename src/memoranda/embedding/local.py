@@ -7,6 +7,7 @@ onnxruntime is imported with the first model, since it takes longer to load than
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
@@ -232,11 +233,22 @@ _CPU: Final = "CPUExecutionProvider"
 _GPU: Final = "CUDAExecutionProvider"
 
 
+def find_gpu_problem() -> str | None:
+    """Return why a model cannot run on a CUDA device, and what to do; None when it can."""
+    if _GPU in _import_onnxruntime().get_available_providers():
+        return None
+    return (
+        f"Models run on the processor, as this onnxruntime has no {_GPU}: pip install onnxruntime-gpu in place of "
+        "onnxruntime, or leave USE_GPU off"
+    )
+
+
 def open_session(model: Path, *, use_gpu: bool = False) -> InferenceSession:
     """Return the loaded model. It runs on one thread; callers run several texts on several threads."""
     onnxruntime = _import_onnxruntime()
-    if use_gpu and _GPU not in onnxruntime.get_available_providers():
-        raise Unavailable(f"this onnxruntime has no {_GPU}: pip install onnxruntime-gpu in place of onnxruntime")
+    if use_gpu and (problem := find_gpu_problem()) is not None:
+        logging.getLogger("memoranda").warning(problem)
+        use_gpu = False
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.errors import Incompatible, InvalidInput
 from memoranda.files import open_checksummed_file, write_checksummed_file
+from memoranda.index.gpu import GpuScan, load_torch
 from memoranda.index.vectors import (
     Snapshot,
     VectorTable,
@@ -35,7 +36,6 @@ _BUILD_WIDTH = 200
 _SEARCH_WIDTH = 768
 """The smallest number of candidates that one search takes from the graph."""
 _MAX_GRAPH_LIMIT = _SEARCH_WIDTH // 4  # a longer answer comes from the exact scan
-_MAX_GPU_RESULTS = 2048  # rows that FAISS returns from a graphics card
 _MAX_WASTE = 0.25  # share of free positions and outdated graph entries above which the index is compacted
 _SMALL = 256  # positions; fewer are never compacted, and never wait for the graph
 _FILE_KIND = b"RCLVECTS"
@@ -62,8 +62,8 @@ class FAISSIndex:
         Args:
             dimension: The length of the vectors.
             path: The file that `save` and `load` use by default.
-            use_gpu: Whether to scan on a graphics card.
-            graph_from: Above this many vectors a graph is built.
+            use_gpu: Whether to scan on a CUDA device in place of a graph; `Unavailable` without one.
+            graph_from: Above this many vectors a graph is built, or the device is used.
             grow_on_add: Whether `add` also grows the graph.
         """
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
@@ -71,10 +71,12 @@ class FAISSIndex:
         self.path = None if path is None else Path(path)
         self._dimension = dimension
         self._use_gpu = use_gpu
-        self._graph_from = 0 if use_gpu else graph_from
+        self._graph_from = graph_from
         self._grow_on_add = grow_on_add or use_gpu
         self._rows = VectorTable(dimension)
-        self._candidates: CandidateSearch | None = GpuScan(dimension) if use_gpu else None
+        if use_gpu:
+            load_torch()  # fail now, not when the index has become large
+        self._candidates: CandidateSearch | None = None
         self._fresh = np.empty(0, dtype=np.bool_)  # whether the graph holds the current vector of a position
 
     @property
@@ -207,8 +209,11 @@ class FAISSIndex:
         if self._candidates is None or limit > _MAX_GRAPH_LIMIT or narrow or size - covered > max(_SMALL, size // 10):
             return None
         allowed = self._mask(eligible)
-        near = self._candidates.nearest(query, _SEARCH_WIDTH)
-        near = near[allowed[near] & self._fresh[near]]
+        if isinstance(self._candidates, GpuScan):
+            near = self._candidates.nearest(query, limit, allowed[:covered] & self._fresh[:covered])
+        else:
+            near = self._candidates.nearest(query, _SEARCH_WIDTH)
+            near = near[allowed[near] & self._fresh[near]]
         if len(near) < limit:
             return None
         allowed[:covered] &= ~self._fresh[:covered]
@@ -324,31 +329,3 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         faiss.omp_set_num_threads(before)
-
-
-class GpuScan:
-    """Scans every vector on a graphics card."""
-
-    def __init__(self, dimension: int) -> None:
-        faiss = load_faiss()
-        if not hasattr(faiss, "StandardGpuResources") or not faiss.get_num_gpus():
-            raise Unavailable(
-                "use_gpu=True needs a graphics card and a FAISS built for it: pip install faiss-gpu-cu12 "
-                "in place of faiss-cpu, or leave use_gpu off"
-            )
-        self._resources = faiss.StandardGpuResources()
-        self._index = faiss.GpuIndexFlatIP(self._resources, dimension)
-
-    def __len__(self) -> int:
-        return int(self._index.ntotal)
-
-    @property
-    def nbytes(self) -> int:
-        return 0
-
-    def add(self, vectors: FloatArray) -> None:
-        self._index.add(np.ascontiguousarray(vectors))
-
-    def nearest(self, query: FloatArray, limit: int) -> IntArray:
-        _, found = self._index.search(query[None], min(limit, _MAX_GPU_RESULTS))
-        return np.asarray(found[0][found[0] >= 0], dtype=np.int64)

@@ -69,6 +69,7 @@ class Partition:
         generation: int | None = None,
         *,
         graph_from: int = GRAPH_FROM,
+        use_gpu: bool = False,
         open_vectors: Callable[[Partition, int], PartitionVectors] | None = None,
     ) -> None:
         """Create an empty partition.
@@ -77,12 +78,14 @@ class Partition:
             key: Whose memories it holds.
             generation: The generation of its vectors; None for no vectors.
             graph_from: Above this many vectors a graph is built.
+            use_gpu: Whether a CUDA device scans them in place of a graph.
             open_vectors: Opens the vectors in another engine, given their dimension.
         """
         self.key = key
         self.generation = generation
         self.lock = threading.RLock()
         self._graph_from = graph_from
+        self._use_gpu = use_gpu
         self._open_vectors = open_vectors
         self.reset()
 
@@ -134,7 +137,7 @@ class Partition:
 
     def new_index(self, dimension: int) -> FAISSIndex:
         """Return an empty index whose graph is grown in the background, so that no search waits for it."""
-        return FAISSIndex(dimension, graph_from=self._graph_from, grow_on_add=False)
+        return FAISSIndex(dimension, use_gpu=self._use_gpu, graph_from=self._graph_from, grow_on_add=False)
 
     def upsert(self, rows: Iterable[IndexRow]) -> None:
         """Add or replace rows; an invalid row raises before anything has changed."""

@@ -17,6 +17,7 @@ from memoranda.files import ChecksummedFile, open_checksummed_file, write_checks
 from memoranda.fork_safety import register_fork_handler
 from memoranda.index.base import PartitionVectors, VectorEngine
 from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
+from memoranda.index.gpu import load_torch
 from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.vectors import Snapshot
 from memoranda.storage.base import IndexSource, PartitionKey
@@ -48,6 +49,7 @@ class Partitions:
         path: str | Path | None = None,
         capacity_bytes: int = DEFAULT_CAPACITY,
         graph_from: int = GRAPH_FROM,
+        use_gpu: bool = False,
         engine: VectorEngine | None = None,
         last_erasure: Callable[[], int] = lambda: 0,
         save_small: bool = False,
@@ -60,6 +62,8 @@ class Partitions:
             path: The file in which graphs are saved between two runs.
             capacity_bytes: The memory above which the least recently used partitions are dropped.
             graph_from: Above this many vectors a partition builds a graph.
+            use_gpu: Whether a CUDA device searches large partitions in place of a graph. Without one, `problems` says
+                so and the processor searches.
             engine: Stores the vectors in place of this process; closed with the partitions.
             last_erasure: Returns the number of the newest change that erased data. Partitions loaded before it are
                 loaded again, and never saved.
@@ -72,10 +76,19 @@ class Partitions:
         self._graph_file = None if path is None or engine is not None else GraphFile(Path(path), store_id)
         self._capacity = capacity_bytes
         self._graph_from = graph_from
+        self._use_gpu = use_gpu and engine is None and self._has_gpu()
         self._last_erasure = last_erasure
         self._save_small = save_small
         self._start()
         register_fork_handler(self)
+
+    def _has_gpu(self) -> bool:
+        try:
+            load_torch()
+        except Unavailable as error:
+            self.problems.append(f"Memories are searched on the processor: {error}")
+            return False
+        return True
 
     def _start(self) -> None:
         self._grower = GraphGrower()
@@ -174,7 +187,7 @@ class Partitions:
 
     def _create(self, key: PartitionKey, generation: int | None) -> Partition:
         open_vectors = None if self._engine is None else self._open_in_engine
-        return Partition(key, generation, graph_from=self._graph_from, open_vectors=open_vectors)
+        return Partition(key, generation, graph_from=self._graph_from, use_gpu=self._use_gpu, open_vectors=open_vectors)
 
     def _open_in_engine(self, partition: Partition, dimension: int) -> PartitionVectors:
         assert self._engine is not None

@@ -265,6 +265,10 @@ class UpkeepMethods(ManagerMethods):
         components, opened = self._components, self._components.open()
         mirror, key_problem = components.executions.mirror, opened.executions.key_problem()
         problems = [*(mirror.problems if mirror else ()), *opened.partitions.problems, *components.upkeep.problems]
+        if components.config.use_gpu:
+            from memoranda.embedding.local import find_gpu_problem
+
+            problems += [problem for problem in [find_gpu_problem()] if problem is not None]
         return collect_health(
             opened.store,
             opened.vectors,
