@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final, TypeAlias
 
-import Stemmer
-
 from memoranda.errors import InvalidInput, InvalidType
+from memoranda.languages import (
+    COMPOUNDING,
+    ENGLISH,
+    STOP_WORDS,
+    UNSPACED,
+    is_stop_word,
+    recognize,
+    stems_in,
+)
 
 MAX_TEXT = 1_000_000
 """The largest number of characters in one text."""
@@ -22,19 +28,30 @@ HAS_TIME, HAS_NUMBER, HAS_NAME = "@", "#", "^"
 """Lexical keys of a text that mentions a time, a number or a proper name, and so can answer a question for one."""
 ENDS_WITH_QUESTION = "?"
 """Lexical key of a text that ends with a question. No query contains it as a term."""
+LANGUAGE_KEY = "="
+"""Before the code of a language: the lexical key of a text that is not in English."""
+OR = "|"
+"""Between terms of a query that mean the same: the stems of one word in several languages."""
+TERMS_VERSION = "2"
+"""Which rules made the terms of a store; those of an older version are made again when it is opened."""
 
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?", re.UNICODE)
+# The vowel signs of Indian scripts are no letters in Unicode, but inside words.
+_WORD = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff])+(?:'[^\W_]+)?")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)?")
 """The same for lower-case ASCII, where it is faster."""
 _BLANK_PUNCTUATION = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 """A translation table that replaces everything except ASCII letters and digits by spaces."""
-_MAX_CACHED_STEMS = 65_536
-# Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Burmese. Pairs of characters are indexed as words.
+# Scripts without spaces (Han, kana, Thai, Lao, Khmer, Burmese), and Korean, whose words carry particles: pairs of
+# characters are indexed as words.
 _HAN_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_UNSPACED = re.compile(f"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff{_HAN_RANGES}]+")
+_UNSPACED = re.compile(f"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\uac00-\ud7a3{_HAN_RANGES}]+")
 _HAN = re.compile(f"[{_HAN_RANGES}]")
 _SYMBOL = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+_ARABIC = re.compile("[\u0600-\u06ff]")
+# Vowel signs and the stretching of letters are optional; alef, yeh and kaf are typed in several forms.
+_ARABIC_MARKS = re.compile("[\u0640\u064b-\u065f\u0670]+")
+_ARABIC_LETTERS = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك"})
 _TAIL = 500
 _FINAL_QUESTION = re.compile(r"""\?["'”’)*]*\s*(?:\[[^\]]*\]\s*)?$""")
 
@@ -53,18 +70,6 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _DIGIT = re.compile(r"[0-9]")
 _INNER_CAPITAL = re.compile(r" (?<=[a-z,;] )[A-Z][a-z]")
 """A capital letter inside a sentence. Where nearly every text has one, as in German, recall ignores `HAS_NAME`."""
-
-_STOP_WORDS = """
-    a about after again all also am an and any are as at be because been before being but by can could did do does
-    doing don down during each few for from further had has have having he her here hers him his how i if in into is it
-    its just me more most my no nor not now of off on once only or other our ours out over own s same she should so some
-    such t than that the their theirs them then there these they this those through to too under until up very was we
-    were what when where which while who whom why will with would you your yours
-"""
-
-# A stemmer object is not safe to share between threads.
-_local = threading.local()
-
 
 def clean_text(text: object, name: str = "content") -> str:
     """Return the text if it can be stored; otherwise raise `InvalidInput` with the reason."""
@@ -102,13 +107,19 @@ def lower_case(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """Return the terms of a text as the lexical index stores them: folded, stemmed, stop words included."""
-    return _terms(text, *_split(text))
+    words, unstemmed = _split(text)
+    return _terms(text, words, unstemmed, _languages(text, words))
 
 
 def lexical_keys(text: str) -> str:
-    """Return what the lexical index stores for a text: its terms, and which kinds of answer it contains."""
+    """Return what the lexical index stores for a text: its terms, its language, and which kinds of answer it holds."""
     words, unstemmed = _split(text)
-    return " ".join(_terms(text, words, unstemmed) + _answer_kinds(text, words))
+    languages = _languages(text, words)
+    found = _terms(text, words, unstemmed, languages) + _answer_kinds(text, words)
+    if languages:
+        found += _parts(words, languages)
+        found += [LANGUAGE_KEY + language for language in languages]
+    return " ".join(found)
 
 
 def query_terms(text: str) -> list[str]:
@@ -119,17 +130,114 @@ def query_terms(text: str) -> list[str]:
 @lru_cache(maxsize=64)  # several steps of one write use the same text one after the other
 def _query_terms(text: str) -> tuple[str, ...]:
     words, unstemmed = _split(text)
-    # A word that occurs often is stemmed once.
-    found = dict.fromkeys([*map(_stem, dict.fromkeys(words)), *unstemmed])
-    return tuple(term for term in found if term not in _STOP_STEMS) or tuple(found)
+    languages = _languages(text, words)
+    if not languages:
+        # A word that occurs often is stemmed once.
+        found = dict.fromkeys([*map(_stem, dict.fromkeys(words)), *unstemmed])
+        return tuple(term for term in found if term not in _STOP_STEMS) or tuple(found)
+    stems = stems_in(languages[0])
+    kept = [stems[word] for word in words if not is_stop_word(word, languages)]
+    kept += [pair for pair in unstemmed if not _is_grammar(pair)]
+    return tuple(dict.fromkeys(kept)) or tuple(dict.fromkeys([*map(stems.__getitem__, words), *unstemmed]))
 
 
-def _terms(text: str, words: list[str], unstemmed: list[str]) -> list[str]:
+def widen_terms(text: str, found: Sequence[str], stored: Collection[str]) -> list[str]:
+    """Return what to look up for those terms of a query that are in `found`, in a store with texts in other languages.
+
+    A word is looked up by its stems in every language of the store, so that a text is found whatever language it was
+    taken for. Besides, long words are looked up by their beginning, and Han characters alone.
+
+    Args:
+        text: The query.
+        found: Some of its `query_terms`.
+        stored: The languages of the texts that are searched, except English.
+    """
+    words, unstemmed = _split(text)
+    own = _languages(text, words)
+    if not own and not stored:
+        return list(found)
+    wanted, spaced = set(found), [language for language in stored if language not in UNSPACED]
+    languages = tuple(dict.fromkeys([*(own or (ENGLISH,)), *spaced, ENGLISH]))
+    widened: dict[str, None] = {}
+    for word in dict.fromkeys(words):
+        if stems_in(languages[0])[word] in wanted:
+            widened[_alternatives(word, languages)] = None
+            if own and spaced and len(word) > _BEGINNING:
+                widened[_beginning(word)] = None
+    widened |= dict.fromkeys(pair for pair in unstemmed if pair in wanted)
+    if any(language in ("zh", "ja") for language in own):
+        widened |= dict.fromkeys(sign for sign in _HAN.findall(_fold(text)) if sign not in _GRAMMAR_SIGNS)
+    return list(widened) or list(found)
+
+
+def _languages(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return the languages that a text may be in; none for English, and where nothing shows the language."""
+    found = recognize(text, words)
+    return () if len(found) > _MAX_LANGUAGES or ENGLISH in found else found
+
+
+def _terms(text: str, words: list[str], unstemmed: list[str], languages: Sequence[str]) -> list[str]:
+    if not languages:
+        stemmed = [*map(_stem, words)]
+    elif len(languages) == 1:
+        stemmed = [*map(stems_in(languages[0]).__getitem__, words)]
+    else:
+        stemmed = [stem for word in words for stem in _stems(word, languages)]
     if not unstemmed:
-        return [*map(_stem, words)]
+        return stemmed
     # A Han character can be a word: each is indexed besides the pairs, for a query of that character alone.
     pairs = [term for term in unstemmed if not _HAN.fullmatch(term)]
-    return [*map(_stem, words), *pairs, *_HAN.findall(_fold(text))]
+    return [*stemmed, *pairs, *_HAN.findall(_fold(text))]
+
+
+def _stems(word: str, languages: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys(stems_in(language)[word] for language in languages)
+
+
+_MAX_LANGUAGES = 3
+"""With more languages that fit alike, a text says nothing about its language."""
+_BEGINNING = 5
+"""Letters of a word that two words of one family share: allergisch, Allergien."""
+_SHORTEST_PART = 4
+"""Letters of the shortest part of a compound."""
+
+
+def _parts(words: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
+    """Yield the beginnings of long words, and in languages with compounds what can be their last part."""
+    compounding = next((language for language in languages if language in COMPOUNDING), None)
+    for word in words:
+        if len(word) <= _BEGINNING or is_stop_word(word, tuple(languages)):
+            continue
+        yield _beginning(word)
+        if compounding is not None:
+            stem = stems_in(compounding)[word]
+            yield from (f"~{stem[start:]}" for start in range(3, len(stem) - _SHORTEST_PART + 1))
+
+
+def _beginning(word: str) -> str:
+    return f"{word[:_BEGINNING]}~"
+
+
+def _alternatives(word: str, languages: Sequence[str]) -> str:
+    """Return the stems of a word, and the same as the last part of a compound."""
+    found = list(_stems(word, languages))
+    compounding = [language for language in languages if language in COMPOUNDING]
+    found += [f"~{stem}" for stem in _stems(word, compounding) if len(stem) >= _SHORTEST_PART]
+    return OR.join(found)
+
+
+_GRAMMAR_SIGNS: Final = frozenset(
+    "我你您他她它们的了是在有和与不没这那哪什么谁吗呢吧啊怎样几个一就也都会要到说去来很上下里多少把被让给对从跟为"
+    "以及而或但如果因此可能能将已经着过再还只又最更每何時時间时候現在现今"
+    "私僕俺彼女君方事物誰者達"
+)
+"""Chinese and Japanese characters of grammar and questions."""
+_HIRAGANA: Final = re.compile("[\u3041-\u309f\u30fc]+")
+
+
+def _is_grammar(pair: str) -> bool:
+    """Return whether a pair of characters is only grammar: pronouns and question words, the endings of Japanese."""
+    return _HIRAGANA.fullmatch(pair) is not None or _GRAMMAR_SIGNS.issuperset(pair)
 
 
 def _answer_kinds(text: str, words: Sequence[str]) -> list[str]:
@@ -170,24 +278,13 @@ def _fold(text: str) -> str:
     lowered = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
     if lowered.isascii():
         return lowered
+    if _ARABIC.search(lowered):
+        lowered = _ARABIC_MARKS.sub("", lowered).translate(_ARABIC_LETTERS)
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", lowered)))
 
 
-class _StemCache(dict[str, str]):
-    """Word → stem, computed on first use. Emptied when it is full."""
-
-    def __missing__(self, word: str) -> str:
-        stemmer = getattr(_local, "stemmer", None)
-        if stemmer is None:
-            stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
-        if len(self) >= _MAX_CACHED_STEMS:
-            self.clear()
-        stem = self[word] = str(stemmer.stemWord(word))
-        return stem
-
-
-_stem = _StemCache().__getitem__
-_STOP_STEMS = frozenset(map(_stem, _STOP_WORDS.split()))
+_stem = stems_in(ENGLISH).__getitem__
+_STOP_STEMS = frozenset(map(_stem, STOP_WORDS[ENGLISH]))
 Span: TypeAlias = tuple[int, int]
 """A part of a text: the offset of its first character, and the offset after its last one."""
 _END: Final = re.compile(

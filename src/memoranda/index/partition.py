@@ -16,7 +16,9 @@ from memoranda.index.base import PartitionVectors
 from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
 from memoranda.index.lexical import Postings
 from memoranda.index.vectors import IdTable, grow_array
+from memoranda.languages import ALGORITHMS, UNSPACED
 from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.text import LANGUAGE_KEY
 from memoranda.types import ANY, FloatArray, IntArray
 
 UNNAMED = -1
@@ -127,6 +129,13 @@ class Partition:
         spoken = self._columns[: self._table.size]["speaker"][self._table.live]
         counts = np.bincount(spoken - UNNAMED, minlength=len(self._speakers) + 1)[1:]
         return tuple(sorted(name for name, code in self._speakers.items() if counts[code]))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the texts, except English."""
+        return tuple(
+            language for language in (*ALGORITHMS, *UNSPACED) if self.postings.contains(LANGUAGE_KEY + language)
+        )
 
     def open_index(self, dimension: int) -> PartitionVectors:
         """Open the vectors in another engine, if there is one; else create an index in memory."""

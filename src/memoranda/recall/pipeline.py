@@ -179,8 +179,8 @@ class RecallPipeline:
     @staticmethod
     def _parse(query: RecallQuery, partition: Partition) -> ParsedQuery:
         with partition.lock:
-            speakers = find_speakers(partition, query)
-        return parse_query(query.text, query.now, speakers)
+            speakers, languages = find_speakers(partition, query), partition.languages
+        return parse_query(query.text, query.now, speakers, languages)
 
     def _embed(self, query: RecallQuery, parsed: ParsedQuery, degraded: list[str]) -> QueryVector | None:
         """Return the vector of the question; None without an embedder, or with a neural one in mode "fast"."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
@@ -13,7 +13,7 @@ import numpy as np
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import DAY, WEEK, midnight
 from memoranda.index.partition import Partition
-from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME, query_terms, terms
+from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME, query_terms, terms, widen_terms
 from memoranda.types import Filter, Scope, Window
 
 Mode: TypeAlias = Literal["fast", "default", "best"]
@@ -56,14 +56,22 @@ class ParsedQuery:
     """The index key of the texts that hold the type of answer asked for; None when the question asks for no type."""
 
 
-def parse_query(text: str, now: datetime, speakers: Sequence[str]) -> ParsedQuery:
-    """Parse a question against the asker's clock and the known speakers."""
+def parse_query(text: str, now: datetime, speakers: Sequence[str], languages: Collection[str] = ()) -> ParsedQuery:
+    """Parse a question against the asker's clock and the known speakers.
+
+    Args:
+        text: The question.
+        now: The asker's clock.
+        speakers: Who spoke in the scope.
+        languages: The languages of the texts that are searched, except English.
+    """
     match, windows = match_speakers(text, speakers), parse_windows(text, now)
     date_terms = {term for window in windows for term in terms(window.phrase)}
     if windows and date_terms.issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
         return ParsedQuery(None, (), match.speakers, windows)
-    return ParsedQuery(match.text, match.terms[:MAX_TERMS], match.speakers, windows, find_answer_type(text))
+    looked_up = tuple(widen_terms(text, match.terms[:MAX_TERMS], languages))
+    return ParsedQuery(match.text, looked_up[:MAX_TERMS], match.speakers, windows, find_answer_type(text))
 
 
 _WORD: Final = re.compile(r"\w+")
