@@ -1,6 +1,6 @@
 """First places by language: 20 facts and 20 paraphrased questions each, in a store per language and in one for all.
 
-    PYTHONPATH=src:benchmarks python benchmarks/languages.py [--half 1|2] [--model NAME] [--misses] [--json FILE]
+PYTHONPATH=src:benchmarks python benchmarks/languages.py [--half 1|2] [--model NAME] [--misses] [--json FILE]
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def main() -> None:
     options = parser.parse_args()
     cases = read_cases()
     figures = {}
-    print(f"{'language':10} {'questions':>9} {'own store: first':>17} {'in five':>8} {'all in one: first':>18} {'in five':>8}")
+    print(
+        f"{'language':10} {'questions':>9} {'own store: first':>17} {'in five':>8} {'all in one: first':>18} {'in five':>8}"
+    )
     in_one = judge([case for case in cases if options.half in (None, case.half)], cases, options.model)
     for language in dict.fromkeys(case.language for case in cases):
         own = [case for case in cases if case.language == language]

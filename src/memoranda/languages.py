@@ -214,6 +214,67 @@ def is_stop_word(word: str, languages: tuple[str, ...]) -> bool:
     return any(word in STOP_WORDS.get(language, ()) for language in languages)
 
 
+_SMALL_TALK: Final = {
+    "de": """
+        hallo hi hey moin servus gruezi gruss gott tschuss tschuess ciao bye guten gute gutes morgen mittag tag abend nacht
+        mahlzeit danke dank dankeschon vielen herzlichen besten schon sehr bitte bittesehr gern gerne geschehen kein problem
+        ok okay ja nein jo nee doch genau stimmt klar alles prima super toll cool klasse wunderbar perfekt schon gut na
+        wie geht es dir ihnen euch und mir auch bis bald spater dann auf wiedersehen wiederhoren schonen noch einen eine
+        freut mich haha entschuldigung sorry verzeihung tut leid willkommen gluckwunsch herzlich viel spass erfolg gluck
+    """,
+    "es": """
+        hola buenas buenos dia dias tardes noches adios chao hasta luego pronto manana gracias muchas mil de nada por favor
+        si no claro vale ok okay bueno bien muy perfecto genial estupendo que tal como estas esta va todo igualmente
+        encantado encantada un placer lo siento perdon disculpa bienvenido felicidades enhorabuena buena suerte jaja y tu
+    """,
+    "fr": """
+        bonjour bonsoir salut coucou bonne bon nuit soiree journee matin au revoir a bientot plus tard demain merci beaucoup
+        bien mille de rien je vous t te en prie pas quoi oui non ok okay d'accord accord super parfait genial cool tres
+        ca va comment allez vas tu et toi enchante desole pardon excuse excusez moi bienvenue felicitations bravo chance haha
+    """,
+    "pt": """
+        ola oi bom boa dia tarde noite tchau adeus ate logo amanha ja breve obrigado obrigada muito muita de nada por favor
+        sim nao claro ok okay bem tudo beleza perfeito otimo legal fixe que como vai esta voce e contigo prazer desculpa
+        desculpe perdao bem-vindo parabens boa sorte haha
+    """,
+    "it": """
+        ciao salve buongiorno buonasera buonanotte buon buona giorno sera notte arrivederci a presto dopo domani grazie mille
+        tante molte prego di niente per favore si no certo va bene ok okay perfetto ottimo bello bravo come stai sta tutto e tu
+        piacere scusa scusi scusami mi dispiace benvenuto auguri congratulazioni fortuna haha
+    """,
+    "nl": """
+        hallo hoi hey dag goede goedemorgen goedemiddag goedenavond goedenacht morgen middag avond nacht doei tot ziens straks
+        later dank dankjewel dankuwel bedankt je u wel hartelijk heel erg alsjeblieft alstublieft graag gedaan geen probleem
+        ja nee oke ok prima leuk mooi top super perfect hoe gaat het met goed en jou sorry pardon welkom gefeliciteerd succes haha
+    """,
+}
+_SMALL_TALK_WORDS: Final = {language: frozenset(words.split()) for language, words in _SMALL_TALK.items()}
+_SMALL_TALK_PHRASES: Final = re.compile(
+    "(?:你好吗?|您好|大家好|早上好|早安|早|上午好|中午好|下午好|晚上好|晚安|再见|拜拜|明天见|回头见|谢谢(?:你|您|大家)?|多谢|非常感谢|感谢|不客气|不用谢|没关系|没事|"
+    "对不起|不好意思|抱歉|好的?|好吧|行|可以|嗯+|哦+|哈+|是的?|对|不是|当然|没问题|太好了|真棒|恭喜(?:你)?|加油|你好吗|最近怎么样|"
+    "おはよう(?:ございます)?|こんにちは|こんばんは|おやすみ(?:なさい)?|さようなら|じゃあね?|またね|また明日|ありがとう(?:ございま(?:す|した))?|どうも|どういたしまして|"
+    "すみません|ごめん(?:なさい)?|はい|いいえ|うん|ええ|そうですね?|なるほど|了解(?:です|しました)?|わかりました|お願いします|よろしく(?:お願いします)?|お元気ですか|"
+    "元気です|おめでとう(?:ございます)?|お疲れ様(?:です|でした)?|はじめまして|いいですね|すごい(?:ですね)?|"
+    "مرحبا|اهلا|وسهلا|السلام|عليكم|صباح|مساء|الخير|النور|شكرا|جزيلا|عفوا|نعم|لا|حسنا|وداعا|"
+    "привет|здравствуите|добрыи|доброе|день|утро|вечер|спасибо|большое|пожалуиста|пока|да|нет|хорошо|안녕하세요|안녕|감사합니다|고마워요?|네|아니요)+"
+)
+
+
+def is_small_talk(words: Sequence[str]) -> bool:
+    """Return whether a text says nothing but a greeting, thanks or agreement, in one language other than English.
+
+    Args:
+        words: Its words in lower case and without accents.
+    """
+    if not words or len(words) > _MAX_SMALL_TALK:
+        return False
+    return any(table.issuperset(words) for table in _SMALL_TALK_WORDS.values()) or all(
+        map(_SMALL_TALK_PHRASES.fullmatch, words)
+    )
+
+
+_MAX_SMALL_TALK: Final = 12
+
 # A stemmer object is not safe to share between threads.
 _local = threading.local()
 _MAX_CACHED_STEMS: Final = 65_536

@@ -16,6 +16,7 @@ from memoranda.languages import (
     ENGLISH,
     STOP_WORDS,
     UNSPACED,
+    is_small_talk,
     is_stop_word,
     recognize,
     stems_in,
@@ -70,6 +71,7 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _DIGIT = re.compile(r"[0-9]")
 _INNER_CAPITAL = re.compile(r" (?<=[a-z,;] )[A-Z][a-z]")
 """A capital letter inside a sentence. Where nearly every text has one, as in German, recall ignores `HAS_NAME`."""
+
 
 def clean_text(text: object, name: str = "content") -> str:
     """Return the text if it can be stored; otherwise raise `InvalidInput` with the reason."""
@@ -170,6 +172,12 @@ def widen_terms(text: str, found: Sequence[str], stored: Collection[str]) -> lis
     return list(widened) or list(found)
 
 
+@lru_cache(maxsize=64)
+def languages_of(text: str) -> tuple[str, ...]:
+    """Return the languages that a text may be in; none for English, and where nothing shows the language."""
+    return _languages(text, _split(text)[0])
+
+
 def _languages(text: str, words: Sequence[str]) -> tuple[str, ...]:
     """Return the languages that a text may be in; none for English, and where nothing shows the language."""
     found = recognize(text, words)
@@ -196,7 +204,7 @@ def _stems(word: str, languages: Iterable[str]) -> dict[str, None]:
 
 _MAX_LANGUAGES = 3
 """With more languages that fit alike, a text says nothing about its language."""
-_BEGINNING = 5
+_BEGINNING = 4
 """Letters of a word that two words of one family share: allergisch, Allergien."""
 _SHORTEST_PART = 4
 """Letters of the shortest part of a compound."""
@@ -375,9 +383,16 @@ def first_words(text: str, limit: int) -> list[str]:
 def has_content(text: str, names: Collection[str]) -> bool:
     """Return whether a text has a content word that is not one of the `names`, which are in lower case."""
     first = first_content_words(text)
+    if first and len(text) <= _FIRST_CHARS and _is_small_talk(text, names):
+        return False
     if any(not is_name_of(word, names) for word in first):
         return True
     return len(first) == _MAX_WORDS and any(not is_name_of(word, names) for word in _content_words(_lower(text)))
+
+
+def _is_small_talk(text: str, names: Collection[str]) -> bool:
+    words = [word for word in _WORD.findall(_fold(text)) if word not in names]
+    return is_small_talk(words)
 
 
 @lru_cache(maxsize=64)  # the gate and the importance use the same text one after the other

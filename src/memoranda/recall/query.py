@@ -159,7 +159,7 @@ def parse_windows(text: str, now: datetime) -> tuple[Window, ...]:
 
 
 def _is_certain(mention: Mention) -> bool:
-    return mention.kind == "at" and not _BARE_WEEKDAY.fullmatch(mention.text)
+    return mention.kind == "at" and not _BARE_WEEKDAY.fullmatch(mention.english)
 
 
 def _to_window(text: str, mention: Mention) -> Window | None:
@@ -177,7 +177,7 @@ def _to_window(text: str, mention: Mention) -> Window | None:
 def _margin(mention: Mention) -> timedelta:
     """Return how far the time that is meant may lie from the one that is named."""
     length = mention.end - mention.start
-    if mention.is_absolute or not (length == WEEK or _COUNTED_BACK.search(mention.text)):
+    if mention.is_absolute or not (length == WEEK or _COUNTED_BACK.search(mention.english)):
         return timedelta(0)
     return max(DAY, length / 4)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from sqlalchemy import bindparam, select, text, update
@@ -96,9 +97,20 @@ def _damaged_memories(tx: SQLiteTransaction) -> list[str]:
     return found
 
 
+def renew_terms(tx: SQLiteTransaction) -> int:
+    """Make the terms of all memories again by the rules of this version, and return how many have changed."""
+    rows = tx.execute(select(memories.c.id, memories.c.content, memories.c.terms).execution_options(yield_per=_BATCH))
+    return _write_terms(tx, ((row[0], row[1], row[2]) for row in rows if isinstance(row[1], str)))
+
+
 def _add_terms(tx: SQLiteTransaction) -> int:
     lacking = select(memories.c.id, memories.c.content).where(memories.c.terms == "")
-    made = [{"memory_id": row[0], "made": terms} for row in tx.execute(lacking) if (terms := lexical_keys(row[1]))]
+    return _write_terms(tx, ((row[0], row[1], "") for row in tx.execute(lacking)))
+
+
+def _write_terms(tx: SQLiteTransaction, rows: Iterable[tuple[int, str, str]]) -> int:
+    """Write the terms of those rows (id, content, terms) whose terms differ from what the content gives."""
+    made = [{"memory_id": row[0], "made": terms} for row in rows if (terms := lexical_keys(row[1])) != row[2]]
     if made:
         statement = update(memories).where(memories.c.id == bindparam("memory_id")).values(terms=bindparam("made"))
         tx.execute(statement, made)
