@@ -74,9 +74,8 @@ def main() -> None:
     options = parser.parse_args()
     cases = read_cases()
     figures = {}
-    print(
-        f"{'language':10} {'questions':>9} {'own store: first':>17} {'in five':>8} {'all in one: first':>18} {'in five':>8}"
-    )
+    print(f"{'':10} {'':>9} {'own store':>17} {'':>8} {'all in one':>18}")
+    print(f"{'language':10} {'questions':>9} {'first':>17} {'in five':>8} {'first':>18} {'in five':>8}")
     in_one = judge([case for case in cases if options.half in (None, case.half)], cases, options.model)
     for language in dict.fromkeys(case.language for case in cases):
         own = [case for case in cases if case.language == language]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Final
 
@@ -180,7 +180,7 @@ def recognize(text: str, words: Sequence[str]) -> tuple[str, ...]:
 def _by_script(text: str) -> tuple[str, ...]:
     """Return the language of the script that most letters are in; none when most of them are Latin."""
     counts = [(len(pattern.findall(text)), language) for language, pattern in _SCRIPTS]
-    kana = dict((language, count) for count, language in counts)
+    kana = {language: count for count, language in counts}
     if kana["ja"] and kana["zh"]:  # Japanese mixes both
         return ("ja",)
     if kana["fa"] and kana["ar"]:

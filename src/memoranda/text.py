@@ -6,6 +6,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from typing import Final, TypeAlias
@@ -29,6 +30,8 @@ HAS_TIME, HAS_NUMBER, HAS_NAME = "@", "#", "^"
 """Lexical keys of a text that mentions a time, a number or a proper name, and so can answer a question for one."""
 ENDS_WITH_QUESTION = "?"
 """Lexical key of a text that ends with a question. No query contains it as a term."""
+NAME_KEY = "&"
+"""Before a name: the lexical key of a text in which its speaker says that this is a name of theirs."""
 LANGUAGE_KEY = "="
 """Before the code of a language: the lexical key of a text that is not in English."""
 OR = "|"
@@ -122,6 +125,61 @@ def lexical_keys(text: str) -> str:
         found += _parts(words, languages)
         found += [LANGUAGE_KEY + language for language in languages]
     return " ".join(found)
+
+
+def time_keys(start: datetime, end: datetime) -> list[str]:
+    """Return the lexical keys of a text that mentions this period: its days, months and years, if they are few."""
+    length = (end - start).days
+    if length > _MAX_MENTIONED:
+        return []
+    days = [start + timedelta(days=n) for n in range(max(1, length))] if length <= _WEEK else []
+    months = days or [start + timedelta(days=n) for n in range(0, length, 28)] + [end - timedelta(days=1)]
+    is_year = length > _MAX_MONTHS
+    keys = [f"{HAS_TIME}{day:%Y-%m-%d}" for day in days] + [f"{HAS_TIME}{day:%Y-%m}" for day in months if not is_year]
+    return list(dict.fromkeys([*keys, *(f"{HAS_TIME}{day:%Y}" for day in months)]))
+
+
+_NAME_PART = re.compile(r"[^\W\d_]{2,}")
+_PARTICLES = frozenset(("de", "da", "di", "du", "la", "le", "van", "von", "der", "den", "el", "al", "the", "of", "and"))
+
+
+def name_parts(name: str) -> list[str]:
+    """Return the parts of a name, an e-mail address or a handle that can stand for a person, in lower case."""
+    local = name.strip().removeprefix("@").partition("@")[0]
+    return [part for part in _NAME_PART.findall(_fold(local)) if part not in _PARTICLES]
+
+
+_WEEK, _MAX_MONTHS, _MAX_MENTIONED = 7, 100, 366
+"""Days of a period up to which its days, its months, or only its year are keys."""
+
+
+def keys_in_window(start: datetime, end: datetime) -> list[str]:
+    """Return the lexical keys of texts that mention a time inside a window: whole years and months, and single days."""
+    keys: list[str] = []
+    day = start
+    while day < end and len(keys) < _MAX_KEYS:
+        for pattern, after in (
+            ("%Y", _year_after(day)),
+            ("%Y-%m", _month_after(day)),
+            ("%Y-%m-%d", day + timedelta(1)),
+        ):
+            is_first = day.day == 1 and (pattern != "%Y" or day.month == 1)
+            if pattern == "%Y-%m-%d" or (is_first and after <= end):
+                keys.append(HAS_TIME + day.strftime(pattern))
+                day = after
+                break
+    return keys
+
+
+_MAX_KEYS = 200
+
+
+def _month_after(day: datetime) -> datetime:
+    return day.replace(year=day.year + day.month // 12, month=day.month % 12 + 1, day=1)
+
+
+def _year_after(day: datetime) -> datetime:
+    return day.replace(year=day.year + 1, month=1, day=1)
 
 
 def query_terms(text: str) -> list[str]:

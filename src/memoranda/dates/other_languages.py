@@ -31,8 +31,11 @@ def _read_table(text: str) -> list[tuple[str, str]]:
     ]
 
 
-_MONTHS: Final = "January February March April May June July August September October November December".split()
-_WEEKDAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_WEEKDAYS: Final = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
 _SINCE_AFTER: Final = {"ja": r"(?:以来|から)", "zh": r"(?:以来|以來|起|开始)"}
@@ -53,12 +56,12 @@ def _han_numbers() -> dict[str, str]:
     return found
 
 
-_UNITS: Final = frozenset("minute hour day week weekend month year decade".split())
+_UNITS: Final = frozenset(["minute", "hour", "day", "week", "weekend", "month", "year", "decade"])
 _DAYS: Final = frozenset(
     ("today", "yesterday", "tomorrow", "the day before yesterday", "the day after tomorrow", "last night")
 )
-_PARTS: Final = frozenset("morning afternoon evening night".split())
-_SEASONS: Final = frozenset("spring summer autumn winter".split())
+_PARTS: Final = frozenset(["morning", "afternoon", "evening", "night"])
+_SEASONS: Final = frozenset(["spring", "summer", "autumn", "winter"])
 
 
 @dataclass(frozen=True, slots=True)

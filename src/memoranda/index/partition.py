@@ -214,6 +214,12 @@ class Partition:
         spoken = self._table.live & (self._columns[: self._table.size]["speaker"] == code)
         return np.sort(self._table.ids[spoken])
 
+    def speakers_of(self, ids: IntArray) -> tuple[str, ...]:
+        """Return who said any of these, sorted."""
+        wanted = self._table.live & np.isin(self._table.ids, ids)
+        codes = set(self._columns[: self._table.size]["speaker"][wanted].tolist())
+        return tuple(sorted(name for name, code in self._speakers.items() if code in codes))
+
     def timeline(self) -> Timeline:
         """Return the timeline; the same object until something changes."""
         if self._timeline is None:
