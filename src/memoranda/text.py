@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
 from typing import Final, TypeAlias
 
-import Stemmer
-
 from memoranda.errors import InvalidInput, InvalidType
+from memoranda.languages import (
+    COMPOUNDING,
+    ENGLISH,
+    STOP_WORDS,
+    UNSPACED,
+    is_small_talk,
+    is_stop_word,
+    recognize,
+    stems_in,
+)
 
 MAX_TEXT = 1_000_000
 """The largest number of characters in one text."""
@@ -22,19 +30,32 @@ HAS_TIME, HAS_NUMBER, HAS_NAME = "@", "#", "^"
 """Lexical keys of a text that mentions a time, a number or a proper name, and so can answer a question for one."""
 ENDS_WITH_QUESTION = "?"
 """Lexical key of a text that ends with a question. No query contains it as a term."""
+NAME_KEY = "&"
+"""Before a name: the lexical key of a text in which its speaker says that this is a name of theirs."""
+LANGUAGE_KEY = "="
+"""Before the code of a language: the lexical key of a text that is not in English."""
+OR = "|"
+"""Between terms of a query that mean the same: the stems of one word in several languages."""
+TERMS_VERSION = "2"
+"""Which rules made the terms of a store; those of an older version are made again when it is opened."""
 
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?", re.UNICODE)
+# The vowel signs of Indian scripts are no letters in Unicode, but inside words.
+_WORD = re.compile(r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff])+(?:'[^\W_]+)?")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)?")
 """The same for lower-case ASCII, where it is faster."""
 _BLANK_PUNCTUATION = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 """A translation table that replaces everything except ASCII letters and digits by spaces."""
-_MAX_CACHED_STEMS = 65_536
-# Scripts written without spaces: Han, kana, Thai, Lao, Khmer, Burmese. Pairs of characters are indexed as words.
+# Scripts without spaces (Han, kana, Thai, Lao, Khmer, Burmese), and Korean, whose words carry particles: pairs of
+# characters are indexed as words.
 _HAN_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_UNSPACED = re.compile(f"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff{_HAN_RANGES}]+")
+_UNSPACED = re.compile(f"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\uac00-\ud7a3{_HAN_RANGES}]+")
 _HAN = re.compile(f"[{_HAN_RANGES}]")
 _SYMBOL = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+_ARABIC = re.compile("[\u0600-\u06ff]")
+# Vowel signs and the stretching of letters are optional; alef, yeh and kaf are typed in several forms.
+_ARABIC_MARKS = re.compile("[\u0640\u064b-\u065f\u0670]+")
+_ARABIC_LETTERS = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ٱ": "ا", "ى": "ي", "ی": "ي", "ک": "ك"})
 _TAIL = 500
 _FINAL_QUESTION = re.compile(r"""\?["'”’)*]*\s*(?:\[[^\]]*\]\s*)?$""")
 
@@ -53,17 +74,6 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _DIGIT = re.compile(r"[0-9]")
 _INNER_CAPITAL = re.compile(r" (?<=[a-z,;] )[A-Z][a-z]")
 """A capital letter inside a sentence. Where nearly every text has one, as in German, recall ignores `HAS_NAME`."""
-
-_STOP_WORDS = """
-    a about after again all also am an and any are as at be because been before being but by can could did do does
-    doing don down during each few for from further had has have having he her here hers him his how i if in into is it
-    its just me more most my no nor not now of off on once only or other our ours out over own s same she should so some
-    such t than that the their theirs them then there these they this those through to too under until up very was we
-    were what when where which while who whom why will with would you your yours
-"""
-
-# A stemmer object is not safe to share between threads.
-_local = threading.local()
 
 
 def clean_text(text: object, name: str = "content") -> str:
@@ -102,13 +112,74 @@ def lower_case(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """Return the terms of a text as the lexical index stores them: folded, stemmed, stop words included."""
-    return _terms(text, *_split(text))
+    words, unstemmed = _split(text)
+    return _terms(text, words, unstemmed, _languages(text, words))
 
 
 def lexical_keys(text: str) -> str:
-    """Return what the lexical index stores for a text: its terms, and which kinds of answer it contains."""
+    """Return what the lexical index stores for a text: its terms, its language, and which kinds of answer it holds."""
     words, unstemmed = _split(text)
-    return " ".join(_terms(text, words, unstemmed) + _answer_kinds(text, words))
+    languages = _languages(text, words)
+    found = _terms(text, words, unstemmed, languages) + _answer_kinds(text, words)
+    if languages:
+        found += _parts(words, languages)
+        found += [LANGUAGE_KEY + language for language in languages]
+    return " ".join(found)
+
+
+def time_keys(start: datetime, end: datetime) -> list[str]:
+    """Return the lexical keys of a text that mentions this period: its days, months and years, if they are few."""
+    length = (end - start).days
+    if length > _MAX_MENTIONED:
+        return []
+    days = [start + timedelta(days=n) for n in range(max(1, length))] if length <= _WEEK else []
+    months = days or [start + timedelta(days=n) for n in range(0, length, 28)] + [end - timedelta(days=1)]
+    is_year = length > _MAX_MONTHS
+    keys = [f"{HAS_TIME}{day:%Y-%m-%d}" for day in days] + [f"{HAS_TIME}{day:%Y-%m}" for day in months if not is_year]
+    return list(dict.fromkeys([*keys, *(f"{HAS_TIME}{day:%Y}" for day in months)]))
+
+
+_NAME_PART = re.compile(r"[^\W\d_]{2,}")
+_PARTICLES = frozenset(("de", "da", "di", "du", "la", "le", "van", "von", "der", "den", "el", "al", "the", "of", "and"))
+
+
+def name_parts(name: str) -> list[str]:
+    """Return the parts of a name, an e-mail address or a handle that can stand for a person, in lower case."""
+    local = name.strip().removeprefix("@").partition("@")[0]
+    return [part for part in _NAME_PART.findall(_fold(local)) if part not in _PARTICLES]
+
+
+_WEEK, _MAX_MONTHS, _MAX_MENTIONED = 7, 100, 366
+"""Days of a period up to which its days, its months, or only its year are keys."""
+
+
+def keys_in_window(start: datetime, end: datetime) -> list[str]:
+    """Return the lexical keys of texts that mention a time inside a window: whole years and months, and single days."""
+    keys: list[str] = []
+    day = start
+    while day < end and len(keys) < _MAX_KEYS:
+        for pattern, after in (
+            ("%Y", _year_after(day)),
+            ("%Y-%m", _month_after(day)),
+            ("%Y-%m-%d", day + timedelta(1)),
+        ):
+            is_first = day.day == 1 and (pattern != "%Y" or day.month == 1)
+            if pattern == "%Y-%m-%d" or (is_first and after <= end):
+                keys.append(HAS_TIME + day.strftime(pattern))
+                day = after
+                break
+    return keys
+
+
+_MAX_KEYS = 200
+
+
+def _month_after(day: datetime) -> datetime:
+    return day.replace(year=day.year + day.month // 12, month=day.month % 12 + 1, day=1)
+
+
+def _year_after(day: datetime) -> datetime:
+    return day.replace(year=day.year + 1, month=1, day=1)
 
 
 def query_terms(text: str) -> list[str]:
@@ -119,17 +190,120 @@ def query_terms(text: str) -> list[str]:
 @lru_cache(maxsize=64)  # several steps of one write use the same text one after the other
 def _query_terms(text: str) -> tuple[str, ...]:
     words, unstemmed = _split(text)
-    # A word that occurs often is stemmed once.
-    found = dict.fromkeys([*map(_stem, dict.fromkeys(words)), *unstemmed])
-    return tuple(term for term in found if term not in _STOP_STEMS) or tuple(found)
+    languages = _languages(text, words)
+    if not languages:
+        # A word that occurs often is stemmed once.
+        found = dict.fromkeys([*map(_stem, dict.fromkeys(words)), *unstemmed])
+        return tuple(term for term in found if term not in _STOP_STEMS) or tuple(found)
+    stems = stems_in(languages[0])
+    kept = [stems[word] for word in words if not is_stop_word(word, languages)]
+    kept += [pair for pair in unstemmed if not _is_grammar(pair)]
+    return tuple(dict.fromkeys(kept)) or tuple(dict.fromkeys([*map(stems.__getitem__, words), *unstemmed]))
 
 
-def _terms(text: str, words: list[str], unstemmed: list[str]) -> list[str]:
+def widen_terms(text: str, found: Sequence[str], stored: Collection[str]) -> list[str]:
+    """Return what to look up for those terms of a query that are in `found`, in a store with texts in other languages.
+
+    A word is looked up by its stems in every language of the store, so that a text is found whatever language it was
+    taken for. Besides, long words are looked up by their beginning, and Han characters alone.
+
+    Args:
+        text: The query.
+        found: Some of its `query_terms`.
+        stored: The languages of the texts that are searched, except English.
+    """
+    words, unstemmed = _split(text)
+    own = _languages(text, words)
+    if not own and not stored:
+        return list(found)
+    wanted, spaced = set(found), [language for language in stored if language not in UNSPACED]
+    languages = tuple(dict.fromkeys([*(own or (ENGLISH,)), *spaced, ENGLISH]))
+    widened: dict[str, None] = {}
+    for word in dict.fromkeys(words):
+        if stems_in(languages[0])[word] in wanted:
+            widened[_alternatives(word, languages)] = None
+            if own and spaced and len(word) > _BEGINNING:
+                widened[_beginning(word)] = None
+    widened |= dict.fromkeys(pair for pair in unstemmed if pair in wanted)
+    if any(language in ("zh", "ja") for language in own):
+        widened |= dict.fromkeys(sign for sign in _HAN.findall(_fold(text)) if sign not in _GRAMMAR_SIGNS)
+    return list(widened) or list(found)
+
+
+@lru_cache(maxsize=64)
+def languages_of(text: str) -> tuple[str, ...]:
+    """Return the languages that a text may be in; none for English, and where nothing shows the language."""
+    return _languages(text, _split(text)[0])
+
+
+def _languages(text: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return the languages that a text may be in; none for English, and where nothing shows the language."""
+    found = recognize(text, words)
+    return () if len(found) > _MAX_LANGUAGES or ENGLISH in found else found
+
+
+def _terms(text: str, words: list[str], unstemmed: list[str], languages: Sequence[str]) -> list[str]:
+    if not languages:
+        stemmed = [*map(_stem, words)]
+    elif len(languages) == 1:
+        stemmed = [*map(stems_in(languages[0]).__getitem__, words)]
+    else:
+        stemmed = [stem for word in words for stem in _stems(word, languages)]
     if not unstemmed:
-        return [*map(_stem, words)]
+        return stemmed
     # A Han character can be a word: each is indexed besides the pairs, for a query of that character alone.
     pairs = [term for term in unstemmed if not _HAN.fullmatch(term)]
-    return [*map(_stem, words), *pairs, *_HAN.findall(_fold(text))]
+    return [*stemmed, *pairs, *_HAN.findall(_fold(text))]
+
+
+def _stems(word: str, languages: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys(stems_in(language)[word] for language in languages)
+
+
+_MAX_LANGUAGES = 3
+"""With more languages that fit alike, a text says nothing about its language."""
+_BEGINNING = 4
+"""Letters of a word that two words of one family share: allergisch, Allergien."""
+_SHORTEST_PART = 4
+"""Letters of the shortest part of a compound."""
+
+
+def _parts(words: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
+    """Yield the beginnings of long words, and in languages with compounds what can be their last part."""
+    compounding = next((language for language in languages if language in COMPOUNDING), None)
+    for word in words:
+        if len(word) <= _BEGINNING or is_stop_word(word, tuple(languages)):
+            continue
+        yield _beginning(word)
+        if compounding is not None:
+            stem = stems_in(compounding)[word]
+            yield from (f"~{stem[start:]}" for start in range(3, len(stem) - _SHORTEST_PART + 1))
+
+
+def _beginning(word: str) -> str:
+    return f"{word[:_BEGINNING]}~"
+
+
+def _alternatives(word: str, languages: Sequence[str]) -> str:
+    """Return the stems of a word, and the same as the last part of a compound."""
+    found = list(_stems(word, languages))
+    compounding = [language for language in languages if language in COMPOUNDING]
+    found += [f"~{stem}" for stem in _stems(word, compounding) if len(stem) >= _SHORTEST_PART]
+    return OR.join(found)
+
+
+_GRAMMAR_SIGNS: Final = frozenset(
+    "我你您他她它们的了是在有和与不没这那哪什么谁吗呢吧啊怎样几个一就也都会要到说去来很上下里多少把被让给对从跟为"
+    "以及而或但如果因此可能能将已经着过再还只又最更每何時時间时候現在现今"
+    "私僕俺彼女君方事物誰者達"
+)
+"""Chinese and Japanese characters of grammar and questions."""
+_HIRAGANA: Final = re.compile("[\u3041-\u309f\u30fc]+")
+
+
+def _is_grammar(pair: str) -> bool:
+    """Return whether a pair of characters is only grammar: pronouns and question words, the endings of Japanese."""
+    return _HIRAGANA.fullmatch(pair) is not None or _GRAMMAR_SIGNS.issuperset(pair)
 
 
 def _answer_kinds(text: str, words: Sequence[str]) -> list[str]:
@@ -170,24 +344,13 @@ def _fold(text: str) -> str:
     lowered = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
     if lowered.isascii():
         return lowered
+    if _ARABIC.search(lowered):
+        lowered = _ARABIC_MARKS.sub("", lowered).translate(_ARABIC_LETTERS)
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", lowered)))
 
 
-class _StemCache(dict[str, str]):
-    """Word → stem, computed on first use. Emptied when it is full."""
-
-    def __missing__(self, word: str) -> str:
-        stemmer = getattr(_local, "stemmer", None)
-        if stemmer is None:
-            stemmer = _local.stemmer = Stemmer.Stemmer("english", 0)
-        if len(self) >= _MAX_CACHED_STEMS:
-            self.clear()
-        stem = self[word] = str(stemmer.stemWord(word))
-        return stem
-
-
-_stem = _StemCache().__getitem__
-_STOP_STEMS = frozenset(map(_stem, _STOP_WORDS.split()))
+_stem = stems_in(ENGLISH).__getitem__
+_STOP_STEMS = frozenset(map(_stem, STOP_WORDS[ENGLISH]))
 Span: TypeAlias = tuple[int, int]
 """A part of a text: the offset of its first character, and the offset after its last one."""
 _END: Final = re.compile(
@@ -278,9 +441,16 @@ def first_words(text: str, limit: int) -> list[str]:
 def has_content(text: str, names: Collection[str]) -> bool:
     """Return whether a text has a content word that is not one of the `names`, which are in lower case."""
     first = first_content_words(text)
+    if first and len(text) <= _FIRST_CHARS and _is_small_talk(text, names):
+        return False
     if any(not is_name_of(word, names) for word in first):
         return True
     return len(first) == _MAX_WORDS and any(not is_name_of(word, names) for word in _content_words(_lower(text)))
+
+
+def _is_small_talk(text: str, names: Collection[str]) -> bool:
+    words = [word for word in _WORD.findall(_fold(text)) if word not in names]
+    return is_small_talk(words)
 
 
 @lru_cache(maxsize=64)  # the gate and the importance use the same text one after the other

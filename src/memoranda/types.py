@@ -391,6 +391,8 @@ class Explanation(Record):
     """0…1: how much the texts are turns of a dialogue, where neighbouring turns count."""
     signals: dict[str, float] = field(default_factory=dict)
     """The values that `answerable` was computed from."""
+    notes: tuple[str, ...] = ()
+    """What was looked up otherwise than the question says, and why: a time in which every memory lies, another name."""
 
 
 WhyNotStep: TypeAlias = Literal[

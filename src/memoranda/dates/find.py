@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
 from memoranda.dates import absolute, relative
+from memoranda.dates.other_languages import Translation, fold_accents, language_rules, trigger_words
 from memoranda.dates.rules import (
     DAY,
     DateContext,
@@ -30,7 +31,8 @@ from memoranda.dates.rules import (
     weekend_of,
 )
 from memoranda.dates.vocabulary import NUMBER, find_word_kinds, parse_count, weekday_number
-from memoranda.text import lower_case
+from memoranda.languages import ENGLISH, recognize
+from memoranda.text import languages_of, lower_case
 
 MentionKind: TypeAlias = Literal["at", "since", "until"]
 
@@ -66,6 +68,7 @@ class Expression:
     end: int
     interval: Interval
     kind: MentionKind = "at"
+    english: str = ""
 
 
 def expand_expressions(text: str, said_at: datetime, expressions: Sequence[Expression]) -> Iterator[Expression]:
@@ -235,6 +238,8 @@ class Mention:
     precision: Precision
     kind: MentionKind = "at"
     """`at`: within the interval; `since`: from its start until the text was said; `until`: up to its end."""
+    english: str = ""
+    """The same words in English; `text` itself when they are English."""
 
     @property
     def is_absolute(self) -> bool:
@@ -251,18 +256,74 @@ def find_mentions(text: str, said_at: datetime, *, prefer: Tense | None = None) 
         said_at: When it was said.
         prefer: Whether to assume the past or the future where the sentence does not show it ("in May").
     """
-    lowered = lower_case(text)
-    rules = _select_rules(find_word_kinds(lowered)) if len(text) <= MAX_TEXT else ()
-    if not rules:
+    if len(text) > MAX_TEXT:
         return ()
-    expressions = sorted(_find_expressions(text, lowered, rules, said_at, prefer), key=lambda found: found.start)
-    return tuple(_to_mention(text, expression) for expression in expand_expressions(text, said_at, expressions))
+    lowered = lower_case(text)
+    translated = _find_translated(lowered, said_at, prefer, _languages_of_dates(text, lowered))
+    for found in translated:  # no rule for English may match a part of it
+        lowered = lowered[: found.start] + "\0" * (found.end - found.start) + lowered[found.end :]
+    rules = _select_rules(find_word_kinds(lowered))
+    if not rules and not translated:
+        return ()
+    english = sorted(_find_expressions(text, lowered, rules, said_at, prefer), key=lambda found: found.start)
+    expressions = [*translated, *expand_expressions(text, said_at, english)]
+    return tuple(_to_mention(text, found) for found in sorted(expressions, key=lambda found: found.start))
+
+
+_SPACED: Final = re.compile(r"[^\W_]+")
+
+
+def _languages_of_dates(text: str, lowered: str) -> tuple[str, ...]:
+    """Return the languages whose time words are looked for; by words for days where nothing else shows a language."""
+    found = languages_of(text)
+    if found or len(text) > _SHORT_TEXT:
+        return found
+    words = _SPACED.findall(fold_accents(lowered))
+    shown = [trigger_words()[word] for word in words if word in trigger_words()]
+    if not shown or ENGLISH in recognize(text, words):
+        return ()
+    return shown[0]
+
+
+_SHORT_TEXT: Final = 60
+"""A longer text has function words that show its language."""
+_RELATIVE_YEAR: Final = re.compile(r"<(-?\d)>")
+
+
+def _find_translated(
+    lowered: str, said_at: datetime, prefer: Tense | None, languages: Sequence[str]
+) -> list[Expression]:
+    """Return the expressions of the first language that has any."""
+    folded = fold_accents(lowered) if languages else ""
+    for language in languages:
+        rules = language_rules(language)
+        found = [] if rules is None else [*rules.find(folded)]
+        if rules is not None and found:
+            resolved = (_resolve(each, said_at, rules.tense(folded, each.start, each.end) or prefer) for each in found)
+            return [expression for expression in resolved if expression is not None]
+    return []
+
+
+def _resolve(found: Translation, said_at: datetime, tense: Tense | None) -> Expression | None:
+    """Resolve the English of an expression; "since" and "until" as `_close_open_end` does."""
+    english = _RELATIVE_YEAR.sub(lambda year: str(said_at.year + int(year[1])), found.english)
+    mentions = find_mentions(english, said_at, prefer=tense)
+    if len(mentions) != 1 or found.edge == "beside":
+        return None
+    mention = mentions[0]
+    start, end, kind = mention.start, mention.end, mention.kind
+    if found.edge == "since" and start < said_at:
+        end, kind = said_at, "since"
+    elif found.edge == "until" and end > said_at:
+        start, kind = said_at, "until"
+    return Expression(found.start, found.end, Interval(start, end, mention.precision), kind, mention.text)
 
 
 def _to_mention(text: str, found: Expression) -> Mention:
     interval = found.interval
     words = text[found.start : found.end]
-    return Mention((found.start, found.end), words, interval.start, interval.end, interval.precision, found.kind)
+    span, english = (found.start, found.end), found.english or words
+    return Mention(span, words, interval.start, interval.end, interval.precision, found.kind, english)
 
 
 @lru_cache(maxsize=1_024)

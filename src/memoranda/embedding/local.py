@@ -1,6 +1,6 @@
 """Models that run in this process: BERT-family encoders with onnxruntime, and `fast`, a table of token vectors.
 
-Both read token ids of BERT's uncased vocabulary.
+Those that come with the package read token ids of BERT's uncased vocabulary; an added model may have any tokenizer.
 
 onnxruntime is imported with the first model, since it takes longer to load than the rest of the package.
 """
@@ -29,11 +29,11 @@ import numpy as np
 from memoranda.embedding import added_models
 from memoranda.embedding.base import DEFAULT_MODEL, EmbedderIdentity, InputKind, ModelSpec, check_input_texts, normalize
 from memoranda.embedding.model_files import read_model_file
-from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.errors import Incompatible, InvalidInput, MissingExtra, Unavailable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from onnxruntime import InferenceSession
+    from onnxruntime import InferenceSession, NodeArg
 
     from memoranda.types import FloatArray, IntArray
 
@@ -103,6 +103,32 @@ class WordPiece:
             if number is not None:
                 return number, end
         return None
+
+
+class TokenizerFile:
+    """A tokenizer of any kind (SentencePiece, BPE, cased WordPiece), read from a `tokenizer.json` by `tokenizers`."""
+
+    def __init__(self, file: Path) -> None:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingExtra("a model with this tokenizer", "tokenizers") from error
+        try:
+            self._tokenizer = Tokenizer.from_str(file.read_text("utf-8"))
+        except Exception as error:  # the library raises plain Exception for a file that it cannot read
+            raise Incompatible(f"{file} cannot be read ({error}): add the model again") from error
+        self._tokenizer.no_padding()
+        self._window = 0
+        self._lock = threading.Lock()
+
+    def encode(self, text: str, window: int) -> list[int]:
+        """Return the ids of a text with the special tokens of the model, at most `window` in all."""
+        with self._lock:  # the truncation is a setting of the tokenizer
+            if self._window != window:
+                self._tokenizer.enable_truncation(window)
+                self._window = window
+        ids: list[int] = self._tokenizer.encode(text[: window * _MAX_WORD]).ids
+        return ids
 
 
 def _words(chunk: str) -> Iterator[str]:
@@ -211,22 +237,42 @@ class _Encoder:
 
     def __init__(self, spec: ModelSpec, *, use_gpu: bool) -> None:
         self._spec = spec
-        self._tokenizer = WordPiece(spec.vocabulary)
+        is_json = spec.vocabulary.suffix == ".json"
+        self._tokenizer = TokenizerFile(spec.vocabulary) if is_json else WordPiece(spec.vocabulary)
         self._session = open_session(spec.model, use_gpu=use_gpu)
         self._inputs = {item.name for item in self._session.get_inputs()}
-        self._output = self._session.get_outputs()[0].name
+        if unknown := self._inputs.difference(_INPUTS):
+            raise Incompatible(
+                f"the model file {spec.model} wants {', '.join(sorted(unknown))}: only text encoders with the inputs "
+                f"{', '.join(_INPUTS)} can be run"
+            )
+        self._output = find_output(self._session).name
 
     def encode(self, text: str) -> FloatArray:
         """Return the pooled hidden state of the text, not normalized."""
         ids = np.array([self._tokenizer.encode(text, self._spec.window)], np.int64)
         with translate_errors(self._spec.model):
             states: FloatArray = self._session.run([self._output], self._make_inputs(ids))[0][0]
+        if states.ndim == 1:  # the model pools by itself
+            return states
         pooled: FloatArray = states[0] if self._spec.pooling == "cls" else states.mean(axis=0)
         return pooled
 
     def _make_inputs(self, ids: IntArray) -> dict[str, IntArray]:
-        available = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        tokens = np.arange(ids.shape[1], dtype=np.int64)[None]
+        values = (ids, np.ones_like(ids), np.zeros_like(ids), tokens)
+        available = dict(zip(_INPUTS, values, strict=True))
         return {name: available[name] for name in self._inputs}
+
+
+_INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+_OUTPUTS: Final = ("last_hidden_state", "token_embeddings", "sentence_embedding")
+
+
+def find_output(session: InferenceSession) -> NodeArg:
+    """Return the output with the state of each token, or else the first one."""
+    outputs = {item.name: item for item in session.get_outputs()}
+    return next((outputs[name] for name in _OUTPUTS if name in outputs), session.get_outputs()[0])
 
 
 _CPU: Final = "CPUExecutionProvider"

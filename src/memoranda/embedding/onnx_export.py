@@ -1,18 +1,18 @@
-"""Converts a BERT model in the Hugging Face format to ONNX: reads its folder and weights, and writes the graph."""
+"""Converts an encoder of the BERT family to ONNX: reads its weights and writes the graph."""
 
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from memoranda.embedding.base import REQUIRED_FILES, InputKind, Pooling
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.embedding.model_folder import USUAL_WINDOW, EncoderFamily, EncoderShape
+from memoranda.errors import InvalidInput
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,131 +20,37 @@ if TYPE_CHECKING:
     from memoranda.types import JSON, FloatArray
 
 
-_MAX_WINDOW: Final = 512
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFolder:
-    """A BERT-family model as the Hugging Face libraries save it."""
-
-    path: Path
-    shape: BertShape
-    window: int
-    pooling: Pooling
-    prefixes: dict[InputKind, str]
-
-
-def read_folder(path: Path) -> ModelFolder:
-    """Read the folder; `NotFound` names a missing file, `InvalidInput` says what is not supported."""
-    for name in REQUIRED_FILES:
-        if not (path / name).is_file():
-            raise NotFound(f"{path} has no {name}: a model folder holds {', '.join(REQUIRED_FILES)}")
-    config = _read_json(path / "config.json")
-    _refuse_unsupported(path, config)
-    return ModelFolder(
-        path, _read_shape(path, config), _read_window(path, config), _read_pooling(path), _read_prefixes(path)
-    )
-
-
-def _refuse_unsupported(path: Path, config: dict[str, JSON]) -> None:
-    supported = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
-    for key, value in supported.items():
-        if config.get(key, value) != value:
-            raise InvalidInput(f"{path}: only models with {key} {value!r} can be run here, this has {config[key]!r}")
-    if _read_optional_json(path / "tokenizer_config.json").get("do_lower_case") is False:
-        raise InvalidInput(f"{path}: only uncased vocabularies can be read here, this one is cased")
-    modules = path / "modules.json"
-    if modules.is_file() and "models.Dense" in modules.read_text("utf-8"):
-        raise InvalidInput(f"{path}: the model has a dense layer after pooling, which cannot be run here")
-
-
-def _read_shape(path: Path, config: dict[str, JSON]) -> BertShape:
-    match config:
-        case {"num_hidden_layers": int(layers), "num_attention_heads": int(heads), "hidden_size": int(hidden)}:
-            epsilon = config.get("layer_norm_eps", 1e-12)
-            return BertShape(layers, heads, hidden, epsilon if isinstance(epsilon, float) else 1e-12)
-    raise InvalidInput(f"{path / 'config.json'} lacks num_hidden_layers, num_attention_heads or hidden_size")
-
-
-def _read_window(path: Path, config: dict[str, JSON]) -> int:
-    limits = (
-        _read_optional_json(path / "sentence_bert_config.json").get("max_seq_length"),
-        config.get("max_position_embeddings"),
-    )
-    return min([limit for limit in limits if isinstance(limit, int)] + [_MAX_WINDOW])
-
-
-def _read_pooling(path: Path) -> Pooling:
-    config = _read_optional_json(path / "1_Pooling" / "config.json")
-    modes = [key.removeprefix("pooling_mode_") for key, on in config.items() if key.startswith("pooling_mode_") and on]
-    if modes == ["cls_token"]:
-        return "cls"
-    if modes in ([], ["mean_tokens"]):
-        return "mean"
-    raise InvalidInput(f"{path}: pooling by {' and '.join(modes)} is not supported, only mean_tokens and cls_token")
-
-
-def _read_prefixes(path: Path) -> dict[InputKind, str]:
-    prompts = _read_optional_json(path / "config_sentence_transformers.json").get("prompts")
-    if not isinstance(prompts, dict):
-        return {}
-    by_kind: dict[InputKind, JSON] = {
-        "query": prompts.get("query"),
-        "passage": prompts.get("passage", prompts.get("document")),
-    }
-    return {kind: prompt for kind, prompt in by_kind.items() if isinstance(prompt, str)}
-
-
-def _read_optional_json(file: Path) -> dict[str, JSON]:
-    return _read_json(file) if file.is_file() else {}
-
-
-def _read_json(file: Path) -> dict[str, JSON]:
-    try:
-        content = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
-        raise InvalidInput(f"{file} is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InvalidInput(f"{file} must hold a JSON object")
-    return content
-
-
 _GetWeight: TypeAlias = "Callable[[str], FloatArray]"
 # Models saved with a head on top have the encoder under one of these prefixes.
-_PREFIXES: Final = ("", "bert.", "model.")
+_PREFIXES: Final = ("", "bert.", "model.", "roberta.", "mpnet.", "distilbert.")
 
 
-@dataclass(frozen=True, slots=True)
-class BertShape:
-    """The sizes of a BERT encoder, from its config.json."""
-
-    layers: int
-    heads: int
-    hidden: int
-    epsilon: float
-
-
-def build_encoder(shape: BertShape, weights: Mapping[str, FloatArray], file: Path) -> None:
+def build_encoder(shape: EncoderShape, weights: Mapping[str, FloatArray], file: Path) -> None:
     """Write the encoder as an ONNX file: `input_ids` (1, tokens) → `last_hidden_state` (1, tokens, hidden).
 
     It takes one text at a time, so there is no padding and no mask. Missing weights raise `InvalidInput`.
     """
-    get_weight = _weight_getter(weights)
+    get_weight = _weight_getter(weights, shape.family)
     graph = OnnxGraph()
-    state = _add_embeddings(graph, get_weight, shape, graph.input("input_ids", "int64", (1, "tokens")))
+    ids = graph.input("input_ids", "int64", (1, "tokens"))
+    positions = get_weight("embeddings.position_embeddings.weight")[shape.first_position :]
+    state = _add_embeddings(graph, get_weight, shape, ids, positions)
+    bias = _add_relative_bias(graph, get_weight, ids, len(positions)) if shape.family.relative_bias else ""
     for layer in range(shape.layers):
         last = layer == shape.layers - 1
         output = "last_hidden_state" if last else ""
-        state = _add_layer(graph, _with_prefix(get_weight, f"encoder.layer.{layer}."), shape, state, output)
+        state = _add_layer(graph, _with_prefix(get_weight, f"encoder.layer.{layer}."), shape, state, bias, output)
     graph.output(state, "float32", (1, "tokens", shape.hidden))
     graph.write(file)
 
 
-def _add_embeddings(graph: OnnxGraph, get_weight: _GetWeight, shape: BertShape, ids: str) -> str:
+def _add_embeddings(
+    graph: OnnxGraph, get_weight: _GetWeight, shape: EncoderShape, ids: str, positions: FloatArray
+) -> str:
     words = graph.add("Gather", graph.constant(get_weight("embeddings.word_embeddings.weight")), ids)
-    # Every token is in the first segment, so the row of that segment is added to the positions.
-    positions = get_weight("embeddings.position_embeddings.weight")
-    positions = positions + get_weight("embeddings.token_type_embeddings.weight")[0]
+    if shape.family.segments:
+        # Every token is in the first segment, so the row of that segment is added to the positions.
+        positions = positions + get_weight("embeddings.token_type_embeddings.weight")[0]
     start = graph.constant(np.array([0], np.int64))
     length = graph.add("Shape", ids, start=1, end=2)
     used = graph.add("Slice", graph.constant(positions), start, length)
@@ -153,24 +59,55 @@ def _add_embeddings(graph: OnnxGraph, get_weight: _GetWeight, shape: BertShape, 
     return graph.add("LayerNormalization", summed, scale, shift, axis=-1, epsilon=shape.epsilon)
 
 
-def _add_layer(graph: OnnxGraph, get_weight: _GetWeight, shape: BertShape, state: str, output: str) -> str:
-    attended = _add_attention(graph, get_weight, shape, state)
+_BUCKETS, _FARTHEST = 32, 128
+
+
+def _add_relative_bias(graph: OnnxGraph, get_weight: _GetWeight, ids: str, window: int) -> str:
+    """Add the bias of each pair of tokens, (1, heads, tokens, tokens), cut from the one of the longest text."""
+    table = get_weight("encoder.relative_attention_bias.weight")
+    reach = min(window, USUAL_WINDOW)
+    distances = np.arange(reach)[None, :] - np.arange(reach)[:, None]
+    bias = np.ascontiguousarray(table[_bucket_of(distances)].transpose(2, 0, 1)[None])
+    length = graph.add("Shape", ids, start=1, end=2)
+    ends = graph.add("Concat", length, length, axis=0)
+    starts, axes = graph.constant(np.array([0, 0], np.int64)), graph.constant(np.array([2, 3], np.int64))
+    return graph.add("Slice", graph.constant(bias), starts, ends, axes)
+
+
+def _bucket_of(distances: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bucket of each distance: near ones have their own, far ones share, half of them for each side."""
+    half = _BUCKETS // 2
+    near = half // 2
+    away = np.abs(distances)
+    far = near + (np.log(np.maximum(away, 1) / near) / np.log(_FARTHEST / near) * (half - near)).astype(np.int64)
+    side = np.where(distances > 0, half, 0)
+    return side + np.where(away < near, away, np.minimum(far, half - 1))
+
+
+def _add_layer(
+    graph: OnnxGraph, get_weight: _GetWeight, shape: EncoderShape, state: str, bias: str, output: str
+) -> str:
+    attended = _add_attention(graph, get_weight, shape, state, bias)
     state = _add_residual(graph, get_weight, shape, "attention.output", attended, state)
     wide = graph.add("MatMul", state, graph.constant(get_weight("intermediate.dense.weight").T))
     activated = graph.add("BiasGelu", wide, graph.constant(get_weight("intermediate.dense.bias")), contrib=True)
     return _add_residual(graph, get_weight, shape, "output", activated, state, output)
 
 
-def _add_attention(graph: OnnxGraph, get_weight: _GetWeight, shape: BertShape, state: str) -> str:
+def _add_attention(
+    graph: OnnxGraph, get_weight: _GetWeight, shape: EncoderShape, state: str, relative_bias: str
+) -> str:
     parts = [f"attention.self.{part}" for part in ("query", "key", "value")]
     weight = np.concatenate([get_weight(f"{part}.weight").T for part in parts], axis=1)
     bias = np.concatenate([get_weight(f"{part}.bias") for part in parts])
-    constants = graph.constant(weight), graph.constant(bias)
-    return graph.add("Attention", state, *constants, contrib=True, num_heads=shape.heads)
+    inputs = [state, graph.constant(weight), graph.constant(bias)]
+    if relative_bias:
+        inputs += ["", "", relative_bias]  # no mask and no past
+    return graph.add("Attention", *inputs, contrib=True, num_heads=shape.heads)
 
 
 def _add_residual(
-    graph: OnnxGraph, get_weight: _GetWeight, shape: BertShape, name: str, value: str, state: str, output: str = ""
+    graph: OnnxGraph, get_weight: _GetWeight, shape: EncoderShape, name: str, value: str, state: str, output: str = ""
 ) -> str:
     """Add a dense layer, the residual connection to the state, and the layer norm."""
     product = graph.add("MatMul", value, graph.constant(get_weight(f"{name}.dense.weight").T))
@@ -188,18 +125,32 @@ def _with_prefix(get_weight: _GetWeight, prefix: str) -> _GetWeight:
     return lambda name: get_weight(prefix + name)
 
 
-def _weight_getter(weights: Mapping[str, FloatArray]) -> _GetWeight:
+def _weight_getter(weights: Mapping[str, FloatArray], family: EncoderFamily) -> _GetWeight:
+    """Return a function that finds a weight by the name that BERT gives it."""
     first_name = "embeddings.word_embeddings.weight"
     prefix = next((prefix for prefix in _PREFIXES if prefix + first_name in weights), None)
     if prefix is None:
-        raise InvalidInput(f"the weights hold no {first_name}: not a BERT encoder")
+        raise InvalidInput(f"the weights hold no {first_name}: not an encoder of the BERT family")
 
     def get_weight(name: str) -> FloatArray:
-        if prefix + name not in weights:
-            raise InvalidInput(f"the weights hold no {prefix + name}: not a complete BERT encoder")
-        return weights[prefix + name]
+        named = prefix + _name_in(family, name)
+        if named not in weights:
+            raise InvalidInput(f"the weights hold no {named}: not a complete encoder")
+        return weights[named]
 
     return get_weight
+
+
+def _name_in(family: EncoderFamily, name: str) -> str:
+    layer = re.match(r"encoder\.layer\.\d+\.", name)
+    head, rest = (layer.group(), name[layer.end() :]) if layer else ("", name)
+    for ours, theirs in family.names:
+        if head.startswith(ours):
+            head = theirs + head[len(ours) :]
+        elif layer and rest.startswith(ours):
+            rest = theirs + rest[len(ours) :]
+            break
+    return head + rest
 
 
 Attribute: TypeAlias = int | float

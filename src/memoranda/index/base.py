@@ -69,7 +69,10 @@ class VectorEngine(Protocol):
 
 
 class TextIndex(Protocol):
-    """Terms to memories by BM25, with the statistics of the texts in this index alone."""
+    """Terms to memories by BM25, with the statistics of the texts in this index alone.
+
+    A term of a query may be several alternatives that count as one word, joined by `memoranda.text.OR`.
+    """
 
     @property
     def average_length(self) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from memoranda.errors import InvalidInput
 from memoranda.index.vectors import grow_array
+from memoranda.text import OR
 from memoranda.types import FloatArray, IntArray
 
 K1 = 0.9
@@ -27,7 +28,8 @@ class Postings:
     """A `TextIndex` in memory.
 
     A text scores Σ idf · tf / (tf + K1 · (1 - B + B · length / average)), where idf is
-    ln(1 + (N - df + ½) / (df + ½)): never negative.
+    ln(1 + (N - df + ½) / (df + ½)): never negative. A term of a query may be several alternatives, joined by `OR`:
+    they count as one word.
     """
 
     def __init__(self) -> None:
@@ -131,14 +133,15 @@ class Postings:
         return log(1 + (len(self) - frequency + 0.5) / (frequency + 0.5))
 
     def _counts(self, term: str) -> tuple[IntArray, IntArray]:
-        """Return the numbers of the texts that hold the term, and how often each does."""
-        occurrences = self._occurrences.get(term)
-        if occurrences is None:
+        """Return the numbers of the texts that hold the term, or one of its alternatives, and how often each does."""
+        found = [list for each in term.split(OR) if (list := self._occurrences.get(each)) is not None]
+        if not found:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         cached = self._counts_cache.get(term)
         if cached is None:
             # A copy: an array cannot grow while a view of it exists.
-            cached = self._counts_cache[term] = _count_runs(np.frombuffer(occurrences, dtype=np.intc).astype(np.int64))
+            numbers = np.concatenate([np.frombuffer(each, dtype=np.intc).astype(np.int64) for each in found])
+            cached = self._counts_cache[term] = _count_runs(numbers if len(found) == 1 else np.sort(numbers))
         numbers, counts = cached
         if len(self) == self._size:
             return numbers, counts

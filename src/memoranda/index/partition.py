@@ -16,7 +16,9 @@ from memoranda.index.base import PartitionVectors
 from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
 from memoranda.index.lexical import Postings
 from memoranda.index.vectors import IdTable, grow_array
+from memoranda.languages import ALGORITHMS, UNSPACED
 from memoranda.storage.base import IndexRow, PartitionKey
+from memoranda.text import LANGUAGE_KEY
 from memoranda.types import ANY, FloatArray, IntArray
 
 UNNAMED = -1
@@ -131,6 +133,13 @@ class Partition:
         counts = np.bincount(spoken - UNNAMED, minlength=len(self._speakers) + 1)[1:]
         return tuple(sorted(name for name, code in self._speakers.items() if counts[code]))
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the texts, except English."""
+        return tuple(
+            language for language in (*ALGORITHMS, *UNSPACED) if self.postings.contains(LANGUAGE_KEY + language)
+        )
+
     def open_index(self, dimension: int) -> PartitionVectors:
         """Open the vectors in another engine, if there is one; else create an index in memory."""
         return self.new_index(dimension) if self._open_vectors is None else self._open_vectors(self, dimension)
@@ -207,6 +216,12 @@ class Partition:
         code = UNNAMED if speaker is None else self._speakers.get(speaker, _UNKNOWN)
         spoken = self._table.live & (self._columns[: self._table.size]["speaker"] == code)
         return np.sort(self._table.ids[spoken])
+
+    def speakers_of(self, ids: IntArray) -> tuple[str, ...]:
+        """Return who said any of these, sorted."""
+        wanted = self._table.live & np.isin(self._table.ids, ids)
+        codes = set(self._columns[: self._table.size]["speaker"][wanted].tolist())
+        return tuple(sorted(name for name, code in self._speakers.items() if code in codes))
 
     def timeline(self) -> Timeline:
         """Return the timeline; the same object until something changes."""

@@ -15,7 +15,7 @@ from memoranda.results import Document, Knowledge, KnowledgeReport, KnowledgeSou
 from memoranda.storage.changes import Change, Edit, NewMemory, Remove
 from memoranda.storage.read import matching_ids, walk
 from memoranda.storage.write import MemoryWrite, apply_changes, retry_on_conflict
-from memoranda.text import clean_text, content_hash, terms
+from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, Clock, Filter, Memory, MemoryType, Progress, Recall, Scope
 from memoranda.validation import SHARED_USER, check_name, copy_json_object
 
@@ -91,7 +91,7 @@ class SharedKnowledge:
             recorded_at=now,
             valid_from=now,
             content_hash=content_hash(chunk.content),
-            terms=" ".join(terms(chunk.content)),
+            terms=lexical_keys(chunk.content),
             source=document.source,
             trust="document",
             metadata={**document.metadata, **fields},

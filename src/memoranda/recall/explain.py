@@ -46,6 +46,7 @@ def explain_query(parsed: ParsedQuery, ranking: Ranking, signals: dict[str, floa
         considered=ranking.candidates.total,
         dialogue=ranking.dialogue,
         signals=signals,
+        notes=parsed.notes,
     )
 
 

@@ -26,7 +26,16 @@ from memoranda.index.partitions import Partitions
 from memoranda.recall.arms import QueryVector, score_arms, select_candidates
 from memoranda.recall.explain import answer_signals, answerable, explain_absence, explain_other_scope, explain_query
 from memoranda.recall.later import asks_for_the_present, attach_later, put_latest_first, put_newer_first
-from memoranda.recall.query import MODES, Mode, ParsedQuery, RecallQuery, find_speakers, parse_query
+from memoranda.recall.query import (
+    MODES,
+    Mode,
+    ParsedQuery,
+    RecallQuery,
+    find_aliases,
+    find_speakers,
+    parse_query,
+    widen_useless_windows,
+)
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
@@ -179,8 +188,9 @@ class RecallPipeline:
     @staticmethod
     def _parse(query: RecallQuery, partition: Partition) -> ParsedQuery:
         with partition.lock:
-            speakers = find_speakers(partition, query)
-        return parse_query(query.text, query.now, speakers)
+            speakers, aliases = find_speakers(partition, query), find_aliases(partition, query)
+            parsed = parse_query(query.text, query.now, speakers, partition.languages, aliases)
+            return widen_useless_windows(partition, query, parsed)
 
     def _embed(self, query: RecallQuery, parsed: ParsedQuery, degraded: list[str]) -> QueryVector | None:
         """Return the vector of the question; None without an embedder, or with a neural one in mode "fast"."""

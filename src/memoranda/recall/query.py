@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memoranda.dates.find import Mention, find_mentions
 from memoranda.dates.rules import DAY, WEEK, midnight
 from memoranda.index.partition import Partition
-from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME, query_terms, terms
+from memoranda.text import (
+    EMPTY_WORDS,
+    HAS_NAME,
+    HAS_NUMBER,
+    HAS_TIME,
+    NAME_KEY,
+    keys_in_window,
+    name_parts,
+    query_terms,
+    terms,
+    widen_terms,
+)
 from memoranda.types import Filter, Scope, Window
 
 Mode: TypeAlias = Literal["fast", "default", "best"]
@@ -54,16 +66,79 @@ class ParsedQuery:
     windows: tuple[Window, ...]
     answer_type: str | None = None
     """The index key of the texts that hold the type of answer asked for; None when the question asks for no type."""
+    asks_for_time: bool = False
+    """Whether it names a time, and nothing to look for by its words except people."""
+    notes: tuple[str, ...] = ()
+    """What was done otherwise than the question says, and why."""
 
 
-def parse_query(text: str, now: datetime, speakers: Sequence[str]) -> ParsedQuery:
-    """Parse a question against the asker's clock and the known speakers."""
-    match, windows = match_speakers(text, speakers), parse_windows(text, now)
-    date_terms = {term for window in windows for term in terms(window.phrase)}
-    if windows and date_terms.issuperset(match.terms):
+def parse_query(
+    text: str,
+    now: datetime,
+    speakers: Sequence[str],
+    languages: Collection[str] = (),
+    aliases: Mapping[str, str] | None = None,
+) -> ParsedQuery:
+    """Parse a question against the asker's clock and the known speakers.
+
+    Args:
+        text: The question.
+        now: The asker's clock.
+        speakers: Who spoke in the scope.
+        languages: The languages of the texts that are searched, except English.
+        aliases: Other names in the question, and the speakers that they stand for: see `find_aliases`.
+    """
+    match, windows = match_speakers(text, speakers, aliases), parse_windows(text, now)
+    notes = tuple(f"{name!r} is another name of {speaker!r}" for name, speaker in (aliases or {}).items())
+    if windows and _dates_in(text, windows).issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
-        return ParsedQuery(None, (), match.speakers, windows)
-    return ParsedQuery(match.text, match.terms[:MAX_TERMS], match.speakers, windows, find_answer_type(text))
+        return ParsedQuery(None, (), match.speakers, windows, asks_for_time=True, notes=notes)
+    looked_up = tuple(widen_terms(text, match.terms[:MAX_TERMS], languages))
+    answer_type = find_answer_type(text)
+    return ParsedQuery(match.text, looked_up[:MAX_TERMS], match.speakers, windows, answer_type, notes=notes)
+
+
+def _dates_in(text: str, windows: Sequence[Window]) -> set[str]:
+    """Return the terms of the windows' phrases, as they are and as the whole question is stemmed."""
+    without = text
+    for window in windows:
+        without = without.replace(window.phrase, " ")
+    phrases = {term for window in windows for term in terms(window.phrase)}
+    return phrases | set(terms(text)).difference(terms(without) if without.strip() else ())
+
+
+def widen_useless_windows(partition: Partition, query: RecallQuery, parsed: ParsedQuery) -> ParsedQuery:
+    """Return the question as it is looked up when its time tells no memories apart: by its words and its meaning.
+
+    A time is a preference, not a filter. When all memories or none lie inside it, a question that names nothing else
+    would find nothing.
+    """
+    if not parsed.asks_for_time:
+        return parsed
+    times, total = _times_in_scope(partition, query)
+    inside = np.zeros(total, dtype=np.bool_)
+    for window in parsed.windows:
+        inside |= (times >= window.start.timestamp()) & (times < window.end.timestamp())
+    mentioned = any(partition.postings.contains(key) for window in parsed.windows for key in _keys(window))
+    if not total or mentioned or 0 < np.count_nonzero(inside) < total:
+        return parsed
+    phrases = " or ".join(f"{window.phrase.strip()!r}" for window in parsed.windows)
+    note = f"{'every' if inside.any() else 'no'} memory lies in {phrases}: the time does not tell them apart"
+    looked_up = tuple(query_terms(query.text)[:MAX_TERMS])
+    return replace(
+        parsed, embedded=_remove_names(query.text, parsed.speakers), terms=looked_up, notes=(*parsed.notes, note)
+    )
+
+
+def _times_in_scope(partition: Partition, query: RecallQuery) -> tuple[NDArray[np.float64], int]:
+    timeline, scope = partition.timeline(), query.scope
+    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp())
+    times = timeline.times if eligible is None else timeline.times[timeline.positions(eligible)]
+    return times, len(times)
+
+
+def _keys(window: Window) -> list[str]:
+    return keys_in_window(window.start, window.end)
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -97,10 +172,16 @@ def find_speakers(partition: Partition, query: RecallQuery) -> tuple[str, ...]:
     )
 
 
-def match_speakers(question: str, speakers: Sequence[str]) -> SpeakerMatch:
-    """Match the speakers named in the question; without a name, the user where the question is about "I" or "my"."""
+def match_speakers(question: str, speakers: Sequence[str], aliases: Mapping[str, str] | None = None) -> SpeakerMatch:
+    """Match the speakers named in the question; without a name, the user where the question is about "I" or "my".
+
+    What is looked up keeps an alias: the people around somebody use it.
+    """
     named = find_names(question, speakers)
     terms = tuple(query_terms(question))
+    if aliases:
+        people = tuple(dict.fromkeys([*named, *aliases.values()]))
+        return SpeakerMatch(people, _remove_names(question, [*named, *aliases]) or question, terms)
     if not named:
         return SpeakerMatch(_match_asker(question, speakers), question, terms)
     name_terms = {term for name in named for term in query_terms(name)}
@@ -119,6 +200,46 @@ def find_names(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
         if name not in ROLES and parts and words.issuperset(parts):
             found.append(name)
     return tuple(found)
+
+
+def find_aliases(partition: Partition, query: RecallQuery) -> dict[str, str]:
+    """Return the words of a question that are another name of one speaker in the scope, and that speaker.
+
+    A name is learnt from what the speaker said ("call me Kate", an e-mail address), or is a part of the label that
+    the speaker has ("Kate Miller", "kate.miller@example.com"). A name of several speakers stands for none of them.
+    """
+    speakers = partition.speakers
+    named = set(find_names(query.text, speakers))
+    parts = {part for name in named for part in name_parts(name)}
+    found: dict[str, str] = {}
+    for word in dict.fromkeys(_WORD.findall(query.text)):
+        folded = "".join(name_parts(word))
+        if not folded or folded in parts or folded in EMPTY_WORDS:
+            continue
+        people = set(_learnt(partition, folded)) or (_labelled(speakers, folded) if word[0].isupper() else set())
+        if len(people) == 1 and not people & named and _speaks_in_scope(partition, query, *people):
+            found[word] = people.pop()
+    return found
+
+
+def _learnt(partition: Partition, name: str) -> tuple[str, ...]:
+    key = NAME_KEY + name
+    return partition.speakers_of(partition.postings.ids_with(key)) if partition.postings.contains(key) else ()
+
+
+def _labelled(speakers: Sequence[str], name: str) -> set[str]:
+    """Return the speakers with this name as a part of theirs; one that has no other part is matched as a whole."""
+    return {
+        speaker
+        for speaker in speakers
+        if speaker not in ROLES and name in (parts := name_parts(speaker)) and (len(parts) > 1 or "@" in speaker)
+    }
+
+
+def _speaks_in_scope(partition: Partition, query: RecallQuery, speaker: str) -> bool:
+    scope = query.scope
+    eligible = partition.eligible(scope.agent, scope.session, query.now.timestamp())
+    return eligible is None or bool(np.isin(partition.said_by(speaker), eligible).any())
 
 
 def _match_asker(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
@@ -151,7 +272,7 @@ def parse_windows(text: str, now: datetime) -> tuple[Window, ...]:
 
 
 def _is_certain(mention: Mention) -> bool:
-    return mention.kind == "at" and not _BARE_WEEKDAY.fullmatch(mention.text)
+    return mention.kind == "at" and not _BARE_WEEKDAY.fullmatch(mention.english)
 
 
 def _to_window(text: str, mention: Mention) -> Window | None:
@@ -169,7 +290,7 @@ def _to_window(text: str, mention: Mention) -> Window | None:
 def _margin(mention: Mention) -> timedelta:
     """Return how far the time that is meant may lie from the one that is named."""
     length = mention.end - mention.start
-    if mention.is_absolute or not (length == WEEK or _COUNTED_BACK.search(mention.text)):
+    if mention.is_absolute or not (length == WEEK or _COUNTED_BACK.search(mention.english)):
         return timedelta(0)
     return max(DAY, length / 4)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memoranda.index.partition import UNNAMED, Partition
 from memoranda.recall.arms import Arm, CandidateSet, combine_arms
 from memoranda.recall.query import ParsedQuery
-from memoranda.text import ENDS_WITH_QUESTION, query_terms
+from memoranda.text import ENDS_WITH_QUESTION, OR, keys_in_window, query_terms
 from memoranda.types import ArmScore, FloatArray, IntArray, Window
 
 NEIGHBOUR_SHARE = 0.2
@@ -51,6 +51,8 @@ class Evidence:
     windows: tuple[Window, ...]
     with_answer_type: IntArray | None = None
     """The ids of texts that hold the type of answer asked for; None when the question asks for no type."""
+    mentioning: tuple[IntArray, ...] = ()
+    """For each window, the ids of texts that mention a time inside it."""
 
 
 def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
@@ -63,7 +65,13 @@ def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
         said=_said_by(partition, parsed.speakers[0]) if len(parsed.speakers) == 1 else None,
         windows=parsed.windows,
         with_answer_type=None if parsed.answer_type is None else postings.ids_with(parsed.answer_type),
+        mentioning=tuple(ids_mentioning(partition, window) for window in parsed.windows),
     )
+
+
+def ids_mentioning(partition: Partition, window: Window) -> IntArray:
+    """Return the ids of texts that mention a time inside a window, whenever they were said."""
+    return partition.postings.ids_with(OR.join(keys_in_window(window.start, window.end)))
 
 
 def dialogue_weight(average_length: float) -> float:
@@ -90,6 +98,8 @@ class Ranking:
     sums: FloatArray
     """In standard deviations."""
     dialogue: float
+    timed: bool = False
+    """Whether the question names a time."""
 
     def best(self, limit: int, allowed: NDArray[np.bool_] | None = None) -> IntArray:
         """Return the rows of the best memories, best first, ties by id."""
@@ -112,7 +122,11 @@ class Ranking:
         matching = self.gains["time"] > 0
         for arm in self.arms:
             matching |= arm.raw > 0
-        return matching
+        if not self.timed:
+            return matching
+        # A time is a preference: a question that names one excludes nothing else that the person said.
+        matching |= self.gains["speaker"] > 0
+        return matching if matching.any() else np.ones(len(matching), dtype=np.bool_)
 
 
 def _arm_score(name: str, values: FloatArray, gains: FloatArray, row: int) -> ArmScore:
@@ -132,10 +146,10 @@ def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> R
     content = arm_sums + gains["neighbours"] + gains["asking"]
     gains["session"] = session_gains(content, candidates)
     gains["speaker"] = speaker_gains(evidence.said, candidates)
-    gains["time"] = time_gains(evidence.windows, candidates)
+    gains["time"] = time_gains(evidence.windows, candidates, evidence.mentioning)
     gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
     sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
-    return Ranking(candidates, tuple(arms), content, gains, sums, evidence.dialogue)
+    return Ranking(candidates, tuple(arms), content, gains, sums, evidence.dialogue, bool(evidence.windows))
 
 
 def neighbour_gains(scores: FloatArray, asking: NDArray[np.bool_], candidates: CandidateSet) -> FloatArray:
@@ -172,8 +186,8 @@ def speaker_gains(said: IntArray | None, candidates: CandidateSet) -> FloatArray
     return gains
 
 
-def time_gains(windows: Sequence[Window], candidates: CandidateSet) -> FloatArray:
-    """Return the gain of memories inside a window: the fewer memories are inside, the higher it is.
+def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: Sequence[IntArray] = ()) -> FloatArray:
+    """Return the gain of memories inside a window, or that mention a time in it: the fewer they are, the higher it is.
 
     When a share f of all memories lies inside, and four of five answers do, the odds of a memory inside are
     4 · (1 - f) / f times those of one outside. A window around nearly everything gains nothing.
@@ -181,6 +195,8 @@ def time_gains(windows: Sequence[Window], candidates: CandidateSet) -> FloatArra
     gains = np.zeros(len(candidates), dtype=np.float32)
     for window in windows:
         gains = np.maximum(gains, _window_share(window, candidates))
+    for ids in mentioning:
+        gains[candidates.rows_of(ids)] = 1.0
     return gains * np.float32(_log_odds(_INSIDE_ODDS, gains))
 
 

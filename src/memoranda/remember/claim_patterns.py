@@ -122,9 +122,12 @@ def _many(attribute: str, template: str, operation: Operation = "state", *, hold
 
 _PEOPLE = (
     _one("name", r"(?P<whose>~user's|~kin's|my) (?:full |legal )?name(?: is|'s) (?:now )?~name"),
-    _one("name", r"(?:please )?call me ~name"),
+    _one("name", r"(?:please )?call (?P<who>me) ~name"),
     _one("name", r"~who(?:(?:legally|officially|recently) )*changed (?:my|his|her|their) (?:last |first |sur)?name (?:from ~old )?to ~name", "update"),
     _one("name", r"~who~adv(?:go|goes) by ~name~stop"),
+    _many("nickname", r"(?:everyone|everybody|people|they|friends|(?:(?:most|all|some) (?:of )?)?(?:my|our) \w+|(?:most|some) people)(?: else)?(?: (?:just|usually|always|still|mostly|all))? (?:calls? (?P<who>me)|says?) ~name~stop"),
+    _many("nickname", r"~who~adv(?:known as|nicknamed|called|better known as) ~name~stop"),
+    _many("handle", r"(?:(?:you can|please|just) )*(?:reach|find|message|tag|ping|follow|contact|email|dm) (?P<who>me) (?:at|on|under|as|via) (?P<value>@[\w.-]*\w|[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
     _one("age", r"~who~adv(?P<value>\d{1,3})(?: years? old\b|(?=[\s.,!;]*$))"),
     _one("age", r"~who~advturned (?P<value>\d{1,3})\b", "update"),
     _one("birth year", r"~who(?:was )?born in (?P<value>(?:19|20)\d\d)\b"),

@@ -44,7 +44,7 @@ _RESIDENCE: Final = re.compile(
     r"|for (?:a|my|his|her|the|our) (?:new )?job)\b",
     re.I,
 )
-_FIRST_PERSON: Final = frozenset(("i", "we", "my", "our"))
+_FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
 _USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]s)?$", re.I)
 _KIN: Final = re.compile(r"(?:my|our)\s+(.+?)(?:['’]s)?$", re.I)
 _NO_SUBJECTS_WORDS = """

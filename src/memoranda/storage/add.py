@@ -23,6 +23,7 @@ from memoranda.storage.rows import (
     stored_name,
     to_json,
     to_micros,
+    with_note_keys,
 )
 from memoranda.storage.schema import changes, counters, lineage, memories, vectors
 from memoranda.text import content_hash
@@ -208,8 +209,14 @@ def _edited_values(new: NewMemory) -> tuple[Any, ...]:
     return (
         new.content, new.type.value, value, to_json(new.metadata), new.source, new.trust, new.importance,
         to_micros(new.valid_from), micros_or_none(new.expires_at), bytearray(new.content_hash),
-        to_json(new.notes), new.terms, micros_or_none(true_from(new)), micros_or_none(new.quarantined_at),
+        to_json(new.notes), _terms(new),
+        micros_or_none(true_from(new)), micros_or_none(new.quarantined_at),
     )  # fmt: skip
+
+
+def _terms(new: NewMemory) -> str:
+    user = new.scope.user if isinstance(new.scope.user, str) else None
+    return with_note_keys(new.terms, new.notes, new.message.speaker if new.message else None, user)
 
 
 def true_from(new: NewMemory) -> datetime | None:

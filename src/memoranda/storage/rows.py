@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Table, exists, select
 
 from memoranda.errors import Incompatible, InvalidType
 from memoranda.storage.schema import lineage, memories
-from memoranda.text import content_hash
+from memoranda.text import NAME_KEY, content_hash, name_parts, time_keys
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 
 # One encoder for all: `json.dumps` with options creates a new one at each call.
@@ -131,3 +131,30 @@ def _from_json(text: str) -> Any:
 
 def _from_micros_or_none(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
+
+
+_NAMES = frozenset(("name", "nickname", "full name", "first name", "last name", "email", "handle", "username"))
+"""Attributes of claims whose value is a name of the subject."""
+
+
+def with_note_keys(terms: str, notes: Mapping[str, JSON], speaker: str | None, user: str | None) -> str:
+    """Return the terms of a memory with keys for the times it mentions and the names that its speaker goes by."""
+    keys = [*_event_keys(notes), *_name_keys(notes, {"user", speaker, user})]
+    return " ".join([terms, *dict.fromkeys(keys)]) if keys else terms
+
+
+def _event_keys(notes: Mapping[str, JSON]) -> Iterator[str]:
+    events = notes.get("events")
+    for event in events if isinstance(events, list) else ():
+        match event:
+            case {"kind": "at", "start": str(start), "end": str(end)}:
+                yield from time_keys(datetime.fromisoformat(start), datetime.fromisoformat(end))
+
+
+def _name_keys(notes: Mapping[str, JSON], speakers: Collection[str | None]) -> Iterator[str]:
+    claims = notes.get("claims")
+    for claim in claims if isinstance(claims, list) else ():
+        match claim:
+            case {"attribute": str(attribute), "subject": str(subject), "value": str(value), "holds": True}:
+                if attribute in _NAMES and subject in speakers:
+                    yield from (NAME_KEY + part for part in name_parts(value))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Iterable
+from typing import Any, Final
 
-from sqlalchemy import bindparam, select, text, update
+from sqlalchemy import Row, bindparam, select, text, update
 
 from memoranda.errors import Incompatible
-from memoranda.storage.rows import SELECT_MEMORY, memory_from_row
+from memoranda.storage.rows import SELECT_MEMORY, memory_from_row, with_note_keys
 from memoranda.storage.schema import memories
 from memoranda.storage.sqlite.transaction import SQLiteTransaction
 from memoranda.text import lexical_keys
@@ -96,10 +98,31 @@ def _damaged_memories(tx: SQLiteTransaction) -> list[str]:
     return found
 
 
+def renew_terms(tx: SQLiteTransaction) -> int:
+    """Make the terms of all memories again by the rules of this version, and return how many have changed."""
+    return _write_terms(tx, tx.execute(_TERMS_OF_MEMORIES))
+
+
 def _add_terms(tx: SQLiteTransaction) -> int:
-    lacking = select(memories.c.id, memories.c.content).where(memories.c.terms == "")
-    made = [{"memory_id": row[0], "made": terms} for row in tx.execute(lacking) if (terms := lexical_keys(row[1]))]
+    return _write_terms(tx, tx.execute(_TERMS_OF_MEMORIES.where(memories.c.terms == "")))
+
+
+_TERMS_OF_MEMORIES: Final = select(
+    memories.c.id, memories.c.terms, memories.c.content, memories.c.notes, memories.c.speaker, memories.c.user
+)
+
+
+def _write_terms(tx: SQLiteTransaction, rows: Iterable[Row[Any]]) -> int:
+    """Write the terms of those rows whose terms differ from what their content gives."""
+    made = [{"memory_id": row[0], "made": terms} for row in rows if (terms := _terms_of(*row[1:])) != row[1]]
     if made:
         statement = update(memories).where(memories.c.id == bindparam("memory_id")).values(terms=bindparam("made"))
         tx.execute(statement, made)
     return len(made)
+
+
+def _terms_of(terms: str, content: str, notes: str, speaker: str | None, user: str | None) -> str:
+    try:
+        return with_note_keys(lexical_keys(content), json.loads(notes or "{}"), speaker, user)
+    except (TypeError, ValueError, AttributeError):
+        return terms  # a damaged row: `check` names it

@@ -3,7 +3,8 @@
 A file can say a version and have another schema: a migration was edited after it had run, or another program changed a
 table. Such a file would be misread, or be called damaged much later. The expected schema is made by running the
 migrations on an empty database in memory. That takes a moment, so a file that passed keeps a note of it in `meta`; the
-note holds until SQLite's own counter of schema changes, or the migrations of this program, are no longer the same.
+note holds until SQLite's own counter of schema changes, the migrations of this program, or its rules for terms, are no
+longer the same.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from memoranda.errors import Incompatible
 from memoranda.storage import migrations
 from memoranda.storage.schema import HEAD
 from memoranda.storage.sqlite.transaction import Fetch, read_meta
+from memoranda.text import TERMS_VERSION
 
 PASSED: Final = "schema:passed"
 """The key in `meta` of the note that a file has the schema of its version."""
@@ -42,7 +44,7 @@ def has_passed(fetch: Fetch) -> bool:
 
 def passed_note(fetch: Fetch) -> str:
     """Return the note that a file gets when its schema has been checked."""
-    return f"{HEAD}:{fetch('PRAGMA schema_version', ())[0][0]}:{_migrations_digest()}"
+    return f"{HEAD}:{fetch('PRAGMA schema_version', ())[0][0]}:{_migrations_digest()}:{TERMS_VERSION}"
 
 
 def require_schema(connection: Connection, version: str, module: ModuleType, where: str) -> None:

@@ -49,7 +49,7 @@ from memoranda.storage.sqlite.transaction import (
     read_meta,
     read_vectors,
 )
-from memoranda.text import clean_text
+from memoranda.text import TERMS_VERSION, clean_text
 from memoranda.types import Clock, IntArray, Memory, Progress, Scope, utc_now
 from memoranda.validation import check_clock
 
@@ -58,6 +58,8 @@ logger = logging.getLogger("memoranda")
 _STORE_ID = "store_id"
 _MAX_STOP_SECONDS = 5.0
 _COMPACT_SECONDS = 5.0
+_TERMS = "terms:version"
+"""The key in `meta` of the rules that made the terms of the memories."""
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -221,7 +223,11 @@ class SQLiteStore:
             if version is not None:
                 schema_check.require_schema(connection, version, module, where)
             migrations.upgrade(connection)
-            _name_store(SQLiteTransaction(connection))
+            tx = SQLiteTransaction(connection)
+            _name_store(tx)
+            if version is not None and meta.get_meta(tx, _TERMS) != TERMS_VERSION:
+                integrity.renew_terms(tx)
+            meta.set_meta(tx, _TERMS, TERMS_VERSION)
         note = schema_check.passed_note(self._connections.fetch)
         with self._connections.writing() as connection:
             meta.set_meta(SQLiteTransaction(connection), schema_check.PASSED, note)
