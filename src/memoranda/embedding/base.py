@@ -16,7 +16,7 @@ from memoranda.text import clean_text
 if TYPE_CHECKING:
     from memoranda.types import FloatArray
 
-DEFAULT_MODEL: Final = "e5-small-v2"
+DEFAULT_MODEL: Final = "e5-dialogue"
 REQUIRED_FILES: Final = ("config.json", "model.safetensors", "vocab.txt")
 """The files that every model folder contains."""
 OPTIONAL_FILES: Final = (
@@ -42,7 +42,14 @@ class EmbedderIdentity:
     fingerprint: str = ""
     """The sha256 of the weights, where there are weights."""
     baseline: float = field(default=0.0, compare=False)
-    """The usual cosine of two unrelated texts."""
+    """The usual cosine of a question and a text that has nothing to do with it."""
+    text_baseline: float | None = field(default=None, compare=False)
+    """The usual cosine of two unrelated texts, where the model has another one for them than `baseline`."""
+
+    @property
+    def unrelated_texts(self) -> float:
+        """The usual cosine of two stored texts that have nothing to do with each other."""
+        return self.baseline if self.text_baseline is None else self.text_baseline
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model} ({self.dimension} dimensions)"
@@ -108,10 +115,11 @@ class ModelSpec:
     prefixes: Mapping[InputKind, str] = field(default_factory=dict)
     """The text to put in front of each kind of input."""
     baseline: float = 0.0
+    text_baseline: float | None = None
 
     @property
     def identity(self) -> EmbedderIdentity:
-        return EmbedderIdentity("onnx", self.name, self.dimension, self.sha256, self.baseline)
+        return EmbedderIdentity("onnx", self.name, self.dimension, self.sha256, self.baseline, self.text_baseline)
 
 
 def check_input_texts(texts: Sequence[str]) -> list[str]:

@@ -27,7 +27,7 @@ _RERANK_SHARE: Final = 0.4
 """Share of the cross-encoder's log-odds that is added to the sum: it reads better, but knows no speaker and no time."""
 _ALONE_SHARE: Final = 0.25
 """Share of the score of a text alone; the rest is its score after the turn before it, where a reply is clearer."""
-_MODEL: Final = "ms-marco-MiniLM-L-12-v2.onnx"
+_MODEL: Final = "reranker-dialogue.onnx"
 _QUESTION_TOKENS: Final = 64
 _TEXT_TOKENS: Final = 192
 _MAX_THREADS: Final = 8

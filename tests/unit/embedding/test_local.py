@@ -110,6 +110,9 @@ def test_unrelated_texts_are_near_the_baseline(embedder: OnnxEmbedder) -> None:
     texts = ["Mia adopted a puppy named Rex.", "The train to Bern leaves at nine.", "Interest rates rose again."]
     cosines = embedder.embed(texts, kind="query") @ embedder.embed(texts, kind="passage").T
     assert cosines[~np.eye(3, dtype=bool)].mean() == pytest.approx(embedder.identity.baseline, abs=0.06)
+    vectors = embedder.embed(texts, kind="passage")
+    between = (vectors @ vectors.T)[~np.eye(3, dtype=bool)].mean()
+    assert between == pytest.approx(embedder.identity.unrelated_texts, abs=0.06)
 
 
 def test_query_and_passage_have_different_vectors(embedder: OnnxEmbedder) -> None:
@@ -146,7 +149,7 @@ def test_zero_threads_are_refused() -> None:
 def test_identity_is_known_without_the_model_file(tmp_path: Path) -> None:
     spec = dataclasses.replace(default_spec(), model=tmp_path / "missing.onnx")
     embedder = OnnxEmbedder(spec)
-    assert (embedder.identity.model, embedder.identity.dimension) == ("e5-small-v2", 384)
+    assert (embedder.identity.model, embedder.identity.dimension) == ("e5-dialogue", 384)
     assert len(embedder.identity.fingerprint) == 64
     with pytest.raises(Incompatible, match="install it again"):
         embedder.embed(["cat"], kind="passage")
@@ -194,7 +197,7 @@ def test_loading_a_model_writes_no_telemetry(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
 from memoranda.embedding.local import open_session
-open_session(Path({str(memoranda_models.path("e5-small-v2.onnx"))!r}))
+open_session(Path({str(memoranda_models.path("e5-dialogue.onnx"))!r}))
 """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     environment.pop("ORT_DISABLE_TELEMETRY", None)
