@@ -67,10 +67,9 @@ class Reranking:
     def _texts_after_previous_turn(
         self, scope: Scope, ranking: Ranking, rows: Sequence[int], hits: Sequence[Hit]
     ) -> dict[int, str]:
-        """Return by number of hit its text after the turn before it; none among long texts or without such a turn."""
-        if not ranking.dialogue:
-            return {}
-        previous = [ranking.candidates.previous(row) for row in rows]
+        """Return by number of hit its text after the turn before it, where people take turns."""
+        candidates = ranking.candidates
+        previous = [candidates.previous(row) if candidates.dialogue[row] else None for row in rows]
         ids = {row: int(ranking.candidates.ids[row]) for row in previous if row is not None}
         turns = dict(zip(ids, self._store.get(scope, list(ids.values())), strict=True))
         return {
