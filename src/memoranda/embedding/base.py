@@ -43,13 +43,6 @@ class EmbedderIdentity:
     """The sha256 of the weights, where there are weights."""
     baseline: float = field(default=0.0, compare=False)
     """The usual cosine of a question and a text that has nothing to do with it."""
-    text_baseline: float | None = field(default=None, compare=False)
-    """The usual cosine of two unrelated texts, where the model has another one for them than `baseline`."""
-
-    @property
-    def unrelated_texts(self) -> float:
-        """The usual cosine of two stored texts that have nothing to do with each other."""
-        return self.baseline if self.text_baseline is None else self.text_baseline
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model} ({self.dimension} dimensions)"
@@ -115,11 +108,10 @@ class ModelSpec:
     prefixes: Mapping[InputKind, str] = field(default_factory=dict)
     """The text to put in front of each kind of input."""
     baseline: float = 0.0
-    text_baseline: float | None = None
 
     @property
     def identity(self) -> EmbedderIdentity:
-        return EmbedderIdentity("onnx", self.name, self.dimension, self.sha256, self.baseline, self.text_baseline)
+        return EmbedderIdentity("onnx", self.name, self.dimension, self.sha256, self.baseline)
 
 
 def check_input_texts(texts: Sequence[str]) -> list[str]:

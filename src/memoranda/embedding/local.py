@@ -302,7 +302,6 @@ def default_spec() -> ModelSpec:
         window=512,
         prefixes={"query": "query: ", "passage": "passage: "},
         baseline=0.6,
-        text_baseline=0.69,
     )
 
 

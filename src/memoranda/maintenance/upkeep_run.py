@@ -138,7 +138,7 @@ class UpkeepRun:
         embedder, generation = self.vectors.embedder, self.vectors.generation()
         if embedder is None or generation is None:
             return consolidation.word_vectors(item.memory for item in self._items), 0.0
-        return self.store.read_vectors(scope, generation), embedder.identity.unrelated_texts
+        return self.store.read_vectors(scope, generation), embedder.identity.baseline
 
     def _derive(self, name: PolicyName, group: SourceGroup) -> DerivedMemory:
         metadata: dict[str, JSON] = {}

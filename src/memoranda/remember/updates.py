@@ -155,8 +155,7 @@ class UpdateFinder:
         if embedder is None or vector is None or partition.index is None or not len(among):
             return []
         ids, cosines = partition.index.search(_unit(vector), _COMPARED, among=among)
-        unrelated = embedder.identity.unrelated_texts
-        nearness = (cosines - unrelated) / (1.0 - unrelated)
+        nearness = (cosines - embedder.identity.baseline) / (1.0 - embedder.identity.baseline)
         # Where much was said, something is always near: only what stands out from the rest counts.
         least = max(_NEAR, float(nearness[-1]) + _STANDS_OUT) if len(ids) == _COMPARED else _NEAR
         return [int(memory_id) for memory_id in ids[nearness >= least][:_FOLLOWED]]
