@@ -1,6 +1,6 @@
 """Texts per second, load time and memory of an embedding model.
 
-    python benchmarks/embedding.py --model e5-small-v2 --threads 1 2 --mixed 10000
+    python benchmarks/embedding.py --model e5-dialogue --threads 1 2 --mixed 10000
 
 Short texts are generated sentences of 16 to 64 words. Mixed texts have 1 to 5,000 words, evenly distributed over the
 orders of magnitude, and are embedded in one call; memory is the peak of the whole process until then.
@@ -76,7 +76,7 @@ def _peak_mb() -> float:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="e5-small-v2", help="the model to measure")
+    parser.add_argument("--model", default="e5-dialogue", help="the model to measure")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to measure")
     parser.add_argument("--short", type=int, default=300, help="number of short texts")
     parser.add_argument("--mixed", type=int, default=10_000, help="number of mixed texts; 0 for none")

@@ -101,7 +101,7 @@ def _print_line(label: str, gains: NDArray[np.float64], folds: Sequence[NDArray[
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("constant", help="module and name inside memoranda.recall, such as rank.SPEAKER_GAIN")
+    parser.add_argument("constant", help="module and name inside memoranda.recall, such as rank.SPEAKER_SHARE")
     parser.add_argument("values", type=float, nargs="+", help="the first is the baseline")
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds the question sets")
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)

@@ -2,7 +2,8 @@
 
     python benchmarks/quality.py --data DATA
 
-Sets: `locomo` (turns), `longmemeval` (turns and sessions, one haystack per question), `pooled` (ten merged haystacks),
+Sets: `locomo` (turns), `locomo-pooled` (all its conversations in one scope), `longmemeval` (turns and sessions, one
+haystack per question), `user-turns` (the same without the assistant's turns), `pooled` (ten merged haystacks),
 `pooled-all` (all haystacks merged). Answers are saved in `--work`, so that a stopped run continues where it stopped;
 `--again` starts from the beginning.
 """
@@ -28,7 +29,8 @@ from evaluation.sets import QuestionSet, load
 from evaluation.vectors import CachedVectors
 
 BENCHMARKS = Path(__file__).resolve().parent
-SETS = ("locomo", "longmemeval", "pooled")
+SETS = ("locomo", "locomo-pooled", "longmemeval", "user-turns", "pooled")
+_WITH_PEERS = ("locomo", "locomo-pooled", "user-turns")
 MODELS = {"default": None, "best": None, "fast": "fast"}
 """The embedding model of the store by mode."""
 _SAVE_EVERY = 50
@@ -60,7 +62,7 @@ class Run:
         with open_store(self._store(questions, model), self.embedder(model)) as manager:
             label = f"{questions.name}, {change or mode}"
             for number, question in enumerate(bar(missing, len(missing), label), start=1):
-                user_turns = questions.name != "locomo"
+                user_turns = questions.name in ("longmemeval", "pooled", "pooled-all")
                 found[question.id] = ask(manager, question, mode if mode == "best" else None, user_turns=user_turns)
                 if number % _SAVE_EVERY == 0 or number == len(missing):
                     path.write_text(json.dumps(found))
@@ -107,7 +109,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             systems[f"Memoranda, {mode}"] = score(questions, run.answers(questions, mode)) | {
                 "ingest_ms": round(run.ingest_ms(questions, mode), 3)
             }
-        for peer in options.peers if name == "locomo" else ():
+        for peer in options.peers if name in _WITH_PEERS else ():
             found, settings = answers_of(peer, questions, run.embedder(None), run.work, again=run.again)
             systems[peer] = score(questions, found)
             results["settings"][peer] = settings
@@ -131,7 +133,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", nargs="*", default=SETS, choices=(*SETS, "pooled-all"))
     parser.add_argument("--modes", nargs="*", default=("default",), choices=tuple(MODELS))
     parser.add_argument(
-        "--peers", nargs="*", default=(), choices=tuple(PEERS), help="systems to compare with, on LoCoMo"
+        "--peers",
+        nargs="*",
+        default=(),
+        choices=tuple(PEERS),
+        help="systems to compare with, on LoCoMo and on user turns",
     )
     parser.add_argument("--ablation", action="store_true", help="also with each arm, boost and rule off")
     parser.add_argument(

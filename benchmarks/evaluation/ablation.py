@@ -27,7 +27,7 @@ OFF: dict[str, Changes] = {
     # Not quite 0: a question that is only a time has no other arm.
     "lexical arm": (("arms", "LEXICAL_WEIGHT", 1e-9),),
     "speaker matching": (("query", "match_speakers", _match_no_speakers),),
-    "speaker boost": (("rank", "SPEAKER_GAIN", 0.0),),
+    "speaker boost": (("rank", "SPEAKER_SHARE", 0.0),),
     "asker as speaker": (("query", "_match_asker", _find_nothing),),
     "time window": (("query", "parse_windows", _find_nothing),),
     "answer type": (("rank", "_ANSWER_TYPE_SHARE", 0.0),),
@@ -35,7 +35,6 @@ OFF: dict[str, Changes] = {
     "reply to a question": (("rank", "REPLY_SHARE", 0.0),),
     "cost of asking": (("rank", "ASKING_COST", 0.0),),
     "session share": (("rank", "SESSION_SHARE", 0.0),),
-    "limit to short texts": (("rank", "_LONG_TEXT", 1e9),),
 }
 
 

@@ -73,11 +73,12 @@ def roc_curve(scores: Sequence[float], answerable: Sequence[bool]) -> list[list[
 
 def views(questions: QuestionSet) -> dict[str, tuple[str, Callable[[Question], tuple[str, ...]]]]:
     """Return by view its ranking in an answer, and the function that gives the expected ids of a question."""
-    if questions.name == "locomo":
-        return {"turns": ("turns", lambda question: question.gold)}
+    turns: tuple[str, Callable[[Question], tuple[str, ...]]] = ("turns", lambda question: question.gold)
+    if questions.name.startswith("locomo") or questions.name == "user-turns":
+        return {"turns": turns}
     return {
         "user turns": ("user_turns", questions.user_gold),
-        "turns": ("turns", lambda question: question.gold),
+        "turns": turns,
         "sessions": ("sessions", lambda question: question.gold_sessions if question.answerable else ()),
     }
 

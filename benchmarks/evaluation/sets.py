@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -55,16 +55,18 @@ class QuestionSet:
 
 
 def load(name: str, data: Path) -> QuestionSet:
-    """Load a question set by name: locomo, longmemeval, pooled or pooled-all."""
-    if name == "locomo":
-        return _locomo(data / LOCOMO)
+    """Load a question set by name: see `SETS` in `benchmarks/quality.py`."""
+    if name.startswith("locomo"):
+        found = _locomo(data / LOCOMO)
+        return found if name == "locomo" else _pool(name, found)
     rows, questions = _lines(data / LONGMEMEVAL / "corpus.jsonl.gz"), list(_questions(data / LONGMEMEVAL))
     sessions: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["text"].strip():
             sessions.setdefault(row["session"], []).append(row)
-    groups = {"longmemeval": len(questions), "pooled": _POOLED_SCOPES, "pooled-all": 1}[name]
-    return _longmemeval(name, sessions, questions, min(groups, len(questions)))
+    groups = {"pooled": _POOLED_SCOPES, "pooled-all": 1}.get(name, len(questions))
+    found = _longmemeval(name, sessions, questions, min(groups, len(questions)))
+    return _without_assistant(found) if name == "user-turns" else found
 
 
 def _locomo(folder: Path) -> QuestionSet:
@@ -75,6 +77,32 @@ def _locomo(folder: Path) -> QuestionSet:
         scopes.setdefault(row["scope"], []).append(turn)
     questions = [_question(row, row["scope"], row["category"] != "adversarial") for row in _questions(folder)]
     return QuestionSet("locomo", scopes, questions)
+
+
+def _pool(name: str, found: QuestionSet) -> QuestionSet:
+    """Put all conversations of a set into one scope; ids and sessions get the name of their conversation."""
+    turns = [
+        replace(turn, id=f"{scope}/{turn.id}", session=f"{scope}/{turn.session}")
+        for scope, said in found.scopes.items()
+        for turn in said
+    ]
+    questions = [
+        replace(
+            each,
+            scope=name,
+            gold=tuple(f"{each.scope}/{id}" for id in each.gold),
+            gold_sessions=tuple(f"{each.scope}/{session}" for session in each.gold_sessions),
+        )
+        for each in found.questions
+    ]
+    return QuestionSet(name, {name: turns}, questions)
+
+
+def _without_assistant(found: QuestionSet) -> QuestionSet:
+    scopes = {scope: [turn for turn in turns if turn.role == "user"] for scope, turns in found.scopes.items()}
+    said = {turn.id for turns in scopes.values() for turn in turns}
+    questions = [replace(each, gold=tuple(id for id in each.gold if id in said)) for each in found.questions]
+    return QuestionSet(found.name, scopes, questions)
 
 
 def _longmemeval(

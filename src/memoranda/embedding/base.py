@@ -16,7 +16,7 @@ from memoranda.text import clean_text
 if TYPE_CHECKING:
     from memoranda.types import FloatArray
 
-DEFAULT_MODEL: Final = "e5-small-v2"
+DEFAULT_MODEL: Final = "e5-dialogue"
 WEIGHTS_FILE: Final = "model.safetensors"
 ONNX_FILES: Final = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx")
 """Where a model folder has its ONNX file, in the order in which they are looked for."""
@@ -48,7 +48,7 @@ class EmbedderIdentity:
     fingerprint: str = ""
     """The sha256 of the weights, where there are weights."""
     baseline: float = field(default=0.0, compare=False)
-    """The usual cosine of two unrelated texts."""
+    """The usual cosine of a question and a text that has nothing to do with it."""
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model} ({self.dimension} dimensions)"

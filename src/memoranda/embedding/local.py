@@ -353,13 +353,13 @@ def default_spec() -> ModelSpec:
     """Return the model that comes with the package."""
     return ModelSpec(
         name=DEFAULT_MODEL,
-        model=memoranda_models.path("e5-small-v2.onnx"),
+        model=memoranda_models.path("e5-dialogue.onnx"),
         vocabulary=memoranda_models.path("vocab.txt"),
-        sha256=memoranda_models.SHA256["e5-small-v2.onnx"],
+        sha256=memoranda_models.SHA256["e5-dialogue.onnx"],
         dimension=384,
         window=512,
         prefixes={"query": "query: ", "passage": "passage: "},
-        baseline=0.72,
+        baseline=0.6,
     )
 
 

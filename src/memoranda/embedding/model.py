@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 TextOrVector: TypeAlias = "str | FloatArray | Sequence[float]"
 
 _ALIASES: Final = {
-    "intfloat/e5-small-v2": "e5-small-v2",
     "sentence-transformers/all-MiniLM-L6-v2": "all-MiniLM-L6-v2",
 }
 
@@ -51,7 +50,7 @@ class EmbedderFactory(Protocol):
 class EmbeddingModel:
     """An embedding model by name, with a cache. It is an `Embedder` too.
 
-    The names are `e5-small-v2` (the default), `fast` (a static table), `all-MiniLM-L6-v2` and other models that were
+    The names are `e5-dialogue` (the default), `fast` (a static table), `all-MiniLM-L6-v2` and other models that were
     added with `memoranda models add`, `openai:<model>`, `sentence-transformers:<model>`, and those of installed
     packages. An `Embedder` can be passed instead of a name.
     """

@@ -132,7 +132,7 @@ def require_same_model(generation: Generation | None, identity: EmbedderIdentity
     raise Incompatible(
         f"the store holds vectors of {generation.provider}:{generation.model} ({generation.dimension} dimensions), "
         f"the embedder is {identity}; they cannot be mixed: open it with the old model, "
-        "or move all memories to the new one with reembed()"
+        "or move all memories to the new one with reembed(), in a shell `memoranda reembed`"
     )
 
 

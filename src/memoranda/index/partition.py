@@ -25,6 +25,7 @@ UNNAMED = -1
 """The code of a memory without an agent, a session or a speaker."""
 NEVER_LOADED = -1
 _UNKNOWN = -2  # the code of a name that no memory has
+_MACHINE_ROLES = ("assistant", "system", "tool")
 _ROW = np.dtype(
     [
         ("agent", np.int32),
@@ -49,6 +50,8 @@ class Timeline:
     """A number per session, `UNNAMED` for none; consecutive rows with one number are consecutive turns."""
     times: NDArray[np.float64]
     by_id: IntArray
+    dialogue: FloatArray
+    """0…1 per memory: how much people take turns in its session."""
 
     def positions(self, ids: IntArray) -> IntArray:
         """Return the position of each id in the timeline, -1 for unknown ids."""
@@ -231,7 +234,10 @@ class Partition:
             sessions = self._session_numbers()[columns["session"]]
             order = np.lexsort((ids, columns["valid_from"], sessions))
             times = columns["valid_from"][order].copy()
-            self._timeline = Timeline(ids[order], sessions[order], times, np.argsort(ids[order], kind="stable"))
+            machines = [self._speakers.get(role, _UNKNOWN) for role in _MACHINE_ROLES]
+            dialogue = dialogue_shares(sessions[order], columns["speaker"][order], machines)
+            by_id = np.argsort(ids[order], kind="stable")
+            self._timeline = Timeline(ids[order], sessions[order], times, by_id, dialogue)
         return self._timeline
 
     def _session_numbers(self) -> IntArray:
@@ -270,6 +276,32 @@ class Partition:
             row.true_from,
             row.ended_at,
         )
+
+
+def dialogue_shares(sessions: IntArray, speakers: IntArray, machines: Sequence[int]) -> FloatArray:
+    """Return per memory how much its session is a dialogue of people, by who speaks after whom.
+
+    Where the speaker changes at every second turn or more often, it is 1. It is 0 for notes, for what one person says
+    alone, and for chats with an assistant, whose turns are not about each other in the same way. The rows are in the
+    order of a timeline.
+
+    Args:
+        sessions: A number per memory, equal numbers together; `UNNAMED` for no session.
+        speakers: A code per memory; `UNNAMED` for nobody.
+        machines: The codes of speakers that are no people.
+    """
+    shares = np.zeros(len(sessions), dtype=np.float32)
+    if len(sessions) < 2:
+        return shares
+    person = (speakers != UNNAMED) & ~np.isin(speakers, machines)
+    together = (sessions[1:] == sessions[:-1]) & (sessions[1:] != UNNAMED)
+    changes = together & person[1:] & person[:-1] & (speakers[1:] != speakers[:-1])
+    starts = np.flatnonzero(np.concatenate([[True], ~together]))
+    lengths = np.diff(starts, append=len(sessions))
+    # The pair of two rows is counted in the session of its second row.
+    changed = np.add.reduceat(np.concatenate([[0], changes]), starts)
+    shares[:] = np.repeat(np.minimum(1.0, 2.0 * changed / np.maximum(lengths - 1, 1)), lengths)
+    return shares
 
 
 def _code(codes: dict[str, int], name: str | None) -> int:

@@ -58,6 +58,8 @@ class CandidateSet:
     """The rows in the order of their ids."""
     total: int
     """How many memories are in scope; more than the rows of a large scope."""
+    dialogue: FloatArray
+    """0…1 per row: how much people take turns in its session."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -117,14 +119,30 @@ def select_candidates(
 
 def _all_of(timeline: Timeline) -> CandidateSet:
     positions = np.arange(len(timeline.ids), dtype=np.int64)
-    return CandidateSet(timeline.ids, positions, timeline.sessions, timeline.times, timeline.by_id, len(timeline.ids))
+    return CandidateSet(
+        timeline.ids,
+        positions,
+        timeline.sessions,
+        timeline.times,
+        timeline.by_id,
+        len(timeline.ids),
+        timeline.dialogue,
+    )
 
 
 def _part_of(timeline: Timeline, ids: IntArray, total: int) -> CandidateSet:
     positions = np.sort(timeline.positions(ids))
     chosen = timeline.ids[positions]
     by_id = np.argsort(chosen, kind="stable")
-    return CandidateSet(chosen, positions, timeline.sessions[positions], timeline.times[positions], by_id, total)
+    return CandidateSet(
+        chosen,
+        positions,
+        timeline.sessions[positions],
+        timeline.times[positions],
+        by_id,
+        total,
+        timeline.dialogue[positions],
+    )
 
 
 def _find_candidates(

@@ -247,7 +247,7 @@ def answerable(signals: dict[str, float]) -> float:
 
 def _lead_of_other_speakers(ranking: Ranking, rows: IntArray) -> float:
     """Return how much the best memory leads the best one of the person asked about: a sign of the wrong person."""
-    said = rows[ranking.gains["speaker"][rows] > 0]
+    said = rows[ranking.said[rows]]
     if not len(said):
         return 0.0
     return float(ranking.content[rows].max() - ranking.content[said].max())

@@ -23,8 +23,10 @@ ASKING_COST = 0.8
 """What a turn that ends with a question loses: a question states nothing."""
 SESSION_SHARE = 0.25
 """Share of the best score in a session that all its turns get."""
-SPEAKER_GAIN = 1.0
-_SHORT_TEXT, _LONG_TEXT = 40.0, 80.0  # average length in words
+SPEAKER_ODDS = 3.0
+"""Three of four answers about somebody were said by that person."""
+SPEAKER_SHARE = 0.7
+"""Share of those log-odds that counts: what a person said is often close to a question about that person anyway."""
 _INSIDE_ODDS = 4.0
 _LATER_SHARE = 0.5
 """Share of the gain right after a window, falling from there: people talk about an event for some time after it."""
@@ -44,10 +46,8 @@ class Evidence:
 
     asking: IntArray
     """The ids of texts that end with a question."""
-    dialogue: float
-    """0…1: how much the texts are the turns of a dialogue."""
     said: IntArray | None
-    """The ids of what the speaker asked about said; None when nobody, or several, are named."""
+    """The ids of what the speakers asked about said; None when nobody is named."""
     windows: tuple[Window, ...]
     with_answer_type: IntArray | None = None
     """The ids of texts that hold the type of answer asked for; None when the question asks for no type."""
@@ -58,11 +58,10 @@ class Evidence:
 def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
     """Look up in the index what the ranking needs besides the arms."""
     postings = partition.postings
-    dialogue = dialogue_weight(postings.average_length)
+    said = [_said_by(partition, speaker) for speaker in parsed.speakers]
     return Evidence(
-        asking=postings.ids_with(ENDS_WITH_QUESTION) if dialogue else np.empty(0, dtype=np.int64),
-        dialogue=dialogue,
-        said=_said_by(partition, parsed.speakers[0]) if len(parsed.speakers) == 1 else None,
+        asking=postings.ids_with(ENDS_WITH_QUESTION),
+        said=np.concatenate(said) if said else None,
         windows=parsed.windows,
         with_answer_type=None if parsed.answer_type is None else postings.ids_with(parsed.answer_type),
         mentioning=tuple(ids_mentioning(partition, window) for window in parsed.windows),
@@ -72,11 +71,6 @@ def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
 def ids_mentioning(partition: Partition, window: Window) -> IntArray:
     """Return the ids of texts that mention a time inside a window, whenever they were said."""
     return partition.postings.ids_with(OR.join(keys_in_window(window.start, window.end)))
-
-
-def dialogue_weight(average_length: float) -> float:
-    """Return 1 for texts as short as the turns of a dialogue, 0 for texts as long as documents."""
-    return min(1.0, max(0.0, (_LONG_TEXT - average_length) / (_LONG_TEXT - _SHORT_TEXT)))
 
 
 def _said_by(partition: Partition, speaker: str) -> IntArray:
@@ -97,9 +91,15 @@ class Ranking:
     gains: Mapping[str, FloatArray]
     sums: FloatArray
     """In standard deviations."""
-    dialogue: float
+    said: NDArray[np.bool_]
+    """Which memories the speakers asked about said."""
     timed: bool = False
     """Whether the question names a time."""
+
+    @property
+    def dialogue(self) -> float:
+        """0…1: how much of the candidates is dialogue, where people take turns."""
+        return float(self.candidates.dialogue.mean()) if len(self.candidates) else 0.0
 
     def best(self, limit: int, allowed: NDArray[np.bool_] | None = None) -> IntArray:
         """Return the rows of the best memories, best first, ties by id."""
@@ -136,20 +136,26 @@ def _arm_score(name: str, values: FloatArray, gains: FloatArray, row: int) -> Ar
 def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> Ranking:
     """Add up the arms and the gains of each candidate."""
     arm_sums = combine_arms(arms)
-    asking = np.zeros(len(candidates), dtype=np.bool_)
-    asking[candidates.rows_of(evidence.asking)] = True
-    dialogue = np.float32(evidence.dialogue)
+    asking, said = _mark(evidence.asking, candidates), _mark(evidence.said, candidates)
     gains = {
-        "neighbours": dialogue * neighbour_gains(arm_sums, asking, candidates) if dialogue else np.zeros_like(arm_sums),
-        "asking": -dialogue * np.float32(ASKING_COST) * asking,
+        "neighbours": candidates.dialogue * neighbour_gains(arm_sums, asking, candidates),
+        "asking": -np.float32(ASKING_COST) * candidates.dialogue * asking,
     }
     content = arm_sums + gains["neighbours"] + gains["asking"]
     gains["session"] = session_gains(content, candidates)
-    gains["speaker"] = speaker_gains(evidence.said, candidates)
+    gains["speaker"] = speaker_gains(said)
     gains["time"] = time_gains(evidence.windows, candidates, evidence.mentioning)
     gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
     sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
-    return Ranking(candidates, tuple(arms), content, gains, sums, evidence.dialogue, bool(evidence.windows))
+    return Ranking(candidates, tuple(arms), content, gains, sums, said, bool(evidence.windows))
+
+
+def _mark(ids: IntArray | None, candidates: CandidateSet) -> NDArray[np.bool_]:
+    """Return which candidates have one of these ids."""
+    marked = np.zeros(len(candidates), dtype=np.bool_)
+    if ids is not None:
+        marked[candidates.rows_of(ids)] = True
+    return marked
 
 
 def neighbour_gains(scores: FloatArray, asking: NDArray[np.bool_], candidates: CandidateSet) -> FloatArray:
@@ -178,12 +184,10 @@ def session_gains(scores: FloatArray, candidates: CandidateSet) -> FloatArray:
     return gains.astype(np.float32)
 
 
-def speaker_gains(said: IntArray | None, candidates: CandidateSet) -> FloatArray:
-    """Return one deviation for what the speaker asked about said; `said` is None when nobody, or several, are named."""
-    gains = np.zeros(len(candidates), dtype=np.float32)
-    if said is not None:
-        gains[candidates.rows_of(said)] = SPEAKER_GAIN
-    return gains
+def speaker_gains(said: NDArray[np.bool_]) -> FloatArray:
+    """Return the gain of what the speakers asked about said: the less that is of the scope, the higher it is."""
+    gains = said.astype(np.float32)
+    return gains * np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, gains))
 
 
 def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: Sequence[IntArray] = ()) -> FloatArray:

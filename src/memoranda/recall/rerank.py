@@ -27,7 +27,7 @@ _RERANK_SHARE: Final = 0.4
 """Share of the cross-encoder's log-odds that is added to the sum: it reads better, but knows no speaker and no time."""
 _ALONE_SHARE: Final = 0.25
 """Share of the score of a text alone; the rest is its score after the turn before it, where a reply is clearer."""
-_MODEL: Final = "ms-marco-MiniLM-L-12-v2.onnx"
+_MODEL: Final = "reranker-dialogue.onnx"
 _QUESTION_TOKENS: Final = 64
 _TEXT_TOKENS: Final = 192
 _MAX_THREADS: Final = 8
@@ -67,10 +67,9 @@ class Reranking:
     def _texts_after_previous_turn(
         self, scope: Scope, ranking: Ranking, rows: Sequence[int], hits: Sequence[Hit]
     ) -> dict[int, str]:
-        """Return by number of hit its text after the turn before it; none among long texts or without such a turn."""
-        if not ranking.dialogue:
-            return {}
-        previous = [ranking.candidates.previous(row) for row in rows]
+        """Return by number of hit its text after the turn before it, where people take turns."""
+        candidates = ranking.candidates
+        previous = [candidates.previous(row) if candidates.dialogue[row] else None for row in rows]
         ids = {row: int(ranking.candidates.ids[row]) for row in previous if row is not None}
         turns = dict(zip(ids, self._store.get(scope, list(ids.values())), strict=True))
         return {

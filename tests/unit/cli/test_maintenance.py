@@ -89,10 +89,10 @@ def test_model_is_added_listed_and_removed(tmp_path: Path) -> None:
     added = CliRunner().invoke(models, ["add", str(folder), "--name", "tiny"])
     assert added.exit_code == 0
     assert "tiny (32 dimensions)" in added.stdout
-    assert _model_names() == ["e5-small-v2", "fast", "tiny"]
+    assert _model_names() == ["e5-dialogue", "fast", "tiny"]
     assert "tiny" in CliRunner().invoke(models, ["list"]).stdout
     assert CliRunner().invoke(models, ["remove", "tiny"]).exit_code == 0
-    assert _model_names() == ["e5-small-v2", "fast"]
+    assert _model_names() == ["e5-dialogue", "fast"]
 
 
 @pytest.mark.parametrize("command", [["remove", "nope"], ["add", "/nowhere/at-all"]])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import zipfile
 from pathlib import Path
 
@@ -136,7 +137,7 @@ def test_missing_files_and_folders_are_named(folder: Path) -> None:
         added_models.add("/nowhere/at-all")
 
 
-@pytest.mark.parametrize("name", ["../up", ".hidden", "a b", "fast", "e5-small-v2", "all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("name", ["../up", ".hidden", "a b", "fast", "e5-dialogue", "all-MiniLM-L6-v2"])
 def test_invalid_and_used_names_are_refused(folder: Path, name: str) -> None:
     with pytest.raises(InvalidInput):
         added_models.add(str(folder), name=name)
@@ -201,6 +202,18 @@ def test_hub_without_its_package_names_the_extra() -> None:
             added_models.add("hub:someone/some-model")
     else:
         pytest.skip("huggingface_hub is installed")
+
+
+def test_weights_in_the_repository_are_the_pinned_files() -> None:
+    import memoranda_models
+    import memoranda_reranker
+
+    packages = Path(__file__).parents[3] / "packages"
+    pinned = {**memoranda_models.SHA256, **memoranda_reranker.SHA256}
+    files = sorted(packages.glob("*/weights/*.xz"))
+    assert [file.stem for file in files] == ["e5-dialogue.onnx", "vocab.txt", "reranker-dialogue.onnx"]
+    for file in files:
+        assert hashlib.sha256(lzma.decompress(file.read_bytes())).hexdigest() == pinned[file.stem]
 
 
 def test_bundled_model_files_have_the_pinned_checksums() -> None:

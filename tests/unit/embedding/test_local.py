@@ -146,7 +146,7 @@ def test_zero_threads_are_refused() -> None:
 def test_identity_is_known_without_the_model_file(tmp_path: Path) -> None:
     spec = dataclasses.replace(default_spec(), model=tmp_path / "missing.onnx")
     embedder = OnnxEmbedder(spec)
-    assert (embedder.identity.model, embedder.identity.dimension) == ("e5-small-v2", 384)
+    assert (embedder.identity.model, embedder.identity.dimension) == ("e5-dialogue", 384)
     assert len(embedder.identity.fingerprint) == 64
     with pytest.raises(Incompatible, match="install it again"):
         embedder.embed(["cat"], kind="passage")
@@ -191,7 +191,7 @@ def test_loading_a_model_writes_no_telemetry(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
 from memoranda.embedding.local import open_session
-open_session(Path({str(memoranda_models.path("e5-small-v2.onnx"))!r}))
+open_session(Path({str(memoranda_models.path("e5-dialogue.onnx"))!r}))
 """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     environment.pop("ORT_DISABLE_TELEMETRY", None)

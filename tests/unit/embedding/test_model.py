@@ -21,11 +21,10 @@ def fast() -> EmbeddingModel:
     return EmbeddingModel("fast")
 
 
-def test_default_model_is_e5_small() -> None:
+def test_default_model_is_the_packaged_one() -> None:
     model = EmbeddingModel()
-    assert (model.model_name, model.dimension) == ("e5-small-v2", 384)
+    assert (model.model_name, model.dimension) == ("e5-dialogue", 384)
     assert model.encode("hello").shape == (384,)
-    assert EmbeddingModel("intfloat/e5-small-v2").identity == model.identity
 
 
 @pytest.mark.parametrize("name", ["fast", "static"])
@@ -71,7 +70,7 @@ def test_model_can_be_an_embedder() -> None:
 
 
 def test_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InvalidInput, match=r"'nope'.*e5-small-v2, fast, openai, sentence-transformers, static"):
+    with pytest.raises(InvalidInput, match=r"'nope'.*e5-dialogue, fast, openai, sentence-transformers, static"):
         EmbeddingModel("nope")
 
 

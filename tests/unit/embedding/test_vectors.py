@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from memoranda import MemoryManager
-from memoranda.embedding.base import InputKind
+from memoranda.embedding.base import EmbedderIdentity, InputKind
 from memoranda.embedding.model import EmbeddingModel
+from memoranda.errors import Incompatible
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
 
@@ -85,3 +86,26 @@ def test_tenant_reuses_its_own_vectors(tmp_path: Path) -> None:
             red.add_memory("the merger is on", user="ann")
             red.recall("is the merger on?", user="ann")
     assert sorted(inner.seen) == ["is the merger on?", "the merger is on"]
+
+
+class StockModel(HashEmbedder):
+    """Has the identity of the model that the package had before."""
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        sha256 = "d74a213ce7122581aa2e024601e79e969373e7fe3cd3aa78c4996a5c79d4c5ad"
+        return EmbedderIdentity("onnx", "e5-small-v2", 384, sha256, baseline=0.72)
+
+
+def test_file_of_the_model_before_says_what_to_do_and_reembed_moves_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/m.db"
+    with MemoryManager(url, embedder=StockModel(384)) as manager:
+        manager.add_memories(["Mia adopted a puppy.", "Interest rates rose again."], user="ann")
+    with MemoryManager(url) as manager:
+        with pytest.raises(Incompatible, match=r"e5-small-v2.*e5-dialogue.*memoranda reembed"):
+            manager.recall("Which pet does Mia have?", user="ann")
+        with pytest.raises(Incompatible, match="reembed"):
+            manager.add_memory("It rained.", user="ann")
+        assert manager.reembed() == 2
+        assert manager.recall("Which animal is in the family?", user="ann")[0].content == "Mia adopted a puppy."
+        assert manager.check().ok

@@ -82,6 +82,33 @@ def test_timeline_sorts_by_session_and_time() -> None:
     assert partition.timeline().ids.tolist() == [4, 5, 1, 2]
 
 
+@pytest.mark.parametrize(
+    ("speakers", "share"),
+    [
+        (["Ann", "Ben", "Ann", "Ben"], 1.0),
+        (["Ann", "Ann", "Ben", "Ben"], 2 / 3),
+        (["Ann", "Ann", "Ann", "Ann"], 0.0),
+        (["user", "assistant", "user", "assistant"], 0.0),
+        ([None, None, None, None], 0.0),
+        (["Ann"], 0.0),
+    ],
+)
+def test_session_is_a_dialogue_where_people_take_turns(speakers: list[str | None], share: float) -> None:
+    partition = Partition(ANNA)
+    partition.upsert([row(10 + n, session="s", speaker=name, valid_from=n) for n, name in enumerate(speakers)])
+    assert partition.timeline().dialogue.tolist() == pytest.approx([share] * len(speakers))
+
+
+def test_each_session_is_a_dialogue_or_not_by_itself() -> None:
+    partition = Partition(ANNA)
+    said = [("a", "Ann"), ("a", "Ben"), ("b", "user"), ("b", "assistant"), ("c", "Ann"), (None, "Ben"), (None, "Ann")]
+    partition.upsert([row(n, session=session, speaker=who) for n, (session, who) in enumerate(said, start=1)])
+    timeline = partition.timeline()
+    by_id = dict(zip(timeline.ids.tolist(), timeline.dialogue.tolist(), strict=True))
+    assert [by_id[n] for n in range(1, 8)] == [1, 1, 0, 0, 0, 0, 0]
+    assert Partition(ANNA).timeline().dialogue.tolist() == []
+
+
 def test_terms_are_found_without_vectors() -> None:
     partition = Partition(ANNA)
     partition.upsert([row(1, terms="red house"), row(2, terms="blue car")])

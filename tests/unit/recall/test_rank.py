@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import log
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from memoranda.recall.rank import (
     Evidence,
     Ranking,
     answer_type_gains,
-    dialogue_weight,
     neighbour_gains,
     rank,
     session_gains,
@@ -29,13 +29,18 @@ START = datetime(2023, 5, 1, tzinfo=UTC)
 
 
 def make_candidates(
-    sessions: list[int], *, ids: list[int] | None = None, times: list[float] | None = None
+    sessions: list[int],
+    *,
+    ids: list[int] | None = None,
+    times: list[float] | None = None,
+    dialogue: float = 0.0,
 ) -> CandidateSet:
     numbers = np.array(ids or range(1, len(sessions) + 1), dtype=np.int64)
     positions = np.arange(len(sessions), dtype=np.int64)
     moments = np.array(times or [0.0] * len(sessions), dtype=np.float64)
+    shares = np.full(len(sessions), dialogue, dtype=np.float32)
     return CandidateSet(
-        numbers, positions, np.array(sessions, dtype=np.int64), moments, np.argsort(numbers), len(sessions)
+        numbers, positions, np.array(sessions, dtype=np.int64), moments, np.argsort(numbers), len(sessions), shares
     )
 
 
@@ -45,7 +50,7 @@ def floats(*values: float) -> FloatArray:
 
 def make_ranking(dense: FloatArray, candidates: CandidateSet, evidence: Evidence | None = None) -> Ranking:
     arms = [Arm("dense", dense, dense), Arm("lexical", np.zeros_like(dense), np.zeros_like(dense))]
-    return rank(arms, candidates, evidence or Evidence(NO_IDS, 0.0, None, ()))
+    return rank(arms, candidates, evidence or Evidence(NO_IDS, None, ()))
 
 
 class TestCandidateSet:
@@ -60,7 +65,13 @@ class TestCandidateSet:
     def test_gap_in_timeline_separates_rows(self) -> None:
         candidates = make_candidates([0, 0, 0])
         gap = CandidateSet(
-            candidates.ids, np.array([0, 2, 3]), candidates.sessions, candidates.times, candidates.by_id, 4
+            candidates.ids,
+            np.array([0, 2, 3]),
+            candidates.sessions,
+            candidates.times,
+            candidates.by_id,
+            4,
+            candidates.dialogue,
         )
         assert gap.adjacent(1).tolist() == [False, True]
         assert [gap.previous(row) for row in range(3)] == [None, None, 1]
@@ -108,11 +119,6 @@ class TestArms:
 
 
 class TestDialogue:
-    def test_dialogue_weight_falls_with_average_length(self) -> None:
-        assert dialogue_weight(20) == 1.0
-        assert dialogue_weight(60) == 0.5
-        assert dialogue_weight(200) == 0.0
-
     def test_neighbour_gains_fall_with_distance(self) -> None:
         gains = neighbour_gains(floats(0, 0, 4, 0, 0, 0), np.zeros(6, dtype=np.bool_), make_candidates([0] * 6))
         assert gains.tolist() == pytest.approx([0.4, 0.8, 0, 0.8, 0.4, 0])
@@ -138,10 +144,11 @@ class TestDialogue:
 
 
 class TestBoosts:
-    def test_speaker_gain_for_person_asked_about(self) -> None:
-        candidates = make_candidates([0, 0, 0])
-        assert speaker_gains(np.array([1, 3]), candidates).tolist() == [1, 0, 1]
-        assert speaker_gains(None, candidates).tolist() == [0, 0, 0]
+    def test_speaker_gains_more_the_less_that_speaker_said(self) -> None:
+        half, few = speaker_gains(np.array([True, False])), speaker_gains(np.array([True, False, False, False]))
+        assert few[0] > half[0] > 0 == half[1]
+        assert speaker_gains(np.array([True, True])).tolist() == [0, 0]
+        assert speaker_gains(np.array([False, False])).tolist() == [0, 0]
 
     def test_window_gains_more_the_fewer_are_inside(self) -> None:
         first, second = START.timestamp(), START.timestamp() + 100 * DAY
@@ -191,22 +198,31 @@ class TestRanking:
 
     def test_without_vectors_only_matching_rows_are_found(self) -> None:
         arm = Arm("lexical", floats(0, 0.5), floats(-0.1, 3.0))
-        ranking = rank([arm], make_candidates([0, 1]), Evidence(NO_IDS, 0.0, None, ()))
+        ranking = rank([arm], make_candidates([0, 1]), Evidence(NO_IDS, None, ()))
         assert ranking.best(10).tolist() == [1]
 
     def test_why_names_each_reason_with_its_rank(self) -> None:
-        evidence = Evidence(np.array([1]), 1.0, np.array([2]), ())
-        why = {each.arm: each for each in make_ranking(floats(0.9, 0.5), make_candidates([0, 0]), evidence).why(1)}
+        evidence = Evidence(np.array([1]), np.array([2]), ())
+        candidates = make_candidates([0, 0], dialogue=1.0)
+        why = {each.arm: each for each in make_ranking(floats(0.9, 0.5), candidates, evidence).why(1)}
         assert set(why) == {"dense", "neighbours", "session", "speaker"}
         assert (why["dense"].rank, why["speaker"].rank) == (2, 1)
-        assert why["speaker"].gain == 1.0
+        assert why["speaker"].gain == pytest.approx(0.7 * log(3))
 
-    def test_question_turn_loses_in_dialogue_but_not_among_long_texts(self) -> None:
-        asking = np.array([1])
-        turns = make_ranking(floats(1, 0.9), make_candidates([0, 1]), Evidence(asking, 1.0, None, ()))
-        long = make_ranking(floats(1, 0.9), make_candidates([0, 1]), Evidence(asking, 0.0, None, ()))
+    def test_question_turn_loses_in_dialogue_but_not_among_notes(self) -> None:
+        evidence = Evidence(np.array([1]), None, ())
+        turns = make_ranking(floats(1, 0.9), make_candidates([0, 1], dialogue=1.0), evidence)
+        notes = make_ranking(floats(1, 0.9), make_candidates([0, 1]), evidence)
         assert turns.best(1).tolist() == [1]
-        assert long.best(1).tolist() == [0]
+        assert notes.best(1).tolist() == [0]
+
+    def test_rules_of_dialogue_hold_only_in_the_pieces_that_are_dialogue(self) -> None:
+        candidates = make_candidates([0, 0, 1, 1])
+        candidates.dialogue[:2] = 1.0
+        ranking = make_ranking(floats(2, 0, 2, 0), candidates, Evidence(np.array([1, 3]), None, ()))
+        assert ranking.gains["neighbours"][1] > 0 == ranking.gains["neighbours"][3]
+        assert ranking.gains["asking"][0] < 0 == ranking.gains["asking"][2]
+        assert ranking.dialogue == 0.5
 
     def test_no_candidates_give_empty_ranking(self) -> None:
         assert make_ranking(floats(), make_candidates([])).best(5).tolist() == []

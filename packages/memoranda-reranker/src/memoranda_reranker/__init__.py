@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["SHA256", "path"]
 
 SHA256: Final = MappingProxyType(
-    {"ms-marco-MiniLM-L-12-v2.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"}
+    {"reranker-dialogue.onnx": "d224e565ff09418a2545989eade2f4eb2cf28ba91aa159ee8a342ddc10a1c983"}
 )
 """The file by name, with the checksum of its unpacked content."""
 
