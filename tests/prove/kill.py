@@ -60,7 +60,7 @@ def write_until_killed(job: Job, pipe: int) -> None:
     """Open the store, send what it holds, then write until killed."""
     rng, ahead = random.Random(job.seed), STEP * job.number
     for part in range(10**9):
-        with open_manager(job.path, dimension=_dimension(job.path), clock=lambda: utc_now() + ahead) as manager:
+        with open_manager(job.path, dimension=stored_dimension(job.path), clock=lambda: utc_now() + ahead) as manager:
             writer = Writer(manager, job.name, job.path.parent)
             state = observe(writer)
             send(pipe, state=state, problems=find_problems(writer))
@@ -103,7 +103,7 @@ def read_until_killed(path: Path, pipe: int, seed: str) -> None:
         send(pipe, error=traceback.format_exc())
 
 
-def _dimension(path: Path) -> int:
+def stored_dimension(path: Path) -> int:
     """Return the size of the vectors in the store, which `reembed` changes."""
     import sqlite3
 

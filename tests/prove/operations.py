@@ -71,7 +71,7 @@ def open_manager(path: Path, *, dimension: int = DIMENSION, **options: Any) -> M
 
 def observe(writer: Writer) -> State:
     """Return everything that the store holds of a writer."""
-    return writer.store.read(lambda tx: _read_state(tx, writer.name)) | _read_files(writer)
+    return writer.store.read(lambda tx: read_state(tx, writer.name)) | read_files(writer.folder, writer.name)
 
 
 def find_problems(writer: Writer) -> list[str]:
@@ -105,7 +105,7 @@ def _orphans(writer: Writer) -> list[str]:
     return found
 
 
-def _read_state(tx: ReadTransaction, name: str) -> State:
+def read_state(tx: ReadTransaction, name: str) -> State:
     state = {key: shown for key, (_, shown) in _read_memories(tx, name).items()}
     for query, prefix in (
         ("SELECT key, value FROM memories WHERE agent = :name AND key IS NOT NULL", "value"),
@@ -147,13 +147,13 @@ def shown(content: str, *marks: str) -> str:
     return " ".join([content, *(f"[{mark}]" for mark in sorted(marks))])
 
 
-def _read_files(writer: Writer) -> State:
+def read_files(folder: Path, name: str) -> State:
     """Return what is in the backup and in the database restored from it; each must be whole."""
     state: State = {}
-    for what, file in (("backup", writer.backup_file()), ("restored", writer.restored_file())):
-        if file.exists():
+    for what in ("backup", "restored"):
+        if (file := folder / f"{name}.{what}").exists():
             inspect(file)
-            state[f"file/{what}"] = _count_memories(file, writer.name)
+            state[f"file/{what}"] = _count_memories(file, name)
     return state
 
 

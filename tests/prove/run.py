@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.prove.regime import Plan, Regime, Result
+from tests.prove.shim import load_by_restart
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results.jsonl"
@@ -36,10 +37,16 @@ class Entry:
     """How many runs the long version has."""
     short: int
     """How many runs the version in the ordinary tests has."""
+    needs_shim: bool = False
+    """Whether it runs with the library of shim.c, which needs Linux and a C compiler."""
 
 
 REGIMES: dict[str, Entry] = {
     "kill": Entry("tests.prove.kill:run", "kill -9 during every kind of write, several processes", 10_000, 40),
+    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 400, needs_shim=True),
+    "power-weak": Entry(
+        "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2_000, 1_000, needs_shim=True
+    ),
 }
 """Name → regime. One line each; the function is imported only when it runs."""
 
@@ -128,6 +135,8 @@ def main() -> int:
     if chosen.table or chosen.names or chosen.name is None:
         print(table() if chosen.table else "\n".join(REGIMES))
         return 0
+    if REGIMES[chosen.name].needs_shim:
+        load_by_restart()
     found = run(chosen.name, runs=chosen.runs, seed=chosen.seed, seconds=chosen.seconds)
     print(json.dumps(asdict(replace(found, violations=found.violations[:SHOWN_VIOLATIONS]))))
     for violation in found.violations[:SHOWN_VIOLATIONS]:
