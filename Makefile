@@ -9,7 +9,12 @@ RERANKER := ./packages/memoranda-reranker
 
 # `make` alone lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format walk crash fuzz engines gpu mcp-conformance clean
+# `make prove PROVE="kill disk" RUNS=500 SEED=7` runs a part: two regimes, 500 runs each.
+PROVE ?= $(shell $(BIN)/python -m tests.prove.run --names)
+SEED ?= $(shell date +%s)
+PART_SECONDS ?= 3600
+
+.PHONY: help demo test check format walk prove fuzz engines gpu mcp-conformance clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -36,8 +41,10 @@ format: $(READY)  ## Fix what ruff can fix, and format.
 walk: $(READY)  ## Count the files one remember and one recall pass through.
 	$(BIN)/python scripts/walk.py
 
-crash: $(READY)  ## Kill a writing process 2,000 times and count lost writes.
-	$(BIN)/python -m tests.crash.run --kills 2000
+prove: $(READY)  ## Run the long versions of the reliability tests (docs/reliability.md): hours.
+	@for name in $(PROVE); do \
+	    $(BIN)/python -m tests.prove.run $$name --seed $(SEED) --seconds $(PART_SECONDS) $(if $(RUNS),--runs $(RUNS)) || failed=1; \
+	done; [ -z "$$failed" ]
 
 fuzz: $(READY)  ## Send 20,000 requests generated from the server's OpenAPI document.
 	$(BIN)/python -m tests.server.fuzz --requests 20000

@@ -1,0 +1,150 @@
+"""Run one regime, or print what all runs so far found.
+
+python -m tests.prove.run NAME --runs 10000 --seed 7 --seconds 600
+python -m tests.prove.run --table
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tests.prove.regime import Plan, Regime, Result
+from tests.prove.shim import load_by_restart
+
+ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).parent / "results.jsonl"
+SHOWN_VIOLATIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the registry."""
+
+    where: str
+    """`module:function` of the regime."""
+    title: str
+    long: int
+    """How many runs the long version has."""
+    short: int
+    """How many runs the version in the ordinary tests has."""
+    needs_shim: bool = False
+    """Whether it runs with the library of shim.c, which needs Linux and a C compiler."""
+
+
+REGIMES: dict[str, Entry] = {
+    "kill": Entry("tests.prove.kill:run", "kill -9 during every kind of write, several processes", 10_000, 40),
+    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 400, needs_shim=True),
+    "power-weak": Entry(
+        "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2_000, 1_000, needs_shim=True
+    ),
+}
+"""Name → regime. One line each; the function is imported only when it runs."""
+
+
+def load(name: str) -> Regime:
+    module, function = REGIMES[name].where.split(":")
+    regime: Regime = getattr(import_module(module), function)
+    return regime
+
+
+def run(name: str, *, runs: int | None = None, seed: int = 0, seconds: float = 3600.0) -> Result:
+    """Run a regime: its long version unless told how many runs."""
+    return load(name)(Plan(REGIMES[name].long if runs is None else runs, seed, seconds))
+
+
+def run_apart(name: str, *arguments: str, source: Path | None = None) -> Result:
+    """Run a regime in a process of its own, since most of them fork; optionally on another copy of the package."""
+    paths = [*([str(source)] if source else []), str(ROOT / "src"), str(ROOT)]
+    command = [sys.executable, "-m", "tests.prove.run", name, "--unsaved", *arguments]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    try:
+        found = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        raise RuntimeError(f"{name} ended with status {done.returncode} and no result: {done.stderr}") from None
+    return Result(**found | {"violations": tuple(found["violations"])})
+
+
+def run_short(name: str, seed: int = 1) -> Result:
+    """Run the version of a regime that the ordinary tests run."""
+    return run_apart(name, "--runs", str(REGIMES[name].short), "--seed", str(seed), "--seconds", "150")
+
+
+def save(result: Result, file: Path = RESULTS) -> None:
+    """Append the result to the results file: one line of JSON, on disk when this returns."""
+    line = asdict(result) | {"date": time.strftime("%Y-%m-%d", time.gmtime())}
+    with file.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(line) + "\n")
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def table(file: Path = RESULTS) -> str:
+    """Return the markdown table of all results in the file: the parts of a regime are added up."""
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    parts: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in lines:
+        parts[line["name"]].append(line)
+    rows = [_row(name, parts[name]) for name in REGIMES if name in parts]
+    head = ["regime", "runs", "goal", "violations", "true rate, 95 %", "seeds", "time", "last run", "command"]
+    return "\n".join(_cells(cells) for cells in (head, ["---"] * len(head), *rows))
+
+
+def _row(name: str, parts: list[dict[str, Any]]) -> list[str]:
+    runs = sum(part["runs"] for part in parts)
+    violations = sum(len(part["violations"]) for part in parts)
+    seconds = sum(part["seconds"] for part in parts)
+    seeds = sorted({part["seed"] for part in parts})
+    return [
+        REGIMES[name].title,
+        f"{runs:,}",
+        f"{REGIMES[name].long:,}",
+        str(violations),
+        f"< {3 / runs:.1g}" if runs and not violations else "–",
+        ", ".join(map(str, seeds)),
+        f"{seconds / 60:.1f} min",
+        max(part["date"] for part in parts),
+        f"`make prove PROVE={name}`",
+    ]
+
+
+def _cells(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", choices=sorted(REGIMES))
+    parser.add_argument("--runs", type=int, help="how many; the regime's long version when not given")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="the same seed makes the same run")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this time")
+    parser.add_argument("--table", action="store_true", help="print the table of all results so far")
+    parser.add_argument("--names", action="store_true", help="print the names of all regimes")
+    parser.add_argument("--unsaved", action="store_true", help="do not append to the results file")
+    chosen = parser.parse_args()
+    if chosen.table or chosen.names or chosen.name is None:
+        print(table() if chosen.table else "\n".join(REGIMES))
+        return 0
+    if REGIMES[chosen.name].needs_shim:
+        load_by_restart()
+    found = run(chosen.name, runs=chosen.runs, seed=chosen.seed, seconds=chosen.seconds)
+    print(json.dumps(asdict(replace(found, violations=found.violations[:SHOWN_VIOLATIONS]))))
+    for violation in found.violations[:SHOWN_VIOLATIONS]:
+        print(f"VIOLATION {violation}", file=sys.stderr)
+    if not chosen.unsaved:
+        save(found)
+    return 1 if found.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
