@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memoranda.remember.base import Utterance
+from memoranda.shown_ids import read_shown_id
 from memoranda.text import Span, sentence_spans
 from memoranda.types import Memory
 
@@ -35,7 +36,7 @@ _AFTER: Final = re.compile(
 _TRUNCATED: Final = re.compile(r"\s*(?:…|\.\.\.|\[…\]|\[\.\.\.\])\s*$")
 _SPEAKER: Final = re.compile(r"^[\w .'’-]{1,40}:\s")
 _WORD: Final = re.compile(r"\w+")
-_ID: Final = re.compile(r"\[#(\d+)")
+_ID: Final = re.compile(r"\[#(\d{1,19})\b")
 _PRONOUNS: Final = {
     "you": "i",
     "your": "my",
@@ -84,7 +85,7 @@ class EchoIndex:
         if len(words) < _LEAST_WORDS:
             return False
         decorated = core != part.strip() or is_cut
-        named = {int(found) for found in _ID.findall(part)}
+        named = {read_shown_id(int(found)) for found in _ID.findall(part)}
         return any(
             self._repeats(known, words, utterance, decorated, is_cut, known.id in named)
             for known in self._with_start(words)

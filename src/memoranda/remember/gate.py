@@ -15,6 +15,7 @@ from memoranda.fence import find_recalled_spans
 from memoranda.redaction import find_secrets
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.echoes import merge_spans
+from memoranda.shown_ids import show_id
 from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
 from memoranda.types import Status
 
@@ -200,8 +201,13 @@ def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> b
     return any(not word.isascii() and len(word) > 3 for word in content)
 
 
+def name_known(known_id: int | str) -> str:
+    """Return the id of a memory or message as the caller sees it."""
+    return str(show_id(known_id)) if isinstance(known_id, int) else known_id
+
+
 def _duplicate_reason(match: KnownMatch) -> str:
-    known = str(match.known_id)
+    known = name_known(match.known_id)
     known = known if len(known) <= _MAX_REASON else f"{known[:_MAX_REASON]}…"
     if match.rule == "echo":
         return f"repeats what {known} holds already"

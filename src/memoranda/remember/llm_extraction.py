@@ -31,7 +31,7 @@ from memoranda.remember.evidence import (
     unsupported_words,
 )
 from memoranda.remember.extraction import extract_candidate
-from memoranda.remember.gate import SECRET_REASON, DialogueContext, reject
+from memoranda.remember.gate import SECRET_REASON, DialogueContext, name_known, reject
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE
 from memoranda.storage.claims import Claim, Operation, fold
 from memoranda.text import Span
@@ -253,7 +253,7 @@ def _check_item(
     stated = replace(quoted, text=item.text)
     match = context.known.find_match(stated)
     if match is not None:
-        reason = f"says the same as {match.known_id}"
+        reason = f"says the same as {name_known(match.known_id)}"
         return Verdict(utterance.message_id, "duplicate", match.rule, reason, quoted.span, match.known_id)
     context.known.add(stated)
     return _to_candidate(item, quoted, evidence, context)
