@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memoranda.shown_ids import IdText
     from memoranda.types import Memory
 
 PROBLEM_URN: Final = "urn:memoranda:"
@@ -67,7 +66,7 @@ class Conflict(MemorandaError):
 
     status = 409
 
-    def __init__(self, message: str | IdText, *, current: Memory | None = None, status: int = 409) -> None:
+    def __init__(self, message: str, *, current: Memory | None = None, status: int = 409) -> None:
         super().__init__(message)
         self.current = current
         self.status = status

@@ -5,10 +5,9 @@ Ids count the rows of the whole store. Shown as they are, they tell a tenant how
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
@@ -62,11 +61,6 @@ class IdCipher:
 _cipher: ContextVar[IdCipher | None] = ContextVar("memoranda_shown_ids", default=None)
 
 
-def current_cipher() -> IdCipher | None:
-    """Return the permutation of the call that runs; None when ids are plain."""
-    return _cipher.get()
-
-
 @contextmanager
 def using_cipher(cipher: IdCipher | None) -> Iterator[None]:
     """Write ids in texts with this permutation."""
@@ -92,13 +86,20 @@ def read_shown_id(shown: int) -> int:
     return shown if cipher is None else cipher.decode(shown)
 
 
-@dataclass(frozen=True, slots=True)
-class IdText:
-    """A text that names ids, for errors raised inside of a transaction: it is written where the caller reads it."""
+class IdText(str):
+    """A text that names ids, made inside of a transaction: as it stands with plain ids, to be shown with others."""
+
+    __slots__ = ("after", "before", "ids")
 
     before: str
     ids: tuple[int, ...]
     after: str
 
-    def __str__(self) -> str:
-        return f"{self.before}{', '.join(str(show_id(number)) for number in self.ids)}{self.after}"
+    def __new__(cls, before: str, ids: tuple[int, ...], after: str = "") -> IdText:
+        self = super().__new__(cls, f"{before}{', '.join(map(str, ids))}{after}")
+        self.before, self.ids, self.after = before, ids, after
+        return self
+
+    def shown(self, show: Callable[[int], int]) -> str:
+        """Return the text with its ids changed."""
+        return f"{self.before}{', '.join(str(show(number)) for number in self.ids)}{self.after}"

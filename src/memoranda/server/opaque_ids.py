@@ -92,13 +92,15 @@ def change_ids(value: Any, change: _Change) -> Any:
         return Context(str(value), hits=hits, **kept)
     if isinstance(value, Outcomes):
         return Outcomes([change_ids(item, change) for item in value], value.usage, value.failure)
+    if isinstance(value, IdText):
+        return value.shown(lambda number: change(number, "memory"))
     if isinstance(value, list | tuple):
         return type(value)(change_ids(item, change) for item in value) if _holds_results(value) else value
     return _change_fields(value, change) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def _holds_results(values: Sequence[object]) -> bool:
-    return any(is_dataclass(value) for value in values)
+    return any(is_dataclass(value) or isinstance(value, IdText) for value in values)
 
 
 def _change_fields(value: Any, change: _Change) -> Any:
@@ -124,7 +126,7 @@ def _change_number(value: Any, kind: str, change: _Change) -> Any:
 
 
 def _show_in_error(error: MemorandaError, encode: _Change) -> None:
-    error.args = tuple(str(part) if isinstance(part, IdText) else part for part in error.args)
+    error.args = change_ids(error.args, encode)
     if isinstance(error, Conflict):
         error.current = change_ids(error.current, encode)
     elif isinstance(error, ExtractionFailed):

@@ -8,14 +8,13 @@ what a pipeline wants decided inside the transaction it passes along as a pure f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TypeAlias, TypeVar, assert_never
 
 from sqlalchemy import delete, exists, select, update
 
 from memoranda.errors import Conflict
-from memoranda.shown_ids import IdCipher, current_cipher, using_cipher
 from memoranda.storage import claim_resolution, lifecycle
 from memoranda.storage.add import add_memories, edited_columns, insert_changes, insert_vectors
 from memoranda.storage.base import Transaction, chunked
@@ -64,8 +63,6 @@ class Recheck:
     """A pure function: given the changes and the memories stored since, return which changes are duplicates."""
     own: frozenset[int] = frozenset()
     """Memories that an earlier commit of the same call has stored: the pipeline has compared with them."""
-    cipher: IdCipher | None = field(default_factory=current_cipher)
-    """How the caller sees ids: the thread that commits may be another caller's."""
 
     @property
     def owner(self) -> tuple[str, str]:
@@ -155,10 +152,7 @@ def _find_duplicates(tx: Transaction, write: MemoryWrite) -> Duplicates:
     if recheck is None:
         return {}
     stored = changed_memories(tx, recheck.scope, recheck.since, recheck.own)
-    if not stored:
-        return {}
-    with using_cipher(recheck.cipher):
-        return recheck.find_duplicates(write.changes, stored)
+    return recheck.find_duplicates(write.changes, stored) if stored else {}
 
 
 def _message_only(change: Change) -> AppendMessage:

@@ -415,7 +415,8 @@ class TestReplay:
         sent = {"json": body, "headers": {"Idempotency-Key": "a"}}
         first = server.send("POST", path, key, **sent)
         assert server.send("POST", path, key, **sent).content == first.content
-        assert server.send("POST", "/v1/forget", key, json={"ids": [1]}).status_code == 200
+        stored = server.send("POST", "/v1/memories/list", key, json={}).json()["items"]
+        assert server.send("POST", "/v1/forget", key, json={"ids": [stored[0]["id"]]}).status_code == 200
         for _ in range(2):
             again = server.send("POST", path, key, **sent)
             assert (again.status_code, again.json()["type"]) == (409, "urn:memoranda:Conflict")
@@ -423,12 +424,12 @@ class TestReplay:
         assert server.send("POST", "/v1/memories/list", key, json={}).json()["items"] == []
 
     def test_replay_of_a_recall_does_not_return_a_forgotten_text(self, server: InProcessServer, key: str) -> None:
-        server.send("POST", "/v1/memories", key, json={"content": "Ann drinks tea"})
+        added = server.send("POST", "/v1/memories", key, json={"content": "Ann drinks tea"}).json()
         server.send("POST", "/v1/memories", key, json={"content": "tea is hot"})
         for path in ("/v1/recall", "/v1/context"):
             sent = {"json": {"query": "tea"}, "headers": {"Idempotency-Key": path}}
             assert "Ann drinks tea" in server.send("POST", path, key, **sent).text
-        server.send("POST", "/v1/forget", key, json={"ids": [1]})
+        server.send("POST", "/v1/forget", key, json={"ids": [added["id"]]})
         for path in ("/v1/recall", "/v1/context"):
             sent = {"json": {"query": "tea"}, "headers": {"Idempotency-Key": path}}
             assert "Ann drinks tea" not in server.send("POST", path, key, **sent).text
