@@ -32,7 +32,8 @@ CANARY = re.compile(r"canary\d{4}x")
 ITEMS = 12
 USERS = (None, "ann", "Ann", "ann ", ANY)
 INJECTIONS = (
-    "' OR '1'='1", '" OR 1=1 --', "%", "_", "*", "ann%", "a\\", "'; DROP TABLE memories; --", "NEAR(a b)", "{x}", "tenant:ann",
+    "' OR '1'='1", '" OR 1=1 --', "%", "_", "*", "ann%", "a\\", "'; DROP TABLE memories; --", "NEAR(a b)", "{x}",
+    "tenant:ann",
     "x' UNION SELECT content FROM memories --", "\u202eann", "ann\t", "ANN", "aNN", "ⒶNN", "ann\u00ad", "nul", "NUL",
 )  # fmt: skip
 REFUSED = ("", " ", "a\0", "a\0b", "\ud800")

@@ -30,7 +30,7 @@ COUNTS = {
     *("max_messages", "examined", "removed", "checked", "first_bad", "number", "timed", "chunks", "added", "kept"),
     *("memories", "known", "messages", "associations", "sessions", "executions", "skipped", "interactions"),
     *("short_term_entries", "long_term_entries", "active_sessions", "calls", "input_tokens", "output_tokens"),
-    *("status", "by_status", "by_type", "activity", "settings"),
+    *("checked_rows", "status", "by_status", "by_type", "activity", "settings"),
     # Of the whole server, for its administrator only.
     *("size_bytes", "generation", "changes", "unread_messages"),
 }
