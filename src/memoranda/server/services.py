@@ -17,7 +17,7 @@ from memoranda.server.auth import Authenticator
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
 from memoranda.server.requests import OpenSessionRequest
-from memoranda.settings import MemoryConfig, database_url
+from memoranda.settings import MemoryConfig, database_url, encryption_key
 from memoranda.storage import open_store
 from memoranda.storage.base import Store
 from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
@@ -74,7 +74,7 @@ class Services:
         root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
-        self._key_store = open_store(database_url(self._memory))
+        self._key_store = open_store(database_url(self._memory), key=encryption_key(self._memory))
         keys = Keys(self._key_store)
         await in_thread(keys.require_key_file)
         cache_seconds = self._config.key_cache_seconds
