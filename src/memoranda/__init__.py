@@ -259,8 +259,8 @@ _HOMES = {
     "memoranda.embedding.base": "Embedder EmbedderIdentity InputKind",
     "memoranda.embedding.model": "EmbeddingModel TextOrVector",
     "memoranda.errors": (
-        "Closed Conflict Denied EncryptionKeyError ExtractionFailed Incompatible InvalidInput InvalidType MemorandaError "
-        "MissingExtra NotFound OutcomeUnknown Unavailable"
+        "Closed Conflict Denied EncryptionKeyError ExtractionFailed Incompatible InvalidInput InvalidType "
+        "MemorandaError MissingExtra NotFound OutcomeUnknown Unavailable"
     ),
     "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",

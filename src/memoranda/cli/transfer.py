@@ -61,7 +61,7 @@ def export(
         bool | None,
         typer.Option(
             "--encrypt/--plain",
-            help="Whether the file is encrypted, with the key of the database unless another is named. Default: as it is.",
+            help="Whether the file is encrypted. By default as the database is, and with its key.",
             show_default=False,
         ),
     ] = None,
