@@ -193,9 +193,9 @@ class EncryptedReader(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Buffer, /) -> int:
-        number, offset = divmod(self._position, _CHUNK)
         # Also at the end: a file that was cut off shows in its last chunk.
-        data = self._read_chunk(min(number, self._count - 1))[offset:] if self._position <= self._size else b""
+        number = min(self._position // _CHUNK, self._count - 1)
+        data = self._read_chunk(number)[self._position - number * _CHUNK :]
         view = memoryview(buffer).cast("B")
         count = min(len(view), len(data))
         view[:count] = data[:count]

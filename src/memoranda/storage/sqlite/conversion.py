@@ -15,6 +15,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,6 +168,8 @@ def _delete_leftovers(database: Path) -> None:
     copy, old = _copy_of(database), _old_of(database)
     for suffix in _SUFFIXES:
         copy.with_name(copy.name + suffix).unlink(missing_ok=True)
+    for unfinished in database.parent.glob(f".{escape(key_file(database).name)}.*.partial"):
+        shred(unfinished)
     if not old.exists():
         return
     if not old.samefile(database):
@@ -177,7 +180,7 @@ def _delete_leftovers(database: Path) -> None:
 
 def _older_copies(database: Path) -> tuple[str, ...]:
     """Return copies that `restore` kept: nobody said that they shall change."""
-    return tuple(sorted(str(path) for path in database.parent.glob(f"{database.name}.before-restore*")))
+    return tuple(sorted(str(path) for path in database.parent.glob(f"{escape(database.name)}.before-restore*")))
 
 
 def _copy_of(database: Path) -> Path:
