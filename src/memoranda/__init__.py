@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Closed,
         Conflict,
         Denied,
+        EncryptionKeyError,
         ExtractionFailed,
         Incompatible,
         InvalidInput,
@@ -148,6 +149,7 @@ __all__ = [
     "EmbedderIdentity",
     "EmbeddingBackend",
     "EmbeddingModel",
+    "EncryptionKeyError",
     "ErasedHit",
     "ExecutionPage",
     "ExecutionRecord",
@@ -258,8 +260,8 @@ _HOMES = {
     "memoranda.embedding.base": "Embedder EmbedderIdentity InputKind",
     "memoranda.embedding.model": "EmbeddingModel TextOrVector",
     "memoranda.errors": (
-        "Closed Conflict Denied ExtractionFailed Incompatible InvalidInput InvalidType MemorandaError "
-        "MissingExtra NotFound OutcomeUnknown Unavailable"
+        "Closed Conflict Denied EncryptionKeyError ExtractionFailed Incompatible InvalidInput InvalidType "
+        "MemorandaError MissingExtra NotFound OutcomeUnknown Unavailable"
     ),
     "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",

@@ -10,6 +10,7 @@ MemorandaError                     .status is the HTTP status that a server answ
 │   └── OutcomeUnknown             read again: it may have been written        503
 ├── ExtractionFailed               the model's answer is unusable; attached    502
 ├── Incompatible                   data does not fit this code or model        500
+│   └── EncryptionKeyError         give the key that the data was encrypted with  500
 ├── MissingExtra  (ImportError)    prints the install command                  501
 └── Closed                         used after close()                          500
 """
@@ -116,6 +117,10 @@ class Incompatible(MemorandaError):
     """The stored data does not fit this code, schema or embedding model."""
 
     status = 500
+
+
+class EncryptionKeyError(Incompatible):
+    """The key of encrypted data is missing or wrong, or a key is given for data that is not encrypted."""
 
 
 class MissingExtra(MemorandaError, ImportError):

@@ -10,8 +10,9 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
+from memoranda.encryption import EncryptedWriter, EncryptionKey, open_encrypted
 from memoranda.errors import Incompatible, NotFound, Unavailable
 from memoranda.types import JSON
 
@@ -19,6 +20,7 @@ PRIVATE = 0o600
 FORMAT_VERSION = 1
 _PREFIX = struct.Struct("<8sII32s")
 """The start of a checksummed file: kind, format version, size and sha256 of the JSON header that follows."""
+_CHUNK = 1 << 20
 _MAX_HEADER_BYTES = 64 * 1024 * 1024
 _Layout: TypeAlias = dict[str, tuple[int, int, str]]
 """Section name → offset, size and sha256."""
@@ -59,6 +61,23 @@ def fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def shred(path: Path) -> None:
+    """Overwrite a file and delete it. What a disk or file system keeps elsewhere, such as an SSD, stays."""
+    with path.open("r+b") as file:
+        overwrite(file)
+    path.unlink()
+
+
+def overwrite(file: BinaryIO) -> None:
+    """Write zeros over a file, down to the disk."""
+    left = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    while left > 0:
+        left -= file.write(bytes(min(left, _CHUNK)))
+    file.flush()
+    os.fsync(file.fileno())
+
+
 class ChecksummedFile:
     """An open file whose header has been verified. Each section is verified when it is read."""
 
@@ -84,7 +103,11 @@ class ChecksummedFile:
 
 
 def write_checksummed_file(
-    path: Path, kind: bytes, meta: Mapping[str, JSON], sections: Mapping[str, memoryview]
+    path: Path,
+    kind: bytes,
+    meta: Mapping[str, JSON],
+    sections: Mapping[str, memoryview],
+    key: EncryptionKey | None = None,
 ) -> None:
     """Write the file atomically: after a crash there is either the old file or the new one.
 
@@ -93,6 +116,7 @@ def write_checksummed_file(
         kind: Eight bytes that identify the kind of file.
         meta: A JSON object to store in the header.
         sections: The binary content by name.
+        key: Encrypts the file; None to leave it unencrypted.
     """
     entries: list[JSON] = [
         {"name": name, "size": data.nbytes, "sha256": hashlib.sha256(data).hexdigest()}
@@ -102,7 +126,7 @@ def write_checksummed_file(
     prefix = _PREFIX.pack(kind, FORMAT_VERSION, len(header), hashlib.sha256(header).digest())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_replace(path) as temporary, temporary.open("wb") as file:
+        with atomic_replace(path) as temporary, open_to_write(temporary, key) as file:
             file.write(prefix + header)
             file.writelines(sections.values())
     except OSError as error:
@@ -110,20 +134,32 @@ def write_checksummed_file(
 
 
 @contextmanager
-def open_checksummed_file(path: Path, kind: bytes) -> Iterator[ChecksummedFile]:
-    """Yield the file with its header verified.
+def open_to_write(path: Path, key: EncryptionKey | None) -> Iterator[BinaryIO]:
+    """Yield a file to write, encrypted with the key if there is one."""
+    with path.open("wb") as file:
+        if key is None:
+            yield file
+            return
+        writer = EncryptedWriter(file, key)
+        yield cast("BinaryIO", writer)
+        writer.finish()
+
+
+@contextmanager
+def open_checksummed_file(path: Path, kind: bytes, key: EncryptionKey | None = None) -> Iterator[ChecksummedFile]:
+    """Yield the file with its header verified, decrypted with the key if there is one.
 
     Raise `Incompatible` when the file is of another kind, truncated or damaged, and `NotFound` when it does not exist.
     """
     try:
-        file = path.open("rb")
+        file: BinaryIO = path.open("rb") if key is None else open_encrypted(path, key)
     except FileNotFoundError as error:
         raise NotFound(f"There is no file {path}") from error
     except OSError as error:
         raise Unavailable(f"Cannot read {path} ({error.strerror}): check the path and its permissions") from error
     with file:
         header, offset = _read_header(file, path, kind)
-        yield ChecksummedFile(file, path, header["meta"], _read_layout(header["sections"], offset, path))
+        yield ChecksummedFile(file, path, header["meta"], _read_layout(header["sections"], offset, file, path))
 
 
 def _read_header(file: BinaryIO, path: Path, kind: bytes) -> tuple[dict[str, Any], int]:
@@ -140,13 +176,13 @@ def _read_header(file: BinaryIO, path: Path, kind: bytes) -> tuple[dict[str, Any
     return json.loads(header), _PREFIX.size + size
 
 
-def _read_layout(entries: list[dict[str, Any]], offset: int, path: Path) -> _Layout:
+def _read_layout(entries: list[dict[str, Any]], offset: int, file: BinaryIO, path: Path) -> _Layout:
     layout: _Layout = {}
     for entry in entries:
         size = int(entry["size"])
         layout[str(entry["name"])] = (offset, size, str(entry["sha256"]))
         offset += size
-    actual = path.stat().st_size
+    actual = file.seek(0, os.SEEK_END)
     if actual != offset:
         raise Incompatible(f"{path} has {actual:,} bytes in place of {offset:,}: delete it to rebuild it")
     return layout

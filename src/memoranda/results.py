@@ -305,6 +305,8 @@ class Health(Record):
     """How many messages a language model has yet to read, because it failed."""
     last_model_failure: str | None = None
     """Why the latest of them was not read."""
+    encrypted: bool = False
+    """Whether the database file is encrypted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,12 +350,27 @@ class Backup(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Conversion(Record):
+    """What `memoranda encrypt`, `decrypt` or `rekey` did."""
+
+    path: Path
+    encrypted: bool
+    """Whether the database is encrypted now."""
+    changed: bool
+    """False when it already was so, and only what an interrupted run had left was finished."""
+    memories: int
+    remaining: tuple[str, ...] = ()
+    """Older copies beside the database, which are as they were: delete them, or move them to a safe place."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExportReport(Record):
     """How much was exported."""
 
     path: Path
     memories: int
     lines: int
+    encrypted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

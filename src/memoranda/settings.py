@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from memoranda.encryption import EncryptionKey, read_key
 from memoranda.errors import InvalidInput
 
 
@@ -36,6 +37,14 @@ class MemoryConfig:
     """The folder where execution records are also appended as JSON Lines, one file for each agent."""
     audit_key: str | None = field(default=None, repr=False, metadata={"variable": "MEMORY_AUDIT_KEY"})
     """The key that signs execution records; from the file `<database>.key`, created at the first use, when None."""
+    encryption_key: str | None = field(default=None, repr=False, metadata={"variable": "MEMORY_ENCRYPTION_KEY"})
+    """The key of an encrypted database: 64 hexadecimal digits, or a passphrase."""
+    encryption_key_file: str | None = _setting("MEMORY_ENCRYPTION_KEY_FILE", None)
+    """A file with the key, in place of the key itself."""
+    encryption_key_command: str | None = field(
+        default=None, repr=False, metadata={"variable": "MEMORY_ENCRYPTION_KEY_COMMAND"}
+    )
+    """A command that prints the key, in place of the key itself."""
     redact: bool = _setting("MEMORY_REDACT", True)
     """Whether secrets are removed from execution records before they are written."""
     use_redis: bool = _setting("MEMORY_USE_REDIS", False)
@@ -130,6 +139,24 @@ def _parse_number(variable: str, text: str, kind: type[int] | type[float]) -> in
         return kind(text)
     except ValueError as error:
         raise InvalidInput(f"{variable} must be a number, not {text!r}") from error
+
+
+def is_encrypted(config: MemoryConfig) -> bool:
+    """Return whether the settings name an encryption key."""
+    named = (config.encryption_key, config.encryption_key_file, config.encryption_key_command)
+    return any(value is not None for value in named)
+
+
+def encryption_key(config: MemoryConfig) -> EncryptionKey | None:
+    """Return the key of the database, from where the settings say; None when they name none."""
+    return read_key(config.encryption_key, config.encryption_key_file, config.encryption_key_command)
+
+
+def with_encryption_key(config: MemoryConfig, key: str | None) -> MemoryConfig:
+    """Return the settings with this key in place of the one that they name; unchanged when it is None."""
+    if key is None:
+        return config
+    return replace(config, encryption_key=key, encryption_key_file=None, encryption_key_command=None)
 
 
 def database_url(config: MemoryConfig) -> str:

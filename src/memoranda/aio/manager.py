@@ -49,6 +49,7 @@ class MemoryManager:
         retention_policy: str = "session",
         max_messages_per_agent: int | None = 1000,
         redactor: Redactor | None = None,
+        encryption_key: str | None = None,
     ) -> None:
         self._inner = _Sync(
             config,
@@ -63,6 +64,7 @@ class MemoryManager:
             retention_policy=retention_policy,
             max_messages_per_agent=max_messages_per_agent,
             redactor=redactor,
+            encryption_key=encryption_key,
         )
         self._threads = Threads()
         self._shares_threads = False

@@ -48,6 +48,7 @@ def stats(options: CommandOptions) -> None:
     rows: list[tuple[str, object]] = [
         ("database", health.database),
         ("size", f"{health.size_bytes / 1e6:.1f} MB"),
+        ("encrypted", "yes" if health.encrypted else "no"),
         ("memories", counts.long_term_entries),
         *((f"  {kind}", count) for kind, count in counts.by_type.items() if count),
         ("executions", counts.executions),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memoranda.cli.encryption import KeyCommand, KeyFile, KeyVariable, ask_key, find_key
 from memoranda.cli.options import WHOLE_TENANT, WRITE, CommandOptions, command
 from memoranda.cli.output import make_group, message, print_result, progress_bar
 from memoranda.errors import Incompatible, NotFound
@@ -56,16 +57,33 @@ def export(
     file_format: Annotated[
         ExportFormat, typer.Option("--as", help="jsonl, or files for saved values and execution records only.")
     ] = ExportFormat.JSONL,
+    encrypt: Annotated[
+        bool | None,
+        typer.Option(
+            "--encrypt/--plain",
+            help="Whether the file is encrypted. By default as the database is, and with its key.",
+            show_default=False,
+        ),
+    ] = None,
+    key_file: KeyFile = None,
+    key_variable: KeyVariable = None,
+    key_command: KeyCommand = None,
 ) -> None:
     """Export memories to a file."""
+    plain = encrypt is False
     with options.open_manager() as manager, progress_bar("Exporting", options.as_json) as progress:
         if file_format is ExportFormat.FILES:
-            files = manager.export_files(path)
+            files = manager.export_files(path, plain=plain)
             summary = f"{files.values} values, {files.executions} records in {path}"
             print_result(files, options.as_json, message(summary))
             return
-        report = manager.export_jsonl(path, progress=progress, **options.tenant_scope)
-    print_result(report, options.as_json, message(f"{report.memories} memories in {report.path}"))
+        key = find_key(key_file, key_variable, key_command)
+        if encrypt and key is None and not manager.health().encrypted:
+            key = ask_key("the export")
+        scope = options.tenant_scope
+        report = manager.export_jsonl(path, progress=progress, encryption_key=key, plain=plain, **scope)
+    summary = f"{report.memories} memories in {report.path}{', encrypted' if report.encrypted else ''}"
+    print_result(report, options.as_json, message(summary))
 
 
 def import_file(
@@ -76,11 +94,15 @@ def import_file(
     include_forgotten: Annotated[
         bool, typer.Option("--include-forgotten", help="Also import what was forgotten here since the export.")
     ] = False,
+    key_file: KeyFile = None,
+    key_variable: KeyVariable = None,
+    key_command: KeyCommand = None,
 ) -> None:
     """Import memories from a file or folder. Existing memories stay; importing twice adds nothing."""
+    key = find_key(key_file, key_variable, key_command)
     with options.open_manager() as manager, progress_bar("Importing", options.as_json) as progress:
         if file_format is ImportFormat.JSONL:
-            report, summary = _import_jsonl(manager, path, include_forgotten, progress)
+            report, summary = _import_jsonl(manager, path, include_forgotten, key, progress)
         else:
             report, summary = _import(manager, path, file_format, collection, progress)
     print_result(report, options.as_json, message(summary))
@@ -99,9 +121,9 @@ def _import(
 
 
 def _import_jsonl(
-    manager: MemoryManager, path: Path, include_forgotten: bool, progress: Progress | None
+    manager: MemoryManager, path: Path, include_forgotten: bool, key: str | None, progress: Progress | None
 ) -> tuple[Record, str]:
-    report = manager.import_jsonl(path, include_forgotten=include_forgotten, progress=progress)
+    report = manager.import_jsonl(path, include_forgotten=include_forgotten, progress=progress, encryption_key=key)
     summary = f"{report.memories} memories imported, {report.known} existed already"
     return report, f"{summary}, {report.skipped} skipped: {report.skipped_reason}" if report.skipped else summary
 
@@ -110,10 +132,14 @@ def backup(
     options: CommandOptions,
     path: Annotated[Path, typer.Argument(help="File to write. Its checksum is written next to it.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    key_file: KeyFile = None,
+    key_variable: KeyVariable = None,
+    key_command: KeyCommand = None,
 ) -> None:
-    """Copy the database while it is in use."""
+    """Copy the database while it is in use. The copy of an encrypted database has its key unless another is named."""
+    key = find_key(key_file, key_variable, key_command)
     with options.open_manager() as manager, progress_bar("Copying", options.as_json) as progress:
-        report = manager.backup(path, force=force, progress=progress)
+        report = manager.backup(path, force=force, progress=progress, encryption_key=key)
     summary = f"{report.memories} memories, {report.size_bytes / 1e6:.1f} MB in {report.path}"
     print_result(report, options.as_json, message(summary))
 
@@ -122,11 +148,19 @@ def restore(
     options: CommandOptions,
     path: Annotated[Path, typer.Argument(help="File that backup wrote.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the database if it exists.")] = False,
+    key_file: KeyFile = None,
+    key_variable: KeyVariable = None,
+    key_command: KeyCommand = None,
 ) -> None:
-    """Replace the database with a backup. The old database is kept as <file>.before-restore."""
+    """Replace the database with a backup. The old database is kept as <file>.before-restore.
+
+    The options for the key name that of the backup, if it is not the one in the settings.
+    """
+    from memoranda.encryption import make_key
     from memoranda.transfer.export import restore as restore_backup
 
-    report = restore_backup(path, options.config, force=force)
+    key = make_key(find_key(key_file, key_variable, key_command))
+    report = restore_backup(path, options.config, force=force, backup_key=key)
     warning = "" if report.verified else " (without a check for damage: the checksum file is missing)"
     style = "green" if report.verified else "yellow"
     print_result(report, options.as_json, message(f"{report.memories} memories restored{warning}", style))

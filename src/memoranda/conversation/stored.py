@@ -20,7 +20,7 @@ from sqlalchemy import BindParameter, bindparam, delete, exists, func, insert, s
 
 from memoranda.errors import Incompatible, MemorandaError
 from memoranda.messages.message import Message
-from memoranda.settings import database_url, get_settings
+from memoranda.settings import MemoryConfig, database_url, encryption_key, get_settings
 from memoranda.storage.base import ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
 from memoranda.storage.rows import scope_names, to_json, to_micros
@@ -103,18 +103,19 @@ _opening = threading.Lock()
 
 def unnamed_log() -> StoredLog:
     """Return the conversation without a name in the database of the settings, opened at its first use."""
-    url = database_url(get_settings().memory)
-    return StoredLog(lambda: _open_once(url), Scope())
+    settings = get_settings().memory
+    return StoredLog(lambda: _open_once(settings), Scope())
 
 
-def _open_once(url: str) -> Store:
-    """Return the store of a URL: one for this process, closed when it ends."""
+def _open_once(settings: MemoryConfig) -> Store:
+    """Return the store of the settings: one for this process and URL, closed when the process ends."""
     from memoranda.storage import open_store
 
+    url = database_url(settings)
     with _opening:
         store = _open_stores.get(url)
         if store is None:
-            store = _open_stores[url] = open_store(url)
+            store = _open_stores[url] = open_store(url, durability=settings.durability, key=encryption_key(settings))
             atexit.register(store.close)
         return store
 

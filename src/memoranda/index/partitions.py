@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, MemorandaError, NotFound, Unavailable
 from memoranda.files import ChecksummedFile, open_checksummed_file, write_checksummed_file
 from memoranda.fork_safety import register_fork_handler
@@ -53,6 +54,7 @@ class Partitions:
         engine: VectorEngine | None = None,
         last_erasure: Callable[[], int] = lambda: 0,
         save_small: bool = False,
+        file_key: EncryptionKey | None = None,
     ) -> None:
         """Create the partitions of one store.
 
@@ -68,12 +70,13 @@ class Partitions:
             last_erasure: Returns the number of the newest change that erased data. Partitions loaded before it are
                 loaded again, and never saved.
             save_small: Whether partitions without a graph are saved too. They load as fast from the store.
+            file_key: Encrypts the file.
         """
         self.problems: list[str] = []
         self._source = source
         self._store_id = store_id
         self._engine = engine
-        self._graph_file = None if path is None or engine is not None else GraphFile(Path(path), store_id)
+        self._graph_file = None if path is None or engine is not None else GraphFile(Path(path), store_id, file_key)
         self._capacity = capacity_bytes
         self._graph_from = graph_from
         self._use_gpu = use_gpu and engine is None and self._has_gpu()
@@ -247,14 +250,15 @@ class Partitions:
 class GraphFile:
     """A file with the graphs of one store, each with the change number up to which it is valid."""
 
-    def __init__(self, path: Path, store_id: str) -> None:
+    def __init__(self, path: Path, store_id: str, key: EncryptionKey | None = None) -> None:
         self._path = path
         self._store_id = store_id
+        self._key = key
 
     def read(self, partition: Partition, head: int, report: Callable[[str], None]) -> FAISSIndex | None:
         """Return the vectors and graph of a partition, or None when the file holds none that can be trusted."""
         try:
-            with open_checksummed_file(self._path, _FILE_KIND) as file:
+            with open_checksummed_file(self._path, _FILE_KIND, self._key) as file:
                 return self._restore(file, partition, head)
         except NotFound:
             return None
@@ -275,7 +279,7 @@ class GraphFile:
                 entries[name] = {"seq": partition.seq, "dimension": partition.index.dimension}
                 sections |= partition.index.snapshot().sections(name)
         meta: dict[str, JSON] = {"store_id": self._store_id, "partitions": dict(entries)}
-        write_checksummed_file(self._path, _FILE_KIND, meta, sections)
+        write_checksummed_file(self._path, _FILE_KIND, meta, sections, self._key)
 
     def delete(self) -> None:
         """Delete the file if it exists."""
@@ -302,7 +306,7 @@ class GraphFile:
 
     def _read_others(self, rewritten: set[str]) -> tuple[_Entries, dict[str, memoryview]]:
         try:
-            with open_checksummed_file(self._path, _FILE_KIND) as file:
+            with open_checksummed_file(self._path, _FILE_KIND, self._key) as file:
                 entries = {name: entry for name, entry in self._entries(file).items() if name not in rewritten}
                 names = [name + part for name in entries for part in _SECTIONS if name + part in file]
                 return entries, {name: file.read_section(name) for name in names}

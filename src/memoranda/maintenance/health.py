@@ -88,6 +88,7 @@ def collect_health(
         changes=store.head(),
         unread_messages=queue.length,
         last_model_failure=queue.last_failure,
+        encrypted=status.encrypted,
     )
 
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memoranda.errors import Closed, MemorandaError
-from memoranda.settings import database_url, index_path
+from memoranda.errors import Closed, InvalidInput, MemorandaError
+from memoranda.settings import database_url, encryption_key, index_path, is_encrypted
 from memoranda.types import DEFAULT_TENANT, utc_now
 from memoranda.validation import check_clock, check_component, check_integer, check_retention_policy
 
@@ -53,6 +53,20 @@ class Overrides:
     redactor: Redactor | None = None
 
 
+def _refuse_plain_copies(config: MemoryConfig, overrides: Overrides) -> None:
+    """Refuse what would write the data of an encrypted database to disk unencrypted."""
+    if not is_encrypted(config):
+        return
+    if config.execution_records_dir is not None:
+        raise InvalidInput(
+            "execution records would also be written unencrypted: leave MEMORY_EXECUTION_RECORDS_DIR out, or the key"
+        )
+    if overrides.index is not None:
+        raise InvalidInput(
+            "this vector index keeps vectors unencrypted, outside of the encrypted database: leave it out, or the key"
+        )
+
+
 def _check_components(overrides: Overrides) -> None:
     check_component(overrides.embedder, "embedder", "embed", "identity")
     check_component(overrides.index, "index", "open", "clear", "close")
@@ -83,10 +97,13 @@ class StoreComponents:
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.sessions.log import SessionLog
         from memoranda.storage import open_store
+        from memoranda.storage.base import file_keys
         from memoranda.storage.database_key import DatabaseKey
         from memoranda.storage.schema import receipts
 
-        self.store = open_store(database_url(config), durability=config.durability, clock=clock)
+        self.store = open_store(
+            database_url(config), durability=config.durability, clock=clock, key=encryption_key(config)
+        )
         self.key = DatabaseKey(self.store, config.audit_key, receipts)
         self.vectors = Vectors(self.store, embedder)
         self.partitions = Partitions(
@@ -97,6 +114,7 @@ class StoreComponents:
             use_gpu=config.use_gpu,
             last_erasure=lambda: last_erasure(self.store),
             save_small=config.faiss_index_path is not None,
+            file_key=next(iter(file_keys(self.store)), None) if is_encrypted(config) else None,
         )
         self._wants_index_file = config.faiss_index_path is not None and index is None
         self.finish_erasures()
@@ -171,6 +189,7 @@ class Components:
         if overrides.max_messages is not None:
             check_integer(overrides.max_messages, "max_messages_per_agent")
         _check_components(overrides)
+        _refuse_plain_copies(config, overrides)
         self.config = config
         self.clock = utc_now if overrides.clock is None else check_clock(overrides.clock)
         self.short_term_ttl = timedelta(seconds=config.short_term_ttl)

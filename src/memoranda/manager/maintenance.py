@@ -282,11 +282,27 @@ class UpkeepMethods(ManagerMethods):
 class BackupMethods(ManagerMethods):
     """Back up, check, repair, export and import the database."""
 
-    def backup(self, target: str | PathLike[str], *, force: bool = False, progress: Progress | None = None) -> Backup:
-        """Copy the database with every write acknowledged before the call. Writes may go on during it."""
+    def backup(
+        self,
+        target: str | PathLike[str],
+        *,
+        force: bool = False,
+        progress: Progress | None = None,
+        encryption_key: str | None = None,
+    ) -> Backup:
+        """Copy the database with every write acknowledged before the call. Writes may go on during it.
+
+        Args:
+            target: The file to write.
+            force: Replace a file of this name.
+            progress: Called with (done, total).
+            encryption_key: Encrypts the backup with this key. An encrypted database uses its own when None.
+        """
+        from memoranda.encryption import make_key
         from memoranda.transfer.export import back_up
 
-        return back_up(self._components.open().store, target, force=force, progress=progress)
+        key = make_key(encryption_key)
+        return back_up(self._components.open().store, target, force=force, progress=progress, key=key)
 
     def check(self) -> CheckReport:
         """Check that file, rows, full text, vectors and search index agree, and that no receipt was changed."""
@@ -310,6 +326,8 @@ class BackupMethods(ManagerMethods):
         user: str | AnyUser | None = ANY,
         session: str | None = None,
         progress: Progress | None = None,
+        encryption_key: str | None = None,
+        plain: bool = False,
     ) -> ExportReport:
         """Write conversations, memories, their links, ended sessions and execution records to a JSON Lines file.
 
@@ -318,10 +336,18 @@ class BackupMethods(ManagerMethods):
             agent, user, session: The scope; the whole tenant by default. Sessions and execution records belong to
                 no user: they are left out when a user is named.
             progress: Called with (memories done, total).
+            encryption_key: Encrypts the file with this key. An encrypted database uses its own when None.
+            plain: Leave the file unencrypted although the database is encrypted.
         """
+        from memoranda.encryption import make_key
+        from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.export import export_file
 
-        return export_file(self._components.open().store, self._scope(agent, user, session), target, progress)
+        if plain and encryption_key is not None:
+            raise InvalidInput("an export is plain or encrypted with a key: give plain or encryption_key, not both")
+        store, scope = self._components.open().store, self._scope(agent, user, session)
+        key = None if plain else make_key(encryption_key) or key_of(store)
+        return export_file(store, scope, target, progress, key)
 
     def import_jsonl(
         self,
@@ -329,6 +355,7 @@ class BackupMethods(ManagerMethods):
         *,
         include_forgotten: bool = False,
         progress: Progress | None = None,
+        encryption_key: str | None = None,
     ) -> ImportReport:
         """Load an export. What exists is unchanged, and importing again adds nothing.
 
@@ -336,13 +363,17 @@ class BackupMethods(ManagerMethods):
             source: The file.
             include_forgotten: Also load what was forgotten here since the export; it is left out and counted otherwise.
             progress: Called with (memories done, total).
+            encryption_key: The key of an encrypted file; that of the database when None.
         """
+        from memoranda.encryption import make_key
+        from memoranda.storage.base import encryption_key as key_of
         from memoranda.transfer.importing import import_file
 
         opened, components = self._components.open(), self._components
         receipts = None if include_forgotten else components.receipts
+        key = make_key(encryption_key) or key_of(opened.store)
         return import_file(
-            opened.store, opened.vectors, components.executions, self._tenant, source, receipts, progress
+            opened.store, opened.vectors, components.executions, self._tenant, source, receipts, progress, key
         )
 
     def forget_again(self, receipts: Sequence[ForgetReceipt] = ()) -> ForgetReceipt | None:

@@ -12,7 +12,7 @@ from memoranda.manager.components import Components, Overrides
 from memoranda.manager.maintenance import BackupMethods, UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.settings import MemoryConfig, get_settings
+from memoranda.settings import MemoryConfig, get_settings, with_encryption_key
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, Clock, RetentionPolicy
 
@@ -58,6 +58,7 @@ class MemoryManager(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMe
         retention_policy: str = "session",
         max_messages_per_agent: int | None = 1000,
         redactor: Redactor | None = None,
+        encryption_key: str | None = None,
     ) -> None:
         """Create a manager.
 
@@ -74,6 +75,7 @@ class MemoryManager(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMe
             retention_policy: How long conversations are kept: `single_run`, `session` or `persistent`.
             max_messages_per_agent: The length of a conversation; older messages are dropped. None for no limit.
             redactor: Removes secrets from execution records.
+            encryption_key: The key of an encrypted database: 64 hexadecimal digits, or a passphrase.
         """
         if isinstance(config, str) and config in tuple(RetentionPolicy):
             retention_policy = config
@@ -85,6 +87,7 @@ class MemoryManager(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMe
             db_url=url or settings.db_url,
             faiss_index_path=_path(faiss_index_path, "faiss_index_path") or settings.faiss_index_path,
         )
+        settings = with_encryption_key(settings, encryption_key)
         self._tenant = clean_text(tenant, "tenant")
         overrides = Overrides(
             embedder, index, llm, short_term, clock, retention_policy, max_messages_per_agent, redactor

@@ -158,11 +158,17 @@ class WorkflowMethods(ManagerMethods):
         """
         return self._components.executions.verify(head)
 
-    def export_files(self, folder: str | PathLike[str]) -> FileReport:
-        """Write long-term values and execution records to a folder as JSON files."""
+    def export_files(self, folder: str | PathLike[str], *, plain: bool = False) -> FileReport:
+        """Write saved long-term values and execution records to a folder, as JSON.
+
+        Args:
+            folder: The folder; missing folders are created.
+            plain: Needed for an encrypted database: these files are not encrypted.
+        """
         from memoranda.transfer.files import export_files
 
-        return export_files(self._components.open().store, self._components.executions, self._tenant, folder)
+        opened = self._components.open()
+        return export_files(opened.store, self._components.executions, self._tenant, folder, plain=plain)
 
     def import_files(self, folder: str | PathLike[str]) -> FileReport:
         """Load the files of `export_files`. Values replace existing ones; records that exist are skipped."""

@@ -8,14 +8,14 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import insert, or_, select, update
 
 from memoranda.errors import InvalidInput, NotFound
-from memoranda.settings import MemoryConfig, database_url, get_settings
+from memoranda.settings import MemoryConfig, database_url, encryption_key, get_settings
 from memoranda.storage import open_store
 from memoranda.storage.base import Store, Transaction
 from memoranda.storage.database_key import DatabaseKey
@@ -182,9 +182,10 @@ class Keys:
 @contextmanager
 def open_keys(config: MemoryConfig | str | None = None) -> Iterator[Keys]:
     """Open the keys of the store that the settings, or a database URL, name."""
-    if isinstance(config, str):
-        config = MemoryConfig(db_url=config)
-    store = open_store(database_url(config or get_settings().memory))
+    if not isinstance(config, MemoryConfig):
+        settings = get_settings().memory
+        config = settings if config is None else replace(settings, db_url=config)
+    store = open_store(database_url(config), key=encryption_key(config))
     try:
         yield Keys(store)
     finally:

@@ -18,7 +18,7 @@ from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
 from memoranda.server.opaque_ids import with_opaque_ids
 from memoranda.server.requests import OpenSessionRequest
-from memoranda.settings import MemoryConfig, database_url
+from memoranda.settings import MemoryConfig, database_url, encryption_key
 from memoranda.shown_ids import IdCipher
 from memoranda.storage import open_store
 from memoranda.storage.base import Store
@@ -79,7 +79,7 @@ class Services:
         root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
-        self._key_store = open_store(database_url(self._memory))
+        self._key_store = open_store(database_url(self._memory), key=encryption_key(self._memory))
         keys = self._keys = Keys(self._key_store)
         await in_thread(keys.require_key_file)
         cache_seconds = self._config.key_cache_seconds

@@ -10,24 +10,57 @@ from memoranda.errors import InvalidInput
 from memoranda.types import Clock, utc_now
 
 if TYPE_CHECKING:
-    from memoranda.results import Backup
+    from memoranda.encryption import EncryptionKey
+    from memoranda.results import Backup, Conversion
     from memoranda.storage.base import Durability, Store
+    from memoranda.types import Progress
 
 
-def open_store(url: str | Path, *, durability: Durability = "full", clock: Clock = utc_now) -> Store:
+def open_store(
+    url: str | Path,
+    *,
+    durability: Durability = "full",
+    clock: Clock = utc_now,
+    key: EncryptionKey | None = None,
+) -> Store:
     """Open the store that a URL names, such as `sqlite:///memories.db`; a plain path is a SQLite file."""
     scheme, separator, _ = str(url).partition("://")
     kind = scheme.partition("+")[0] if separator else "sqlite"
-    store: Store = registry.resolve("store", kind)(url, durability=durability, clock=clock)
+    # Only a store that knows encryption gets a key: another one must not take it and store plain text.
+    options = {} if key is None else {"key": key}
+    try:
+        store: Store = registry.resolve("store", kind)(url, durability=durability, clock=clock, **options)
+    except TypeError as error:
+        if key is None or "key" not in str(error):
+            raise
+        raise InvalidInput(f"a store of {kind!r} cannot be encrypted here: leave the encryption key out") from error
     return store
 
 
-def restore_backup(url: str, backup: Path, *, force: bool) -> tuple[Path, Backup]:
+def restore_backup(
+    url: str, backup: Path, *, force: bool, key: EncryptionKey | None = None, backup_key: EncryptionKey | None = None
+) -> tuple[Path, Backup]:
     """Replace the database file that a URL names by a backup; return the file and the backup."""
     from memoranda.storage.sqlite.backup import restore
+
+    database = file_of_url(url, "restored")
+    return database, restore(backup, database, force=force, key=key, backup_key=backup_key)
+
+
+def change_encryption(
+    url: str, current: EncryptionKey | None, new: EncryptionKey | None, progress: Progress | None = None
+) -> tuple[Path, Conversion]:
+    """Encrypt, decrypt or encrypt anew the database file that a URL names; return the file and what was done."""
+    from memoranda.storage.sqlite.conversion import convert
+
+    database = file_of_url(url, "encrypted")
+    return database, convert(database, current, new, progress)
+
+
+def file_of_url(url: str, purpose: str) -> Path:
     from memoranda.storage.sqlite.store import path_from_url
 
     database = path_from_url(url)
     if database is None:
-        raise InvalidInput("a database in memory cannot be restored: name a file")
-    return database, restore(backup, database, force=force)
+        raise InvalidInput(f"a database in memory cannot be {purpose}: name a file")
+    return database

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from memoranda.encryption import EncryptionKey
 from memoranda.results import Backup
 from memoranda.types import AnyUser, IntArray, Memory, Progress, Scope
 
@@ -144,6 +145,7 @@ class StoreStatus:
     version: str
     problems: tuple[str, ...] = ()
     wal_reset_bug: bool = False
+    encrypted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +225,10 @@ class Store(IndexSource, Protocol):
 class BackupStore(Protocol):
     """A store that can copy itself into a file while it is in use."""
 
-    def backup(self, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
-        """Copy everything committed before the call into `target`."""
+    def backup(
+        self, target: Path, *, force: bool, progress: Progress | None = None, key: EncryptionKey | None = None
+    ) -> Backup:
+        """Copy everything committed before the call into `target`, encrypted with the key, or as the store is."""
         ...
 
 
@@ -251,6 +255,27 @@ class ScrubStore(Protocol):
     def scrub(self, rows: int) -> ScrubState:
         """Check the next rows, about so many, remember where it stopped, and return that."""
         ...
+
+
+@runtime_checkable
+class EncryptedStore(Protocol):
+    """A store that may be encrypted. Files with its data must be too."""
+
+    key: EncryptionKey | None
+    """The key of the database; None when it is not encrypted."""
+
+    def file_keys(self) -> tuple[EncryptionKey, ...]:
+        """Return the keys of the files beside the database, the present one first; none when there are none."""
+        ...
+
+
+def encryption_key(store: Store) -> EncryptionKey | None:
+    """Return the key of a store; None when it is not encrypted."""
+    return store.key if isinstance(store, EncryptedStore) else None
+
+
+def file_keys(store: Store) -> tuple[EncryptionKey, ...]:
+    return store.file_keys() if isinstance(store, EncryptedStore) else ()
 
 
 def chunked(values: Sequence[_T]) -> Iterator[Sequence[_T]]:

@@ -6,15 +6,17 @@ import hashlib
 import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from hmac import digest as hmac_digest
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Table, literal, select
 
-from memoranda.errors import Incompatible, InvalidInput
-from memoranda.files import fsync_folder
-from memoranda.storage.base import Store, key_file
+from memoranda.encryption import EncryptionKey, is_encrypted_file, is_sealed, seal, unseal
+from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput
+from memoranda.files import atomic_replace, fsync_folder
+from memoranda.storage.base import Store, encryption_key, file_keys, key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import set_meta
 from memoranda.storage.rows import to_json
@@ -54,10 +56,10 @@ class DatabaseKey:
             assert self._path is not None
             with translate_errors(str(self._path)):
                 if not self._path.exists() and not self._is_needed():
-                    _create_key(self._path)
+                    _create_key(self._path, self._file_key())
                 if problem := self.problem():
                     raise Incompatible(problem)
-                self._key = _read_key(self._path)
+                self._key = self._read_file(self._path)
         return self._key
 
     def read_to_sign(self) -> bytes:
@@ -75,12 +77,22 @@ class DatabaseKey:
         if not self._path.exists():
             return _describe_loss(self._path, "is missing") if self._is_needed() else None
         try:
-            fingerprint = _fingerprint(_read_key(self._path))
+            fingerprint = _fingerprint(read_key_file(self._path, file_keys(self._store)))
         except Incompatible as error:
             return str(error)
         if self._store.get_meta(_FINGERPRINT) in (None, fingerprint):
             return None
         return _describe_loss(self._path, "holds another key")
+
+    def _read_file(self, path: Path) -> bytes:
+        key, file_key = read_key_file(path, file_keys(self._store)), self._file_key()
+        if file_key is not None and not is_encrypted_file(path):  # left so by an encryption that was interrupted
+            write_key_file(path, key, file_key)
+        return key
+
+    def _file_key(self) -> EncryptionKey | None:
+        """Return what encrypts the file; None when the database is not encrypted."""
+        return None if encryption_key(self._store) is None else file_keys(self._store)[0]
 
     def _is_needed(self) -> bool:
         if self._store.get_meta(_FINGERPRINT) is not None:
@@ -100,9 +112,13 @@ def _fingerprint(key: bytes) -> str:
     return hmac_digest(key, b"memoranda key file", "sha256").hex()
 
 
-def _read_key(path: Path) -> bytes:
+def read_key_file(path: Path, keys: Sequence[EncryptionKey]) -> bytes:
+    """Return the key in a file, which may be encrypted with one of these."""
+    data = path.read_bytes()
+    if is_sealed(data):
+        data = _unseal_any(path, data, keys)
     try:
-        key = bytes.fromhex(path.read_text("ascii"))
+        key = bytes.fromhex(data.decode("ascii"))
     except ValueError:
         key = b""
     if len(key) != _KEY_BYTES:
@@ -110,13 +126,31 @@ def _read_key(path: Path) -> bytes:
     return key
 
 
-def _create_key(path: Path) -> None:
+def write_key_file(path: Path, key: bytes, file_key: EncryptionKey | None) -> None:
+    """Replace the file, encrypted unless `file_key` is None."""
+    with atomic_replace(path) as temporary:
+        temporary.write_bytes(_encode_key(key, file_key))
+
+
+def _unseal_any(path: Path, data: bytes, keys: Sequence[EncryptionKey]) -> bytes:
+    for key in keys:
+        with suppress(EncryptionKeyError):
+            return unseal(data, key, str(path))
+    raise Incompatible(f"{path} was encrypted for another database: restore the key file from the same backup as this")
+
+
+def _encode_key(key: bytes, file_key: EncryptionKey | None) -> bytes:
+    data = key.hex().encode("ascii")
+    return data if file_key is None else seal(data, file_key)
+
+
+def _create_key(path: Path, file_key: EncryptionKey | None) -> None:
     # Written to a temporary file and linked: another process sees the whole key or none, and the first one stays.
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_hex(_KEY_BYTES).encode("ascii"))
+            file.write(_encode_key(secrets.token_bytes(_KEY_BYTES), file_key))
             file.flush()
             os.fsync(file.fileno())
         try:

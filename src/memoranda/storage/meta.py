@@ -13,6 +13,10 @@ from memoranda.errors import Conflict
 from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.schema import meta
 
+FILE_KEY: Final = "files:key"
+"""The key, inside an encrypted database, of the files beside it: a new key of the database leaves them readable."""
+FORMER_FILE_KEY: Final = "files:former_key"
+"""The one before, until the key file is written again."""
 LEASE_TIME: Final = timedelta(minutes=5)
 """How long a lease holds after its last renewal, so that a process that died delays others no longer than this."""
 _LEASE_MICROS: Final = int(LEASE_TIME.total_seconds() * 1_000_000)

@@ -16,13 +16,14 @@ from typing import Any, Final
 from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindparam, func, insert, select, update
 from sqlalchemy.schema import DefaultClause
 
+from memoranda.encryption import EncryptionKey
 from memoranda.errors import InvalidInput
-from memoranda.files import atomic_replace
+from memoranda.files import atomic_replace, open_to_write, shred
 from memoranda.messages.message import Message
-from memoranda.results import Backup, ExportReport
-from memoranda.settings import MemoryConfig, database_url, index_path
+from memoranda.results import Backup, Conversion, ExportReport
+from memoranda.settings import MemoryConfig, database_url, encryption_key, index_path
 from memoranda.shown_ids import show_id
-from memoranda.storage import add, restore_backup
+from memoranda.storage import add, change_encryption, restore_backup
 from memoranda.storage.base import BackupStore, ReadTransaction, Store, Transaction
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ENDED_BY, index_claims, map_enders, without_enders
@@ -350,38 +351,74 @@ VERSION: Final = 1
 _BATCH: Final = 500
 
 
-def restore(source: str | PathLike[str], config: MemoryConfig, *, force: bool = False) -> Backup:
-    """Replace the configured database, which no process may have open, by a backup."""
-    database, restored = restore_backup(database_url(config), Path(source), force=force)
-    index = index_path(config, database)
-    assert index is not None
-    index.unlink(missing_ok=True)  # it was derived from the database that was replaced
+def restore(
+    source: str | PathLike[str], config: MemoryConfig, *, force: bool = False, backup_key: EncryptionKey | None = None
+) -> Backup:
+    """Replace the configured database, which no process may have open, by a backup.
+
+    The database has the key of the settings afterwards, or that of the backup when the settings name none.
+    """
+    database, restored = restore_backup(
+        database_url(config), Path(source), force=force, key=encryption_key(config), backup_key=backup_key
+    )
+    _drop_index(config, database)
     return restored
 
 
-def back_up(store: Store, target: str | PathLike[str], *, force: bool, progress: Progress | None = None) -> Backup:
+def change_key(
+    config: MemoryConfig, current: EncryptionKey | None, new: EncryptionKey | None, progress: Progress | None = None
+) -> Conversion:
+    """Encrypt the configured database, decrypt it or give it another key; None stands for no encryption."""
+    database, conversion = change_encryption(database_url(config), current, new, progress)
+    _drop_index(config, database)
+    return conversion
+
+
+def _drop_index(config: MemoryConfig, database: Path) -> None:
+    """Overwrite and delete the index file: it was derived from the database that was replaced."""
+    index = index_path(config, database)
+    assert index is not None
+    if index.exists():
+        with translate_errors(str(index)):
+            shred(index)
+
+
+def back_up(
+    store: Store,
+    target: str | PathLike[str],
+    *,
+    force: bool,
+    progress: Progress | None = None,
+    key: EncryptionKey | None = None,
+) -> Backup:
     """Copy every write acknowledged before the call to one file. Writes may go on during it."""
     if not isinstance(store, BackupStore):
         raise InvalidInput("this store is not a single file: back it up with the tools of its database")
-    return store.backup(Path(target), force=force, progress=progress)
+    if key is None:
+        return store.backup(Path(target), force=force, progress=progress)
+    return store.backup(Path(target), force=force, progress=progress, key=key)
 
 
 def export_file(
-    store: Store, scope: Scope, target: str | PathLike[str], progress: Progress | None = None
+    store: Store,
+    scope: Scope,
+    target: str | PathLike[str],
+    progress: Progress | None = None,
+    key: EncryptionKey | None = None,
 ) -> ExportReport:
-    """Write the export to a file, which is complete or does not exist."""
+    """Write the export to a file, which is complete or does not exist; encrypted unless the key is None."""
     path, lines, exported = Path(target), 0, 0
     total = store.read(lambda tx: _count_memories(tx, scope))
     with translate_errors(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_replace(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        with atomic_replace(path) as temporary, open_to_write(temporary, key) as file:
             for line in store.stream(lambda tx: export_lines(tx, scope, store.id)):
-                file.write(f"{line}\n")
+                file.write(f"{line}\n".encode())
                 lines += 1
                 exported += line.startswith('{"kind":"memory"')
                 if progress is not None and lines % _BATCH == 0:
                     progress(exported, total)
-    return ExportReport(path, exported, lines)
+    return ExportReport(path, exported, lines, encrypted=key is not None)
 
 
 def export_lines(tx: ReadTransaction, scope: Scope, store_id: str) -> Iterator[str]:

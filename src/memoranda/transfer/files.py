@@ -17,6 +17,7 @@ from memoranda.files import atomic_replace
 from memoranda.remember.new_memory import check_options, from_text
 from memoranda.results import ExecutionRecord, FileReport
 from memoranda.sessions.values import value_to_text
+from memoranda.storage.base import encryption_key
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.read import walk
 from memoranda.storage.write import MemoryWrite
@@ -43,7 +44,9 @@ class ImportDefaults:
     short_term_ttl: timedelta
 
 
-def export_files(store: Store, executions: Executions, tenant: str, folder: str | PathLike[str]) -> FileReport:
+def export_files(
+    store: Store, executions: Executions, tenant: str, folder: str | PathLike[str], *, plain: bool = False
+) -> FileReport:
     """Write every saved long-term value and every execution record of a tenant to a folder.
 
     Args:
@@ -51,7 +54,12 @@ def export_files(store: Store, executions: Executions, tenant: str, folder: str 
         executions: The execution records.
         tenant: The tenant of both.
         folder: The folder; missing folders are created.
+        plain: Whether the values of an encrypted database may be written unencrypted.
     """
+    if encryption_key(store) is not None and not plain:
+        raise InvalidInput(
+            "these files are not encrypted, and the database is: use export_jsonl, or say plain=True (--plain)"
+        )
     target = Path(folder)
     entries = [_to_entry(memory) for memory in _saved_values(store, tenant)]
     lines: dict[str, list[str]] = {}

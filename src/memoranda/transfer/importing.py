@@ -11,7 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from memoranda.errors import Incompatible, InvalidInput, NotFound
+from memoranda.encryption import EncryptionKey, is_encrypted_file, open_encrypted
+from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, NotFound
 from memoranda.results import ExecutionRecord, ImportReport
 from memoranda.storage.base import chunked
 from memoranda.storage.changes import NewMemory
@@ -57,6 +58,7 @@ def import_file(
     source: str | PathLike[str],
     receipts: Receipts | None = None,
     progress: Progress | None = None,
+    key: EncryptionKey | None = None,
 ) -> ImportReport:
     """Load an export into a tenant. A repeated import continues where the last one stopped and adds nothing twice.
 
@@ -68,15 +70,24 @@ def import_file(
         source: The file.
         receipts: Tells what was forgotten here and is left out; None to load everything.
         progress: Called with (memories done, total).
+        key: The key of an encrypted file.
     """
     path = Path(source)
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    with translate_errors(str(path)), path.open("rb") as file:
+    with translate_errors(str(path)), _open_export(path, key) as file:
         checked = _check_file(file, path, tenant)
         file.seek(0)
         importer = _Importer(store, vectors, executions, tenant, checked.store_id, _Forgotten(receipts))
         return importer.run(_read_records(file, path), checked.counts["memory"], progress)
+
+
+def _open_export(path: Path, key: EncryptionKey | None) -> IO[bytes]:
+    if not is_encrypted_file(path):
+        return path.open("rb")
+    if key is None:
+        raise EncryptionKeyError(f"{path} is encrypted: give the key that it was exported with")
+    return open_encrypted(path, key)
 
 
 class _Importer:

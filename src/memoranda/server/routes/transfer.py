@@ -4,42 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import IO, Annotated
 
 from fastapi import Query
 from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from memoranda.aio.threads import in_thread
+from memoranda.encryption import EncryptionKey, make_key, open_encrypted, random_key
 from memoranda.errors import Incompatible, InvalidInput
+from memoranda.files import open_to_write
 from memoranda.results import ImportReport
-from memoranda.server.access import Reader, Writer, create_router
+from memoranda.server.access import Caller, Reader, Writer, create_router
 from memoranda.server.config import ServerConfig
 from memoranda.server.errors import RequestRejected
 from memoranda.server.requests import ScopeQuery
 
 routes = create_router("transfer")
 MEDIA_TYPE = "application/x-ndjson"
+_CHUNK = 256 * 1024
 _IMPORT_BODY = {"required": True, "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
 
 
 @routes.get("/export", response_class=FileResponse, responses={200: {"content": {MEDIA_TYPE: {}}}})
-async def export_jsonl(query: Annotated[ScopeQuery, Query()], caller: Reader) -> FileResponse:
+async def export_jsonl(query: Annotated[ScopeQuery, Query()], caller: Reader) -> Response:
     """Export conversations, memories and associations; with `all_users`, also sessions and executions.
 
     The export is a consistent snapshot.
     """
     folder = await in_thread(lambda: tempfile.TemporaryDirectory(prefix="memoranda-export-"))
-    path = Path(folder.name) / "export.jsonl"
+    path, key = Path(folder.name) / "export.jsonl", await _temporary_key(caller)
     try:
-        await caller.memory.export_jsonl(path, **caller.read_scope(query))
+        await caller.memory.export_jsonl(path, encryption_key=key, **caller.read_scope(query))
     except BaseException:
         folder.cleanup()
         raise
-    return FileResponse(path, media_type=MEDIA_TYPE, background=BackgroundTask(folder.cleanup))
+    background = BackgroundTask(folder.cleanup)
+    if key is None:
+        return FileResponse(path, media_type=MEDIA_TYPE, background=background)
+    return StreamingResponse(_decrypt(path, key), media_type=MEDIA_TYPE, background=background)
 
 
 @routes.post("/import", openapi_extra={"requestBody": _IMPORT_BODY})
@@ -48,14 +54,25 @@ async def import_jsonl(request: Request, caller: Writer, include_forgotten: bool
     config: ServerConfig = request.app.state.config
     caller.principal.require("admin")
     with tempfile.TemporaryDirectory(prefix="memoranda-import-") as folder:
-        path = Path(folder) / "import.jsonl"
-        with path.open("wb") as file:
+        path, key = Path(folder) / "import.jsonl", await _temporary_key(caller)
+        with open_to_write(path, make_key(key)) as file:
             await _save(request.stream(), file, config)
         try:
-            return await caller.memory.import_jsonl(path, include_forgotten=include_forgotten)
+            return await caller.memory.import_jsonl(path, include_forgotten=include_forgotten, encryption_key=key)
         except Incompatible as error:
             # The manager names its file, which is a temporary one here: name what the caller sent.
             raise InvalidInput(str(error).replace(str(path), "the import")) from error
+
+
+async def _temporary_key(caller: Caller) -> str | None:
+    """Return a key for a temporary file when the database is encrypted: its content must not be on disk in plain."""
+    return random_key() if (await caller.memory.health()).encrypted else None
+
+
+def _decrypt(path: Path, key: str) -> Iterator[bytes]:
+    with open_encrypted(path, EncryptionKey(key)) as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
 
 
 async def _save(chunks: AsyncIterator[bytes], file: IO[bytes], config: ServerConfig) -> None:

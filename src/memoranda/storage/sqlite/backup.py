@@ -9,46 +9,83 @@ from __future__ import annotations
 import hashlib
 import shutil
 import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from memoranda.encryption import EncryptionKey, random_key
 from memoranda.errors import Conflict, Incompatible, NotFound, Unavailable
 from memoranda.files import atomic_replace, fsync_file
 from memoranda.results import Backup
 from memoranda.storage.base import key_file
+from memoranda.storage.database_key import read_key_file, write_key_file
 from memoranda.storage.errors import translate_errors
-from memoranda.storage.sqlite.connections import FileLock, load_driver
-from memoranda.storage.sqlite.transaction import SQLiteTransaction
+from memoranda.storage.meta import FILE_KEY, FORMER_FILE_KEY
+from memoranda.storage.sqlite.connections import connect, load_driver
+from memoranda.storage.sqlite.encryption import DatabaseCipher, is_encrypted, new_cipher, open_cipher, read_start
+from memoranda.storage.sqlite.file_lock import lock_of
+from memoranda.storage.sqlite.transaction import PAGE_BYTES
 from memoranda.types import Progress
 
 _PAGES_AT_ONCE: Final = 1000
+_ROWS_AT_ONCE: Final = 500
 _CHUNK: Final = 1 << 20
+_OBJECTS: Final = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND substr(name, 1, 7) != 'sqlite_'"
 _SUFFIXES: Final = ("-wal", "-shm", "-journal")
 
 
-def back_up(tx: SQLiteTransaction, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
-    """Copy everything committed before the call into one file, while other connections may write."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A connection to a database that is copied."""
+
+    raw: Any
+    key: EncryptionKey | None
+    """Of the database; None when it is not encrypted."""
+
+
+def back_up(
+    source: Source, target: Path, key: EncryptionKey | None, *, force: bool, progress: Progress | None = None
+) -> Backup:
+    """Copy everything committed before the call into one file, while other connections may write.
+
+    Args:
+        source: The database, on a connection outside of a transaction.
+        target: The file.
+        key: Encrypts the file; None to leave it unencrypted.
+        force: Whether a file of this name is replaced.
+        progress: Called with (done, total).
+    """
     if target.exists() and not force:
         raise Conflict(f"{target} exists: choose another name, or replace it with force")
     with translate_errors(str(target)):
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(target) as temporary:
-            _copy(tx, temporary, progress)
-            backup = Backup(target, temporary.stat().st_size, _count_memories(temporary), _digest(temporary))
+            copy_database(source, temporary, key, progress)
+            backup = Backup(target, temporary.stat().st_size, _count_memories(temporary, key), _digest(temporary))
             checksum_file(target).unlink(missing_ok=True)
         _write_private(checksum_file(target), f"{backup.sha256}  {target.name}\n".encode())
     return backup
 
 
-def copy_key(database: Path, target: Path) -> None:
-    """Copy the audit key too: without it, a restored audit trail could not be verified."""
+def copy_key(database: Path, keys: Sequence[EncryptionKey], target: Path, key: EncryptionKey | None) -> None:
+    """Copy the audit key too: without it, a restored audit trail could not be verified.
+
+    Args:
+        database: The database whose key file is copied.
+        keys: The keys of the files beside it.
+        target: The copy of the database.
+        key: The key of that copy; None when it is not encrypted.
+    """
     source = key_file(database)
     if source.exists():
         with translate_errors(str(target)):
-            _write_private(key_file(target), source.read_bytes())
+            made = read_file_keys(target, key) if key is not None else ()
+            write_key_file(key_file(target), read_key_file(source, keys), made[0] if made else None)
 
 
-def inspect(backup: Path) -> Backup:
+def inspect(backup: Path, key: EncryptionKey | None = None) -> Backup:
     """Return a description of a backup; `Incompatible` when a single byte of it is not what was written."""
     if not backup.is_file():
         raise NotFound(f"no backup {backup}")
@@ -56,52 +93,155 @@ def inspect(backup: Path) -> Backup:
         digest, expected = _digest(backup), _expected_digest(backup)
         if expected is not None and digest != expected:
             raise Incompatible(f"{backup} is damaged (its checksum is wrong): use another backup")
-        return Backup(backup, backup.stat().st_size, _count_memories(backup), digest, expected is not None)
+        return Backup(backup, backup.stat().st_size, _count_memories(backup, key), digest, expected is not None)
 
 
-def restore(backup: Path, database: Path, *, force: bool = False) -> Backup:
-    """Replace a database by a backup. The old database is kept as `<file>.before-restore`."""
-    found = inspect(backup)
+def restore(
+    backup: Path,
+    database: Path,
+    *,
+    force: bool = False,
+    key: EncryptionKey | None = None,
+    backup_key: EncryptionKey | None = None,
+) -> Backup:
+    """Replace a database by a backup. The old database is kept as `<file>.before-restore`.
+
+    Args:
+        backup: The backup.
+        database: The file to write.
+        force: Whether a database of this name is replaced.
+        key: The key of the database. Without one it gets that of the backup.
+        backup_key: The key of the backup; that of the database when None.
+    """
+    backup_key = (backup_key or key) if backup.is_file() and is_encrypted(read_start(backup)) else None
+    key = key or backup_key
+    found = inspect(backup, backup_key)
     if database.exists() and not force:
         raise Conflict(f"{database} exists: restore to another path, or replace it with force")
     with translate_errors(str(database)):
         database.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(database.with_name(f"{database.name}.lock"))
+        lock = lock_of(database)
         with lock():
             with atomic_replace(database) as temporary:
-                shutil.copyfile(backup, temporary)
-                fsync_file(temporary)
-                old = _rename_old(database)
+                _copy_backup(backup, backup_key, temporary, key)
+                old = _rename_old(database, key)
             # A backup from before the first signature has no key: what was signed since stays verifiable.
-            keys = [key_file(each) for each in (backup, old) if each is not None and key_file(each).exists()]
-            if keys:
-                _write_private(key_file(database), keys[0].read_bytes())
+            for each, its_key in ((backup, backup_key), (old, key)):
+                if each is not None and key_file(each).exists():
+                    copy_key(each, _file_keys_or_none(each, its_key), database, key)
+                    break
         lock.close()
     return found
+
+
+def _copy_backup(backup: Path, backup_key: EncryptionKey | None, target: Path, key: EncryptionKey | None) -> None:
+    if backup_key == key:
+        shutil.copyfile(backup, target)
+        fsync_file(target)
+        return
+    with closing(open_read_only(backup, backup_key)) as raw:
+        copy_database(Source(raw, backup_key), target, key)
+
+
+def _file_keys_or_none(database: Path, key: EncryptionKey | None) -> tuple[EncryptionKey, ...]:
+    """Return the keys of the files beside a database; none when it cannot be read, which is why it is replaced."""
+    try:
+        return read_file_keys(database, key)
+    except Incompatible:
+        return ()
 
 
 def checksum_file(backup: Path) -> Path:
     return backup.with_name(f"{backup.name}.sha256")
 
 
-def _copy(tx: SQLiteTransaction, copy: Path, progress: Progress | None) -> None:
+def copy_database(
+    source: Source, copy: Path, key: EncryptionKey | None, progress: Progress | None = None
+) -> DatabaseCipher | None:
+    """Write a database into another, empty file, encrypted unless the key is None; return what opens it."""
+    module, _ = load_driver(encrypted=key is not None)
+    cipher = None if key is None else new_cipher(key)
     # Inside one read transaction every step sees the same commit, so that writers need not wait and the copy need not
     # start again.
-    tx.driver_sql("BEGIN")
-    tx.driver_sql("SELECT count(*) FROM sqlite_master").all()
-    source: Any = tx.driver
-    target = type(source)(str(copy), isolation_level=None)
+    source.raw.execute("BEGIN")
+    source.raw.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    target = connect(module, str(copy), cipher)
     try:
-        source.backup(target, pages=_PAGES_AT_ONCE, progress=_progress_handler(progress))
+        if (source.key is None) == (key is None):
+            source.raw.backup(target, pages=_PAGES_AT_ONCE, progress=_progress_handler(progress))
+        else:
+            copy_rows(source.raw, target, progress)
+        if key != source.key:
+            _replace_file_key(target, key)
         target.execute("PRAGMA journal_mode=DELETE")  # one file, which opens on a read-only medium too
         result = target.execute("PRAGMA quick_check(1)").fetchone()[0]
     finally:
         target.close()
-        tx.driver_sql("ROLLBACK")
+        source.raw.execute("ROLLBACK")
         for suffix in _SUFFIXES:
             copy.with_name(copy.name + suffix).unlink(missing_ok=True)
     if result != "ok":
-        raise Incompatible(f"the database is damaged, no backup was made ({result}): run check, then repair or restore")
+        raise Incompatible(f"the database is damaged, no copy was made ({result}): run check, then repair or restore")
+    return cipher
+
+
+def copy_rows(source: Any, target: Any, progress: Progress | None = None) -> None:
+    """Copy all tables into an empty database. SQLite's own copy of pages cannot go between encrypted and plain."""
+    objects = source.execute(_OBJECTS).fetchall()
+    tables = [(name, sql) for kind, name, sql in objects if kind == "table"]
+    if any(sql.upper().startswith("CREATE VIRTUAL") for _, sql in tables):
+        raise Incompatible("the database has virtual tables of another program, which cannot be copied: drop them")
+    counts = [source.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name, _ in tables]
+    done, total = 0, sum(counts)
+    for pragma in (f"page_size={PAGE_BYTES}", "journal_mode=OFF", "synchronous=OFF", "foreign_keys=OFF"):
+        target.execute(f"PRAGMA {pragma}")  # the file is not used, and is synced, before it is complete
+    target.execute("BEGIN")
+    for name, sql in tables:
+        target.execute(sql)
+        for rows in _batches(source, name):
+            target.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(rows[0]))})', rows)
+            done += len(rows)
+            if progress is not None:
+                progress(done, total)
+    for kind, _, sql in objects:
+        if kind != "table":
+            target.execute(sql)
+    target.execute("DELETE FROM sqlite_sequence")
+    target.executemany("INSERT INTO sqlite_sequence VALUES (?, ?)", source.execute("SELECT * FROM sqlite_sequence"))
+    target.execute("COMMIT")
+    copied = [target.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name, _ in tables]
+    if copied != counts:
+        raise Incompatible("rows were lost in the copy, which was not used: run check, then repair or restore a backup")
+
+
+def _batches(source: Any, table: str) -> Iterator[list[tuple[Any, ...]]]:
+    rows = source.execute(f'SELECT * FROM "{table}"')
+    while batch := rows.fetchmany(_ROWS_AT_ONCE):
+        yield batch
+
+
+def _replace_file_key(raw: Any, key: EncryptionKey | None) -> None:
+    """Give a copy with another key also another key for the files beside it; none when it is not encrypted."""
+    raw.execute("DELETE FROM meta WHERE key IN (?, ?)", (FILE_KEY, FORMER_FILE_KEY))
+    if key is not None:
+        raw.execute("INSERT INTO meta VALUES (?, ?)", (FILE_KEY, random_key()))
+
+
+def read_file_keys(database: Path, key: EncryptionKey | None) -> tuple[EncryptionKey, ...]:
+    """Return the keys of the files beside a database that is not in use, the present one first."""
+    with closing(open_read_only(database, key)) as raw:
+        values = dict(raw.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (FILE_KEY, FORMER_FILE_KEY)))
+    return tuple(EncryptionKey(values[name]) for name in (FILE_KEY, FORMER_FILE_KEY) if name in values)
+
+
+def open_read_only(path: Path, key: EncryptionKey | None) -> Any:
+    """Open a file that nobody writes to."""
+    module, _ = load_driver(encrypted=key is not None)
+    cipher = open_cipher(path, key, module)
+    raw = module.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    if cipher is not None:
+        cipher.unlock(raw, str(path))
+    return raw
 
 
 def _progress_handler(progress: Progress | None) -> Any:
@@ -110,9 +250,9 @@ def _progress_handler(progress: Progress | None) -> Any:
     return lambda _status, left, total: progress(total - left, total)
 
 
-def _count_memories(path: Path) -> int:
-    module, _ = load_driver()
-    connection = module.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+def _count_memories(path: Path, key: EncryptionKey | None) -> int:
+    module, _ = load_driver(encrypted=key is not None)
+    connection = open_read_only(path, key)
     try:
         return int(connection.execute("SELECT count(*) FROM memories").fetchone()[0])
     except module.DatabaseError as error:
@@ -121,11 +261,12 @@ def _count_memories(path: Path) -> int:
         connection.close()
 
 
-def _rename_old(database: Path) -> Path | None:
+def _rename_old(database: Path, key: EncryptionKey | None) -> Path | None:
     """Rename the database that is replaced, with its key; return its new name."""
     if not database.exists():
         return None
-    _require_unused(database)
+    with suppress(Incompatible):  # a damaged file is what a backup is for: it is renamed as it is
+        leave_wal_mode(database, key)
     target = database.with_name(f"{database.name}.before-restore")
     if target.exists():
         target = target.with_name(f"{target.name}-{uuid.uuid4().hex[:8]}")
@@ -136,19 +277,20 @@ def _rename_old(database: Path) -> Path | None:
     return target
 
 
-def _require_unused(database: Path) -> None:
-    """Leave WAL mode, which only a file's only user can do, and which moves everything into the one file."""
-    module, _ = load_driver()
-    connection = module.connect(str(database), isolation_level=None, timeout=1.0)
-    try:
-        connection.execute("PRAGMA journal_mode=DELETE").fetchone()
-    except module.DatabaseError as error:
-        if "locked" in str(error):
-            message = f"{database} is in use by another program: end it, then restore"
-            raise Unavailable(message, retry_after=1.0) from error
-        # A damaged file is what a backup is for: it is renamed as it is.
-    finally:
-        connection.close()
+def leave_wal_mode(database: Path, key: EncryptionKey | None) -> None:
+    """Move everything into the one file, which only its only user can do; `Unavailable` when there are others."""
+    with translate_errors(str(database)):
+        encrypted = is_encrypted(read_start(database))
+        module, _ = load_driver(encrypted=encrypted)
+        cipher = open_cipher(database, key if encrypted else None, module)
+        try:
+            with closing(connect(module, str(database), cipher, wait_ms=1000)) as raw:
+                raw.execute("PRAGMA journal_mode=DELETE").fetchone()
+        except module.DatabaseError as error:
+            if "locked" in str(error):
+                message = f"{database} is in use by another program: end it, then try again"
+                raise Unavailable(message, retry_after=1.0) from error
+            raise Incompatible(f"{database} is damaged ({error})") from error
 
 
 def _write_private(path: Path, data: bytes) -> None:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
-import sys
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from memoranda.errors import Closed, Incompatible, InvalidInput, OutcomeUnknown, Unavailable
+from memoranda.encryption import EncryptionKey
+from memoranda.errors import Closed, Incompatible, InvalidInput, MissingExtra, OutcomeUnknown, Unavailable
 from memoranda.storage.base import Durability
 from memoranda.storage.errors import translate_errors
+from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher
+from memoranda.storage.sqlite.file_lock import lock_of
 from memoranda.storage.sqlite.scrub import RawFile
 from memoranda.storage.sqlite.transaction import (
     BUSY_MS,
@@ -47,11 +48,19 @@ _inherited: list[object] = []
 class Connections:
     """The open handles on one database file."""
 
-    def __init__(self, path: Path, *, driver: str | None = None, durability: Durability = "full") -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        driver: str | None = None,
+        durability: Durability = "full",
+        key: EncryptionKey | None = None,
+    ) -> None:
         self.path = path
-        self.module, self.driver = load_driver(driver)
+        self.module, self.driver = load_driver(driver, encrypted=key is not None)
+        self.cipher = open_cipher(path, key, self.module)
         self._durability = durability
-        self._open_handle = partial(_open_handle, self.module, str(path), durability)
+        self._open_handle = partial(_open_handle, self.module, str(path), durability, self.cipher)
         self._closed = False
         self._forked_in_use = False
         self._fork_locks: list[threading.Lock] = []
@@ -59,7 +68,7 @@ class Connections:
         self._open_first()
 
     def _start(self) -> None:
-        self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
+        self._lock = lock_of(self.path)
         self._engine = self._make_engine()
         self._raw = _RawReaders(self._open_handle)
         self.file = RawFile(self.path)
@@ -76,9 +85,10 @@ class Connections:
         # SQLite itself reads the header: to close any other handle on the file would release every lock that SQLite
         # holds on it in this process.
         with translate_errors(str(self.path)), self._driver_errors():
-            raw = _connect(self.module, str(self.path))
+            raw = connect(self.module, str(self.path), self.cipher)
             try:
                 with nullcontext() if has_wal(raw) else self._lock():
+                    self._ensure_in_place()  # it may have been replaced while this waited for the lock
                     configure(raw, self._durability)
             except BaseException:
                 raw.close()
@@ -267,7 +277,7 @@ class Connections:
 
     def log_size(self) -> int:
         """Return the size of the WAL in bytes."""
-        return _size(_log_of(self.path))
+        return _size(log_of(self.path))
 
     def drop_writer(self) -> None:
         """Close the connection that writes; the next write opens another."""
@@ -341,7 +351,7 @@ def _file_id(path: Path) -> tuple[int, int] | None:
 
 def require_file_of_log(path: Path) -> None:
     """Refuse a log without its database: SQLite would take the file for a new one, and delete the log."""
-    log = _log_of(path)
+    log = log_of(path)
     if _size(log) and not _size(path):
         raise Incompatible(
             f"{path} is missing or empty, and {log.name} beside it still holds what was written: put the database file "
@@ -349,7 +359,7 @@ def require_file_of_log(path: Path) -> None:
         )
 
 
-def _log_of(path: Path) -> Path:
+def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
@@ -357,9 +367,9 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _open_handle(module: Any, path: str, durability: Durability) -> Any:
+def _open_handle(module: Any, path: str, durability: Durability, cipher: DatabaseCipher | None) -> Any:
     """Return a new connection of the driver. Not a method: SQLAlchemy would keep its object alive for ever."""
-    raw = _connect(module, path)
+    raw = connect(module, path, cipher)
     try:
         configure(raw, durability)
     except BaseException:
@@ -368,69 +378,24 @@ def _open_handle(module: Any, path: str, durability: Durability) -> Any:
     return raw
 
 
-def _connect(module: Any, path: str) -> Any:
-    return module.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MS / 1000)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _acquire(fd: int) -> None:
-        while True:
-            try:
-                msvcrt.locking(fd, msvcrt.LK_LOCK, 1)
-            except OSError:  # LK_LOCK gives up after ten seconds; we wait longer
-                continue
-            return
-
-    def _release(fd: int) -> None:
-        os.lseek(fd, 0, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _acquire(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-
-    def _release(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_UN)
-
-
-class FileLock:
-    """A blocking lock on a file, released when its holder dies. For one thread at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._fd: int | None = None
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        fd = self._open()
-        try:  # before the lock is acquired: an interrupt in between must not leave it locked
-            _acquire(fd)
-            yield
-        finally:
-            _release(fd)
-
-    def __del__(self) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-        self._fd = None
-
-    def _open(self) -> int:
-        if self._fd is None:
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        return self._fd
+def connect(module: Any, path: str, cipher: DatabaseCipher | None, *, wait_ms: int = BUSY_MS) -> Any:
+    """Return a connection of the driver that can read the file."""
+    raw = module.connect(path, isolation_level=None, check_same_thread=False, timeout=wait_ms / 1000)
+    if cipher is not None:
+        try:
+            cipher.unlock(raw, path)
+        except BaseException:
+            raw.close()
+            raise
+    return raw
 
 
 logger = logging.getLogger("memoranda")
 
 
-_MODULES = {"pysqlite3": "pysqlite3.dbapi2", "sqlite3": "sqlite3"}
+DriverName: TypeAlias = Literal["pysqlite3", "sqlite3", "sqlcipher3"]
+_MODULES: Final[dict[DriverName, str]] = {"pysqlite3": "pysqlite3.dbapi2", "sqlite3": "sqlite3"}
+_ENCRYPTING: Final[dict[DriverName, str]] = {"sqlcipher3": "sqlcipher3.dbapi2"}
 _warned_versions: set[str] = set()
 
 
@@ -438,17 +403,21 @@ _warned_versions: set[str] = set()
 class Driver(Record):
     """A loaded SQLite library."""
 
-    name: Literal["pysqlite3", "sqlite3"]
+    name: DriverName
     version: str
     wal_reset_bug: bool
     """Whether concurrent checkpoints can lose commits; the lock file prevents them."""
 
 
-def load_driver(name: str | None = None) -> tuple[ModuleType, Driver]:
-    """Load the named driver; without a name `pysqlite3`, which is newer, or `sqlite3` where that is not installed."""
-    if name is not None and name not in _MODULES:
-        raise InvalidInput(f"unknown SQLite driver {name!r}: use one of {', '.join(_MODULES)}")
-    module_name, module = _import_first([name] if name else list(_MODULES))
+def load_driver(name: str | None = None, *, encrypted: bool = False) -> tuple[ModuleType, Driver]:
+    """Load the named driver; without a name `pysqlite3`, which is newer, or `sqlite3` where that is not installed.
+
+    An encrypted file needs `sqlcipher3`.
+    """
+    modules = _ENCRYPTING if encrypted else _MODULES
+    if name is not None and name not in modules:
+        raise InvalidInput(f"unknown SQLite driver {name!r}: use one of {', '.join(modules)}")
+    module_name, module = _import_first({each: path for each, path in modules.items() if name in (None, each)})
     version = module.sqlite_version
     driver = Driver(module_name, version, has_wal_reset_bug(version))
     if driver.wal_reset_bug:
@@ -463,14 +432,15 @@ def has_wal_reset_bug(version: str) -> bool:
     return (3, 7, 0) <= number < (3, 51, 3) and not fixed
 
 
-def _import_first(names: list[str]) -> tuple[Literal["pysqlite3", "sqlite3"], ModuleType]:
-    for name in names:
+def _import_first(modules: Mapping[DriverName, str]) -> tuple[DriverName, ModuleType]:
+    for name, path in modules.items():
         try:
-            module = importlib.import_module(_MODULES[name])
+            return name, importlib.import_module(path)
         except ImportError:
             continue
-        return ("pysqlite3" if name == "pysqlite3" else "sqlite3"), module
-    raise InvalidInput(f"the SQLite driver {names[0]!r} is not installed: pip install {names[0]}")
+    if modules == _ENCRYPTING:
+        raise MissingExtra("An encrypted database", "encryption")
+    raise InvalidInput(f"the SQLite driver {name!r} is not installed: pip install {name}")
 
 
 def _warn_once(version: str) -> None:

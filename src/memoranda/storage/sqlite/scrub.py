@@ -21,7 +21,8 @@ from typing import Final, TypeAlias
 
 from memoranda.errors import Incompatible
 
-_MAGIC: Final = b"SQLite format 3\0"
+MAGIC: Final = b"SQLite format 3\0"
+"""The first bytes of a file that is not encrypted."""
 _INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 2, 5, 10, 13
 _BTREE: Final = (_INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF)
 _MAX_PAGES: Final = _INDEX_INTERIOR << 24
@@ -62,7 +63,7 @@ class PagesOfFile:
 def open_pages(fd: int) -> PagesOfFile | None:
     """Return the pages of a file; None when its unused bytes cannot be found: encrypted, or of another layout."""
     header = os.pread(fd, 100, 0)
-    if len(header) < 100 or header[:16] != _MAGIC:
+    if len(header) < 100 or header[:16] != MAGIC:
         return None
     size = int.from_bytes(header[16:18]) or 1
     size = 65_536 if size == 1 else size
@@ -193,10 +194,21 @@ class RawFile:
         if self._key is None or not hasattr(os, "pread"):  # as on Windows
             return None
         with _handles_lock:
-            shared = _handles[self._key]
-            if shared.fd is None:
-                shared.fd = os.open(self._path, os.O_RDWR)
-            return open_pages(shared.fd)
+            return open_pages(self._descriptor(_handles[self._key]))
+
+    def read_start(self, length: int) -> bytes:
+        """Return the first bytes of the file: as many as there are, and none when it does not exist."""
+        if self._key is None:
+            return b""
+        with _handles_lock:
+            descriptor = self._descriptor(_handles[self._key])
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            return os.read(descriptor, length)
+
+    def _descriptor(self, shared: _SharedHandle) -> int:
+        if shared.fd is None:
+            shared.fd = os.open(self._path, os.O_RDWR)
+        return shared.fd
 
     def close(self) -> None:
         """Give the handle up, once SQLite's own are closed."""

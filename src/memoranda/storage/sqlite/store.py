@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from memoranda.encryption import EncryptionKey, random_key
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.fork_safety import register_fork_handler
 from memoranda.results import Backup
@@ -41,6 +42,7 @@ from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
     begin_read,
+    driver_of,
     find_hidden_rows,
     read_active_generation,
     read_changed_ids,
@@ -68,9 +70,16 @@ class SQLiteStore:
     """A `Store` in one SQLite file: WAL, full sync, one lock file in front of writes, shared commits."""
 
     def __init__(
-        self, path: Path, *, driver: str | None = None, durability: Durability = "full", clock: Clock = utc_now
+        self,
+        path: Path,
+        *,
+        driver: str | None = None,
+        durability: Durability = "full",
+        clock: Clock = utc_now,
+        key: EncryptionKey | None = None,
     ) -> None:
         self.path: Path = path
+        self.key = key
         self._clock = clock if clock is utc_now else check_clock(clock)
         self._compacting = False
         self._remove_folder: weakref.finalize[..., Any] | None = None
@@ -78,7 +87,7 @@ class SQLiteStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             require_file_of_log(path)
             _create_file(path)
-        self._connections = Connections(path, driver=driver, durability=durability)
+        self._connections = Connections(path, driver=driver, durability=durability, key=key)
         self._commits: GroupCommit[Any, Any] = self._group_commit()
         self._compaction = self._make_compaction()
         self.id = self._prepare()
@@ -157,11 +166,19 @@ class SQLiteStore:
         self._damage = self._find_damage()
         return done
 
-    def backup(self, target: Path, *, force: bool, progress: Progress | None = None) -> Backup:
+    def backup(
+        self, target: Path, *, force: bool, progress: Progress | None = None, key: EncryptionKey | None = None
+    ) -> Backup:
+        key = key or self.key
         with self._connections.reading() as connection:
-            made = backup.back_up(SQLiteTransaction(connection), target, force=force, progress=progress)
-        backup.copy_key(self.path, target)
+            source = backup.Source(driver_of(connection), self.key)
+            made = backup.back_up(source, target, key, force=force, progress=progress)
+        backup.copy_key(self.path, self.file_keys(), target, key)
         return made
+
+    def file_keys(self) -> tuple[EncryptionKey, ...]:
+        found = (self.get_meta(name) for name in (meta.FILE_KEY, meta.FORMER_FILE_KEY))
+        return tuple(EncryptionKey(key) for key in found if key is not None)
 
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
@@ -174,6 +191,7 @@ class SQLiteStore:
             version=driver.version,
             problems=tuple(problem for problem in problems if problem is not None),
             wal_reset_bug=driver.wal_reset_bug,
+            encrypted=self.key is not None,
         )
 
     def _scrub_problems(self) -> tuple[str, ...]:
@@ -221,6 +239,8 @@ class SQLiteStore:
         """Bring the schema up to date and return the id of the store."""
         if not schema_check.has_passed(self._connections.fetch):
             self._commits.call(self._upgrade)
+        if self.key is not None and self.get_meta(meta.FILE_KEY) is None:
+            self.write(_add_file_key)
         self._damage = self._find_damage()
         return str(self.get_meta(_STORE_ID))
 
@@ -252,14 +272,19 @@ class SQLiteStore:
 
 
 def open_sqlite(
-    url: str | Path, *, driver: str | None = None, durability: Durability = "full", clock: Clock = utc_now
+    url: str | Path,
+    *,
+    driver: str | None = None,
+    durability: Durability = "full",
+    clock: Clock = utc_now,
+    key: EncryptionKey | None = None,
 ) -> SQLiteStore:
     """Open `sqlite:///file.db` or a path; `sqlite://` is a private file that is deleted at `close()`."""
     path = url if isinstance(url, Path) else path_from_url(url)
     if path is not None:
-        return SQLiteStore(path, driver=driver, durability=durability, clock=clock)
+        return SQLiteStore(path, driver=driver, durability=durability, clock=clock, key=key)
     folder = tempfile.mkdtemp(prefix="memoranda-")
-    store = SQLiteStore(Path(folder) / "memory.db", driver=driver, durability="normal", clock=clock)
+    store = SQLiteStore(Path(folder) / "memory.db", driver=driver, durability="normal", clock=clock, key=key)
     store._remove_folder = weakref.finalize(store, shutil.rmtree, folder, ignore_errors=True)
     return store
 
@@ -286,6 +311,11 @@ def _create_file(path: Path) -> None:
     """Create the file, for its owner only. One that exists is left alone, see `Connections`."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _add_file_key(tx: Transaction) -> None:
+    if meta.get_meta(tx, meta.FILE_KEY) is None:  # another process may have been first
+        meta.set_meta(tx, meta.FILE_KEY, random_key())
 
 
 def _name_store(tx: Transaction) -> None:

@@ -35,7 +35,7 @@ Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 """Returns the rows of a statement with its parameters."""
 _MICROS = 1e6
 # A page of this size holds five vectors of the default model; one of SQLite's usual 4096 bytes holds two.
-_PAGE_BYTES = 8192
+PAGE_BYTES = 8192
 # The writer checkpoints after a commit, while it still holds the lock; readers never checkpoint.
 _CHECKPOINT_PAGES = 1000
 BUSY_MS = 30_000
@@ -116,7 +116,7 @@ def driver_of(connection: Connection) -> Any:
 def configure(raw: Any, durability: Durability) -> None:
     """Set up a new connection of the driver."""
     for pragma in (
-        f"page_size={_PAGE_BYTES}",  # of a new file; an existing file keeps its own
+        f"page_size={PAGE_BYTES}",  # of a new file; an existing file keeps its own
         "journal_mode=WAL",
         f"synchronous={durability.upper()}",
         "foreign_keys=ON",

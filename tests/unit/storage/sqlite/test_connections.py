@@ -13,7 +13,8 @@ from sqlalchemy.engine import base, default
 from memoranda import Closed, MemorandaError, Unavailable
 from memoranda.embedding.vectors import start_generation
 from memoranda.storage.sqlite import connections
-from memoranda.storage.sqlite.connections import Connections, FileLock
+from memoranda.storage.sqlite.connections import Connections
+from memoranda.storage.sqlite.file_lock import FileLock
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
 from tests.unit.storage.sqlite.interrupts import interrupt_at
