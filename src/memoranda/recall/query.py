@@ -58,12 +58,23 @@ class ParsedQuery:
 
 def parse_query(text: str, now: datetime, speakers: Sequence[str]) -> ParsedQuery:
     """Parse a question against the asker's clock and the known speakers."""
-    match, windows = match_speakers(text, speakers), parse_windows(text, now)
+    match, windows = match_speakers(_without_present(text), speakers), parse_windows(text, now)
     date_terms = {term for window in windows for term in terms(window.phrase)}
     if windows and date_terms.issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
         return ParsedQuery(None, (), match.speakers, windows)
     return ParsedQuery(match.text, match.terms[:MAX_TERMS], match.speakers, windows, find_answer_type(text))
+
+
+_PRESENT: Final = re.compile(
+    r"\b(?:these\s+days|nowadays|at\s+(?:the\s+moment|present)|right\s+now|as\s+of\s+now)\b", re.I
+)
+
+
+def _without_present(text: str) -> str:
+    """Return the question without words that only say that it is about the present: nobody says them in an answer."""
+    rest = " ".join(_PRESENT.sub(" ", text).split())
+    return rest if _WORD.search(rest) else text
 
 
 _WORD: Final = re.compile(r"\w+")
