@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         UpkeepAction,
         UpkeepDecision,
         UpkeepReport,
+        UserActivity,
         VerificationReport,
     )
     from memoranda.sessions.base import Namespace, ValueScope, ValueStore
@@ -231,6 +232,7 @@ __all__ = [
     "UpkeepReport",
     "UpkeepSettings",
     "Usage",
+    "UserActivity",
     "ValueScope",
     "ValueStore",
     "VectorEngine",
@@ -283,7 +285,7 @@ _HOMES = {
         "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
         "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
         "RepairReport Revision "
-        "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport "
+        "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity "
         "VerificationReport"
     ),
     "memoranda.sessions.base": "Namespace ValueScope ValueStore",

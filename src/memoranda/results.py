@@ -252,6 +252,17 @@ class AgentActivity(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class UserActivity(Record):
+    """How much is remembered about one user."""
+
+    user: str
+    memories: int
+    """Memories of every type, archived ones too."""
+    last_active: datetime
+    """When the latest one was stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stats(Record):
     """Counts of one tenant."""
 

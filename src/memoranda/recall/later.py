@@ -50,7 +50,7 @@ def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def _says_as_much(hit: Hit, best: Hit) -> bool:
-    """Return whether a hit answers about as well as the best one, in its own words: not for its neighbours or session."""
+    """Return whether a hit answers about as well as the best one, in its own words, not in its neighbours'."""
     if hit.score < _CLOSE * best.score or hit.memory.speaker != best.memory.speaker:
         return False
     own, least = _arm_scores(hit), _arm_scores(best)
