@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
+from memoranda import display
 from memoranda.facts import FactValue
 from memoranda.types import JSON, Hit, Memory, MemoryType, Record, Usage
 
@@ -15,7 +16,7 @@ DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflec
 """How one memory came from others: `merged` says the same, the rest were made from them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Revision(Record):
     """An earlier version of a memory."""
 
@@ -29,7 +30,7 @@ class Revision(Record):
     """When it was replaced by the next version."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Derivation(Record):
     """A memory, and one that it was made from."""
 
@@ -39,7 +40,7 @@ class Derivation(Record):
     kind: DerivationKind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class VerificationReport(Record):
     """Whether all execution records are present, unchanged and in order."""
 
@@ -57,7 +58,7 @@ class VerificationReport(Record):
         return self.ok
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CleanedMemory(Record):
     """A memory that a cleanup removes, and why."""
 
@@ -66,7 +67,7 @@ class CleanedMemory(Record):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CleanupReport(Record):
     """The memories that a cleanup removed, or with `dry_run` would remove."""
 
@@ -77,7 +78,7 @@ class CleanupReport(Record):
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExecutionRecord(Record):
     """A record of what an agent did. The fields of `record` can be read directly: `execution["output"]`."""
 
@@ -102,8 +103,8 @@ class ExecutionRecord(Record):
         return key in self.record or Record.__contains__(self, key)
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionPage(Sequence[ExecutionRecord]):
+@dataclass(frozen=True, slots=True, repr=False)
+class ExecutionPage(display.Shown, Sequence[ExecutionRecord]):
     """A page of records, newest first."""
 
     records: tuple[ExecutionRecord, ...]
@@ -124,7 +125,7 @@ class ExecutionPage(Sequence[ExecutionRecord]):
         return iter(self.records)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExecutionStats(Record):
     """The number of executions by status, and their durations in milliseconds."""
 
@@ -141,7 +142,7 @@ class ExecutionStats(Record):
     max_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Document(Record):
     """A text for the shared knowledge. A document replaces the one with the same source."""
 
@@ -155,7 +156,7 @@ class Document(Record):
 Knowledge: TypeAlias = "str | Path | Document | Sequence[str | Path | Document]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KnowledgeReport(Record):
     """How one document was added."""
 
@@ -168,7 +169,7 @@ class KnowledgeReport(Record):
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KnowledgeSource(Record):
     """A document in the shared knowledge."""
 
@@ -187,7 +188,7 @@ PolicyName: TypeAlias = Literal[
 UpkeepAction: TypeAlias = Literal["removed", "archived", "merged", "derived"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class UpkeepDecision(Record):
     """What upkeep does with one memory, and why."""
 
@@ -201,7 +202,7 @@ class UpkeepDecision(Record):
     """The memory that replaces it, if one does."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class UpkeepReport(Record):
     """What upkeep did, or with `dry_run` would do."""
 
@@ -220,7 +221,7 @@ class UpkeepReport(Record):
         return sum(decision.action == action for decision in self.decisions)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class History(Record):
     """The earlier versions of a memory and its relations to others."""
 
@@ -242,7 +243,7 @@ class History(Record):
     """Every value that the slot ever had, oldest first; empty when the history of a memory was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AgentActivity(Record):
     """How much one agent has written."""
 
@@ -251,7 +252,7 @@ class AgentActivity(Record):
     last_active: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class UserActivity(Record):
     """How much is remembered about one user."""
 
@@ -262,7 +263,7 @@ class UserActivity(Record):
     """When the latest one was stored."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Stats(Record):
     """Counts of one tenant."""
 
@@ -281,7 +282,7 @@ class Stats(Record):
     """What cannot be reached, one sentence each."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Health(Record):
     """Whether everything works, and the versions and settings in use."""
 
@@ -306,7 +307,7 @@ class Health(Record):
     """Why the latest of them was not read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CheckReport(Record):
     """The problems that a check found."""
 
@@ -320,7 +321,7 @@ class CheckReport(Record):
         return not self.problems
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RepairReport(Record):
     """What a repair found, repaired, and could not repair."""
 
@@ -334,7 +335,7 @@ class RepairReport(Record):
         return not self.remaining
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Backup(Record):
     """A backup that was created, checked or restored."""
 
@@ -346,7 +347,7 @@ class Backup(Record):
     """Whether the checksum file next to it was present and matched."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExportReport(Record):
     """How much was exported."""
 
@@ -355,7 +356,7 @@ class ExportReport(Record):
     lines: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ImportReport(Record):
     """How much was imported. What existed already is unchanged."""
 
@@ -370,7 +371,7 @@ class ImportReport(Record):
     skipped_reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FileReport(Record):
     """How much was written to files or read from them."""
 
@@ -381,7 +382,7 @@ class FileReport(Record):
     """Execution records that existed already and were skipped."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SessionMessage(Record):
     """A message of a workflow's conversation."""
 
@@ -406,7 +407,7 @@ class SessionMessage(Record):
         return cls(value["agent_id"], value["role"], value["content"], said_at, value["metadata"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SessionSummary(Record):
     """What happened in the sessions of a workflow."""
 
@@ -449,6 +450,9 @@ class Context(str):
     recall_id: str
     answerable: float
     degraded: tuple[str, ...]
+
+    __repr__ = display.context_repr
+    _repr_html_ = display.context_html
 
     def __new__(
         cls,

@@ -1,4 +1,4 @@
-"""The values that users and every module handle. Imports nothing else of this package."""
+"""The values that users and every module handle."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, overload
+
+from memoranda import display
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +89,7 @@ class Scope:
         return ", ".join(parts) or "the default scope"
 
 
-class Record:
+class Record(display.Shown):
     """A value that can also be read like a dict: `hit["score"]`, `dict(message)`."""
 
     __slots__ = ()
@@ -111,7 +113,7 @@ class Record:
         return key in self._aliases or key in self.keys()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Memory(Record):
     """One remembered text, with its owner, times and origin."""
 
@@ -148,6 +150,7 @@ class Memory(Record):
     """When the store learnt that another memory replaced it; `valid_to` is when it stopped being true."""
 
     _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence")
+    __str__ = display.memory_text
 
     @property
     def evidence(self) -> tuple[int, int] | None:
@@ -175,7 +178,7 @@ class Memory(Record):
         return self.recorded_at
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Association(Record):
     """A directed link between two memories."""
 
@@ -185,7 +188,7 @@ class Association(Record):
     strength: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Related(Record):
     """A memory that was reached over associations, and how."""
 
@@ -210,7 +213,7 @@ class Related(Record):
         return self.memory.metadata
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ArmScore(Record):
     """The score of a memory in one retrieval arm or one boost."""
 
@@ -223,7 +226,7 @@ class ArmScore(Record):
     """How far the score is above the mean, in standard deviations."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit(Record):
     """A memory that recall found, its score, and why it was found."""
 
@@ -237,6 +240,7 @@ class Hit(Record):
     """What sources of another trust say instead."""
 
     _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by")
+    __str__ = display.hit_text
 
     @property
     def superseded_by(self) -> int | None:
@@ -276,7 +280,7 @@ class Hit(Record):
         return self.memory.source
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Window(Record):
     """A period of time that a question names."""
 
@@ -287,7 +291,7 @@ class Window(Record):
     """The words that name it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Record):
     """How a question was understood, and what its answer was made from."""
 
@@ -313,7 +317,7 @@ WhyNotStep: TypeAlias = Literal[
 """What kept a memory out of a recall; `found` when nothing did."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WhyNot(Record):
     """Why an expected memory was not returned, or its rank if it was."""
 
@@ -331,8 +335,8 @@ class WhyNot(Record):
     """Since when it is left out, where a time decided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recall(Sequence[Hit]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Recall(display.Shown, Sequence[Hit]):
     """The result of a `recall`: hits, best first, and information about the result itself."""
 
     hits: tuple[Hit, ...]
@@ -348,6 +352,9 @@ class Recall(Sequence[Hit]):
     head: int = 0
     """The number of the latest change in the store that the answer saw."""
 
+    __str__ = display.recall_text
+    _repr_html_ = display.recall_html
+
     def __len__(self) -> int:
         return len(self.hits)
 
@@ -362,7 +369,7 @@ class Recall(Sequence[Hit]):
         return iter(self.hits)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ErasedHit(Record):
     """A memory that a past recall returned and that is gone by now."""
 
@@ -371,7 +378,7 @@ class ErasedHit(Record):
     id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Replay(Record):
     """A past recall as it was answered then, whatever became of its memories."""
 
@@ -386,7 +393,7 @@ class Replay(Record):
     """Whether every hit is shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AffectedRecall(Record):
     """A past recall that returned some of certain memories."""
 
@@ -399,7 +406,7 @@ class AffectedRecall(Record):
 Status: TypeAlias = Literal["stored", "duplicate", "superseded", "quarantined", "rejected"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome(Record):
     """The result of one write."""
 
@@ -414,8 +421,10 @@ class Outcome(Record):
     queued: str = ""
     """Why a language model has yet to read the message; empty when it has, or when none is used."""
 
+    __str__ = display.outcome_text
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Usage(Record):
     """The calls and tokens that an operation used of a language model."""
 
@@ -451,6 +460,10 @@ class Outcomes(list[Outcome]):
         super().__init__(outcomes)
         self.usage = usage
         self.failure = failure
+
+    __repr__ = display.outcomes_repr
+    __str__ = display.outcomes_text
+    _repr_html_ = display.outcomes_html
 
 
 Operator: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"]
