@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from memoranda.cli.options import READ, WRITE, CommandOptions, command
+from memoranda.cli.options import READ, WRITE, CommandOptions, command, parse_start
 from memoranda.cli.output import (
     DAMAGED,
     make_group,
@@ -24,6 +25,7 @@ from memoranda.cli.output import (
     record_table,
     table,
 )
+from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.receipts import ForgetReceipt
 from memoranda.types import ANY, JSON, Outcome
@@ -47,7 +49,7 @@ def register(app: typer.Typer) -> None:
 
 def init(options: CommandOptions) -> None:
     """Create the database if it does not exist, and show its status."""
-    with options.open_manager() as manager:
+    with options.open_manager(create=True) as manager:
         health = manager.health()
     print_result(health, options.as_json, lambda: record_table(health))
 
@@ -59,13 +61,20 @@ def add(
     source: Source = None,
     importance: Importance = None,
     metadata: Metadata = None,
-    at: Annotated[str | None, typer.Option(help="When it became true, for example 2026-05-01T12:00+02:00.")] = None,
+    at: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=parse_start,
+            metavar="TIME",
+            help="When it became true: 2026-05-01, 2026-05-01T12:00+02:00, yesterday.",
+        ),
+    ] = None,
 ) -> None:
     """Store memories."""
     if texts == ["-"]:
         texts = [line.strip() for line in sys.stdin.read().splitlines() if line.strip()]
     parsed_metadata = _parse_metadata(metadata)
-    with options.open_manager() as manager, progress_bar("Embedding", options.as_json) as progress:
+    with options.open_manager(create=True) as manager, progress_bar("Embedding", options.as_json) as progress:
         outcomes = manager.remember(
             texts,
             **options.scope,
@@ -131,7 +140,7 @@ def forget(
     with options.open_manager() as manager:
         receipt = manager.forget(ids, containing=containing, dry_run=True, **options.read_scope)
         if not dry_run:
-            _confirm(f"{len(receipt.ids)} memories", yes)
+            _confirm(_count(len(receipt.ids)), yes)
             receipt = manager.forget(ids, containing=containing, **options.read_scope)
     _print_receipt(receipt, options.as_json)
 
@@ -180,7 +189,7 @@ def _read_receipts(path: Path) -> list[ForgetReceipt]:
 def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = None) -> None:
     columns = ("store", "status", "count", "detail")
     rows = ((store.store, store.status, store.count, store.detail) for store in receipt.stores)
-    summary = f"{len(receipt.ids)} memories {'would be erased' if receipt.dry_run else 'erased'}"
+    summary = f"{_count(len(receipt.ids))} {'would be erased' if receipt.dry_run else 'erased'}"
     if not receipt.dry_run:
         summary += f", receipt {receipt.id}: {'complete' if receipt.complete else 'NOT complete'}"
     views = [lambda: table(columns, rows, wide="detail"), message(summary if note is None else f"{summary}; {note}")]
@@ -200,7 +209,11 @@ def discard(
     """Delete memories that are in quarantine."""
     with options.open_manager() as manager:
         count = manager.discard(memory_ids, **options.read_scope)
-    print_result({"discarded": count}, options.as_json, message(f"{count} memories deleted"))
+    print_result({"discarded": count}, options.as_json, message(f"{_count(count)} deleted"))
+
+
+def _count(memories: int) -> str:
+    return plural(memories, "memory", "memories")
 
 
 def _parse_metadata(text: str | None) -> dict[str, JSON] | None:
@@ -237,7 +250,7 @@ def add_knowledge(
     version: Annotated[str | None, typer.Option(help="Version of the documents.")] = None,
 ) -> None:
     """Add documents. A document with the same name is replaced."""
-    with options.open_manager() as manager, progress_bar("Reading", options.as_json) as progress:
+    with options.open_manager(create=True) as manager, progress_bar("Reading", options.as_json) as progress:
         reports = manager.add_knowledge(paths, version=version, progress=progress)
     columns = ("source", "version", "chunks", "added", "kept", "removed")
     rows = ([report[column] for column in columns] for report in reports)
@@ -260,7 +273,9 @@ def remove_knowledge(
     """Remove a document."""
     with options.open_manager() as manager:
         chunks = manager.remove_knowledge(source)
-    print_result({"removed": source, "chunks": chunks}, options.as_json, message(f"{source} removed, {chunks} chunks"))
+    print_result(
+        {"removed": source, "chunks": chunks}, options.as_json, message(f"{source} removed, {plural(chunks, 'chunk')}")
+    )
 
 
 command(knowledge, "add")(add_knowledge)
@@ -333,7 +348,7 @@ def verify(
     """Check that no record was edited, removed, moved or cut off."""
     with options.open_manager() as manager:
         report = manager.verify_executions(head)
-    intact = message(f"{report.checked} records are unchanged; head {report.head}")
+    intact = message(f"{plural(report.checked, 'record')} unchanged\nhead {report.head}")
     problem = message(f"record {report.first_bad}: {report.problem}", "red")
     print_result(report, options.as_json, intact if report.ok else problem)
     if not report.ok:

@@ -22,6 +22,16 @@ def open_store(url: str | Path, *, durability: Durability = "full", clock: Clock
     return store
 
 
+def database_file(url: str) -> Path | None:
+    """Return the file that a URL names; None for a database in memory or on a server."""
+    scheme, separator, _ = url.partition("://")
+    if separator and scheme.partition("+")[0] != "sqlite":
+        return None
+    from memoranda.storage.sqlite.store import path_from_url
+
+    return path_from_url(url)
+
+
 def restore_backup(url: str, backup: Path, *, force: bool) -> tuple[Path, Backup]:
     """Replace the database file that a URL names by a backup; return the file and the backup."""
     from memoranda.storage.sqlite.backup import restore
