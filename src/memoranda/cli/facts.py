@@ -10,8 +10,7 @@ import typer
 from memoranda.cli.options import READ, CommandOptions, command
 from memoranda.cli.output import View, cut, hint, message, print_result, stack, table
 from memoranda.cli.recall import AsOf, KnownAt, describe_scope, link_name
-from memoranda.display import hit_notes
-from memoranda.errors import InvalidInput
+from memoranda.display import hit_notes, plural
 from memoranda.types import Hit, Related
 
 if TYPE_CHECKING:
@@ -74,13 +73,9 @@ def history(
 
 
 def _parse_wanted(text: str) -> int | str:
-    """Return an id for a number, as in "12" and "#12", and a slot for a text with "/", as in "ana/city"."""
-    wanted = text.strip().removeprefix("#")
-    if wanted.isascii() and wanted.isdigit():
-        return int(wanted)
-    if "/" in wanted:
-        return text.strip()
-    raise InvalidInput(f"{text!r} is no id and no slot: a slot is subject/attribute, as `memoranda facts` lists them")
+    """Return an id for a number, as in "12" and "#12", and else a slot, whose name always has a "/"."""
+    number = text.strip().removeprefix("#")
+    return int(number) if number.isascii() and number.isdigit() else text.strip()
 
 
 def _values_view(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> View:
@@ -93,7 +88,7 @@ def _describe_fact(fact: Fact) -> str:
     if fact.trust != "user" or (fact.speaker or fact.subject).casefold() != fact.subject.casefold():
         lines.append(f"said by {_said_by(fact)}")
     if len(fact.replaced) > _SHOWN:
-        lines.append(f"({len(fact.replaced) - _SHOWN} earlier ones: see history)")
+        lines.append(f"({plural(len(fact.replaced) - _SHOWN, 'earlier value')}: see history)")
     lines += [f"before: {cut(_describe_value(value))}{_until(value)}" for value in fact.replaced[-_SHOWN:]]
     lines += [f"disputed by {_said_by(value)}: {cut(_describe_value(value))}" for value in fact.disputed_by]
     return "\n".join(lines)
@@ -145,7 +140,7 @@ def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
     ]
     if links:
         views.append(table(("link", "id", "content"), links, wide="content"))
-    return stack(*views)
+    return stack(*views, gap=True)
 
 
 def _claim_row(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -17,6 +17,7 @@ import typer
 from memoranda.cli.options import READ, WRITE, CommandOptions, command, parse_start
 from memoranda.cli.output import (
     DAMAGED,
+    hint,
     make_group,
     memories_table,
     message,
@@ -159,11 +160,13 @@ def receipts(
         found = manager.receipts(user=options.user or ANY, limit=limit)
         signed = {receipt.id: manager.verify_receipt(receipt) for receipt in found}
     columns = ("id", "at", "user", "memories", "complete", "signed")
-    rows = (
-        (each.id, f"{each.at:%Y-%m-%d %H:%M}", each.user or "", len(each.ids), each.complete, signed[each.id])
-        for each in found
-    )
-    print_result(found, options.as_json, lambda: table(columns, rows, wide="user"))
+    rows = [(each.id, each.at, each.user, len(each.ids), _yes(each.complete), _yes(signed[each.id])) for each in found]
+    none = message("nothing was forgotten here", "yellow")
+    print_result(found, options.as_json, (lambda: table(columns, rows)) if rows else none)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "NO"
 
 
 def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool) -> None:
@@ -262,8 +265,9 @@ def list_sources(options: CommandOptions) -> None:
     with options.open_manager() as manager:
         sources = manager.get_knowledge_sources()
     columns = ("source", "version", "chunks", "recorded_at")
-    rows = ([source[column] for column in columns] for source in sources)
-    print_result(sources, options.as_json, lambda: table(columns, rows))
+    rows = [[source[column] for column in columns] for source in sources]
+    none = message("no documents here: `memoranda knowledge add` adds some", "yellow")
+    print_result(sources, options.as_json, (lambda: table(columns, rows, wide="source")) if rows else none)
 
 
 def remove_knowledge(
@@ -297,8 +301,9 @@ def list_sessions(options: CommandOptions, workflow: OnlyWorkflow = None, limit:
     with options.open_manager() as manager:
         found = manager.get_sessions(workflow, limit)
     columns = ("workflow_id", "session_id", "agents", "messages", "duration")
-    rows = ([session.get(column) for column in columns] for session in found)
-    print_result(found, options.as_json, lambda: table(columns, rows))
+    rows = [[session.get(column) for column in columns] for session in found]
+    none = message("no session has ended here", "yellow")
+    print_result(found, options.as_json, (lambda: table(columns, rows)) if rows else none)
 
 
 def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20) -> None:
@@ -329,9 +334,15 @@ def list_executions(
     """List execution records, newest first."""
     with options.open_manager() as manager:
         page = manager.get_execution_records(agent, limit, status, workflow=workflow, cursor=cursor)
-    columns = ("number", "recorded_at", "agent_id", "workflow_id", "status", "duration_ms", "id")
-    rows = ([record[column] for column in columns] for record in page)
-    print_result(page, options.as_json, lambda: table(columns, rows))
+    columns = ("no.", "at", "agent", "workflow", "status", "ms", "id")
+    rows = [
+        (each.number, each.recorded_at, each.agent_id, each.workflow_id, each.status, each.duration_ms, each.id)
+        for each in page
+    ]
+    none = message("no execution records here", "yellow")
+    print_result(page, options.as_json, (lambda: table(columns, rows)) if rows else none)
+    if page.next_cursor is not None:
+        hint(f"for the next page add --cursor {page.next_cursor}", options.as_json)
 
 
 def show_stats(options: CommandOptions, agent: OnlyAgent = None, workflow: OnlyWorkflow = None) -> None:

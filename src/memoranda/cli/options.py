@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec,
 
 import typer
 
-from memoranda.errors import InvalidInput, NotFound
+from memoranda.errors import NotFound
 from memoranda.types import ANY, DEFAULT_TENANT, AnyUser
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _parse_period(text: str) -> tuple[datetime, datetime]:
         start, end = mention.span
         if end == len(words) and _LEAD.fullmatch(words[:start]) and mention.kind == "at":
             return _exact(mention) if mention.precision in ("hour", "minute") else (mention.start, mention.end)
-    raise InvalidInput(
+    raise typer.BadParameter(
         f'{text!r} is not a time: write it as 2026-03-08, 2026-03-08T15:00, yesterday, "last monday" or "3 days ago"'
     )
 

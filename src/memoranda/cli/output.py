@@ -185,11 +185,11 @@ def _cell(value: object) -> object:
     return "" if value is None else value
 
 
-def stack(*views: RenderableType) -> RenderableType:
-    """Return the views as one, below each other."""
+def stack(*views: RenderableType, gap: bool = False) -> RenderableType:
+    """Return the views as one, below each other, with an empty line between them if there is to be a gap."""
     from rich.console import Group
 
-    return Group(*views)
+    return Group(*([part for view in views for part in ("", view)][1:] if gap else views))
 
 
 def fields_table(fields: Iterable[tuple[str, object]]) -> RenderableType:
