@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         UpkeepAction,
         UpkeepDecision,
         UpkeepReport,
+        UserActivity,
         VerificationReport,
     )
     from memoranda.sessions.base import MemoryBackend, Namespace, ValueScope, ValueStore
@@ -234,6 +235,7 @@ __all__ = [
     "UpkeepReport",
     "UpkeepSettings",
     "Usage",
+    "UserActivity",
     "ValueScope",
     "ValueStore",
     "VectorEngine",
@@ -286,7 +288,7 @@ _HOMES = {
         "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
         "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
         "RepairReport Revision "
-        "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport "
+        "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity "
         "VerificationReport"
     ),
     "memoranda.sessions.base": "MemoryBackend Namespace ValueScope ValueStore",

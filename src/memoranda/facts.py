@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from memoranda import display
 from memoranda.types import Record
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FactValue(Record):
     """A value that a slot has or had, and the memory that says so."""
 
@@ -25,8 +26,10 @@ class FactValue(Record):
     source: str | None = None
     speaker: str | None = None
 
+    __str__ = display.fact_value_text
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Fact(Record):
     """The current value of a slot: what is known about one attribute of a person or thing."""
 
@@ -48,6 +51,7 @@ class Fact(Record):
     """What less trusted sources said later."""
 
     _aliases = ("slot",)
+    __str__ = display.fact_text
 
     @property
     def slot(self) -> str:
@@ -55,7 +59,7 @@ class Fact(Record):
         return f"{self.subject}/{self.attribute}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FactConflict(Record):
     """A slot in which sources disagree."""
 
@@ -65,6 +69,7 @@ class FactConflict(Record):
     """The most trusted one first."""
 
     _aliases = ("slot",)
+    __str__ = display.conflict_text
 
     @property
     def slot(self) -> str:

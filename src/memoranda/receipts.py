@@ -14,7 +14,7 @@ ErasureStatus: TypeAlias = Literal["erased", "pending", "remains", "not searched
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StoreReceipt(Record):
     """What was erased from one place."""
 
@@ -24,7 +24,7 @@ class StoreReceipt(Record):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ForgetReceipt(Record):
     """What was erased from each place, or with `dry_run` would be. It holds no names and no texts."""
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
+from memoranda import display
 from memoranda.facts import FactValue
 from memoranda.types import JSON, DictRecord, Hit, Memory, MemoryType, Record, Usage
 
@@ -15,7 +16,7 @@ DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflec
 """How one memory came from others: `merged` says the same, the rest were made from them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Revision(Record):
     """An earlier version of a memory."""
 
@@ -29,7 +30,7 @@ class Revision(Record):
     """When it was replaced by the next version."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Derivation(Record):
     """A memory, and one that it was made from."""
 
@@ -39,7 +40,7 @@ class Derivation(Record):
     kind: DerivationKind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class VerificationReport(Record):
     """Whether all execution records are present, unchanged and in order."""
 
@@ -57,7 +58,7 @@ class VerificationReport(Record):
         return self.ok
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CleanedMemory(Record):
     """A memory that a cleanup removes, and why."""
 
@@ -66,7 +67,7 @@ class CleanedMemory(Record):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CleanupReport(Record):
     """The memories that a cleanup removed, or with `dry_run` would remove."""
 
@@ -77,7 +78,7 @@ class CleanupReport(Record):
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExecutionRecord(Record):
     """A record of what an agent did. The fields of `record` can be read directly: `execution["output"]`."""
 
@@ -112,8 +113,8 @@ class ExecutionRecord(Record):
         return key in self.record or Record.__contains__(self, key)
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionPage(Sequence[ExecutionRecord]):
+@dataclass(frozen=True, slots=True, repr=False)
+class ExecutionPage(display.Shown, Sequence[ExecutionRecord]):
     """A page of records, newest first."""
 
     records: tuple[ExecutionRecord, ...]
@@ -134,7 +135,7 @@ class ExecutionPage(Sequence[ExecutionRecord]):
         return iter(self.records)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExecutionStats(Record):
     """The number of executions by status, and their durations in milliseconds."""
 
@@ -151,7 +152,7 @@ class ExecutionStats(Record):
     max_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Document(Record):
     """A text for the shared knowledge. A document replaces the one with the same source."""
 
@@ -165,7 +166,7 @@ class Document(Record):
 Knowledge: TypeAlias = "str | Path | Document | Sequence[str | Path | Document]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KnowledgeReport(Record):
     """How one document was added."""
 
@@ -178,7 +179,7 @@ class KnowledgeReport(Record):
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class KnowledgeSource(Record):
     """A document in the shared knowledge."""
 
@@ -197,7 +198,7 @@ PolicyName: TypeAlias = Literal[
 UpkeepAction: TypeAlias = Literal["removed", "archived", "merged", "derived"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class UpkeepDecision(Record):
     """What upkeep does with one memory, and why."""
 
@@ -211,7 +212,7 @@ class UpkeepDecision(Record):
     """The memory that replaces it, if one does."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class UpkeepReport(Record):
     """What upkeep did, or with `dry_run` would do."""
 
@@ -232,7 +233,7 @@ class UpkeepReport(Record):
         return sum(decision.action == action for decision in self.decisions)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class History(Record):
     """The earlier versions of a memory and its relations to others."""
 
@@ -254,7 +255,7 @@ class History(Record):
     """Every value that the slot ever had, oldest first; empty when the history of a memory was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AgentActivity(Record):
     """How much one agent has written."""
 
@@ -263,7 +264,18 @@ class AgentActivity(Record):
     last_active: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
+class UserActivity(Record):
+    """How much is remembered about one user."""
+
+    user: str
+    memories: int
+    """Memories of every type, archived ones too."""
+    last_active: datetime
+    """When the latest one was stored."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Stats(DictRecord):
     """Counts of one tenant."""
 
@@ -282,7 +294,7 @@ class Stats(DictRecord):
     """What cannot be reached, one sentence each."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Health(Record):
     """Whether everything works, and the versions and settings in use."""
 
@@ -309,7 +321,7 @@ class Health(Record):
     """Whether the database file is encrypted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CheckReport(Record):
     """The problems that a check found."""
 
@@ -323,7 +335,7 @@ class CheckReport(Record):
         return not self.problems
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RepairReport(Record):
     """What a repair found, repaired, and could not repair."""
 
@@ -337,7 +349,7 @@ class RepairReport(Record):
         return not self.remaining
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Backup(Record):
     """A backup that was created, checked or restored."""
 
@@ -349,7 +361,7 @@ class Backup(Record):
     """Whether the checksum file next to it was present and matched."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Conversion(Record):
     """What `memoranda encrypt`, `decrypt` or `rekey` did."""
 
@@ -363,7 +375,7 @@ class Conversion(Record):
     """Older copies beside the database, which are as they were: delete them, or move them to a safe place."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExportReport(Record):
     """How much was exported."""
 
@@ -373,7 +385,7 @@ class ExportReport(Record):
     encrypted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ImportReport(Record):
     """How much was imported. What existed already is unchanged."""
 
@@ -388,7 +400,7 @@ class ImportReport(Record):
     skipped_reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FileReport(Record):
     """How much was written to files or read from them."""
 
@@ -399,7 +411,7 @@ class FileReport(Record):
     """Execution records that existed already and were skipped."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SessionMessage(DictRecord):
     """A message of a workflow's conversation."""
 
@@ -424,7 +436,7 @@ class SessionMessage(DictRecord):
         return cls(value["agent_id"], value["role"], value["content"], said_at, value["metadata"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SessionSummary(DictRecord):
     """What happened in the sessions of a workflow."""
 
@@ -472,6 +484,9 @@ class Context(str):
     recall_id: str
     answerable: float
     degraded: tuple[str, ...]
+
+    __repr__ = display.context_repr
+    _repr_html_ = display.context_html
 
     def __new__(
         cls,

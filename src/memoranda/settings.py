@@ -108,6 +108,20 @@ def _load_variables(env_file: str | Path | None) -> Mapping[str, str]:
     return values | os.environ
 
 
+def set_variables(env_file: str | Path | None = ".env") -> tuple[str, ...]:
+    """Return the names of the variables that are set in the environment or the `.env` file."""
+    return tuple(_load_variables(env_file))
+
+
+_OTHER_VARIABLES: Final = ("MEMORY_SERVER_ALLOWED_HOSTS", "MEMORY_SERVER_ALLOWED_ORIGINS", "MEMORY_SERVER_PEPPER")
+"""Variables that other parts read for themselves, such as the server."""
+
+
+def known_variables() -> tuple[str, ...]:
+    """Return the names of all variables that have a meaning here."""
+    return (*(setting.metadata["variable"] for setting in fields(MemoryConfig)), *_OTHER_VARIABLES)
+
+
 def _parse_settings(variables: Mapping[str, str]) -> dict[str, Any]:
     values = {}
     for setting in fields(MemoryConfig):

@@ -1,4 +1,4 @@
-"""The values that users and every module handle. Imports nothing else of this package."""
+"""The values that users and every module handle."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, overload
+
+from memoranda import display
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +89,7 @@ class Scope:
         return ", ".join(parts) or "the default scope"
 
 
-class Record:
+class Record(display.Shown):
     """A value that can also be read like a dict: `hit["score"]`, `dict(message)`, `len`, `items()`."""
 
     __slots__ = ()
@@ -134,9 +136,6 @@ class DictRecord(Record, dict[str, Any]):
     def _fields(self) -> list[str]:
         return [f.name for f in fields(self)]  # type: ignore[arg-type]
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields())})"
-
     keys = dict.keys  # type: ignore[assignment]
     values = dict.values
     items = dict.items  # type: ignore[assignment]
@@ -164,7 +163,7 @@ class _WithEmbedding:
     __slots__ = ("_vector",)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Memory(_WithEmbedding, Record):
     """One remembered text, with its owner, times and origin."""
 
@@ -201,6 +200,7 @@ class Memory(_WithEmbedding, Record):
     """When the store learnt that another memory replaced it; `valid_to` is when it stopped being true."""
 
     _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence", "embedding")
+    __str__ = display.memory_text
 
     @property
     def embedding(self) -> list[float] | None:
@@ -239,7 +239,7 @@ class Memory(_WithEmbedding, Record):
         return self.recorded_at
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Association(Record):
     """A directed link between two memories."""
 
@@ -249,7 +249,7 @@ class Association(Record):
     strength: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Related(Record):
     """A memory that was reached over associations, and how."""
 
@@ -274,7 +274,7 @@ class Related(Record):
         return self.memory.metadata
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ArmScore(Record):
     """The score of a memory in one retrieval arm or one boost."""
 
@@ -287,7 +287,7 @@ class ArmScore(Record):
     """How far the score is above the mean, in standard deviations."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit(Record):
     """A memory that recall found, its score, and why it was found."""
 
@@ -304,6 +304,7 @@ class Hit(Record):
         "id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
         "timestamp", "importance_score", "similarity_score", "key", "embedding",
     )  # fmt: skip
+    __str__ = display.hit_text
 
     @property
     def superseded_by(self) -> int | None:
@@ -363,7 +364,7 @@ class Hit(Record):
         return self.memory.embedding
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Window(Record):
     """A period of time that a question names."""
 
@@ -374,7 +375,7 @@ class Window(Record):
     """The words that name it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Record):
     """How a question was understood, and what its answer was made from."""
 
@@ -402,7 +403,7 @@ WhyNotStep: TypeAlias = Literal[
 """What kept a memory out of a recall; `found` when nothing did."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WhyNot(Record):
     """Why an expected memory was not returned, or its rank if it was."""
 
@@ -420,8 +421,8 @@ class WhyNot(Record):
     """Since when it is left out, where a time decided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recall(Sequence[Hit]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Recall(display.Shown, Sequence[Hit]):
     """The result of a `recall`: hits, best first, and information about the result itself."""
 
     hits: tuple[Hit, ...]
@@ -437,6 +438,9 @@ class Recall(Sequence[Hit]):
     head: int = 0
     """The number of the latest change in the store that the answer saw."""
 
+    __str__ = display.recall_text
+    _repr_html_ = display.recall_html
+
     def __len__(self) -> int:
         return len(self.hits)
 
@@ -451,7 +455,7 @@ class Recall(Sequence[Hit]):
         return iter(self.hits)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ErasedHit(Record):
     """A memory that a past recall returned and that is gone by now."""
 
@@ -460,7 +464,7 @@ class ErasedHit(Record):
     id: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Replay(Record):
     """A past recall as it was answered then, whatever became of its memories."""
 
@@ -475,7 +479,7 @@ class Replay(Record):
     """Whether every hit is shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AffectedRecall(Record):
     """A past recall that returned some of certain memories."""
 
@@ -488,7 +492,7 @@ class AffectedRecall(Record):
 Status: TypeAlias = Literal["stored", "duplicate", "superseded", "quarantined", "rejected"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome(Record):
     """The result of one write."""
 
@@ -503,8 +507,10 @@ class Outcome(Record):
     queued: str = ""
     """Why a language model has yet to read the message; empty when it has, or when none is used."""
 
+    __str__ = display.outcome_text
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Usage(Record):
     """The calls and tokens that an operation used of a language model."""
 
@@ -540,6 +546,10 @@ class Outcomes(list[Outcome]):
         super().__init__(outcomes)
         self.usage = usage
         self.failure = failure
+
+    __repr__ = display.outcomes_repr
+    __str__ = display.outcomes_text
+    _repr_html_ = display.outcomes_html
 
 
 Operator: TypeAlias = Literal["eq", "ne", "in", "gt", "gte", "lt", "lte", "exists"]

@@ -178,6 +178,7 @@ class MemoryManager:
 
     reembed = off_loop(_Sync.reembed, background=True)
     get_stats = off_loop(_Sync.get_stats)
+    users = off_loop(_Sync.users)
     health = off_loop(_Sync.health)
 
     def _wrap(self, conversation: SyncConversation) -> ConversationMemory:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from memoranda.cli.options import READ, CommandOptions, command
-from memoranda.cli.output import View, cut, describe_later, message, print_result, stack, table
-from memoranda.cli.recall import AsOf, KnownAt, link_name
+from memoranda.cli.output import View, cut, hint, message, print_result, stack, table
+from memoranda.cli.recall import AsOf, KnownAt, describe_scope, link_name
+from memoranda.display import hit_notes, plural
 from memoranda.types import Hit, Related
 
 if TYPE_CHECKING:
@@ -35,34 +36,46 @@ def facts(options: CommandOptions, as_of: AsOf = None, known_at: KnownAt = None)
     """Show what is known: the current value of each slot, since when, and what it replaced."""
     with options.open_manager() as manager:
         found = manager.facts(as_of=as_of, known_at=known_at, **options.read_scope)
+        others = describe_scope(manager, options)
     rows = [(fact.slot, _describe_fact(fact), fact.since.date(), fact.memory_id) for fact in found]
     columns = ("slot", "value", "since", "id")
-    none = message("no facts are known here: --user names whose, --all-users reads all", "yellow")
+    none = message("no facts are known here", "yellow")
     print_result(found, options.as_json, _values_view(columns, rows) if rows else none)
+    hint(others, options.as_json)
 
 
 def conflicts(options: CommandOptions) -> None:
     """Show where sources disagree, the most trusted one first."""
     with options.open_manager() as manager:
         found = manager.conflicts(**options.read_scope)
+        others = describe_scope(manager, options)
     rows = [row for conflict in found for row in _conflict_rows(conflict)]
     print_result(
         found,
         options.as_json,
         _values_view(("slot", "value", "said on", "id"), rows) if rows else message("nothing is disputed"),
     )
+    hint(others, options.as_json)
 
 
 def history(
     options: CommandOptions,
-    memory_or_slot: Annotated[str, typer.Argument(help="Id of a memory, or a slot as `facts` shows it: ana/city.")],
+    memory_or_slot: Annotated[
+        str, typer.Argument(help="Id of a memory (12), or a slot as `facts` shows it (ana/city).")
+    ],
 ) -> None:
     """Show the earlier versions of a memory, or every value that a slot ever had, and what replaced them."""
-    scope, wanted = options.read_scope, memory_or_slot.strip()
+    scope, wanted = options.read_scope, _parse_wanted(memory_or_slot)
     with options.open_manager() as manager:
-        past = manager.history(int(wanted) if wanted.isdecimal() else wanted, **scope)
+        past = manager.history(wanted, **scope)
         related = manager.get_related_memories(past.memory.id, agent=scope["agent"], user=scope["user"])
     print_result(past, options.as_json, lambda: _history_view(past, related))
+
+
+def _parse_wanted(text: str) -> int | str:
+    """Return an id for a number, as in "12" and "#12", and else a slot, whose name always has a "/"."""
+    number = text.strip().removeprefix("#")
+    return int(number) if number.isascii() and number.isdigit() else text.strip()
 
 
 def _values_view(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> View:
@@ -75,7 +88,7 @@ def _describe_fact(fact: Fact) -> str:
     if fact.trust != "user" or (fact.speaker or fact.subject).casefold() != fact.subject.casefold():
         lines.append(f"said by {_said_by(fact)}")
     if len(fact.replaced) > _SHOWN:
-        lines.append(f"({len(fact.replaced) - _SHOWN} earlier ones: see history)")
+        lines.append(f"({plural(len(fact.replaced) - _SHOWN, 'earlier value')}: see history)")
     lines += [f"before: {cut(_describe_value(value))}{_until(value)}" for value in fact.replaced[-_SHOWN:]]
     lines += [f"disputed by {_said_by(value)}: {cut(_describe_value(value))}" for value in fact.disputed_by]
     return "\n".join(lines)
@@ -114,7 +127,7 @@ def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
         columns = ("value", "since", "until", "said by", "id")
         views.append(table(columns, rows, wide="value", max_width=_MAX_COLUMN))
     versions = [(version.version, version.changed_at, version.content) for version in past.versions]
-    content = "\n".join([current.content, *describe_later(Hit(current, 0.0, later=past.later))])
+    content = "\n".join([current.content, *hit_notes(Hit(current, 0.0, later=past.later))])
     rows_of_versions = [*versions, (current.version, "now", content)]
     title = f"content of memory {current.id}"
     views.append(table(("version", "until", title), rows_of_versions, wide=title))
@@ -127,7 +140,7 @@ def _history_view(past: History, related: Sequence[Related]) -> RenderableType:
     ]
     if links:
         views.append(table(("link", "id", "content"), links, wide="content"))
-    return stack(*views)
+    return stack(*views, gap=True)
 
 
 def _claim_row(claim: Mapping[str, Any]) -> tuple[str, str, str, str]:

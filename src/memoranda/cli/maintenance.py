@@ -17,6 +17,7 @@ import typer
 from memoranda.cli.options import WHOLE_TENANT, AsJson, CommandOptions, command
 from memoranda.cli.output import (
     DAMAGED,
+    cut,
     fields_table,
     make_group,
     message,
@@ -25,6 +26,7 @@ from memoranda.cli.output import (
     progress_bar,
     table,
 )
+from memoranda.display import plural
 from memoranda.types import Record
 from memoranda.validation import check_integer
 
@@ -49,7 +51,7 @@ def stats(options: CommandOptions) -> None:
         ("database", health.database),
         ("size", f"{health.size_bytes / 1e6:.1f} MB"),
         ("encrypted", "yes" if health.encrypted else "no"),
-        ("memories", counts.long_term_entries),
+        ("memories", f"{counts.long_term_entries:,}"),
         *((f"  {kind}", count) for kind, count in counts.by_type.items() if count),
         ("executions", counts.executions),
         ("embedder", health.embedder or "none"),
@@ -76,10 +78,11 @@ def upkeep(
         report = manager.upkeep(
             policies=names, delete=delete, dry_run=dry_run, progress=progress, **options.tenant_scope
         )
-    columns = ("policy", "action", "id", "why", "content")
-    rows = ((item.policy, item.action, item.id, item.reason, item.content) for item in report.decisions)
-    summary = f"{report.examined} examined, {len(report.decisions)} {'to do' if dry_run else 'done'}"
-    views = [lambda: table(columns, rows, wide="content"), message(summary)]
+    columns = ("policy", "action", "id", "content and why")
+    rows = [(item.policy, item.action, item.id, f"{cut(item.content)}\n{item.reason}") for item in report.decisions]
+    done = "to do" if dry_run else "done"
+    summary = message(f"{plural(report.examined, 'memory', 'memories')} examined, {plural(len(rows), 'change')} {done}")
+    views = [lambda: table(columns, rows, wide=columns[-1]), summary] if rows else [summary]
     print_result(report, options.as_json, *views, *([problem_list(report.problems)] if report.problems else []))
 
 
@@ -87,14 +90,15 @@ def reembed(options: CommandOptions) -> None:
     """Embed every memory again with the configured embedding model."""
     with options.open_manager() as manager, progress_bar("Embedding", options.as_json) as progress:
         count = manager.reembed(progress)
-    print_result({"embedded": count}, options.as_json, message(f"{count} memories embedded"))
+    print_result({"embedded": count}, options.as_json, message(f"{plural(count, 'memory', 'memories')} embedded"))
 
 
 def check(options: CommandOptions) -> None:
     """Check that rows, full text, vectors and search index agree."""
     with options.open_manager() as manager:
         report = manager.check()
-    summary = message(f"no problems: {report.memories} memories in {report.partitions} partitions")
+    checked = f"{plural(report.memories, 'memory', 'memories')} in {plural(report.partitions, 'partition')}"
+    summary = message(f"no problems: {checked}")
     print_result(report, options.as_json, summary if report.ok else problem_list(report.problems))
     if not report.ok:
         raise typer.Exit(DAMAGED)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from memoranda.cli.options import READ, WRITE, CommandOptions, command
+from memoranda.cli.options import READ, WRITE, CommandOptions, command, parse_start
 from memoranda.cli.output import (
     DAMAGED,
+    hint,
     make_group,
     memories_table,
     message,
@@ -24,6 +26,7 @@ from memoranda.cli.output import (
     record_table,
     table,
 )
+from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.receipts import ForgetReceipt
 from memoranda.types import ANY, JSON, Outcome
@@ -47,7 +50,7 @@ def register(app: typer.Typer) -> None:
 
 def init(options: CommandOptions) -> None:
     """Create the database if it does not exist, and show its status."""
-    with options.open_manager() as manager:
+    with options.open_manager(create=True) as manager:
         health = manager.health()
     print_result(health, options.as_json, lambda: record_table(health))
 
@@ -59,13 +62,20 @@ def add(
     source: Source = None,
     importance: Importance = None,
     metadata: Metadata = None,
-    at: Annotated[str | None, typer.Option(help="When it became true, for example 2026-05-01T12:00+02:00.")] = None,
+    at: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=parse_start,
+            metavar="TIME",
+            help="When it became true: 2026-05-01, 2026-05-01T12:00+02:00, yesterday.",
+        ),
+    ] = None,
 ) -> None:
     """Store memories."""
     if texts == ["-"]:
         texts = [line.strip() for line in sys.stdin.read().splitlines() if line.strip()]
     parsed_metadata = _parse_metadata(metadata)
-    with options.open_manager() as manager, progress_bar("Embedding", options.as_json) as progress:
+    with options.open_manager(create=True) as manager, progress_bar("Embedding", options.as_json) as progress:
         outcomes = manager.remember(
             texts,
             **options.scope,
@@ -131,7 +141,7 @@ def forget(
     with options.open_manager() as manager:
         receipt = manager.forget(ids, containing=containing, dry_run=True, **options.read_scope)
         if not dry_run:
-            _confirm(f"{len(receipt.ids)} memories", yes)
+            _confirm(_count(len(receipt.ids)), yes)
             receipt = manager.forget(ids, containing=containing, **options.read_scope)
     _print_receipt(receipt, options.as_json)
 
@@ -150,11 +160,13 @@ def receipts(
         found = manager.receipts(user=options.user or ANY, limit=limit)
         signed = {receipt.id: manager.verify_receipt(receipt) for receipt in found}
     columns = ("id", "at", "user", "memories", "complete", "signed")
-    rows = (
-        (each.id, f"{each.at:%Y-%m-%d %H:%M}", each.user or "", len(each.ids), each.complete, signed[each.id])
-        for each in found
-    )
-    print_result(found, options.as_json, lambda: table(columns, rows, wide="user"))
+    rows = [(each.id, each.at, each.user, len(each.ids), _yes(each.complete), _yes(signed[each.id])) for each in found]
+    none = message("nothing was forgotten here", "yellow")
+    print_result(found, options.as_json, (lambda: table(columns, rows)) if rows else none)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "NO"
 
 
 def _forget_again(options: CommandOptions, receipts_file: Path | None, yes: bool) -> None:
@@ -180,7 +192,7 @@ def _read_receipts(path: Path) -> list[ForgetReceipt]:
 def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = None) -> None:
     columns = ("store", "status", "count", "detail")
     rows = ((store.store, store.status, store.count, store.detail) for store in receipt.stores)
-    summary = f"{len(receipt.ids)} memories {'would be erased' if receipt.dry_run else 'erased'}"
+    summary = f"{_count(len(receipt.ids))} {'would be erased' if receipt.dry_run else 'erased'}"
     if not receipt.dry_run:
         summary += f", receipt {receipt.id}: {'complete' if receipt.complete else 'NOT complete'}"
     views = [lambda: table(columns, rows, wide="detail"), message(summary if note is None else f"{summary}; {note}")]
@@ -200,7 +212,11 @@ def discard(
     """Delete memories that are in quarantine."""
     with options.open_manager() as manager:
         count = manager.discard(memory_ids, **options.read_scope)
-    print_result({"discarded": count}, options.as_json, message(f"{count} memories deleted"))
+    print_result({"discarded": count}, options.as_json, message(f"{_count(count)} deleted"))
+
+
+def _count(memories: int) -> str:
+    return plural(memories, "memory", "memories")
 
 
 def _parse_metadata(text: str | None) -> dict[str, JSON] | None:
@@ -237,7 +253,7 @@ def add_knowledge(
     version: Annotated[str | None, typer.Option(help="Version of the documents.")] = None,
 ) -> None:
     """Add documents. A document with the same name is replaced."""
-    with options.open_manager() as manager, progress_bar("Reading", options.as_json) as progress:
+    with options.open_manager(create=True) as manager, progress_bar("Reading", options.as_json) as progress:
         reports = manager.add_knowledge(paths, version=version, progress=progress)
     columns = ("source", "version", "chunks", "added", "kept", "removed")
     rows = ([report[column] for column in columns] for report in reports)
@@ -249,8 +265,9 @@ def list_sources(options: CommandOptions) -> None:
     with options.open_manager() as manager:
         sources = manager.get_knowledge_sources()
     columns = ("source", "version", "chunks", "recorded_at")
-    rows = ([source[column] for column in columns] for source in sources)
-    print_result(sources, options.as_json, lambda: table(columns, rows))
+    rows = [[source[column] for column in columns] for source in sources]
+    none = message("no documents here: `memoranda knowledge add` adds some", "yellow")
+    print_result(sources, options.as_json, (lambda: table(columns, rows, wide="source")) if rows else none)
 
 
 def remove_knowledge(
@@ -260,7 +277,9 @@ def remove_knowledge(
     """Remove a document."""
     with options.open_manager() as manager:
         chunks = manager.remove_knowledge(source)
-    print_result({"removed": source, "chunks": chunks}, options.as_json, message(f"{source} removed, {chunks} chunks"))
+    print_result(
+        {"removed": source, "chunks": chunks}, options.as_json, message(f"{source} removed, {plural(chunks, 'chunk')}")
+    )
 
 
 command(knowledge, "add")(add_knowledge)
@@ -282,8 +301,9 @@ def list_sessions(options: CommandOptions, workflow: OnlyWorkflow = None, limit:
     with options.open_manager() as manager:
         found = manager.get_sessions(workflow, limit)
     columns = ("workflow_id", "session_id", "agents", "messages", "duration")
-    rows = ([session.get(column) for column in columns] for session in found)
-    print_result(found, options.as_json, lambda: table(columns, rows))
+    rows = [[session.get(column) for column in columns] for session in found]
+    none = message("no session has ended here", "yellow")
+    print_result(found, options.as_json, (lambda: table(columns, rows)) if rows else none)
 
 
 def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20) -> None:
@@ -314,9 +334,15 @@ def list_executions(
     """List execution records, newest first."""
     with options.open_manager() as manager:
         page = manager.get_execution_records(agent, limit, status, workflow=workflow, cursor=cursor)
-    columns = ("number", "recorded_at", "agent_id", "workflow_id", "status", "duration_ms", "id")
-    rows = ([record[column] for column in columns] for record in page)
-    print_result(page, options.as_json, lambda: table(columns, rows))
+    columns = ("no.", "at", "agent", "workflow", "status", "ms", "id")
+    rows = [
+        (each.number, each.recorded_at, each.agent_id, each.workflow_id, each.status, each.duration_ms, each.id)
+        for each in page
+    ]
+    none = message("no execution records here", "yellow")
+    print_result(page, options.as_json, (lambda: table(columns, rows)) if rows else none)
+    if page.next_cursor is not None:
+        hint(f"for the next page add --cursor {page.next_cursor}", options.as_json)
 
 
 def show_stats(options: CommandOptions, agent: OnlyAgent = None, workflow: OnlyWorkflow = None) -> None:
@@ -333,7 +359,7 @@ def verify(
     """Check that no record was edited, removed, moved or cut off."""
     with options.open_manager() as manager:
         report = manager.verify_executions(head)
-    intact = message(f"{report.checked} records are unchanged; head {report.head}")
+    intact = message(f"{plural(report.checked, 'record')} unchanged\nhead {report.head}")
     problem = message(f"record {report.first_bad}: {report.problem}", "red")
     print_result(report, options.as_json, intact if report.ok else problem)
     if not report.ok:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec, TypeAlias, TypedDict
 
 import typer
 
+from memoranda.errors import NotFound
 from memoranda.types import ANY, DEFAULT_TENANT, AnyUser
 
 if TYPE_CHECKING:
+    from memoranda.dates.find import Mention
     from memoranda.manager.manager import MemoryManager
     from memoranda.settings import MemoryConfig
 
@@ -66,11 +70,28 @@ class CommandOptions:
         url = self.db if "://" in self.db else f"sqlite:///{Path(self.db).absolute()}"
         return replace(settings, db_url=url)
 
-    def open_manager(self) -> MemoryManager:
-        """Return a manager for the chosen database and tenant, to be used with `with`."""
+    def open_manager(self, *, create: bool = False) -> MemoryManager:
+        """Return a manager for the chosen database and tenant, to be used with `with`.
+
+        Only a command that stores something creates a database: a mistyped name must not look like an empty one.
+        """
         from memoranda.manager.manager import MemoryManager
 
+        if not create:
+            self.require_database()
         return MemoryManager(self.config, tenant=self.tenant)
+
+    def require_database(self) -> None:
+        """Raise `NotFound` when the database is a file that does not exist."""
+        from memoranda.settings import database_url
+        from memoranda.storage import database_file
+
+        file = database_file(database_url(self.config))
+        if file is not None and not file.exists():
+            raise NotFound(
+                f"no database {file}: name another one with --db or MEMORY_DB_URL, "
+                "or create it with `memoranda init` or `memoranda add`"
+            )
 
     @property
     def scope(self) -> WriteScopeArguments:
@@ -92,6 +113,53 @@ def _scope_options(user_help: str, agent_help: str, session_help: str) -> Option
         "agent": (Annotated[str | None, typer.Option("--agent", "-a", help=agent_help)], None),
         "session": (Annotated[str | None, typer.Option("--session", "-s", help=session_help)], None),
     }
+
+
+def parse_start(text: str) -> datetime:
+    """Return the first moment of the time that a person wrote: "2026-03-08", "yesterday", "last monday at 3 pm"."""
+    return _parse_period(text)[0]
+
+
+def parse_end(text: str) -> datetime:
+    """Return the last moment of the time that a person wrote, but none after now when it has begun."""
+    start, end = _parse_period(text)
+    now = datetime.now().astimezone()
+    last = max(start, end - timedelta(microseconds=1))
+    return now if start <= now < last else last
+
+
+_LEAD: Final = re.compile(r"(?:(?:on|in|at|the)\s+)*", re.I)
+
+
+def _parse_period(text: str) -> tuple[datetime, datetime]:
+    """Return the first moment of a time and the first one after it, in the zone of this machine unless one is given."""
+    from memoranda.dates.find import find_mentions
+
+    words, now = text.strip(), datetime.now().astimezone()
+    if words.casefold() == "now":
+        return now, now
+    try:
+        exact = datetime.fromisoformat(words)
+    except ValueError:
+        pass
+    else:
+        exact = exact if exact.tzinfo else exact.astimezone()
+        whole_day = re.fullmatch(r"\d{4}-?(?:\d{2}-?\d{2}|W\d{2}-?\d)", words) is not None
+        return exact, exact + timedelta(days=1) if whole_day else exact
+    for mention in find_mentions(words, now, prefer="past"):
+        start, end = mention.span
+        if end == len(words) and _LEAD.fullmatch(words[:start]) and mention.kind == "at":
+            return _exact(mention) if mention.precision in ("hour", "minute") else (mention.start, mention.end)
+    raise typer.BadParameter(
+        f'{text!r} is not a time: write it as 2026-03-08, 2026-03-08T15:00, yesterday, "last monday" or "3 days ago"'
+    )
+
+
+def _exact(mention: Mention) -> tuple[datetime, datetime]:
+    """Return the moment that "at 3 pm" or "2 hours ago" names."""
+    middle = mention.start + (mention.end - mention.start) / 2
+    moment = middle if mention.text.casefold().endswith("ago") else mention.start
+    return moment, moment
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import typer
 from typer.core import TyperGroup
 
+from memoranda.display import day_of, hit_notes, one_line, reasons, who
 from memoranda.errors import (
     Conflict,
     Denied,
@@ -31,7 +32,7 @@ from memoranda.errors import (
 from memoranda.types import JSON, Progress, Record
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.text import Text
 
     from memoranda.types import Hit, Memory
@@ -85,6 +86,15 @@ def message(text: str, style: str = "green") -> View:
     return lambda: safe_text(text, style)
 
 
+def hint(text: str | None, as_json: bool) -> None:
+    """Print a hint on standard error, for people only."""
+    if text is None or as_json:
+        return
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False, emoji=False).print(safe_text(text, "yellow"))
+
+
 def problem_list(problems: Sequence[str]) -> View:
     """Return a view of the problems, one per line, in red."""
     return message("\n".join(f"✗ {problem}" for problem in problems), "red")
@@ -93,25 +103,78 @@ def problem_list(problems: Sequence[str]) -> View:
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: str | None = None, max_width: int | None = None
 ) -> RenderableType:
-    """Return a table.
+    """Return a table; where the terminal is too narrow for it, the same rows as fields below each other.
 
     Args:
         columns: The titles of the columns.
         rows: The cells of each row.
-        wide: The column that takes the remaining width.
-        max_width: The largest width of the others, in characters.
+        wide: The column that takes the remaining width; the others are never wrapped, so that an id can be copied.
+        max_width: The width from which another column is wrapped all the same, at spaces.
     """
-    from rich.table import Table
+    cells = [[safe_text(_cell(value)) for value in row] for row in rows]
+    return FittedTable(columns, cells, wide, max_width)
 
-    result = Table(header_style="bold", border_style="dim", expand=wide is not None)
-    for column in columns:
-        if column == wide:
-            result.add_column(column, ratio=1, overflow="fold")
-        else:
-            result.add_column(column, max_width=max_width, overflow="fold")
-    for row in rows:
-        result.add_row(*(safe_text(_cell(value)) for value in row))
-    return result
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FittedTable:
+    """A table that is laid out when the width of the terminal is known."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Text]]
+    wide: str | None
+    max_width: int | None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        from rich.text import Text
+
+        needed = sum(map(self._width, range(len(self.columns)))) + 2 * len(self.columns)
+        if needed <= options.max_width:
+            yield self._make_table()
+            return
+        for number, row in enumerate(self.rows):
+            if number:
+                yield Text()
+            yield fields_table(zip(self.columns, row, strict=True))
+
+    def _width(self, position: int) -> int:
+        """Return how many characters a column needs at least."""
+        title = self.columns[position]
+        longest = max([_longest_line(row[position]) for row in self.rows], default=0)
+        if title == self.wide:
+            return max(len(title), min(_LEAST_WIDE, longest))
+        if self.max_width is not None and longest > self.max_width:
+            longest = max(self.max_width, *(_longest_word(row[position]) for row in self.rows))
+        return max(len(title), longest)
+
+    def _make_table(self) -> RenderableType:
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+
+        result = Table(box=SIMPLE_HEAD, header_style="bold", border_style="dim", show_edge=False, pad_edge=False)
+        for position, column in enumerate(self.columns):
+            if column == self.wide:
+                result.add_column(column, ratio=1, overflow="fold")
+            elif self.max_width is not None:
+                result.add_column(column, max_width=max(self.max_width, self._width(position)), overflow="fold")
+            else:
+                result.add_column(column, no_wrap=True, overflow="fold")
+        for row in self.rows:
+            result.add_row(*row)
+        return result
+
+
+_LEAST_WIDE: Final = 28
+"""How many characters of a text fit on a line of a table at least; where they do not, there is no table."""
+
+
+def _longest_line(text: Text) -> int:
+    return max((line.cell_len for line in text.split(allow_blank=True)), default=0)
+
+
+def _longest_word(text: Text) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, text.plain.split()), default=0)
 
 
 def _cell(value: object) -> object:
@@ -122,22 +185,23 @@ def _cell(value: object) -> object:
     return "" if value is None else value
 
 
-def stack(*views: RenderableType) -> RenderableType:
-    """Return the views as one, below each other."""
+def stack(*views: RenderableType, gap: bool = False) -> RenderableType:
+    """Return the views as one, below each other, with an empty line between them if there is to be a gap."""
     from rich.console import Group
 
-    return Group(*views)
+    return Group(*([part for view in views for part in ("", view)][1:] if gap else views))
 
 
 def fields_table(fields: Iterable[tuple[str, object]]) -> RenderableType:
-    """Return names and values, one line each."""
+    """Return names and values, one line each; a value that is a text keeps its style."""
     from rich.table import Table
+    from rich.text import Text
 
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold")
+    grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in fields:
-        grid.add_row(name, safe_text("" if value is None else value))
+        grid.add_row(name, value if isinstance(value, Text) else safe_text(_cell(value)))
     return grid
 
 
@@ -146,42 +210,57 @@ def record_table(record: Record) -> RenderableType:
     return fields_table([(name, record[name]) for name in list(record.keys()) if record[name] not in (None, {}, ())])
 
 
-def memories_table(memories: Iterable[Memory]) -> RenderableType:
-    rows = ((m.id, m.type.value, f"{m.importance:.2f}", m.valid_from.date(), _describe_memory(m)) for m in memories)
-    return table(("id", "type", "importance", "from", "content"), rows, wide="content")
+def memories_table(memories: Sequence[Memory], *, with_user: bool = False) -> RenderableType:
+    """Return memories as a table; with the user they belong to where there may be several."""
+    columns = ("id", "from", *(["user"] if with_user else []), "type", "content")
+    rows = (
+        (m.id, m.valid_from.date(), *([m.user or "–"] if with_user else []), m.type.value, _describe_memory(m))
+        for m in memories
+    )
+    return table(columns, rows, wide="content", max_width=20)
 
 
 def _describe_memory(memory: Memory) -> str:
-    return memory.content if memory.valid_to is None else f"{memory.content}\n(until {memory.valid_to.date()})"
+    content = cut(memory.content, _MAX_CONTENT) if len(memory.content) > _MAX_CONTENT else memory.content
+    return content if memory.valid_to is None else f"{content}\n(until {memory.valid_to.date()})"
 
 
-def hits_table(hits: Iterable[Hit]) -> RenderableType:
-    rows = ((f"{hit.score:.3f}", hit.id, hit.memory.valid_from.date(), _describe_hit(hit), _arms(hit)) for hit in hits)
-    columns = ("score", "id", "from", "content", "found by, rank")
-    return table(columns, rows, wide="content", max_width=16)
+_MAX_CONTENT: Final = 600
+"""A longer text is cut in a list; `show` has all of it."""
 
 
-def _describe_hit(hit: Hit) -> str:
-    return "\n".join([_describe_memory(hit.memory), *describe_later(hit)])
+def hits_view(hits: Sequence[Hit]) -> RenderableType:
+    """Return hits as numbered texts, and below each who said it, when, its score, its id and why it was found."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for rank, hit in enumerate(hits, start=1):
+        grid.add_row(f"{rank}.", safe_text(_cut_content(hit)))
+        notes = [*hit_notes(hit), " · ".join(_facts_of_hit(hit))]
+        grid.add_row("", Text("\n").join(safe_text(note, "dim") for note in notes))
+    return grid
 
 
-def describe_later(hit: Hit) -> Iterator[str]:
-    """Yield what was said later about the same thing as a hit, and what others say instead, one line each."""
-    if hit.later:
-        last = hit.later[-1]
-        yield f"→ later said on {last.valid_from.date()}: {cut(last.content)} (#{last.id})"
-    for other in hit.disputed:
-        yield f"→ disputed by {cut(other.source or other.trust)}: {cut(other.content)} (#{other.id})"
+def _cut_content(hit: Hit) -> str:
+    return cut(hit.content, _MAX_CONTENT) if len(hit.content) > _MAX_CONTENT else hit.content
+
+
+def _facts_of_hit(hit: Hit) -> Iterator[str]:
+    if name := who(hit.memory):
+        yield name
+    yield day_of(hit.memory.valid_from)
+    yield f"score {hit.score:.2f}"
+    yield f"id {hit.id}"
+    if found_by := reasons(hit.why):
+        yield f"found by {found_by}"
 
 
 def cut(text: str, length: int = 80) -> str:
     """Return a text on one line, cut when it is longer."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
-
-
-def _arms(hit: Hit) -> str:
-    return ", ".join(f"{score.arm} {score.rank}" for score in hit.why if score.rank)
+    return one_line(text, length)
 
 
 @contextmanager

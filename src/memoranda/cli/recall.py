@@ -1,16 +1,19 @@
-"""`memoranda search`, `recall`, `context`, `why`, `replay`, `show`, `list`: read memories."""
+"""`memoranda search`, `recall`, `context`, `why`, `replay`, `show`, `list`, `users`: read memories."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from memoranda.cli.options import READ, CommandOptions, command
+from memoranda.cli.options import READ, CommandOptions, command, parse_end, parse_start
 from memoranda.cli.output import (
     fields_table,
-    hits_table,
+    hint,
+    hits_view,
     memories_table,
     message,
     print_result,
@@ -19,19 +22,37 @@ from memoranda.cli.output import (
     stack,
     table,
 )
+from memoranda.display import plural
 from memoranda.types import Hit, Memory, Recall, Related, Replay
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from memoranda.manager.manager import MemoryManager
+    from memoranda.results import UserActivity
+
 Query = Annotated[str, typer.Argument(help="The question, in plain words.")]
 MemoryId = Annotated[int, typer.Argument(help="Id of the memory.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
 Kinds = Annotated[list[str] | None, typer.Option("--type", "-t", help="Only this memory type; can be repeated.")]
-Now = Annotated[str | None, typer.Option(help='Time that "today" and "last week" refer to. Default: now.')]
+TIME: Final = "TIME"
+Now = Annotated[
+    datetime | None,
+    typer.Option(parser=parse_start, metavar=TIME, help='Time that "today" and "last week" refer to. Default: now.'),
+]
 Mode = Annotated[str | None, typer.Option(help="fast, default or best.")]
-AsOf = Annotated[str | None, typer.Option(help="What was true at this time, for example 2026-03-08T12:00Z.")]
-KnownAt = Annotated[str | None, typer.Option(help="What was known at this time.")]
+AsOf = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=parse_end,
+        metavar=TIME,
+        help='What was true at this time: 2026-03-08 (at its end), 2026-03-08T12:00Z, yesterday, "last monday".',
+    ),
+]
+KnownAt = Annotated[
+    datetime | None,
+    typer.Option(parser=parse_end, metavar=TIME, help="What was known at this time, in the same forms."),
+]
 MinScore = Annotated[float | None, typer.Option(help="The lowest score of a result, from 0 to 1.")]
 
 
@@ -42,13 +63,16 @@ def register(app: typer.Typer) -> None:
     command(app, "replay", shared=READ)(replay)
     command(app, "show", shared=READ)(show_memory)
     command(app, "list", shared=READ)(list_memories)
+    command(app, "users")(list_users)
 
 
 def search(options: CommandOptions, query: Query, limit: Limit = 5, kinds: Kinds = None) -> None:
     """Search memories by meaning and by words."""
     with options.open_manager() as manager:
         hits = manager.search_memories(query, kinds or None, limit, **options.read_scope)
-    print_result(hits, options.as_json, lambda: hits_table(hits) if hits else safe_text("nothing found", "yellow"))
+        others = describe_scope(manager, options)
+    print_result(hits, options.as_json, lambda: hits_view(hits) if hits else safe_text("nothing found", "yellow"))
+    hint(others, options.as_json)
 
 
 def recall(
@@ -77,7 +101,9 @@ def recall(
             explain=explain,
             **options.read_scope,
         )
+        others = describe_scope(manager, options)
     print_result(found, options.as_json, lambda: _recall_view(found))
+    hint(others, options.as_json)
 
 
 def context(
@@ -103,10 +129,14 @@ def context(
             min_score=min_score,
             **options.read_scope,
         )
+        others = describe_scope(manager, options)
     if options.as_json:
         print_result({"text": str(text), "tokens": text.tokens, "answerable": text.answerable}, True)
-    else:
+    elif text:
         typer.echo(str(text))
+    else:
+        hint("nothing found that fits the question; --min-score 0 shows what is hardly related", False)
+    hint(others, options.as_json)
 
 
 def why(
@@ -160,13 +190,14 @@ def show_memory(options: CommandOptions, memory_id: MemoryId) -> None:
 def list_memories(
     options: CommandOptions,
     limit: Limit = 20,
-    after: Annotated[int, typer.Option(help="Start after this id.")] = 0,
+    after: Annotated[int, typer.Option(help="Start after this id: the last one of the previous page.")] = 0,
     kinds: Kinds = None,
     as_of: AsOf = None,
     known_at: KnownAt = None,
     quarantined: Annotated[bool, typer.Option("--quarantined", help="Only memories in quarantine.")] = False,
+    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="Start with the memory stored first.")] = False,
 ) -> None:
-    """List memories, ordered by id."""
+    """List memories, the one stored last first."""
     with options.open_manager() as manager:
         memories = manager.list_memories(
             limit,
@@ -175,10 +206,57 @@ def list_memories(
             as_of=as_of,
             known_at=known_at,
             quarantined=quarantined,
+            newest_first=not oldest_first,
             **options.read_scope,
         )
-    view = (lambda: memories_table(memories)) if memories else message("no memories", "yellow")
+        others = describe_scope(manager, options)
+    none = message("nothing is in quarantine here" if quarantined else "no memories here", "yellow")
+    view = (lambda: memories_table(memories, with_user=options.all_users)) if memories else none
     print_result(memories, options.as_json, view)
+    if len(memories) == limit:
+        hint(
+            f"{plural(limit, 'memory', 'memories')} shown; for the next page add --after {memories[-1].id}",
+            options.as_json,
+        )
+    hint(others, options.as_json)
+
+
+def list_users(
+    options: CommandOptions,
+    limit: Limit = 100,
+    after: Annotated[str, typer.Option(help="Start after this name: the last one of the previous page.")] = "",
+) -> None:
+    """List who has memories, in the order of their names."""
+    with options.open_manager() as manager:
+        found = manager.users(limit, after)
+    rows = [(each.user, each.memories, each.last_active) for each in found]
+    none = message("no user has memories here", "yellow")
+    view = (lambda: table(("user", "memories", "last stored"), rows, wide="user")) if rows else none
+    print_result(found, options.as_json, view)
+    if len(found) == limit:
+        hint(f"for the next page add --after {found[-1].user}", options.as_json)
+
+
+_USERS_NAMED: Final = 8
+
+
+def describe_scope(manager: MemoryManager, options: CommandOptions) -> str | None:
+    """Return whose memories were left out because no user was named, or one without memories; None when none were."""
+    if options.all_users or options.as_json:
+        return None
+    if options.user is not None and manager.list_memories(1, user=options.user):
+        return None
+    found = manager.users(_USERS_NAMED + 1)
+    if options.user is None:
+        start = "only memories that belong to no user were read. Users with memories:"
+        return f"{start} {_name_users(found)}; choose with --user NAME or --all-users" if found else None
+    users = f"users with memories: {_name_users(found)}" if found else "no user has any"
+    return f"{options.user} has no memories here; {users}"
+
+
+def _name_users(users: Sequence[UserActivity]) -> str:
+    names = ", ".join(f"{each.user} ({each.memories:,})" for each in users[:_USERS_NAMED])
+    return f"{names}, … (`memoranda users` lists all)" if len(users) > _USERS_NAMED else names
 
 
 def link_name(memory: Memory, other: Related) -> str:
@@ -194,7 +272,7 @@ def link_name(memory: Memory, other: Related) -> str:
 
 def _recall_view(found: Recall) -> RenderableType:
     explanation = [record_table(found.explanation)] if found.explanation else []
-    hits = hits_table(found) if len(found) else safe_text("nothing found", "yellow")
+    hits = hits_view(found) if len(found) else safe_text("nothing found", "yellow")
     summary = f"{len(found)} found · answerable {found.answerable:.2f} · {found.elapsed_ms:.0f} ms · recall {found.id}"
     skipped = [safe_text(f"without {step}", "yellow") for step in found.degraded]
     return stack(*explanation, hits, safe_text(summary, "dim"), *skipped)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.options import WRITE, CommandOptions, command
+from memoranda.cli.options import STORE, WRITE, CommandOptions, command
 from memoranda.cli.output import fields_table, make_group, message, print_result, table
 
 if TYPE_CHECKING:
     from memoranda.server.config import ServerConfig
-    from memoranda.server.keys import IssuedKey, Keys
+    from memoranda.server.keys import ApiKey, IssuedKey, Keys
 
 
 _PORT = 8700
@@ -122,17 +122,35 @@ def create_key(
 ) -> None:
     """Create a key for the tenant. It is shown only once; the database stores a hash."""
     expires_in = None if days is None else timedelta(days=days)
-    with _open_keys(options) as store:
+    with _open_keys(options, create=True) as store:
         issued = store.create(name, tenant=options.tenant, scopes=scopes.split(","), expires_in=expires_in, rate=rate)
     _print_issued(issued, options.as_json)
 
 
-def list_keys(options: CommandOptions) -> None:
+def list_keys(
+    options: CommandOptions,
+    tenant: Annotated[str | None, typer.Option("--tenant", help="Only keys of this tenant.")] = None,
+) -> None:
     """List the keys without their secrets."""
     with _open_keys(options) as store:
-        found = store.all()
-    columns = ("id", "name", "tenant", "scopes", "created_at", "expires_at", "revoked_at", "used_at")
-    print_result(found, options.as_json, lambda: table(columns, ([key[column] for column in columns] for key in found)))
+        found = [key for key in store.all() if tenant in (None, key.tenant)]
+    columns = ("id", "name", "tenant", "scopes", "created", "state", "last used")
+    rows = [
+        (key.id, key.name, key.tenant, key.scopes, key.created_at.date(), _key_state(key), key.used_at or "never")
+        for key in found
+    ]
+    none = message("no keys" if tenant is None else f"no keys of the tenant {tenant}", "yellow")
+    print_result(found, options.as_json, (lambda: table(columns, rows)) if rows else none)
+
+
+def _key_state(key: ApiKey) -> str:
+    from memoranda.types import utc_now
+
+    if key.revoked_at is not None:
+        return f"revoked {key.revoked_at.date()}"
+    if key.expires_at is None:
+        return "valid"
+    return f"{'expired' if key.expires_at <= utc_now() else 'expires'} {key.expires_at.date()}"
 
 
 def revoke_key(options: CommandOptions, key_id: KeyId) -> None:
@@ -153,9 +171,11 @@ def rotate_key(
     _print_issued(issued, options.as_json)
 
 
-def _open_keys(options: CommandOptions) -> AbstractContextManager[Keys]:
+def _open_keys(options: CommandOptions, *, create: bool = False) -> AbstractContextManager[Keys]:
     from memoranda.server.keys import open_keys
 
+    if not create:
+        options.require_database()
     return open_keys(options.config)
 
 
@@ -166,5 +186,7 @@ def _print_issued(issued: IssuedKey, as_json: bool) -> None:
         typer.echo(issued.key)  # on its own line, never wrapped, so that it can be copied
 
 
-for _name, _function in (("create", create_key), ("list", list_keys), ("revoke", revoke_key), ("rotate", rotate_key)):
+for _name, _function in (("create", create_key), ("revoke", revoke_key), ("rotate", rotate_key)):
     command(keys, _name)(_function)
+# Its --tenant is a filter, and all tenants are listed without it.
+command(keys, "list", shared={name: option for name, option in STORE.items() if name != "tenant"})(list_keys)

@@ -11,6 +11,7 @@ import typer
 from memoranda.cli.encryption import KeyCommand, KeyFile, KeyVariable, ask_key, find_key
 from memoranda.cli.options import WHOLE_TENANT, WRITE, CommandOptions, command
 from memoranda.cli.output import make_group, message, print_result, progress_bar
+from memoranda.display import plural
 from memoranda.errors import Incompatible, NotFound
 from memoranda.types import Progress, Record
 
@@ -74,7 +75,7 @@ def export(
     with options.open_manager() as manager, progress_bar("Exporting", options.as_json) as progress:
         if file_format is ExportFormat.FILES:
             files = manager.export_files(path, plain=plain)
-            summary = f"{files.values} values, {files.executions} records in {path}"
+            summary = f"{plural(files.values, 'value')}, {plural(files.executions, 'record')} in {path}"
             print_result(files, options.as_json, message(summary))
             return
         key = find_key(key_file, key_variable, key_command)
@@ -82,7 +83,7 @@ def export(
             key = ask_key("the export")
         scope = options.tenant_scope
         report = manager.export_jsonl(path, progress=progress, encryption_key=key, plain=plain, **scope)
-    summary = f"{report.memories} memories in {report.path}{', encrypted' if report.encrypted else ''}"
+    summary = f"{_count(report.memories)} in {report.path}{', encrypted' if report.encrypted else ''}"
     print_result(report, options.as_json, message(summary))
 
 
@@ -100,7 +101,7 @@ def import_file(
 ) -> None:
     """Import memories from a file or folder. Existing memories stay; importing twice adds nothing."""
     key = find_key(key_file, key_variable, key_command)
-    with options.open_manager() as manager, progress_bar("Importing", options.as_json) as progress:
+    with options.open_manager(create=True) as manager, progress_bar("Importing", options.as_json) as progress:
         if file_format is ImportFormat.JSONL:
             report, summary = _import_jsonl(manager, path, include_forgotten, key, progress)
         else:
@@ -113,18 +114,19 @@ def _import(
 ) -> tuple[Record, str]:
     if file_format is ImportFormat.FILES:
         files = manager.import_files(path)
-        return files, f"{files.values} values and {files.executions} records imported, {files.known} existed already"
+        imported_files = f"{plural(files.values, 'value')} and {plural(files.executions, 'record')} imported"
+        return files, f"{imported_files}, {files.known} existed already"
     from memoranda.integrations.mem0 import import_mem0
 
     imported = import_mem0(manager, path, collection=collection, progress=progress)
-    return imported, f"{imported.stored} memories imported, {imported.known} existed already"
+    return imported, f"{_count(imported.stored)} imported, {imported.known} existed already"
 
 
 def _import_jsonl(
     manager: MemoryManager, path: Path, include_forgotten: bool, key: str | None, progress: Progress | None
 ) -> tuple[Record, str]:
     report = manager.import_jsonl(path, include_forgotten=include_forgotten, progress=progress, encryption_key=key)
-    summary = f"{report.memories} memories imported, {report.known} existed already"
+    summary = f"{_count(report.memories)} imported, {report.known} existed already"
     return report, f"{summary}, {report.skipped} skipped: {report.skipped_reason}" if report.skipped else summary
 
 
@@ -140,7 +142,7 @@ def backup(
     key = find_key(key_file, key_variable, key_command)
     with options.open_manager() as manager, progress_bar("Copying", options.as_json) as progress:
         report = manager.backup(path, force=force, progress=progress, encryption_key=key)
-    summary = f"{report.memories} memories, {report.size_bytes / 1e6:.1f} MB in {report.path}"
+    summary = f"{_count(report.memories)}, {report.size_bytes / 1e6:.1f} MB in {report.path}"
     print_result(report, options.as_json, message(summary))
 
 
@@ -163,7 +165,7 @@ def restore(
     report = restore_backup(path, options.config, force=force, backup_key=key)
     warning = "" if report.verified else " (without a check for damage: the checksum file is missing)"
     style = "green" if report.verified else "yellow"
-    print_result(report, options.as_json, message(f"{report.memories} memories restored{warning}", style))
+    print_result(report, options.as_json, message(f"{_count(report.memories)} restored{warning}", style))
 
 
 def import_chats(
@@ -178,7 +180,7 @@ def import_chats(
     Each conversation becomes one session, unless --session is given.
     """
     stored = messages = 0
-    with options.open_manager() as manager, progress_bar("Storing", options.as_json) as progress:
+    with options.open_manager(create=True) as manager, progress_bar("Storing", options.as_json) as progress:
         conversations = _read_chats(path, vendor)
         for number, conversation in enumerate(conversations, start=1):
             session = options.session or conversation.id or conversation.title or path.stem
@@ -194,11 +196,15 @@ def import_chats(
             if progress is not None:
                 progress(number, len(conversations))
     counts = {"conversations": len(conversations), "messages": messages, "stored": stored}
-    summary = f"{stored} of {messages} messages stored, from {len(conversations)} conversations"
+    summary = f"{stored} of {plural(messages, 'message')} stored, from {plural(len(conversations), 'conversation')}"
     print_result(counts, options.as_json, message(summary))
 
 
 command(chats, "import", shared=WRITE)(import_chats)
+
+
+def _count(memories: int) -> str:
+    return plural(memories, "memory", "memories")
 
 
 def _read_chats(path: Path, vendor: ChatVendor) -> list[ImportedConversation]:

@@ -178,4 +178,5 @@ class MemoryManager:
         return await in_thread(self._sync.import_jsonl, source, include_forgotten=include_forgotten, progress=progress)
 
     get_stats = async_method(requests.get_stats)
+    users = async_method(requests.users)
     health = async_method(requests.health)

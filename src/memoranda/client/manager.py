@@ -278,6 +278,7 @@ class MemoryManager:
         return report
 
     get_stats = sync_method(requests.get_stats)
+    users = sync_method(requests.users)
     health = sync_method(requests.health)
 
 

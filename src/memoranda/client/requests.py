@@ -38,6 +38,7 @@ from memoranda.results import (
     SessionSummary,
     Stats,
     UpkeepReport,
+    UserActivity,
     VerificationReport,
 )
 from memoranda.types import (
@@ -368,6 +369,7 @@ def search_memory(arguments: Arguments) -> HttpCall[list[Hit]]:
 
 cleanup_old_memories = endpoint(Embedded.cleanup_old_memories, "POST", "/v1/upkeep/cleanup", parse_as(CleanupReport))
 get_stats = endpoint(Embedded.get_stats, "GET", "/v1/stats", parse_as(Stats))
+users = endpoint(Embedded.users, "GET", "/v1/users", parse_as(list[UserActivity]))
 health = endpoint(Embedded.health, "GET", "/v1/health", parse_as(Health))
 
 

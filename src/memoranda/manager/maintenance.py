@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         RepairReport,
         Stats,
         UpkeepReport,
+        UserActivity,
     )
 
 
@@ -257,6 +258,19 @@ class UpkeepMethods(ManagerMethods):
 
         components = self._components
         return collect_stats(components.open().store, components.short_term, components.sessions, self._tenant)
+
+    def users(self, limit: int = 100, after: str = "") -> list[UserActivity]:
+        """Return who has memories in this tenant and how many, in the order of their names.
+
+        Args:
+            limit: The maximum number of users.
+            after: Only names that come after this one: the last name of the previous page.
+        """
+        from memoranda.storage.read import count_by_user
+
+        name = "" if after == "" else clean_text(after, "after")
+        most = check_limit(limit)
+        return self._components.open().store.read(lambda tx: count_by_user(tx, self._tenant, most, name))
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""

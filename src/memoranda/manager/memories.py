@@ -192,18 +192,20 @@ class MemoryMethods(RecallMethods):
         as_of: datetime | str | None = None,
         known_at: datetime | str | None = None,
         quarantined: bool = False,
+        newest_first: bool = False,
     ) -> list[Memory]:
         """Return a page of memories in the order of their ids, archived ones too.
 
         Args:
             limit: The maximum number of memories.
-            after: Only ids above this one: the last id of the previous page.
+            after: Only ids that come after this one: the last id of the previous page; 0 for the first page.
             agent, user, session: The scope.
             types: Only memories of these types.
             where: Filters; see `MemoryManager`.
             as_of: Only what was true at this time; without it, what is no longer true is listed too.
             known_at: Only what was known and not yet replaced at this time, in the words it had then.
             quarantined: Return only the memories in quarantine; the others when False.
+            newest_first: Order by id from the largest to the smallest.
         """
         scope, start = self._scope(agent, user, session), check_cursor(after, "after")
         filters = replace(make_filter(where, types), quarantined=bool(quarantined))
@@ -214,6 +216,7 @@ class MemoryMethods(RecallMethods):
             start,
             as_of=check_optional_datetime(as_of, "as_of"),
             known_at=check_optional_datetime(known_at, "known_at"),
+            newest_first=bool(newest_first),
         )
 
     def release(

@@ -33,19 +33,32 @@ _CURRENT: Final = re.compile(
 )
 _CLOSE: Final = 0.6
 """The share of the best score from which hits answer a question about equally well."""
+_OWN_WORDS: Final = ("lexical", "dense")
+_BEST: Final = 5
+"""How many of the best hits may be different states of one thing, however many hits were asked for."""
 
 
 def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with the latest of the best ones first, where the question asks for the latest state."""
     if len(hits) < 2 or _CURRENT.search(question) is None:
         return list(hits)
-    close = [
-        hit for hit in hits if hit.score >= _CLOSE * hits[0].score and hit.memory.speaker == hits[0].memory.speaker
-    ]
+    close = [hit for hit in hits[:_BEST] if _says_as_much(hit, hits[0])]
     latest = sorted(close, key=lambda hit: (hit.memory.valid_from, hit.id), reverse=True)
     rest = [hit for hit in hits if hit not in close]
     best = hits[0].score
     return [*(replace(hit, score=best) if n == 0 else hit for n, hit in enumerate(latest)), *rest]
+
+
+def _says_as_much(hit: Hit, best: Hit) -> bool:
+    """Return whether a hit answers about as well as the best one, in its own words, not in its neighbours'."""
+    if hit.score < _CLOSE * best.score or hit.memory.speaker != best.memory.speaker:
+        return False
+    own, least = _arm_scores(hit), _arm_scores(best)
+    return all(own.get(arm, 0.0) >= _CLOSE * score for arm, score in least.items())
+
+
+def _arm_scores(hit: Hit) -> dict[str, float]:
+    return {score.arm: score.score for score in hit.why if score.arm in _OWN_WORDS}
 
 
 WeakPairs: TypeAlias = frozenset[tuple[int, int]]

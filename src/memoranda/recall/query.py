@@ -88,7 +88,7 @@ def parse_query(
         languages: The languages of the texts that are searched, except English.
         aliases: Other names in the question, and the speakers that they stand for: see `find_aliases`.
     """
-    match, windows = match_speakers(text, speakers, aliases), parse_windows(text, now)
+    match, windows = match_speakers(_without_present(text), speakers, aliases), parse_windows(text, now)
     notes = tuple(f"{name!r} is another name of {speaker!r}" for name, speaker in (aliases or {}).items())
     if windows and _dates_in(text, windows).issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
@@ -139,6 +139,17 @@ def _times_in_scope(partition: Partition, query: RecallQuery) -> tuple[NDArray[n
 
 def _keys(window: Window) -> list[str]:
     return keys_in_window(window.start, window.end)
+
+
+_PRESENT: Final = re.compile(
+    r"\b(?:these\s+days|nowadays|at\s+(?:the\s+moment|present)|right\s+now|as\s+of\s+now)\b", re.I
+)
+
+
+def _without_present(text: str) -> str:
+    """Return the question without words that only say that it is about the present: nobody says them in an answer."""
+    rest = " ".join(_PRESENT.sub(" ", text).split())
+    return rest if _WORD.search(rest) else text
 
 
 _WORD: Final = re.compile(r"\w+")

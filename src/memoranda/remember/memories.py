@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from memoranda.embedding.vectors import Vectors
@@ -89,6 +90,7 @@ class Memories:
         *,
         as_of: datetime | None = None,
         known_at: datetime | None = None,
+        newest_first: bool = False,
     ) -> list[Memory]:
         """Return memories ordered by id; fewer than `limit` means that there are no more.
 
@@ -96,15 +98,17 @@ class Memories:
             scope: Whose memories are read.
             where: The filters that they must pass.
             limit: The largest number of memories.
-            after: Only ids greater than this one.
+            after: Only ids that come after this one.
             as_of: Only what was true at this time; true or not when None.
             known_at: Only what was known at this time, in the words it had then.
+            newest_first: Whether the largest id comes first.
         """
         view = TimeView(self._clock(), as_of, known_at)
         conditions, found = view.conditions(), list[Memory]()
+        read = partial(find_memories, newest_first=newest_first)
         while len(found) < limit:
             page = self._store.read(
-                lambda tx: find_memories(tx, scope, where, limit, after, conditions)  # noqa: B023 - called at once
+                lambda tx: read(tx, scope, where, limit, after, conditions)  # noqa: B023 - called at once
             )
             if not page:
                 break

@@ -20,6 +20,7 @@ from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.remember.alignment import align, can_align
 from memoranda.remember.clauses import blank_foreign
+from memoranda.remember.corrections import find_taken_back
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
@@ -78,6 +79,7 @@ class UpdateFinder:
         told = [each for each in new if _is_read(each)]
         followed: list[list[int]] = []
         similar: list[list[int]] = []
+        replaced: list[list[int]] = []
         field = _SearchField(self._partitions, self._vectors.generation(), now)
         for each in told:
             partition = field.partition(each)
@@ -86,12 +88,16 @@ class UpdateFinder:
                 each.related = tuple(self._find_related(partition, each, among))
                 similar.append(self._find_similar(partition, each, among))
                 followed.append(self._find_followed(partition, each, among))
+                replaced.append(_find_replaced(partition, each, among))
         for each, older in zip(told, self._read(told, similar), strict=True):
             self._align(each, older)
-        for each, nearby in zip(told, self._read(told, followed), strict=True):
+        for each, holders, nearby in zip(told, self._read(told, replaced), self._read(told, followed), strict=True):
             aligned = {memory_id for memory_id, _ in each.aligned}
+            each.corrects = tuple(_select_corrected(each, [older for older in holders if older.id not in aligned]))
             follows = [
-                older.id for older in nearby if older.id not in aligned and _same_people(older.content, each.content)
+                older.id
+                for older in nearby
+                if older.id not in {*aligned, *each.corrects} and _same_people(older.content, each.content)
             ]
             each.follows = tuple(dict.fromkeys(follows))[:_FOLLOWED]
 
@@ -207,6 +213,28 @@ def _same_people(one: str, other: str) -> bool:
     kin, other_kin = set(map(str.casefold, _KIN.findall(one))), set(map(str.casefold, _KIN.findall(other)))
     names, other_names = set(_NAME.findall(one)), set(_NAME.findall(other))
     return kin == other_kin and (not names or not other_names or bool(names & other_names) or not _WITH.search(other))
+
+
+def _find_replaced(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
+    """Return the memories that may hold a value which the new one takes back: "the 21st, not the 12th"."""
+    found: list[int] = []
+    for value in find_taken_back(new.content, new.valid_from) if len(among) else ():
+        found += partition.postings.search(value.terms, _WITH_VALUE, among=among)[0].tolist()
+    return list(dict.fromkeys(found))
+
+
+def _select_corrected(new: NewMemory, holders: Sequence[Memory]) -> list[int]:
+    """Return the memories with a value that the new one takes back; those with its subject, if there are any.
+
+    Only a day is telling enough where the new one does not name its subject: "It's 2 January now instead of the 9th".
+    """
+    about, others = list[int](), list[int]()
+    for older in holders:
+        for value in find_taken_back(new.content, new.valid_from):
+            if older.valid_from <= new.valid_from and value.is_in(older.content, older.valid_from):
+                shared = set(query_terms(new.content)) & set(query_terms(older.content)) - set(value.terms)
+                (about if shared else others if value.day else []).append(older.id)
+    return list(dict.fromkeys(about or others))[:_FOLLOWED]
 
 
 def _find_salient(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:

@@ -20,6 +20,7 @@ from memoranda.server.guard import Guard
 from memoranda.server.observability import Metrics
 from memoranda.server.routes import (
     conversations,
+    docs,
     executions,
     facts,
     knowledge,
@@ -86,11 +87,13 @@ def build_app(
         lifespan=_lifespan,
         responses={status: _error_response(text) for status, text in _ERROR_RESPONSES.items()},
         separate_input_output_schemas=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.config, app.state.services, app.state.metrics = config, services, metrics
     for resource in _RESOURCES:
         app.include_router(resource.routes)
     app.include_router(status.open_routes)
+    app.include_router(docs.routes)
     app.add_exception_handler(MemorandaError, errors.handle_error)
     app.add_exception_handler(IndexError, errors.handle_index_error)
     app.add_exception_handler(RequestValidationError, errors.handle_validation_error)

@@ -21,9 +21,10 @@ from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.errors import RequestRejected, error_response, internal_error_response
 from memoranda.server.idempotency import IdempotencyCache
 from memoranda.server.observability import Metrics
+from memoranda.server.routes import docs
 from memoranda.server.services import Services
 
-_PUBLIC: Final = frozenset({"/healthz", "/openapi.json"})
+_PUBLIC: Final = frozenset({"/healthz", "/openapi.json", *docs.PATHS})
 _STREAMED: Final = frozenset({"/v1/import"})
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PROXY_HEADER: Final = re.compile(
@@ -147,7 +148,8 @@ class _Reply:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
-            headers.update(_SECURITY_HEADERS)
+            for name, value in _SECURITY_HEADERS.items():
+                headers.setdefault(name, value)  # the page of the API has a policy of its own
             headers["X-Request-Id"] = self._request_id
             if self.body_unread:
                 headers["Connection"] = "close"

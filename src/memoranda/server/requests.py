@@ -158,6 +158,7 @@ class ListRequest(ScopedRequest):
     known_at: Moment | None = None
     """Only what was known at this time, in the words it had then."""
     quarantined: bool = False
+    newest_first: bool = False
 
 
 class QuestionRequest(ScopedRequest):
@@ -340,6 +341,12 @@ class QueryModel(RequestModel):
 
 class ScopeQuery(ScopedRequest):
     model_config = ConfigDict(strict=False)
+
+
+class UsersQuery(RequestModel):
+    model_config = ConfigDict(strict=False)
+    limit: Limit = 100
+    after: Name | Literal[""] = ""
 
 
 class ReceiptsQuery(ScopeQuery):

@@ -34,7 +34,7 @@ def create_app(
 ) -> FastAPI:
     """Return the server as an ASGI application, to run in an ASGI server of your choice.
 
-    Every route but `/healthz` and `/openapi.json` needs a key: create one with `memoranda keys create`.
+    Every route but `/healthz`, `/openapi.json` and `/docs` needs a key: create one with `memoranda keys create`.
 
     Args:
         config: The settings of the server.

@@ -37,6 +37,16 @@ def open_store(
     return store
 
 
+def database_file(url: str) -> Path | None:
+    """Return the file that a URL names; None for a database in memory or on a server."""
+    scheme, separator, _ = url.partition("://")
+    if separator and scheme.partition("+")[0] != "sqlite":
+        return None
+    from memoranda.storage.sqlite.store import path_from_url
+
+    return path_from_url(url)
+
+
 def restore_backup(
     url: str, backup: Path, *, force: bool, key: EncryptionKey | None = None, backup_key: EncryptionKey | None = None
 ) -> tuple[Path, Backup]:

@@ -74,6 +74,8 @@ class NewMemory:
     """Claims to add to older memories, in the slot of a claim of this one: the same sentence with another value."""
     follows: tuple[int, ...] = ()
     """Older memories of the same speaker that this one seems to update; both stay in recall."""
+    corrects: tuple[int, ...] = ()
+    """Older memories of the same speaker with a value that this one takes back in words; both stay in recall."""
     quarantined_at: datetime | None = None
     """Since when it is kept out of recall as suspicious; `notes["quarantine"]` says why and holds its claims."""
 

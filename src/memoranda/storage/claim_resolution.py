@@ -62,6 +62,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     if outcome.status != "stored" or memory is None or memory.quarantined_at is not None:
         return outcome
     follow(tx, memory.id, _trusted_no_more(tx, memory, new.follows), strength=BY_MEANING)
+    follow(tx, memory.id, _trusted_no_more(tx, memory, new.corrects))
     if not claims_of(memory):
         return outcome
     memory = _bind_claims(tx, memory, new.related)

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
 
+from memoranda.results import UserActivity
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
 from memoranda.storage.changes import no_memory
-from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owner_conditions, to_micros
+from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, owner_conditions, to_micros
 from memoranda.storage.schema import associations, changes, memories
 from memoranda.types import EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
 
@@ -47,6 +48,8 @@ def find_memories(
     limit: int,
     after: int = 0,
     conditions: Sequence[ColumnElement[bool]] = (),
+    *,
+    newest_first: bool = False,
 ) -> list[Memory]:
     """Return memories in the order of their ids.
 
@@ -55,11 +58,31 @@ def find_memories(
         scope: Whose memories are read.
         where: The filters that they must pass.
         limit: The largest number of memories.
-        after: Only ids greater than this one.
+        after: Only ids that come after this one; 0 starts at the beginning.
         conditions: More conditions on `memories`.
+        newest_first: Whether the largest id comes first.
     """
-    query = SELECT_MEMORY.where(_M.id > after, *in_scope(scope), *filter_conditions(where), *conditions)
-    return [memory_from_row(row) for row in tx.execute(query.order_by(_M.id).limit(limit))]
+    conditions = (*in_scope(scope), *filter_conditions(where), *conditions)
+    if not newest_first:
+        conditions = (_M.id > after, *conditions)
+    elif after:
+        conditions = (_M.id < after, *conditions)
+    query = SELECT_MEMORY.where(*conditions).order_by(_M.id.desc() if newest_first else _M.id)
+    return [memory_from_row(row) for row in tx.execute(query.limit(limit))]
+
+
+def count_by_user(tx: ReadTransaction, tenant: str, limit: int, after: str) -> list[UserActivity]:
+    """Return who has memories, in the order of their names, after this name."""
+    counted = (
+        select(_M.user, func.count().label("memories"), func.max(_M.id).label("last"))
+        .where(_M.tenant == tenant, _M.user > after)
+        .group_by(_M.user)
+        .order_by(_M.user)
+        .limit(limit)
+        .subquery()
+    )
+    query = select(counted.c.user, counted.c.memories, _M.recorded_at).where(_M.id == counted.c.last)
+    return [UserActivity(row[0], row[1], from_micros(row[2])) for row in tx.execute(query.order_by(counted.c.user))]
 
 
 def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:

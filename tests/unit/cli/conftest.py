@@ -17,7 +17,7 @@ class Memoranda:
         self.database = database
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> Any:
-        done = CliRunner().invoke(app, list(arguments), input=stdin)
+        done = CliRunner().invoke(app, list(arguments), input=stdin, prog_name="memoranda")
         assert "Traceback" not in done.output + done.stderr
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         return done

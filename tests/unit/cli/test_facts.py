@@ -47,7 +47,7 @@ def test_facts_show_current_former_and_disputed_values(told: Memoranda) -> None:
     assert "before: Hamburg" in shown
     assert "disputed by document" in shown
     assert "not meat" in shown
-    assert "(1 earlier ones: see history)" in shown
+    assert "(1 earlier value: see history)" in shown
     assert told.json("facts") == []
     assert "no facts" in told("facts").stdout
 
@@ -95,7 +95,7 @@ def test_history_shows_what_was_said_later(told: Memoranda) -> None:
     blue = told.json("search", "favourite colour blue", "-u", "ana", "-n", "10")
     [memory_id] = [hit["memory"]["id"] for hit in blue if "blue" in hit["memory"]["content"]]
     shown = told("history", str(memory_id), "-u", "ana").stdout
-    assert "→ later said on 2026-03-17" in shown
+    assert "→ later, on 2026-03-17" in shown
     assert "followed by" in shown
 
 
@@ -103,7 +103,7 @@ def test_hits_say_what_was_said_later_and_who_disputes_them(told: Memoranda) -> 
     shown = told("recall", "Where does Ana live?", "-u", "ana").stdout
     _lines(shown)
     assert "→ disputed by" in shown
-    assert "→ later said" in told("search", "favourite colour", "-u", "ana").stdout
+    assert "→ later, on" in told("search", "favourite colour", "-u", "ana").stdout
 
 
 def test_questions_take_times_and_a_lowest_score(told: Memoranda) -> None:

@@ -53,8 +53,8 @@ def test_upkeep_dry_run_changes_nothing_and_run_archives(memoranda: Memoranda) -
         manager.add_memory("of great use", importance=0.9, user="ann")
     dry = memoranda.json("upkeep", "--dry-run", "--policy", "fade")
     assert [(each["action"], each["content"]) for each in dry["decisions"]] == [("archived", "Haha, so cool")]
-    assert "1 to do" in memoranda("upkeep", "--dry-run", "--policy", "fade").stdout
-    assert "1 done" in memoranda("upkeep", "--policy", "fade").stdout
+    assert "1 change to do" in memoranda("upkeep", "--dry-run", "--policy", "fade").stdout
+    assert "1 change done" in memoranda("upkeep", "--policy", "fade").stdout
     assert memoranda.json("search", "little use", "-u", "ann")[0]["memory"]["content"] == "of great use"
     assert memoranda("upkeep", "--policy", "nonsense").exit_code == 2
 

@@ -34,8 +34,10 @@ def test_added_memories_are_found_shown_and_listed(memoranda: Memoranda) -> None
     assert found["hits"][0]["memory"]["id"] == oslo
     assert found["explanation"]["considered"] == 2
     assert memoranda.json("show", str(tea), "-u", "ann")["memory"]["user"] == "ann"
-    assert [memory["id"] for memory in memoranda.json("list", "-u", "ann")] == [tea, oslo]
-    assert [memory["id"] for memory in memoranda.json("list", "-u", "ann", "--after", str(tea))] == [oslo]
+    assert [memory["id"] for memory in memoranda.json("list", "-u", "ann")] == [oslo, tea]
+    assert [memory["id"] for memory in memoranda.json("list", "-u", "ann", "--after", str(oslo))] == [tea]
+    oldest = memoranda.json("list", "-u", "ann", "--oldest-first", "--after", str(tea))
+    assert [memory["id"] for memory in oldest] == [oslo]
     for command in (
         ["search", "tea"],
         ["recall", "who?", "--explain"],
@@ -180,11 +182,16 @@ def test_control_characters_in_stored_text_are_replaced(memoranda: Memoranda) ->
         (["chat", "import", "nowhere.zip"], 3),
         (["session", "clear", "nobody"], 3),
         (["search", "tea", "--db", "postgresql://x/y"], 2),
-        (["search", "tea", "--db", "/proc/nope/m.db"], 4),
+        (["search", "tea", "--db", "/proc/nope/m.db"], 3),
+        (["add", "tea", "--db", "/proc/nope/m.db"], 4),
+        (["recall", "tea", "--as-of", "the day after never"], 2),
+        (["add", "tea", "--at", "someday"], 2),
+        (["history", "tea"], 3),
         (["no-such-command"], 2),
     ],
 )
 def test_error_is_one_line_with_specific_exit_code(memoranda: Memoranda, command: list[str], code: int) -> None:
+    memoranda.json("init")
     done = memoranda(*command)
     assert done.exit_code == code, done.stderr
     if done.stderr.startswith("error:"):

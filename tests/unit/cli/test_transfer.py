@@ -59,4 +59,4 @@ def test_importing_claude_export_twice_stores_messages_once(memoranda: Memoranda
     assert memoranda.json("chat", "import", str(path), "-u", "ann")["stored"] == 2
     again = memoranda.json("chat", "import", str(path), "-u", "ann", "--from", "claude")
     assert again == {"conversations": 1, "messages": 2, "stored": 0}
-    assert memoranda.json("list", "-u", "ann", "-s", "c1")[0]["content"] == "I moved to Oslo"
+    assert memoranda.json("list", "-u", "ann", "-s", "c1")[-1]["content"] == "I moved to Oslo"

@@ -234,6 +234,15 @@ def test_hits_keep_what_was_said_later_and_against_them(manager: MemoryManager, 
     assert len(manager.list_memories(user="ana", as_of=NOON + timedelta(days=1))) == 2
 
 
+def test_users_and_newest_first_work_over_the_network(manager: MemoryManager) -> None:
+    manager.remember(["Ann likes tea", "Ann likes jazz"], user="ann")
+    manager.remember("Bob likes maps", user="bob")
+    assert [(each.user, each.memories) for each in manager.users()] == [("ann", 2), ("bob", 1)]
+    assert [each.user for each in manager.users(after="ann")] == ["bob"]
+    newest = manager.list_memories(1, user="ann", newest_first=True)
+    assert [memory.content for memory in newest] == ["Ann likes jazz"]
+
+
 async def test_async_client_reads_facts(server: InProcessServer, manager: MemoryManager) -> None:
     manager.remember({"role": "user", "name": "Ana", "content": "I live in Hamburg."}, user="ana")
     async with server.async_client(server.key()) as remote:

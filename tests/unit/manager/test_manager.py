@@ -588,3 +588,26 @@ class TestEmptyChoices:
         assert manager.search_memories("tea", []) == []
         assert manager.forget(types=[]).ids == ()
         assert len(manager.list_memories(types=None)) == 1
+
+
+def test_users_lists_who_has_memories_in_pages(tmp_path: Path) -> None:
+    with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db") as manager:
+        manager.remember("It rains")
+        for user, count in (("cy", 1), ("ann", 3), ("bob", 2)):
+            manager.remember([f"fact {n} of {user}" for n in range(count)], user=user)
+        assert [(each.user, each.memories) for each in manager.users()] == [("ann", 3), ("bob", 2), ("cy", 1)]
+        assert [each.user for each in manager.users(1, "ann")] == ["bob"]
+        assert all(each.last_active.tzinfo for each in manager.users())
+        with pytest.raises(InvalidInput):
+            manager.users(0)
+        with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db", tenant="other") as other:
+            assert other.users() == []
+
+
+def test_list_memories_newest_first_pages_backwards(tmp_path: Path) -> None:
+    with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db") as manager:
+        manager.remember([f"fact {n}" for n in range(5)], user="ann")
+        page = manager.list_memories(2, user="ann", newest_first=True)
+        assert [memory.content for memory in page] == ["fact 4", "fact 3"]
+        rest = manager.list_memories(9, page[-1].id, user="ann", newest_first=True)
+        assert [memory.content for memory in rest] == ["fact 2", "fact 1", "fact 0"]

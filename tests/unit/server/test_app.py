@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -450,3 +451,41 @@ def test_request_with_two_lengths_is_refused(
     sent = [("Authorization", f"Bearer {key}"), ("Content-Type", "application/json"), *headers]
     refused = server.http.request("POST", path, content=b"{}", headers=sent)
     assert (refused.status_code, refused.headers["connection"]) == (400, "close")
+
+
+def test_operation_ids_are_plain_and_unique(server: InProcessServer) -> None:
+    document = server.send("GET", "/openapi.json").json()
+    ids = [operation["operationId"] for item in document["paths"].values() for operation in item.values()]
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+){0,3}", each) and "_v1_" not in each for each in ids), ids
+
+
+def test_page_of_the_api_needs_no_key_and_no_other_server(server: InProcessServer) -> None:
+    page = server.send("GET", "/docs")
+    assert page.status_code == 200
+    assert page.headers["content-type"].startswith("text/html")
+    linked = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert {"docs/page.js", "docs/page.css", "openapi.json"} <= set(linked)
+    texts = [page.text]
+    for name in ("docs/page.js", "docs/page.css"):
+        answer = server.send("GET", f"/{name}")
+        assert answer.status_code == 200
+        texts.append(answer.text)
+        assert "script-src 'self'" in answer.headers["content-security-policy"]
+    for text in texts:
+        assert re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text) == []
+        assert "innerHTML" not in text
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert page.headers["x-frame-options"] == "DENY"
+    assert (
+        server.send("GET", "/healthz").headers["content-security-policy"]
+        == "default-src 'none'; frame-ancestors 'none'"
+    )
+    assert server.send("GET", "/docs/other.js").status_code in (401, 404)
+
+
+def test_list_of_users_needs_the_admin_scope(server: InProcessServer, key: str) -> None:
+    server.send("POST", "/v1/remember", key, json={"content": "Ann likes tea", "user": "ann"})
+    assert server.send("GET", "/v1/users", server.key(scopes=("read", "write"))).status_code == 403

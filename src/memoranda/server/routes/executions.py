@@ -15,24 +15,24 @@ routes = create_router("executions")
 
 
 @routes.post("/executions", status_code=201)
-async def save(request: ExecutionRequest, caller: Writer) -> RecordId:
+async def save_execution(request: ExecutionRequest, caller: Writer) -> RecordId:
     """Append a record, with its secrets redacted."""
     return RecordId(await caller.memory.save_execution_record(request.agent_id, request.record))
 
 
 @routes.get("/executions")
-async def find(query: Annotated[ExecutionRecordsQuery, Query()], caller: Reader) -> ExecutionPage:
+async def list_executions(query: Annotated[ExecutionRecordsQuery, Query()], caller: Reader) -> ExecutionPage:
     """Return the matching records, newest first, and the cursor of the next page."""
     return await caller.memory.get_execution_records(session=query.session, **query.arguments())
 
 
 @routes.get("/executions/stats")
-async def stats(query: Annotated[ExecutionStatsQuery, Query()], caller: Reader) -> ExecutionStats:
+async def get_execution_stats(query: Annotated[ExecutionStatsQuery, Query()], caller: Reader) -> ExecutionStats:
     """Return how many executions there were, how they ended, and how long they took."""
     return await caller.memory.get_execution_stats(session=query.session, **query.arguments())
 
 
 @routes.get("/executions/verify")
-async def verify(query: Annotated[VerifyQuery, Query()], caller: Reader) -> VerificationReport:
+async def verify_executions(query: Annotated[VerifyQuery, Query()], caller: Reader) -> VerificationReport:
     """Check that every record is present, unchanged and in order."""
     return await caller.memory.verify_executions(query.head)

@@ -11,7 +11,7 @@ routes = create_router("knowledge")
 
 
 @routes.post("/knowledge")
-async def add(request: AddKnowledgeRequest, caller: Admin) -> list[KnowledgeReport]:
+async def add_documents(request: AddKnowledgeRequest, caller: Admin) -> list[KnowledgeReport]:
     """Add documents; a document whose source exists already replaces it."""
     return await caller.memory.add_knowledge(
         [
@@ -22,12 +22,12 @@ async def add(request: AddKnowledgeRequest, caller: Admin) -> list[KnowledgeRepo
 
 
 @routes.get("/knowledge")
-async def get_sources(caller: Reader) -> list[KnowledgeSource]:
+async def list_documents(caller: Reader) -> list[KnowledgeSource]:
     """Return the shared documents by name."""
     return await caller.memory.get_knowledge_sources()
 
 
 @routes.post("/knowledge/remove")
-async def remove(request: RemoveKnowledgeRequest, caller: Admin) -> CountResponse:
+async def remove_document(request: RemoveKnowledgeRequest, caller: Admin) -> CountResponse:
     """Remove a document; return how many chunks it had."""
     return CountResponse(await caller.memory.remove_knowledge(request.source))

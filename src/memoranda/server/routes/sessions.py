@@ -33,13 +33,13 @@ async def open_session(request: OpenSessionRequest, caller: Writer) -> OpenedSes
 
 
 @routes.get("/sessions")
-async def get_sessions(query: Annotated[EndedSessionsQuery, Query()], caller: Reader) -> list[SessionSummary]:
+async def list_sessions(query: Annotated[EndedSessionsQuery, Query()], caller: Reader) -> list[SessionSummary]:
     """Return summaries of the sessions that have ended, latest first."""
     return await caller.memory.get_sessions(**query.arguments())
 
 
 @routes.get("/sessions/history")
-async def get_history(query: Annotated[SessionHistoryQuery, Query()], caller: Reader) -> list[SessionMessage]:
+async def get_session_history(query: Annotated[SessionHistoryQuery, Query()], caller: Reader) -> list[SessionMessage]:
     """Return the latest messages of a workflow's open sessions."""
     return await caller.memory.get_conversation_history(**query.arguments())
 
@@ -51,7 +51,7 @@ async def clear_session(request: ClearSessionRequest, caller: Writer) -> CountRe
 
 
 @routes.get("/sessions/{session_id}")
-async def get_summary(session_id: SessionId, caller: Reader) -> SessionSummary:
+async def get_session_summary(session_id: SessionId, caller: Reader) -> SessionSummary:
     """Return who took part in a session, how much was done, and since when."""
     async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
         return await session.get_session_summary()
@@ -64,28 +64,30 @@ async def end_session(session_id: SessionId, caller: Writer) -> SessionSummary:
 
 
 @routes.put("/sessions/{session_id}/values")
-async def save_value(session_id: SessionId, request: SaveValueRequest, caller: Writer) -> CountResponse:
+async def save_session_value(session_id: SessionId, request: SaveValueRequest, caller: Writer) -> CountResponse:
     """Store a value of an agent: short-term until the session ends, long-term permanently."""
     async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
         return CountResponse(int(await session.save_agent_memory(**request.arguments())))
 
 
 @routes.get("/sessions/{session_id}/values")
-async def get_value(session_id: SessionId, query: Annotated[ValueQuery, Query()], caller: Reader) -> ValueResponse:
+async def get_session_value(
+    session_id: SessionId, query: Annotated[ValueQuery, Query()], caller: Reader
+) -> ValueResponse:
     """Return a value stored in this workflow; null when there is none."""
     async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
         return ValueResponse(await session.retrieve_agent_memory(**query.arguments()))
 
 
 @routes.post("/sessions/{session_id}/messages", status_code=201)
-async def add_message(session_id: SessionId, request: SessionMessageRequest, caller: Writer) -> SessionMessage:
+async def add_session_message(session_id: SessionId, request: SessionMessageRequest, caller: Writer) -> SessionMessage:
     """Add a message to the workflow's conversation."""
     async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
         return await session.add_conversation_message(**request.arguments())
 
 
 @routes.get("/sessions/{session_id}/messages")
-async def get_messages(
+async def get_session_messages(
     session_id: SessionId, query: Annotated[LimitQuery, Query()], caller: Reader
 ) -> list[SessionMessage]:
     """Return the latest messages of all agents, oldest first."""
@@ -94,7 +96,7 @@ async def get_messages(
 
 
 @routes.post("/sessions/{session_id}/executions", status_code=201)
-async def save_execution(session_id: SessionId, request: ExecutionRequest, caller: Writer) -> RecordId:
+async def save_session_execution(session_id: SessionId, request: ExecutionRequest, caller: Writer) -> RecordId:
     """Append a record to the audit trail, with this workflow and session."""
     async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
         return RecordId(await session.save_execution_record(request.agent_id, request.record))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.results import Health, Stats
-from memoranda.server.access import Reader, ServerAdmin, create_router
+from memoranda.results import Health, Stats, UserActivity
+from memoranda.server.access import Admin, Reader, ServerAdmin, create_router
 from memoranda.server.observability import METRICS_CONTENT_TYPE, Metrics
+from memoranda.server.requests import UsersQuery
 from memoranda.server.responses import JsonRoute, ServerStatus
 
 routes = create_router("status")
@@ -25,6 +28,12 @@ async def get_status() -> ServerStatus:
 async def get_stats(caller: Reader) -> Stats:
     """Return counts of what the tenant has stored."""
     return await caller.memory.get_stats()
+
+
+@routes.get("/users")
+async def list_users(query: Annotated[UsersQuery, Query()], caller: Admin) -> list[UserActivity]:
+    """Return who has memories and how many, in the order of their names."""
+    return await caller.memory.users(query.limit, query.after)
 
 
 @routes.get("/health")

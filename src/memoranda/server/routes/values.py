@@ -14,12 +14,12 @@ routes = create_router("values")
 
 
 @routes.put("/values")
-async def save(request: SaveValueRequest, caller: Writer) -> CountResponse:
+async def save_value(request: SaveValueRequest, caller: Writer) -> CountResponse:
     """Store a value: short-term until it expires, long-term permanently."""
     return CountResponse(int(await caller.memory.save(**request.arguments())))
 
 
 @routes.get("/values")
-async def retrieve(query: Annotated[ValueQuery, Query()], caller: Reader) -> ValueResponse:
+async def retrieve_value(query: Annotated[ValueQuery, Query()], caller: Reader) -> ValueResponse:
     """Return a value; null when there is none."""
     return ValueResponse(await caller.memory.retrieve(**query.arguments()))

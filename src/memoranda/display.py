@@ -1,0 +1,254 @@
+"""How values look in a terminal, a log and a notebook: short reprs, text that reads like an answer, and small HTML.
+
+Nothing of this package is imported: the values import this. Every text is cut, put on one line and, in HTML, escaped,
+so that stored text is shown as text and never as markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from datetime import datetime
+from enum import Enum
+from html import escape
+from typing import Any, Final
+
+_SHORT: Final = 60
+_LONG: Final = 400
+_MANY: Final = 3
+"""A container with more items is shown by their number."""
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_REASONS: Final = {
+    "lexical": "its words",
+    "dense": "its meaning",
+    "neighbours": "the turns around it",
+    "session": "its conversation",
+    "speaker": "who said it",
+    "time": "when it was said",
+    "kind": "the kind of answer",
+    "reranker": "reading it with the question",
+}
+# The colours of the page are used, so that it can be read on a light and on a dark one.
+_CELL: Final = (
+    "text-align:left;vertical-align:top;padding:2px 8px;border-top:1px solid rgba(128,128,128,.35);"
+    "overflow-wrap:anywhere;unicode-bidi:isolate"
+)
+_TABLE: Final = "border-collapse:collapse;background:transparent;color:inherit;font-size:90%"
+
+
+def one_line(text: object, length: int = _SHORT) -> str:
+    """Return a text on one line, without characters that control a terminal, cut when it is longer."""
+    line = " ".join(_CONTROLS.sub(" ", str(text)[: 8 * length]).split())
+    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun: "1 memory", "2 memories"."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def day_of(moment: datetime | None) -> str:
+    """Return the day of a time; an empty text when there is none."""
+    return "" if moment is None else moment.date().isoformat()
+
+
+def reasons(why: Iterable[Any], count: int = 2) -> str:
+    """Return in plain words what counted most for a hit: "its words, its meaning"."""
+    strongest = sorted((score for score in why if score.gain > 0), key=lambda score: -score.gain)
+    return ", ".join(_REASONS.get(score.arm, score.arm) for score in strongest[:count])
+
+
+def short_repr(value: Any) -> str:
+    """Return the class of a dataclass and the fields that are not at their default, each cut."""
+    shown = ", ".join(f"{name}={_short(item)}" for name, item in _set_fields(value))
+    return f"{type(value).__name__}({shown})"
+
+
+def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a small table for a notebook; every cell is escaped."""
+    head = "".join(f'<th style="{_CELL}">{escape(column)}</th>' for column in columns)
+    body = "".join(f"<tr>{''.join(_html_cell(cell) for cell in row)}</tr>" for row in rows)
+    title = f'<caption style="text-align:left;color:inherit">{escape(one_line(caption, _LONG))}</caption>'
+    return f'<table style="{_TABLE}">{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def html_record(value: Any) -> str:
+    """Return a dataclass for a notebook: a row for each field that is not at its default."""
+    rows = [(name, _html_text(item)) for name, item in _set_fields(value)]
+    return html_table(type(value).__name__, ("field", "value"), rows)
+
+
+def _set_fields(value: Any) -> Iterable[tuple[str, object]]:
+    for each in fields(value):
+        item = getattr(value, each.name)
+        default = each.default if each.default is not MISSING else None
+        if each.repr and item != default and item not in ((), {}, []):
+            yield each.name, item
+
+
+def _short(item: object) -> str:
+    if isinstance(item, str):
+        return repr(one_line(item))
+    if isinstance(item, Mapping):
+        return repr(dict(item)) if len(item) <= _MANY and len(repr(item)) <= _SHORT else f"<{len(item)} items>"
+    if isinstance(item, list | tuple) and (len(item) > _MANY or len(repr(item)) > 2 * _SHORT):
+        return f"<{len(item)} items>"
+    return repr(_plain(item))
+
+
+def _plain(item: object) -> object:
+    if isinstance(item, datetime):
+        return item.isoformat(timespec="seconds")
+    if isinstance(item, float):
+        return round(item, 3)
+    return item.value if isinstance(item, Enum) else item
+
+
+def _html_text(item: object) -> str:
+    if isinstance(item, list | tuple):
+        return "; ".join(one_line(_plain(each)) for each in item[:_MANY]) + ("; …" if len(item) > _MANY else "")
+    return one_line(_plain(item), _LONG)
+
+
+def _html_cell(cell: object) -> str:
+    return f'<td dir="auto" style="{_CELL}">{escape(one_line(cell, _LONG))}</td>'
+
+
+class Shown:
+    """Gives a value a short repr, and a table in a notebook. A dataclass must not make its own repr."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        return html_record(self)
+
+
+def memory_text(memory: Any) -> str:
+    """Return a memory in one line: what, who, when, and the id that other methods take."""
+    return f"{one_line(memory.content, _LONG)} ({_origin(memory)}, #{memory.id})"
+
+
+def hit_text(hit: Any) -> str:
+    """Return a hit in one line, its score first."""
+    return f"{hit.score:.2f} {memory_text(hit.memory)}"
+
+
+def recall_text(recall: Any) -> str:
+    """Return what was found as numbered lines: text, who, when, score, and what was said since."""
+    lines = [f"{one_line(recall.query, _LONG)} ({_found(recall)})"]
+    for rank, hit in enumerate(recall.hits, 1):
+        lines.append(f"{rank:>2}. {one_line(hit.content, _LONG)}")
+        lines.append(f"    {_origin(hit.memory)}, score {hit.score:.2f}, #{hit.id}")
+        lines += [f"    {note}" for note in hit_notes(hit)]
+    lines += [f"without {step}" for step in recall.degraded]
+    return "\n".join(lines)
+
+
+def hit_notes(hit: Any) -> list[str]:
+    """Return what was said later about the same thing as a hit, and what others say instead, one line each."""
+    later = [f"→ later, on {day_of(each.valid_from)}: {one_line(each.content)} (#{each.id})" for each in hit.later[-1:]]
+    against = (f"{one_line(each.source or each.trust)}: {one_line(each.content)} (#{each.id})" for each in hit.disputed)
+    until = [f"(until {day_of(hit.memory.valid_to)})"] if hit.memory.valid_to else []
+    return [*until, *later, *(f"→ disputed by {each}" for each in against)]
+
+
+def recall_html(recall: Any) -> str:
+    """Return what was found as a table for a notebook."""
+    rows = [
+        (
+            n,
+            " ".join([hit.content, *hit_notes(hit)]),
+            day_of(hit.memory.valid_from),
+            who(hit.memory),
+            f"{hit.score:.2f}",
+        )
+        for n, hit in enumerate(recall.hits, 1)
+    ]
+    return html_table(f"{recall.query} ({_found(recall)})", ("", "memory", "when", "who", "score"), rows)
+
+
+def outcomes_text(outcomes: Any) -> str:
+    """Return how each write ended, one line each."""
+    return "\n".join(map(str, outcomes)) or "nothing was written"
+
+
+def outcome_text(outcome: Any) -> str:
+    """Return how one write ended: what was stored, or why it was not."""
+    what = "" if outcome.memory is None else f": {memory_text(outcome.memory)}"
+    return f"{outcome.status}{what}{f' — {one_line(outcome.reason, _LONG)}' if outcome.reason else ''}"
+
+
+def outcomes_repr(outcomes: Any) -> str:
+    """Return how many writes ended in which way."""
+    statuses = [outcome.status for outcome in outcomes]
+    return f"Outcomes({', '.join(f'{statuses.count(each)} {each}' for each in dict.fromkeys(statuses))})"
+
+
+def outcomes_html(outcomes: Any) -> str:
+    """Return how each write ended as a table for a notebook."""
+    rows = [
+        (
+            each.status,
+            "" if each.memory is None else each.memory.id,
+            each.memory.content if each.memory else "",
+            each.reason,
+        )
+        for each in outcomes
+    ]
+    return html_table(outcomes_repr(outcomes), ("status", "id", "memory", "reason"), rows)
+
+
+def fact_text(fact: Any) -> str:
+    """Return a fact in one line: the slot, its value, since when, and what was before."""
+    before = ", ".join(one_line(_value(each)) for each in fact.replaced[-_MANY:])
+    return (
+        f"{fact.slot}: {one_line(_value(fact))} (since {day_of(fact.since)}{f'; before: {before}' if before else ''})"
+    )
+
+
+def fact_value_text(value: Any) -> str:
+    """Return a value of a slot in one line, with when it held."""
+    return f"{one_line(_value(value))} ({day_of(value.since)} – {day_of(value.until) or 'now'}, #{value.memory_id})"
+
+
+def conflict_text(conflict: Any) -> str:
+    """Return the values that sources disagree about, the most trusted one first."""
+    return f"{conflict.slot}: " + " / ".join(f"{one_line(_value(each))} ({each.trust})" for each in conflict.values)
+
+
+def context_repr(context: Any) -> str:
+    """Return the beginning of a text for a prompt, and what it holds."""
+    return f"Context({one_line(context)!r}, {plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')})"
+
+
+def context_html(context: Any) -> str:
+    """Return a text for a prompt as it is, for a notebook."""
+    text = escape(_CONTROLS_IN_LINES.sub("\ufffd", str(context)))
+    title = f"{plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')}"
+    return f'<div>{title}</div><pre style="white-space:pre-wrap;overflow-wrap:anywhere;color:inherit">{text}</pre>'
+
+
+_CONTROLS_IN_LINES: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def who(memory: Any) -> str:
+    """Return who said a memory: the speaker, or else where it comes from."""
+    return one_line(memory.speaker or memory.source or memory.user or "")
+
+
+def _origin(memory: Any) -> str:
+    return ", ".join(part for part in (who(memory), day_of(memory.valid_from)) if part)
+
+
+def _found(recall: Any) -> str:
+    if not recall.hits:
+        return f"nothing found, answerable {recall.answerable:.2f}"
+    return f"{plural(len(recall.hits), 'hit')}, answerable {recall.answerable:.2f}"
+
+
+def _value(value: Any) -> str:
+    return str(value.value) if value.holds else f"not {value.value}"

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from memoranda import MemoryManager, Message
+from memoranda.display import one_line, plural
+
+HOSTILE = "<script>alert('x')</script> & \"quoted\" \x1b[31mred\x1b[0m \u202edesrever\u202c " + "w" * 10_000
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db", clock=lambda: NOON) as manager:
+        manager.remember(
+            Message("user", "I live in Hamburg.", name="Nora", timestamp=datetime(2026, 1, 5, tzinfo=UTC)), user="nora"
+        )
+        manager.remember(
+            Message("user", "I moved to Ghent.", name="Nora", timestamp=datetime(2026, 2, 3, tzinfo=UTC)), user="nora"
+        )
+        yield manager
+
+
+class _Tags(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_printed_recall_reads_like_an_answer(manager: MemoryManager) -> None:
+    recall = manager.recall("Where does Nora live?", user="nora", limit=1)
+    first, answer, origin = str(recall).splitlines()
+    assert first.startswith("Where does Nora live? (1 hit, answerable ")
+    assert answer == " 1. I moved to Ghent."
+    assert origin == f"    Nora, 2026-02-03, score {recall[0].score:.2f}, #{recall[0].id}"
+
+
+def test_printed_recall_without_hits_says_so(manager: MemoryManager) -> None:
+    assert str(manager.recall("tea", user="bob")).startswith("tea (nothing found, answerable ")
+
+
+def test_replaced_memory_says_until_when_it_held(manager: MemoryManager) -> None:
+    then = manager.recall("Where does Nora live?", user="nora", as_of=datetime(2026, 1, 9, tzinfo=UTC))
+    assert "(until 2026-02-03)" in str(then)
+
+
+def test_reprs_are_short_and_name_what_matters(manager: MemoryManager) -> None:
+    recall = manager.recall("Where does Nora live?", user="nora")
+    facts = manager.facts(user="nora")
+    values = [
+        recall,
+        recall[0],
+        recall[0].memory,
+        facts[0],
+        manager.history(recall[0].id, user="nora"),
+        manager.health(),
+        manager.get_stats(),
+        manager.upkeep(dry_run=True),
+        manager.context("Ghent", user="nora"),
+        manager.check(),
+    ]
+    for value in values:
+        assert len(repr(value)) < 600, repr(value)
+        assert repr(value).startswith(f"{type(value).__name__}(")
+        assert "\n" not in repr(value)
+    assert str(facts[0]) == "Nora/city: Ghent (since 2026-02-03; before: Hamburg)"
+    assert str(recall[0].memory) == f"I moved to Ghent. (Nora, 2026-02-03, #{recall[0].id})"
+    assert str(recall[0]) == f"{recall[0].score:.2f} {recall[0].memory}"
+
+
+def test_outcomes_say_how_each_write_ended(manager: MemoryManager) -> None:
+    outcomes = manager.remember([Message("user", "hi there"), Message("user", "I own a red bike.")], user="nora")
+    assert repr(outcomes) == "Outcomes(1 rejected, 1 stored)"
+    rejected, stored = str(outcomes).splitlines()
+    assert rejected.startswith("rejected — ")
+    assert stored.startswith("stored: I own a red bike. (")
+    assert str(type(outcomes)()) == "nothing was written"
+
+
+def test_hostile_text_is_shown_as_text_everywhere(manager: MemoryManager) -> None:
+    outcomes = manager.remember(HOSTILE, user=HOSTILE[:200].replace("\x1b", ""), source="<b>page</b>")
+    user = outcomes[0].memory.user if outcomes[0].memory else None
+    recall = manager.recall("script alert quoted", user=user)
+    assert len(recall) == 1
+    context = manager.context("script alert quoted", user=user)
+    for value in (recall, recall[0], recall[0].memory, outcomes, outcomes[0], context):
+        page = _Tags(value._repr_html_())
+        assert page.open == []
+        assert page.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "div", "pre"}
+        assert "<script>" in page.text
+        assert not set("\x1b\u202e\u202c") & set(page.text)
+        assert len(value._repr_html_()) < 20_000
+        printed = repr(value) if value is context else str(value)
+        assert not set("\x1b\u202e\u202c") & set(printed)
+    assert len(str(recall)) < 2_000
+
+
+def test_every_result_has_a_table_for_notebooks(manager: MemoryManager) -> None:
+    for value in (manager.health(), manager.get_stats(), manager.upkeep(dry_run=True), manager.facts(user="nora")[0]):
+        page = _Tags(value._repr_html_())
+        assert page.open == []
+        assert type(value).__name__ in page.text
+
+
+def test_counts_have_the_right_noun() -> None:
+    assert [plural(n, "memory", "memories") for n in (0, 1, 2, 1200)] == [
+        "0 memories",
+        "1 memory",
+        "2 memories",
+        "1,200 memories",
+    ]
+    assert plural(1, "hit") == "1 hit"
+
+
+def test_line_is_cut_after_control_characters_are_gone() -> None:
+    assert one_line("a\nb\tc\x00d") == "a b c d"
+    assert one_line("x" * 100, 10) == "x" * 9 + "…"
