@@ -10,6 +10,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -442,7 +443,7 @@ def _end_session(writer: Writer, operation: Operation) -> None:
 
 
 def _import(writer: Writer, operation: Operation) -> None:
-    source = writer.folder / f"{writer.name}.jsonl"
+    source = writer.folder.parent / f"{writer.name}.jsonl"
     header = {"kind": "header", "format": "memoranda", "version": 1, "store": _name(operation)}
     at = "2026-01-01T00:00:00+00:00"
     records = [
@@ -463,7 +464,8 @@ def _back_up(writer: Writer, _: Operation) -> None:
 def _restore_file(writer: Writer, _: Operation) -> None:
     restore(writer.backup_file(), writer.restored_file(), force=True)
     for old in writer.folder.glob(f"{writer.restored_file().name}.before-restore*"):
-        old.unlink()
+        with suppress(OSError):  # the disk may fail here too, and these are ours
+            old.unlink()
 
 
 def _reembed(writer: Writer, _: Operation) -> None:

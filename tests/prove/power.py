@@ -47,6 +47,8 @@ FULL_CHECK_EVERY: Final = 20
 """Every so many images the store is opened by a manager and checked; the others by SQLite, which is much faster."""
 NEW_STORE_EVERY: Final = 10
 """Every so many recordings begin with no file at all, the others with a store that has been used."""
+WEAK_IMAGES: Final = 3_000
+"""So many images must be enough to find out a weaker sync."""
 NAME: Final = "w0"
 TIMEOUT_S: Final = 120.0
 
@@ -196,13 +198,13 @@ def _make_used_store(folder: Path) -> Path:
     return folder
 
 
-def run(plan: Plan, how: Recording = USUAL, name: str = "power") -> Result:
+def run(plan: Plan, how: Recording = USUAL, most_violations: int = 20) -> Result:
     """Record one run after another, and cut the power at every moment of each."""
     images, recordings, acknowledged, violations = 0, 0, 0, list[str]()
     with scratch_folder() as folder:
         warm_up(folder / "warm-up")
         used = _make_used_store(folder / "used")
-        while plan.goes_on(images) and len(violations) < 20:
+        while plan.goes_on(images) and len(violations) < most_violations:
             seed, log, place = f"{plan.seed}/{recordings}", folder / "log", folder / "store"
             place.mkdir() if recordings % NEW_STORE_EVERY == NEW_STORE_EVERY - 1 else shutil.copytree(used, place)
             disk = Disk.with_files_of(place, obeys_sync=how.obeys_sync)
@@ -217,18 +219,17 @@ def run(plan: Plan, how: Recording = USUAL, name: str = "power") -> Result:
             shutil.rmtree(place)
             log.unlink()
     detail: dict[str, object] = {"recordings": recordings, "acknowledged operations": acknowledged}
-    return result(name, plan, images, violations, detail)
+    return result("power", plan, images, violations, detail)
 
 
 def run_weak(plan: Plan) -> Result:
     """Show that the regime can fail: a weaker sync must lose what was acknowledged. A violation is to find none."""
+    weaker = {"normal": Recording("normal"), "off": Recording("full", obeys_sync=False)}
     missed: list[str] = []
     found: dict[str, object] = {}
-    runs = 0
-    for name, how in (("normal", Recording("normal")), ("off", Recording("full", obeys_sync=False))):
-        weak = run(Plan(plan.runs // 2, plan.seed, plan.seconds / 2), how)
-        runs += weak.runs
-        found[f"images until {name} was found out"] = weak.runs
+    for name, how in weaker.items():
+        weak = run(Plan(WEAK_IMAGES, plan.seed, plan.seconds / len(weaker)), how, most_violations=1)
+        found[f"images until synchronous={name} was found out"] = weak.runs
         if not weak.violations:
             missed.append(f"synchronous={name} was not found out in {weak.runs} images")
-    return result("power-weak", plan, plan.runs if not missed else runs, missed, found)
+    return result("power-weak", plan, len(weaker), missed, found)

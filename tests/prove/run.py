@@ -43,9 +43,12 @@ class Entry:
 
 REGIMES: dict[str, Entry] = {
     "kill": Entry("tests.prove.kill:run", "kill -9 during every kind of write, several processes", 10_000, 40),
-    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 400, needs_shim=True),
+    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 300, needs_shim=True),
     "power-weak": Entry(
-        "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2_000, 1_000, needs_shim=True
+        "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2, 2, needs_shim=True
+    ),
+    "faults": Entry(
+        "tests.prove.faults:run", "the n-th write, sync, rename, unlink or open fails", 20_000, 60, needs_shim=True
     ),
 }
 """Name → regime. One line each; the function is imported only when it runs."""
