@@ -84,6 +84,17 @@ def find_problems(writer: Writer) -> list[str]:
     return problems + _change_log_problems(writer) + _orphans(writer)
 
 
+def find_problems_of(manager: MemoryManager, path: Path) -> list[str]:
+    return find_problems(Writer(manager, "", path.parent))
+
+
+def contents_of(manager: MemoryManager, user: str) -> list[str]:
+    """Return the texts of all memories of a user."""
+    query = text('SELECT content FROM memories WHERE "user" = :user ORDER BY id')
+    store = manager._components.open().store
+    return store.read(lambda tx: [str(row[0]) for row in tx.execute(query, {"user": user})])
+
+
 def _change_log_problems(writer: Writer) -> list[str]:
     """Return a problem unless the change log has every number once and ends with the counter of its table."""
     query = "SELECT count(*), coalesce(max(seq), 0), coalesce(min(seq), 1) FROM changes"
