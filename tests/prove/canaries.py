@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Event, Thread
 from typing import Final
 
+from sqlalchemy import text
+
 from memoranda import MemoryManager, Message
+from memoranda.storage.base import ReadTransaction
+from memoranda.storage.sqlite import store as sqlite_store
 from tests.prove.operations import open_manager
 from tests.prove.regime import Plan, Result, result, scratch_folder
 
 USER: Final = "nora"
 STORE_EVERY: Final = 25
 """A new store after so many canaries."""
+SHARE_WITH_READER: Final = 0.15
+FINISH_S: Final = 60.0
 FILLER: Final = "the river runs past the stone bridge and the old lamp "
 
 
@@ -77,6 +86,7 @@ def find_bytes(folder: Path, word: str) -> list[str]:
 
 def run(plan: Plan) -> Result:
     """Write, forget and look for one word after another."""
+    sqlite_store._COMPACT_SECONDS = 0.3  # type: ignore[attr-defined]
     done, violations, ways = 0, list[str](), Counter[str]()
     with scratch_folder() as folder:
         while plan.goes_on(done) and len(violations) < 20:
@@ -102,11 +112,49 @@ def _try(manager: MemoryManager, place: Path, rng: random.Random, ways: Counter[
     manager.add_memories([f"later {number}: {FILLER}" for number in range(rng.randint(0, 5))], user="other")
     if not find_bytes(place, word):
         return [f"{chosen}: {word} never was in the files, so this shows nothing"]
-    receipt = manager.forget(user=USER)
-    problems = [] if receipt.complete else [f"{chosen}: not erased according to the receipt: {receipt.remaining}"]
+    export = place.with_name("export.jsonl")
+    manager.export_jsonl(export, user=USER)
+    problems = _forget(manager, place, word, read_meanwhile=rng.random() < SHARE_WITH_READER)
+    manager.import_jsonl(export)  # what was forgotten does not come back with an old export
+    problems += [f"{word} came back with an import, in {file}" for file in find_bytes(place, word)]
+    return [f"{chosen}: {problem}" for problem in problems]
+
+
+def _forget(manager: MemoryManager, place: Path, word: str, *, read_meanwhile: bool) -> list[str]:
+    """Forget the user, if asked for while somebody reads old pages: then the receipt must wait for the end of that."""
+    with _reading(manager) if read_meanwhile else nullcontext():
+        receipt = manager.forget(user=USER)
+        left = find_bytes(place, word)
+        problems = [f"the receipt is complete, and {word} is in {left}"] if left and receipt.complete else []
+    until = time.monotonic() + FINISH_S
+    while read_meanwhile and time.monotonic() < until and not manager.receipt(receipt.id).complete:
+        time.sleep(0.05)
+    receipt = manager.receipt(receipt.id)
+    if not receipt.complete:
+        problems.append(f"not erased according to the receipt: {receipt.remaining}")
     if not manager.verify_receipt(receipt):
-        problems.append(f"{chosen}: the receipt cannot be verified")
-    return problems + [f"{chosen}: {word} is still in {file}" for file in find_bytes(place, word)]
+        problems.append("the receipt cannot be verified")
+    return problems + [f"{word} is still in {file}" for file in find_bytes(place, word)]
+
+
+@contextmanager
+def _reading(manager: MemoryManager) -> Iterator[None]:
+    """Hold a read transaction open in another thread."""
+    begun, ended = Event(), Event()
+
+    def read(tx: ReadTransaction) -> None:
+        tx.execute(text("SELECT count(*) FROM memories")).scalar()
+        begun.set()
+        ended.wait()
+
+    thread = Thread(target=manager._components.open().store.read, args=(read,))
+    thread.start()
+    begun.wait()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _leftovers(place: Path) -> list[str]:

@@ -85,6 +85,11 @@ DAMAGES: Final[tuple[Damage, ...]] = (_flip, _truncate, _fill_page, _swap_pages,
 
 def damage(folder: Path, stale: Path, rng: random.Random) -> str:
     """Damage one file of the store, or put a side file of another time beside it; return what was done."""
+    if (folder / "memories.db-wal").exists() and rng.random() < 0.2:
+        (folder / "memories.db").unlink()
+        if rng.random() < 0.5:
+            (folder / "memories.db").touch()
+        return "the database is missing or empty beside its log"
     if rng.random() < 0.1:
         source = rng.choice(sorted(stale.iterdir()))
         shutil.copy(source, folder / source.name)
@@ -206,7 +211,7 @@ def make_templates(folder: Path) -> list[Path]:
             manager.reembed()
             _fill(manager)
         made.append(old)
-    return [*made, crashed]
+    return [*made, crashed, crashed]
 
 
 def _make_store(folder: Path) -> None:

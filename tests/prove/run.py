@@ -51,9 +51,10 @@ REGIMES: dict[str, Entry] = {
         "tests.prove.faults:run", "the n-th write, sync, rename, unlink or open fails", 20_000, 60, needs_shim=True
     ),
     "damage": Entry("tests.prove.damage:run", "damaged files: right answer, typed error or reported", 50_000, 100),
-    "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 640),
+    "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 320),
     "pauses": Entry("tests.prove.pauses:run", "SIGSTOP of holders of the lock or a lease", 500, 12),
     "canaries": Entry("tests.prove.canaries:run", "forgotten words looked for in the bytes of every file", 1_000, 30),
+    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 31, 1),
 }
 """Name → regime. One line each; the function is imported only when it runs."""
 
