@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 
@@ -52,3 +58,17 @@ class Regime(Protocol):
 def result(name: str, plan: Plan, runs: int, violations: list[str], detail: dict[str, object] | None = None) -> Result:
     """Return the result of a plan that ended now."""
     return Result(name, runs, tuple(violations), plan.seed, round(plan.elapsed, 1), detail or {})
+
+
+def keep_copy(folder: Path, name: str) -> None:
+    """Copy the files of a run that failed into the folder named in PROVE_KEEP, if there is one."""
+    if target := os.environ.get("PROVE_KEEP"):
+        shutil.copytree(folder, Path(target) / name, dirs_exist_ok=True)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a folder that is deleted at the end: in memory where there is one, since a killed process leaves it too."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="memoranda-prove-", dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)

@@ -1,4 +1,4 @@
-"""64 clients over HTTP, a second for each run of the plan: memory, descriptors and threads of the server stay level.
+"""64 clients over HTTP, one second for each run: memory, descriptors and threads of the server stay level.
 
 The clients add, ask, change and delete, so that the store stays as large as it is. The memory of the server is its PSS.
 """

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _MAX_AGENTS: Final = 100
 _NORM_TOLERANCE: Final = 0.01
+_CHECK_TRIES: Final = 20
+"""How often an owner's memories are compared when others keep writing them."""
 
 
 def collect_stats(store: Store, short_term: ShortTerm, sessions: Sessions, tenant: str) -> Stats:
@@ -128,6 +130,18 @@ def repair(
 
 
 def _check_partition(
+    store: Store, partitions: Partitions, key: PartitionKey, generation: int | None
+) -> tuple[int, list[str]]:
+    """Compare rows and index of one owner; again when somebody wrote in between."""
+    for _ in range(_CHECK_TRIES):
+        head = store.head()
+        count, problems = _compare_partition(store, partitions, key, generation)
+        if not problems or store.head() == head:
+            break
+    return count, problems
+
+
+def _compare_partition(
     store: Store, partitions: Partitions, key: PartitionKey, generation: int | None
 ) -> tuple[int, list[str]]:
     import numpy as np

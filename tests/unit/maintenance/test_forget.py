@@ -16,8 +16,8 @@ from memoranda.results import Derivation
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import export_lines
-from tests.crash.children import Child
 from tests.fake_clock import FakeClock
+from tests.prove.children import Child
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 CANARY = "quokkazebu"

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -145,3 +146,27 @@ def test_repair_reports_changed_text_and_leaves_it(filled: MemoryManager, tmp_pa
 def test_check_finds_vector_of_wrong_length(filled: MemoryManager, tmp_path: Path) -> None:
     _damage(tmp_path, "UPDATE vectors SET data = zeroblob(128) WHERE memory_id = 4")
     assert any("not of length 1" in problem and ": 4" in problem for problem in filled.check().problems)
+
+
+def test_check_and_health_find_nothing_while_another_thread_writes(tmp_path: Path) -> None:
+    ended = Event()
+
+    def write() -> None:
+        with MemoryManager(db_url=f"sqlite:///{tmp_path / 'a.db'}", embedder=HashEmbedder(16)) as writer:
+            while not ended.is_set():
+                added = writer.add_memories(["one", "two", "three"], user="nora")
+                writer.delete([memory.id for memory in added[1:]], user="nora")
+
+    with MemoryManager(db_url=f"sqlite:///{tmp_path / 'a.db'}", embedder=HashEmbedder(16)) as manager:
+        manager.add_memory("the first", user="nora")
+        thread = Thread(target=write)
+        thread.start()
+        try:
+            found = [problem for _ in range(30) for problem in manager.check().problems]
+            for _ in range(10):
+                with MemoryManager(db_url=f"sqlite:///{tmp_path / 'a.db'}", embedder=HashEmbedder(16)) as opened:
+                    found += opened.health().problems
+        finally:
+            ended.set()
+            thread.join()
+    assert found == []

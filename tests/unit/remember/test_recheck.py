@@ -18,8 +18,7 @@ from memoranda import MemoryManager, Message, Outcome
 from memoranda.embedding.base import InputKind
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import FloatArray
-from tests.crash.children import Child
-from tests.crash.writer import send
+from tests.prove.children import Child, send
 
 FIRST = "My sister Nora loves long hiking weeks in the Swiss Alps every summer."
 SECOND = "my sister Nora loves long hiking weeks in the Swiss Alps every summer!"

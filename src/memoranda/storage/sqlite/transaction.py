@@ -52,8 +52,9 @@ ON CONFLICT DO UPDATE SET entries = entries + excluded.entries, last_at = max(la
 _FEW_ROWS = 2_000
 """Up to this many memories are counted when a file is opened; that takes less than a millisecond."""
 _COUNTED = "SELECT coalesce(sum(entries), 0) FROM counters WHERE kind = 'type'"
-_STORED = """
-SELECT count(*), count(found.id) FROM (SELECT id FROM memories INDEXED BY memories_scope) AS listed
+# In one statement, so that all three numbers are of the same commit while others write.
+_STORED = f"""
+SELECT ({_COUNTED}), count(*), count(found.id) FROM (SELECT id FROM memories INDEXED BY memories_scope) AS listed
 LEFT JOIN memories AS found NOT INDEXED ON found.id = listed.id"""
 _CHANGED = "SELECT DISTINCT memory_id FROM changes WHERE seq > :since AND tenant = :tenant"
 _INDEX_ROWS = """
@@ -192,10 +193,9 @@ def find_hidden_rows(fetch: Fetch) -> str | None:
 
     In a large file only `check` finds that.
     """
-    counted = int(fetch(_COUNTED, ())[0][0])
-    if counted > _FEW_ROWS:
+    if int(fetch(_COUNTED, ())[0][0]) > _FEW_ROWS:
         return None
-    listed, found = fetch(_STORED, ())[0]
+    counted, listed, found = fetch(_STORED, ())[0]
     if counted == listed == found:
         return None
     return f"{counted} memories were stored and {found} can be read: run check, then repair or restore a backup"

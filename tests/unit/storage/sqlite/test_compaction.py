@@ -18,8 +18,8 @@ from memoranda.storage.sqlite import compaction, connections
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder
-from tests.crash.children import Child
-from tests.crash.faults import FULL, FaultyDisk, can_inject_faults
+from tests.prove.children import Child
+from tests.prove.faulty_disk import FULL, FaultyDisk, can_inject_faults
 
 CANARY = "quokkazebu"
 

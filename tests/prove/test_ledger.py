@@ -1,24 +1,8 @@
-"""A short `python -m tests.crash.run`, in a separate process because it forks."""
+"""The ledger of a crash test: which states a store may have after its writer was killed."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-from tests.crash.model import Ledger, Operation
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.mark.timeout(280)
-def test_two_hundred_kills_lose_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.crash.run", "--kills", "200", "--lanes", "1", "--keep", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "findings                         0" in done.stdout
+from tests.prove.ledger import Ledger, Operation
 
 
 class TestLedger:
@@ -76,3 +60,15 @@ class TestLedger:
         ledger.acknowledge()
         assert ledger.undone == {"note c"}
         assert ledger.check([("a", "note a"), ("c", "note c")]) == ["1 phantom: c"]
+
+    def test_operation_that_is_not_atomic_may_be_found_in_part_but_not_acknowledged_in_part(self) -> None:
+        upkeep = Operation("upkeep", {"a": "note a merged", "b": "note b merged"}, atomic=False)
+        half = [("a", "note a merged"), ("b", "note b")]
+        ledger = self.ledger()
+        ledger.begin(upkeep)
+        ledger.interrupt()
+        assert ledger.check(half) == []
+        ledger = self.ledger()
+        ledger.begin(upkeep)
+        ledger.acknowledge()
+        assert ledger.check(half) == ["1 with wrong content: b"]

@@ -11,7 +11,7 @@ import pytest
 from memoranda.errors import MemorandaError, OutcomeUnknown, Unavailable
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
-from tests.crash.faults import FULL, IO_ERROR_SYNC, IO_ERROR_WRITE, FaultyDisk, can_inject_faults
+from tests.prove.faulty_disk import FULL, IO_ERROR_SYNC, IO_ERROR_WRITE, FaultyDisk, can_inject_faults
 
 pytestmark = pytest.mark.skipif(not can_inject_faults(), reason="SQLite is linked into Python itself")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.differential import StoreOperations
 from memoranda.types import Scope
-from tests.crash.children import Child
-from tests.crash.writer import open_manager, send
+from tests.prove.children import Child, send
+from tests.prove.operations import open_manager
 
 WRITERS = 32
 READERS = 2

@@ -15,9 +15,18 @@ class Operation:
     kind: str
     put: State = field(default_factory=dict)
     drop: tuple[str, ...] = ()
+    atomic: bool = True
+    """Whether it is one commit; any part of another one may be found after a crash."""
 
     def apply(self, state: State) -> State:
         return {token: text for token, text in (state | self.put).items() if token not in self.drop}
+
+    def can_lead(self, state: State, found: State) -> bool:
+        """Return whether an interrupted run of this operation can have led from one state to the other."""
+        after = self.apply(state)
+        if self.atomic:
+            return found in (state, after)
+        return all(found.get(token) in (state.get(token), after.get(token)) for token in {*state, *found, *after})
 
 
 @dataclass(slots=True)
@@ -41,6 +50,8 @@ class Ledger:
     """Kills in the middle of an operation."""
     intended: set[str] = field(default_factory=set)
     """Every content that the writer ever began to write."""
+    written: set[str] = field(default_factory=set)
+    """Every content that was found in the store or acknowledged."""
     undone: set[str] = field(default_factory=set)
     """Contents that were not on disk when a later operation was acknowledged: no reader may ever see them."""
 
@@ -65,7 +76,7 @@ class Ledger:
         found = dict(rows)
         possible = [self.state, *(operation.apply(self.state) for operation in self.uncertain)]
         findings = [f"{len(rows) - len(found)} duplicate rows"] if len(found) != len(rows) else []
-        if found not in possible:
+        if found != self.state and not any(each.can_lead(self.state, found) for each in self.uncertain):
             findings += _differences(found, possible)
         if found != self.state:
             self.late += found in possible[1 : self.absent + 1]
@@ -76,6 +87,7 @@ class Ledger:
     def _set_state(self, state: State) -> None:
         put = {text for operation in self.uncertain for text in operation.put.values()}
         self.undone |= put - set(state.values())
+        self.written |= set(state.values())
         self.state, self.uncertain, self.absent = state, [], 0
 
 

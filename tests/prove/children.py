@@ -58,6 +58,11 @@ class Child:
             yield json.loads(self._lines.popleft())
 
 
+def send(pipe: int, **message: object) -> None:
+    """Send one message to the parent."""
+    os.write(pipe, json.dumps(message).encode() + b"\n")
+
+
 def _run_child(body: Callable[[int], None], pipe: int) -> None:
     """Run the forked process; never return into the parent's code."""
     status = 1
