@@ -23,8 +23,8 @@ from memoranda.storage.write import MemoryWrite
 from memoranda.testing.differential import StoreOperations, StorePair, apply_random_changes, compare_reads
 from memoranda.testing.fakes import HashEmbedder, Samples, VectorSpace
 from memoranda.types import ANY, Scope
-from tests.prove.children import Child
 from tests.fake_clock import FakeClock
+from tests.prove.children import Child
 from tests.prove.regime import Plan, Result, result
 
 STEPS = 250

@@ -177,7 +177,7 @@ class _Exploration:
         checks = CHECKS if is_valid or answer.status_code == 413 else (*CHECKS, negative_data_rejection)
         case.validate_response(answer, checks=checks)
         self.answered[answer.status_code] += 1
-        if answer.status_code < 300 and "json" in answer.headers.get("content-type", [""])[0]:
+        if answer.status_code < 300 and answer.headers.get("content-type") == ["application/json"]:
             self.known.note(answer.json())
         for stranger in ("", "Bearer mmr.0123456789abcdef.wrong"):
             refused = case.call(session=self.session, headers={"Authorization": stranger})
