@@ -221,11 +221,11 @@ WORLDS: dict[str, Callable[[str], World]] = {
 def model_steps(plan: Plan) -> Result:
     """Run worlds over every store in turn, until there were enough steps."""
     done, violations, by_world = 0, list[str](), dict.fromkeys(WORLDS, 0)
-    number = 0
+    number, steps = 0, max(20, min(STEPS, plan.runs // len(WORLDS)))
     while plan.goes_on(done):
         kind = list(WORLDS)[number % len(WORLDS)]
         seed = f"{plan.seed}/{kind}/{number}"
-        taken, problem = run_world(WORLDS[kind](seed), min(STEPS, plan.runs - done))
+        taken, problem = run_world(WORLDS[kind](seed), min(steps, plan.runs - done))
         done += taken
         by_world[kind] += taken
         if problem is not None:
