@@ -214,6 +214,8 @@ class UpkeepReport(Record):
     """Why the run was skipped; None when it was not."""
     usage: Usage = field(default_factory=Usage)
     """The use of a language model."""
+    checked_rows: int = 0
+    """How many rows of the store, of all tenants, this run has checked for damage; the next run goes on from there."""
 
     def count(self, action: UpkeepAction) -> int:
         """Return how many memories were removed, archived, merged or derived."""

@@ -151,7 +151,8 @@ def off_loop(
 
     @functools.wraps(method)
     async def call(self: Facade[Inner], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        bound = functools.partial(method, self._inner, *args, **kwargs)
+        # By its name, so that an object in front of the blocking one can change what goes in and out.
+        bound = functools.partial(getattr(self._inner, method.__name__), *args, **kwargs)
         return await self._threads.run(bound, model=model, background=background)
 
     return call

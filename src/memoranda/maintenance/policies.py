@@ -11,6 +11,7 @@ from memoranda.maintenance.base import SHORT_LIVED, UpkeepItem, UpkeepSettings, 
 from memoranda.remember.duplicates import fingerprint, statement_tokens
 from memoranda.remember.importance import is_small_talk
 from memoranda.results import UpkeepAction, UpkeepDecision
+from memoranda.shown_ids import show_id
 from memoranda.types import Memory, MemoryType, trust_rank
 
 
@@ -158,7 +159,7 @@ def _merge_group(group: list[UpkeepItem], settings: UpkeepSettings) -> Iterator[
         if best is None or memory.pinned:
             kept.append(memory)
         else:
-            reason = f"memory {best.id} says the same: {best.content[:80]!r}"
+            reason = f"memory {show_id(best.id)} says the same: {best.content[:80]!r}"
             yield UpkeepDecision("merge", "merged", memory.id, memory.content, reason, best.id)
 
 

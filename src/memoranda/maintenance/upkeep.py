@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
 from memoranda.llm.base import LLM, MeteredLLM
@@ -14,6 +14,7 @@ from memoranda.maintenance.base import DEFAULT_POLICIES, POLICIES, UpkeepSetting
 from memoranda.maintenance.upkeep_run import UpkeepRun
 from memoranda.maintenance.upkeep_store import UpkeepStore
 from memoranda.results import PolicyName, UpkeepReport
+from memoranda.storage.base import ScrubState, ScrubStore
 from memoranda.types import Clock, Progress, Scope
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from memoranda.recall.pipeline import AccessCounter
     from memoranda.remember.pipeline import RememberPipeline
     from memoranda.storage.base import Store
+
+
+CHECKED_ROWS: Final = 2_000
+"""Rows that one run checks for damage, which takes some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,13 @@ class Upkeep:
                 reason = f"another upkeep of these memories is under way (its lease ends {store.held_until:%H:%M:%S})"
                 return UpkeepReport(0, (), options.dry_run, skipped=reason)
             self._finish_erasures()
-            return self._run_users(store, options, progress)
+            # First, so that damage is known also when a policy then fails on it.
+            state = self._check_rows()
+            return _add_damage(self._run_users(store, options, progress), state)
+
+    def _check_rows(self) -> ScrubState | None:
+        """Check the next part of the store for damage; None for a store whose database does that itself."""
+        return self._store.scrub(CHECKED_ROWS) if isinstance(self._store, ScrubStore) else None
 
     def _run_users(self, store: UpkeepStore, options: UpkeepOptions, progress: Progress | None) -> UpkeepReport:
         run = UpkeepRun(
@@ -123,6 +134,14 @@ class Upkeep:
             if progress is not None:
                 progress(done, len(users))
         return UpkeepReport(run.examined, tuple(run.decisions), options.dry_run, tuple(run.problems), usage=run.usage)
+
+
+def _add_damage(report: UpkeepReport, state: ScrubState | None) -> UpkeepReport:
+    if state is None:
+        return report
+    # What is damaged may belong to another tenant, so only `health` names it.
+    damage = ("the store is damaged: health() says where",) if state.problems else ()
+    return replace(report, problems=(*report.problems, *damage), checked_rows=CHECKED_ROWS)
 
 
 def _check_policies(names: object, delete: bool) -> tuple[PolicyName, ...]:

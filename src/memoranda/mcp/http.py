@@ -92,27 +92,31 @@ class TenantServers:
         self._owner = owner
         self._create = create
         self._max_body = max_body
-        self._servers: dict[str, _TenantServer] = {}
+        self._servers: dict[tuple[str, bool], _TenantServer] = {}
+        """By tenant, and whether callers need no key and see plain ids."""
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal: Principal = scope["state"]["principal"]
         # A session belongs to the key that opened it: for any other key the SDK answers that it does not exist.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.key_id, scopes=[]))
-        server = await self._get_server(self._owner.tenant if principal is LOCAL else principal.tenant)
+        server = await self._get_server(principal)
         await server.handle(scope, receive, send)
 
     async def close(self) -> None:
         for server in self._servers.values():
             await server.close()
 
-    async def _get_server(self, tenant: str) -> _TenantServer:
+    async def _get_server(self, principal: Principal) -> _TenantServer:
+        is_local = principal is LOCAL
+        served = (self._owner.tenant if is_local else principal.tenant, is_local)
         async with self._lock:
-            if tenant not in self._servers:
-                server = self._create(await self._services.get_manager(tenant), self._owner)
+            if served not in self._servers:
+                get = self._services.get_manager(served[0]) if is_local else self._services.get_manager_for(principal)
+                server = self._create(await get, self._owner)
                 server.middleware.append(ScopeCheck(await server.list_tools()))
-                self._servers[tenant] = _TenantServer(server, self._max_body)
-            return self._servers[tenant]
+                self._servers[served] = _TenantServer(server, self._max_body)
+            return self._servers[served]
 
 
 class _TenantServer:

@@ -73,7 +73,7 @@ async def _find_recent(memory: MemoryManager, owner: Owner, clock: Clock) -> lis
 async def _find_newest(memory: MemoryManager, owner: Owner, where: dict[str, object] | None) -> list[Memory]:
     newest, after = list[Memory](), 0
     while page := await memory.list_memories(_PAGE, after, where=where, **owner.arguments()):
-        newest = sorted([*newest, *page], key=lambda item: (item.valid_from, item.id))[-_RECENT_COUNT:]
+        newest = sorted([*newest, *page], key=lambda item: item.valid_from)[-_RECENT_COUNT:]
         after = page[-1].id
         if len(page) < _PAGE:
             break

@@ -8,7 +8,16 @@ from typing import Final
 
 from memoranda.errors import InvalidInput
 from memoranda.messages.content import ToolCallMsg, image_url, split_data_url
-from memoranda.messages.message import Message, Part, as_message, pair_tool_results, parts_of, text_of, to_plain_dict
+from memoranda.messages.message import (
+    Message,
+    Part,
+    as_message,
+    each_message,
+    pair_tool_results,
+    parts_of,
+    text_of,
+    to_plain_dict,
+)
 from memoranda.types import JSON
 
 _UNSUPPORTED_PARTS: Final = ("input_audio", "file")
@@ -33,7 +42,7 @@ def format_for_anthropic(messages: Iterable[Message | Mapping[str, object]]) -> 
 
 def system_text(messages: Iterable[Message | Mapping[str, object]]) -> str:
     """Return the text of the system messages, for Anthropic's `system` argument; empty when there are none."""
-    system = (message for message in map(as_message, messages) if message.role == "system")
+    system = (message for message in map(as_message, each_message(messages)) if message.role == "system")
     return "\n\n".join(text for message in system if (text := text_of(message)))
 
 
@@ -43,7 +52,7 @@ def from_anthropic(messages: Iterable[object], *, system: str | Iterable[object]
     A message with several tool results becomes several messages. `system` becomes the first message.
     """
     parsed = [_system_message(system)] if system else []
-    for message in messages:
+    for message in each_message(messages):
         parsed += _parse_message(to_plain_dict(message))
     return parsed
 

@@ -131,7 +131,7 @@ class Message(Record):
         """
         if not isinstance(data, Mapping):
             raise InvalidType(f"a message must be a Message or a dict, not {type(data).__name__}")
-        if "role" not in data:
+        if data.get("role") is None:
             raise InvalidInput(f"a message needs a 'role': one of {', '.join(ROLES)}")
         fields = {key: data[key] for key in (*_REQUIRED, *_OPTIONAL) if data.get(key) is not None}
         others = {key: value for key, value in data.items() if key not in _FIELDS and value is not None}
@@ -197,6 +197,13 @@ def _check_items(values: object, name: str) -> Iterable[Any]:
     return values
 
 
+def each_message(messages: Iterable[Any]) -> Iterable[Any]:
+    """Return the messages to go through; anything else than several is an error that says so."""
+    if messages is None:
+        raise InvalidType("messages must be a list, not None")
+    return _check_items(messages, "messages")
+
+
 Part: TypeAlias = dict[str, JSON]
 """`{"type": "text", "text": …}`, `{"type": "image_url", "image_url": {"url": …}}`, or a type of one vendor."""
 
@@ -238,7 +245,7 @@ def pair_tool_results(messages: Iterable[Message | Mapping[str, object]]) -> lis
     open_calls: dict[str, str] = {}
     """`id` and `call_id` of each call without a result → its `id`."""
     paired = []
-    for position, item in enumerate(messages):
+    for position, item in enumerate(each_message(messages)):
         message = as_message(item)
         if message.role == "tool":
             message = _close_call(message, open_calls, position)

@@ -8,7 +8,7 @@ from typing import Final
 
 from memoranda.errors import InvalidInput
 from memoranda.messages.content import ToolCallMsg, image_url
-from memoranda.messages.message import Message, Part, pair_tool_results, parts_of, to_plain_dict
+from memoranda.messages.message import Message, Part, each_message, pair_tool_results, parts_of, to_plain_dict
 from memoranda.types import JSON
 
 _ALLOWED_PARTS: Final[dict[str, tuple[str, ...]]] = {
@@ -45,7 +45,7 @@ def format_for_openai(messages: Iterable[Message | Mapping[str, object]]) -> lis
 
 def from_openai(messages: Iterable[object]) -> list[Message]:
     """Return messages from a chat completions history of dicts, objects of OpenAI's SDK, or both."""
-    return [_parse_message(to_plain_dict(message)) for message in messages]
+    return [_parse_message(to_plain_dict(message)) for message in each_message(messages)]
 
 
 def _format_message(message: Message, parts: list[Part]) -> dict[str, JSON]:

@@ -15,6 +15,7 @@ from memoranda.errors import NotFound
 from memoranda.index.partition import Partition
 from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
+from memoranda.shown_ids import show_id
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import read_archive_reason, read_lineage
 from memoranda.storage.read import matching_ids
@@ -56,8 +57,8 @@ def why(answer: Recall | Replay, memory_id: int) -> tuple[ArmScore, ...]:
         if hit.id == memory_id:
             return hit.why
     if isinstance(answer, Replay) and any(hit.id == memory_id for hit in answer.erased):
-        raise NotFound(f"memory {memory_id} was among the hits of this recall and has been deleted since")
-    raise NotFound(f"memory {memory_id} is not among the {len(recall)} hits of this recall: use why_not")
+        raise NotFound(f"memory {show_id(memory_id)} was among the hits of this recall and has been deleted since")
+    raise NotFound(f"memory {show_id(memory_id)} is not among the {len(recall)} hits of this recall: use why_not")
 
 
 def explain_absence(
@@ -107,7 +108,7 @@ def explain_other_scope(store: Store, scope: Scope, memory_id: int) -> WhyNot:
     """Return why a scope does not have a memory. Nothing is said about memories of other users."""
     other = store.get(Scope(scope.tenant, user=scope.user), [memory_id])[0]
     if other is None:
-        return WhyNot(memory_id, f"there is no memory {memory_id} in {scope}", step="scope")
+        return WhyNot(memory_id, f"there is no memory {show_id(memory_id)} in {scope}", step="scope")
     pairs = (("agent", scope.agent, other.agent), ("session", scope.session, other.session))
     differing = [
         f"its {name} is {its!r}, and the question asks for {asked!r}"
@@ -148,7 +149,9 @@ def _explain_not_indexed(store: Store, memory: Memory) -> WhyNot:
     if memory.quarantined_at is not None:
         reason = f"it is quarantined since {_date(memory.quarantined_at)}: release it, or discard it"
         return WhyNot(memory.id, reason, step="quarantined", since=memory.quarantined_at)
-    sources = [str(line.source_id) for line in lines if line.derived_id == memory.id and line.kind == "consolidated"]
+    sources = [
+        str(show_id(line.source_id)) for line in lines if line.derived_id == memory.id and line.kind == "consolidated"
+    ]
     reason = f"it only repeats the memories {', '.join(sources)}, which are recalled themselves"
     return WhyNot(memory.id, reason, step="repeats")
 
@@ -186,7 +189,7 @@ def _get_successor(store: Store, memory: Memory) -> Memory | None:
 
 
 def _name_successor(by: Memory | None, word: str) -> str:
-    return "" if by is None else f"{word}memory {by.id}, {by.content!r}, stored on {_date(by.recorded_at)}"
+    return "" if by is None else f"{word}memory {show_id(by.id)}, {by.content!r}, stored on {_date(by.recorded_at)}"
 
 
 def _name_filters(store: Store, query: RecallQuery, memory: Memory) -> str:

@@ -13,6 +13,7 @@ from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
 from memoranda.fence import FACTS_HEADING, MARKER_BYTES, close_mark, neutralise, open_mark
 from memoranda.results import Context
+from memoranda.shown_ids import show_id
 from memoranda.storage.claims import claims_in
 from memoranda.text import terms
 from memoranda.types import Hit, Memory, Recall, trust_rank
@@ -145,7 +146,7 @@ def _current_facts(hits: Sequence[Hit], now: datetime) -> Iterator[str]:
             seen.add(slot)
             disputed = "; disputed" if hit.disputed else ""
             name, value = sanitize_name(f"{claim.subject}, {claim.attribute}"), sanitize_name(claim.value)
-            yield f"- {name}: {value} (since {min(claim.valid_from, now).date()}{disputed}) [#{hit.id}]"
+            yield f"- {name}: {value} (since {min(claim.valid_from, now).date()}{disputed}) [#{show_id(hit.id)}]"
 
 
 def _render_hit(hit: Hit, now: datetime) -> str:
@@ -167,10 +168,11 @@ def _render_others(hit: Hit) -> str:
     notes = []
     if hit.later:
         last = hit.later[-1]
-        notes.append(f"later said on {last.valid_from.date()}: {sanitize_name(last.content)} [#{last.id}]")
+        notes.append(f"later said on {last.valid_from.date()}: {sanitize_name(last.content)} [#{show_id(last.id)}]")
     for other in hit.disputed[:_MAX_DISPUTES]:
         notes.append(
-            f"disputed by {sanitize_name(other.source or other.trust)}: {sanitize_name(other.content)} [#{other.id}]"
+            f"disputed by {sanitize_name(other.source or other.trust)}: {sanitize_name(other.content)} "
+            f"[#{show_id(other.id)}]"
         )
     return f" ({'; '.join(notes)})" if notes else ""
 
@@ -194,7 +196,7 @@ def _render_claim(claim: Mapping[str, Any]) -> str:
 
 
 def _render_origin(memory: Memory) -> str:
-    parts = [f"#{memory.id}"]
+    parts = [f"#{show_id(memory.id)}"]
     if memory.source:
         parts.append(sanitize_name(memory.source))
     if memory.session:

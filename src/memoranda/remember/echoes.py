@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memoranda.remember.base import Utterance
+from memoranda.shown_ids import read_shown_id
 from memoranda.text import Span, sentence_spans
 from memoranda.types import Memory
 
@@ -29,13 +30,14 @@ _MARKS: Final = re.compile(
 _BEFORE: Final = re.compile(
     r"^(?:[\s>*•·–—\-+#|]|\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"  # noqa: E501
 )
-_AFTER: Final = re.compile(
-    r"(?:\s*(?:\[#\d+[^\]\n]*\]|\(no longer true[^)\n]*\)|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\)|[\"'”“»`|*,;]))+\s*$"
-)
-_TRUNCATED: Final = re.compile(r"\s*(?:…|\.\.\.|\[…\]|\[\.\.\.\])\s*$")
+_AFTER_CHARS: Final = "\"'”“»`|*,; \t\n\r\f\v\xa0"
+_AFTER: Final = re.compile(r"(?:\[#\d+[^\]\n]*\]|\(no longer true[^)\n]*\)|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\))\Z")
+_AFTER_LENGTH: Final = 1_000
+"""Characters of the longest mark after a text: a search for marks in the whole of a long text would take seconds."""
+_TRUNCATED: Final = ("…", "...", "[…]", "[...]")
 _SPEAKER: Final = re.compile(r"^[\w .'’-]{1,40}:\s")
 _WORD: Final = re.compile(r"\w+")
-_ID: Final = re.compile(r"\[#(\d+)")
+_ID: Final = re.compile(r"\[#(\d{1,19})\b")
 _PRONOUNS: Final = {
     "you": "i",
     "your": "my",
@@ -84,7 +86,7 @@ class EchoIndex:
         if len(words) < _LEAST_WORDS:
             return False
         decorated = core != part.strip() or is_cut
-        named = {int(found) for found in _ID.findall(part)}
+        named = {read_shown_id(int(found)) for found in _ID.findall(part)}
         return any(
             self._repeats(known, words, utterance, decorated, is_cut, known.id in named)
             for known in self._with_start(words)
@@ -137,9 +139,20 @@ def merge_spans(spans: Sequence[Span]) -> list[Span]:
 
 def strip_decoration(part: str) -> tuple[str, bool]:
     """Return a line without bullets, numbers, quotes, dates and the marks of an entry, and whether it was cut short."""
-    core = _BEFORE.sub("", _AFTER.sub("", part))
-    short = _TRUNCATED.sub("", core)
-    return _AFTER.sub("", short).strip(), short != core
+    core = _BEFORE.sub("", _strip_marks(part))
+    mark = next((mark for mark in _TRUNCATED if core.rstrip().endswith(mark)), "")
+    short = core.rstrip().removesuffix(mark) if mark else core
+    return _strip_marks(short).strip(), bool(mark)
+
+
+def _strip_marks(part: str) -> str:
+    """Return a text without the quotes, dates and ids at its end."""
+    while True:
+        part = part.rstrip(_AFTER_CHARS)
+        found = _AFTER.search(part, max(0, len(part) - _AFTER_LENGTH))
+        if found is None:
+            return part
+        part = part[: found.start()]
 
 
 def to_lookup(part: str) -> str:

@@ -15,6 +15,7 @@ from memoranda.fence import find_recalled_spans
 from memoranda.redaction import find_secrets
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.echoes import merge_spans
+from memoranda.shown_ids import IdText
 from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
 from memoranda.types import Status
 
@@ -201,9 +202,11 @@ def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> b
 
 
 def _duplicate_reason(match: KnownMatch) -> str:
-    known = str(match.known_id)
-    known = known if len(known) <= _MAX_REASON else f"{known[:_MAX_REASON]}…"
-    if match.rule == "echo":
-        return f"repeats what {known} holds already"
-    # A plain text has no id before it is stored: it repeats another one of the same call.
-    return f"the same statement as {known}" if known else "this text is remembered already"
+    before, after = ("repeats what ", " holds already") if match.rule == "echo" else ("the same statement as ", "")
+    known = match.known_id
+    if isinstance(known, int):
+        return IdText(before, (known,), after)
+    if match.rule != "echo" and not known:
+        # A plain text has no id before it is stored: it repeats another one of the same call.
+        return "this text is remembered already"
+    return f"{before}{known if len(known) <= _MAX_REASON else f'{known[:_MAX_REASON]}…'}{after}"

@@ -33,6 +33,7 @@ from memoranda.remember.evidence import (
 from memoranda.remember.extraction import extract_candidate
 from memoranda.remember.gate import SECRET_REASON, DialogueContext, reject
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE
+from memoranda.shown_ids import IdText
 from memoranda.storage.claims import Claim, Operation, fold
 from memoranda.text import Span
 from memoranda.types import JSON, MemoryType
@@ -253,7 +254,8 @@ def _check_item(
     stated = replace(quoted, text=item.text)
     match = context.known.find_match(stated)
     if match is not None:
-        reason = f"says the same as {match.known_id}"
+        known = match.known_id
+        reason = IdText("says the same as ", (known,)) if isinstance(known, int) else f"says the same as {known}"
         return Verdict(utterance.message_id, "duplicate", match.rule, reason, quoted.span, match.known_id)
     context.known.add(stated)
     return _to_candidate(item, quoted, evidence, context)

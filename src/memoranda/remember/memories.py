@@ -13,6 +13,7 @@ from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.new_memory import WriteOptions, from_text
 from memoranda.remember.quarantine import screen
 from memoranda.results import CleanedMemory, CleanupReport
+from memoranda.shown_ids import show_id
 from memoranda.storage.base import Store
 from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Remove, no_memory, version_conflict
 from memoranda.storage.past import TimeView, as_known_at
@@ -153,12 +154,12 @@ class Memories:
         """Remove memories in quarantine: all of them, or none when one does not exist or is not in quarantine."""
         found = [self.get(scope, memory_id) for memory_id in ids]
         if recalled := [memory.id for memory in found if memory.quarantined_at is None]:
-            raise InvalidInput(f"memory {recalled[0]} is not in quarantine: use delete or forget to remove it")
+            raise InvalidInput(f"memory {show_id(recalled[0])} is not in quarantine: use delete or forget to remove it")
         return self.delete(scope, ids)
 
     def associate(self, scope: Scope, association: Association) -> Association:
         if association.memory_id == association.related_memory_id:
-            raise InvalidInput(f"memory {association.memory_id} cannot be associated with itself")
+            raise InvalidInput(f"memory {show_id(association.memory_id)} cannot be associated with itself")
         self._apply_change(Link(scope, association))
         return association
 

@@ -68,7 +68,7 @@ def _require(scope: str) -> Callable[[Request], Awaitable[Caller]]:
         principal: Principal = request.state.principal
         principal.require(scope)
         services: Services = request.app.state.services
-        manager = await services.get_manager(principal.tenant)
+        manager = await services.get_manager_for(principal)
         return Caller(principal, manager, services, getattr(request.state, "idempotency_key", None))
 
     return find_caller

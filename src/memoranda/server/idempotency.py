@@ -21,8 +21,8 @@ _MAX_BYTES: Final = 64_000_000
 _OVERHEAD: Final = 2_000
 """Bytes that a response takes in addition to its body, so that many short ones count as well."""
 _MAX_KEY_LENGTH: Final = 200
-AreStored: TypeAlias = Callable[[str, set[int]], Awaitable[bool]]
-"""Whether a tenant still has all memories with these ids."""
+AreStored: TypeAlias = Callable[[Principal, set[int]], Awaitable[bool]]
+"""Whether the tenant of a caller still has all memories with these ids."""
 _CacheKey = tuple[str, str, str, str]
 
 
@@ -82,7 +82,7 @@ class IdempotencyCache:
         self._remove_old()
         cached = self._cache.get(cache_key)
         if cached is not None:
-            await self._send_cached(cached, principal.tenant, request_hash, send)
+            await self._send_cached(cached, principal, request_hash, send)
             return
         cached = self._cache[cache_key] = _CachedResponse(request_hash, self._timer())
         await self._run_and_cache(cache_key, cached, app, scope, receive_body, send)
@@ -112,7 +112,9 @@ class IdempotencyCache:
             # The guard adds headers to what is sent: the cached message must keep its own list.
             await send(dict(message, headers=list(message["headers"])) if "headers" in message else message)
 
-    async def _send_cached(self, cached: _CachedResponse, tenant: str, request_hash: bytes, send: Send) -> None:
+    async def _send_cached(
+        self, cached: _CachedResponse, principal: Principal, request_hash: bytes, send: Send
+    ) -> None:
         if cached.request_hash != request_hash:
             raise Conflict("this idempotency key was used for another request: use a new one")
         await cached.finished.wait()
@@ -120,7 +122,7 @@ class IdempotencyCache:
             raise Conflict("the first request with this idempotency key failed: send it again")
         if not cached.dropped:
             ids = await asyncio.to_thread(_memory_ids, cached.body)
-            cached.dropped = not await self._are_stored(tenant, ids)
+            cached.dropped = not await self._are_stored(principal, ids)
         if cached.dropped:
             cached.messages = cached.messages[:1]
             raise Conflict("this request was done; memories in its response were erased since: read what is there now")

@@ -169,6 +169,10 @@ class Keys:
         """Return what is stored instead of the secret."""
         return _digest(self._key.read(), key_id, secret)
 
+    def derive(self, purpose: str) -> bytes:
+        """Return a secret for another purpose, always the same one."""
+        return hmac.digest(self._key.read(), f"memoranda {purpose}".encode(), hashlib.sha256)
+
     def require_key_file(self) -> None:
         """Raise `Incompatible` when the file that the keys were made with is missing: none of them would work."""
         if self.any_created():

@@ -23,7 +23,7 @@ _CHUNK = 100
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """Memories in the order of their ids, and the cursor of the next page."""
+    """Memories in the order in which they were stored, and the cursor of the next page."""
 
     items: list[Memory]
     next_cursor: str | None

@@ -13,11 +13,13 @@ from memoranda.aio.threads import FairPool, in_thread
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, NotFound
 from memoranda.results import SessionSummary
-from memoranda.server.auth import Authenticator
+from memoranda.server.auth import LOCAL, Authenticator, Principal
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
+from memoranda.server.opaque_ids import with_opaque_ids
 from memoranda.server.requests import OpenSessionRequest
 from memoranda.settings import MemoryConfig, database_url
+from memoranda.shown_ids import IdCipher
 from memoranda.storage import open_store
 from memoranda.storage.base import Store
 from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
@@ -43,8 +45,11 @@ class Services:
         self._embedder = embedder
         self._clock = clock or utc_now
         self._managers: dict[str, MemoryManager] = {}
+        self._opaque: dict[str, MemoryManager] = {}
+        """The same managers for callers with a key, who see opaque ids."""
         self._authenticator: Authenticator | None = None
         self._key_store: Store | None = None
+        self._keys: Keys | None = None
         self.sessions = OpenSessions()
         self._parsers: FairPool | None = None
 
@@ -75,7 +80,7 @@ class Services:
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
         self._key_store = open_store(database_url(self._memory))
-        keys = Keys(self._key_store)
+        keys = self._keys = Keys(self._key_store)
         await in_thread(keys.require_key_file)
         cache_seconds = self._config.key_cache_seconds
         self._authenticator = Authenticator(keys, self._clock, cache_seconds=cache_seconds)
@@ -86,12 +91,30 @@ class Services:
             self._managers[tenant] = await self._managers[DEFAULT_TENANT].for_tenant(tenant)
         return self._managers[tenant]
 
-    async def are_stored(self, tenant: str, ids: set[int]) -> bool:
-        """Return whether a tenant still has all of these memories."""
-        store = self._key_store
-        if store is None:
+    async def get_manager_for(self, principal: Principal) -> MemoryManager:
+        """Return the manager of a caller's tenant. A caller with a key sees opaque ids."""
+        tenant = principal.tenant
+        if principal is LOCAL:
+            return await self.get_manager(tenant)
+        if tenant not in self._opaque:
+            cipher = await in_thread(self._cipher, tenant)
+            self._opaque[tenant] = with_opaque_ids(await self.get_manager(tenant), cipher)
+        return self._opaque[tenant]
+
+    async def are_stored(self, principal: Principal, ids: set[int]) -> bool:
+        """Return whether a caller's tenant still has all of these memories."""
+        return await in_thread(self._are_stored, principal, ids) if ids else True
+
+    def _are_stored(self, principal: Principal, ids: set[int]) -> bool:
+        if self._key_store is None:
             raise Closed("the server is not open")
-        return None not in await in_thread(store.get, Scope(tenant, user=ANY), sorted(ids)) if ids else True
+        plain = ids if principal is LOCAL else map(self._cipher(principal.tenant).decode, ids)
+        return None not in self._key_store.get(Scope(principal.tenant, user=ANY), sorted(plain))
+
+    def _cipher(self, tenant: str) -> IdCipher:
+        if self._keys is None:
+            raise Closed("the server is not open")
+        return IdCipher(self._keys.derive(f"ids of {tenant}"))
 
     async def close(self) -> None:
         await self.sessions.end_all()
@@ -99,6 +122,7 @@ class Services:
         for manager in self._managers.values():
             await manager.close()
         self._managers.clear()
+        self._opaque.clear()
         if root is not None:
             await root.close()
         if self._key_store is not None:

@@ -228,6 +228,31 @@ class BackupStore(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ScrubState:
+    """How far the check in slices has come."""
+
+    table: str = ""
+    """The table that is next; empty at the start of a round."""
+    key: tuple[int | str, ...] = ()
+    """The last row of it that was checked; a row without a rowid is named by its key, bytes as hexadecimal digits."""
+    found: tuple[str, ...] = ()
+    """What this round has found, one sentence each."""
+    problems: tuple[str, ...] = ()
+    """What is known to be wrong: found by this round, or by the one before it."""
+    rounds: int = 0
+    """How often the whole store was checked."""
+
+
+@runtime_checkable
+class ScrubStore(Protocol):
+    """A store that can check itself in slices, between which others work."""
+
+    def scrub(self, rows: int) -> ScrubState:
+        """Check the next rows, about so many, remember where it stopped, and return that."""
+        ...
+
+
 def chunked(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
     """Yield the values in pieces that fit one statement."""
     return (values[start : start + _ROWS_PER_STATEMENT] for start in range(0, len(values), _ROWS_PER_STATEMENT))

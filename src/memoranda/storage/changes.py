@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from memoranda.errors import Conflict, NotFound
 from memoranda.results import DerivationKind
+from memoranda.shown_ids import IdText
 from memoranda.storage.claims import Claim
 from memoranda.types import JSON, Association, FloatArray, Memory, MemoryType, Scope
 
@@ -182,11 +183,11 @@ Change: TypeAlias = (
 
 def version_conflict(known: Memory, version: int) -> Conflict:
     """Return the error for a change to a version of a memory that is no longer the current one."""
-    message = f"memory {known.id} is at version {known.version}, not {version}: read it again, then decide"
-    return Conflict(message, current=known)
+    after = f" is at version {known.version}, not {version}: read it again, then decide"
+    return Conflict(IdText("memory ", (known.id,), after), current=known)
 
 
 def no_memory(scope: Scope, *ids: int) -> NotFound:
     """Return the error for ids that a scope does not have."""
     more = f" and {len(ids) - _IDS_SHOWN} more" if len(ids) > _IDS_SHOWN else ""
-    return NotFound(f"no memory {', '.join(map(str, ids[:_IDS_SHOWN]))}{more} in {scope}")
+    return NotFound(IdText("no memory ", ids[:_IDS_SHOWN], f"{more} in {scope}"))

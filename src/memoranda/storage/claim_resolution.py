@@ -18,6 +18,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
+from memoranda.shown_ids import IdText
 from memoranda.storage import lifecycle
 from memoranda.storage.base import Transaction
 from memoranda.storage.changes import NewMemory
@@ -80,7 +81,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
         replaced = {ended for claim, others in stored for ended in _apply(tx, memory.id, claim, others)}
     if memory.superseded_by is not None:
         return replace(outcome, status="superseded", memory=memory, reason=f"{memory.superseded_by} is newer")
-    reason = f"replaces what {', '.join(map(str, sorted(replaced)))} said" if replaced else outcome.reason
+    reason = IdText("replaces what ", tuple(sorted(replaced)), " said") if replaced else outcome.reason
     return replace(outcome, memory=memory, reason=reason)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -155,6 +155,19 @@ def without_enders(notes: Mapping[str, Any]) -> dict[str, JSON]:
         {key: value for key, value in claim.items() if key != ENDED_BY} for claim in notes.get(CLAIMS, ())
     ]
     return {**notes, CLAIMS: kept} if kept else dict(notes)
+
+
+def map_enders(notes: Mapping[str, Any], change: Callable[[int], int]) -> dict[str, JSON]:
+    """Return the notes with the ids of the memories that ended a claim changed."""
+    if not any(isinstance(claim.get(ENDED_BY), int) for claim in notes.get(CLAIMS, ())):
+        return dict(notes)
+    return {
+        **notes,
+        CLAIMS: [
+            {key: change(value) if key == ENDED_BY else value for key, value in claim.items()}
+            for claim in notes[CLAIMS]
+        ],
+    }
 
 
 def owner_of(memory: Memory) -> Scope:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, bindparam, case, delete, func, insert, literal, or_, select, update
 
 from memoranda.results import Derivation, Revision
+from memoranda.shown_ids import show_id
 from memoranda.storage.add import add_memories, insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, Archive, Derive, Pin, Supersede
@@ -28,6 +30,8 @@ from memoranda.storage.schema import associations, claims, lineage, memories, re
 from memoranda.types import Memory, MemoryType, Outcome, Scope
 
 _PAGE = 500
+_NAMED_MEMORY: Final = re.compile(r"^(\w+: memory )(\d{1,19})\b")
+"""The memory that the stored reason of an archived one names: "consolidate: memory 7 was made from it"."""
 _M = memories.c
 _NOTES = select(_M.notes).where(_M.id == bindparam("memory_id"))
 _L = lineage.c
@@ -66,7 +70,12 @@ def archive(tx: Transaction, change: Archive) -> Outcome:
 def read_archive_reason(tx: ReadTransaction, memory_id: int) -> str | None:
     """Return which policy of upkeep archived a memory and why; None when a person did, or it is not archived."""
     reason: str | None = tx.execute(select(_M.archive_reason).where(_M.id == memory_id)).scalar()
-    return reason
+    return None if reason is None else show_reason(reason)
+
+
+def show_reason(reason: str) -> str:
+    """Return the reason of an archived memory with ids as the caller sees them."""
+    return _NAMED_MEMORY.sub(lambda named: f"{named[1]}{show_id(int(named[2]))}", reason)
 
 
 def end_quarantine(tx: Transaction, memory: Memory) -> dict[str, Any]:

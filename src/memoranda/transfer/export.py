@@ -21,12 +21,13 @@ from memoranda.files import atomic_replace
 from memoranda.messages.message import Message
 from memoranda.results import Backup, ExportReport
 from memoranda.settings import MemoryConfig, database_url, index_path
+from memoranda.shown_ids import show_id
 from memoranda.storage import add, restore_backup
 from memoranda.storage.base import BackupStore, ReadTransaction, Store, Transaction
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claims import ENDED_BY, index_claims, without_enders
+from memoranda.storage.claims import ENDED_BY, index_claims, map_enders, without_enders
 from memoranda.storage.errors import translate_errors
-from memoranda.storage.lifecycle import drop_claims
+from memoranda.storage.lifecycle import drop_claims, show_reason
 from memoranda.storage.rows import from_micros, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
 from memoranda.text import check_unicode, clean_text, content_hash
@@ -57,6 +58,12 @@ LINKS: Final[dict[str, tuple[Table, tuple[str, ...]]]] = {
 LOGS: Final[dict[str, Table]] = {"session": sessions, "execution": executions}
 """Tables of what happened; their rows belong to no user."""
 _MAY_BE_DELETED: Final = "source_id"
+_IDS: Final = {
+    "memory": {"id": "memory", "superseded_by": "memory", "message_seq": "message"},
+    "message": {"seq": "message"},
+    **{kind: dict.fromkeys(columns, "memory") for kind, (_, columns) in LINKS.items()},
+}
+"""Columns with the number of a row of the whole store, and what it numbers. They show as the caller sees them."""
 _RENAMED: Final = {"kind": "how"}
 """Columns with another name in a record: its `kind` names the table."""
 
@@ -68,6 +75,17 @@ def to_record(kind: str, row: Mapping[str, Any]) -> dict[str, JSON]:
         if value is None or value == "" or name in _DERIVED:
             continue
         record[_RENAMED.get(name, name)] = _encode(name, value)
+    return _show_ids(kind, record)
+
+
+def _show_ids(kind: str, record: dict[str, JSON]) -> dict[str, JSON]:
+    for name, numbered in _IDS.get(kind, {}).items():
+        if isinstance(number := record.get(name), int):
+            record[name] = show_id(number, numbered)
+    if isinstance(notes := record.get("notes"), dict):
+        record["notes"] = map_enders(notes, show_id)
+    if isinstance(reason := record.get("archive_reason"), str):
+        record["archive_reason"] = show_reason(reason)
     return record
 
 

@@ -34,9 +34,11 @@ class TestAccess:
     def test_key_may_do_only_what_its_scopes_allow(self, server: InProcessServer, key: str) -> None:
         reader, writer = server.key(scopes=("read",)), server.key(scopes=("write",))
         assert server.send("POST", "/v1/memories", reader, json={"content": "tea"}).status_code == 403
-        assert server.send("POST", "/v1/memories", writer, json={"content": "tea"}).status_code == 201
-        assert server.send("GET", "/v1/memories/1", writer).status_code == 403
-        assert server.send("GET", "/v1/memories/1", reader).status_code == 200
+        added = server.send("POST", "/v1/memories", writer, json={"content": "tea"})
+        assert added.status_code == 201
+        path = f"/v1/memories/{added.json()['id']}"
+        assert server.send("GET", path, writer).status_code == 403
+        assert server.send("GET", path, reader).status_code == 200
         for path in ("/v1/health", "/v1/metrics"):
             assert server.send("GET", path, reader).status_code == 403
             assert server.send("GET", path, key).status_code == 200
@@ -356,41 +358,47 @@ def test_long_response_serialised_in_chunks_is_complete(server: InProcessServer,
     assert found["query"] == "fact"
 
 
+def _add_tea(server: InProcessServer, key: str) -> str:
+    """Add a memory and return its path."""
+    return f"/v1/memories/{server.send('POST', '/v1/memories', key, json={'content': 'tea'}).json()['id']}"
+
+
 class TestVersions:
     def test_etag_sent_as_if_match_guards_an_update(self, server: InProcessServer, key: str) -> None:
         created = server.send("POST", "/v1/memories", key, json={"content": "tea"})
         assert created.headers["etag"] == '"1"'
-        read = server.send("GET", "/v1/memories/1", key)
+        path = f"/v1/memories/{created.json()['id']}"
+        read = server.send("GET", path, key)
         match = {"If-Match": read.headers["etag"]}
-        changed = server.send("PATCH", "/v1/memories/1", key, json={"content": "milk"}, headers=match)
+        changed = server.send("PATCH", path, key, json={"content": "milk"}, headers=match)
         assert (changed.status_code, changed.headers["etag"]) == (200, '"2"')
-        late = server.send("PATCH", "/v1/memories/1", key, json={"content": "water"}, headers=match)
+        late = server.send("PATCH", path, key, json={"content": "water"}, headers=match)
         assert (late.status_code, late.json()["type"]) == (412, "urn:memoranda:Conflict")
-        assert late.json()["current"] == server.send("GET", "/v1/memories/1", key).json() == changed.json()
+        assert late.json()["current"] == server.send("GET", path, key).json() == changed.json()
 
     def test_expected_version_in_the_body_conflicts_with_409(self, server: InProcessServer, key: str) -> None:
-        server.send("POST", "/v1/memories", key, json={"content": "tea"})
-        late = server.send("PATCH", "/v1/memories/1", key, json={"content": "milk", "expected_version": 9})
+        path = _add_tea(server, key)
+        late = server.send("PATCH", path, key, json={"content": "milk", "expected_version": 9})
         assert (late.status_code, late.json()["current"]["content"]) == (409, "tea")
 
     @pytest.mark.parametrize("if_match", ["1", 'W/"1"', '"1", "2"', '"x"', '""', '"0"'])
     def test_malformed_if_match_is_refused(self, server: InProcessServer, key: str, if_match: str) -> None:
-        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        path = _add_tea(server, key)
         sent = {"json": {"content": "milk"}, "headers": {"If-Match": if_match}}
-        assert server.send("PATCH", "/v1/memories/1", key, **sent).status_code == 422
-        assert server.send("GET", "/v1/memories/1", key).json()["content"] == "tea"
+        assert server.send("PATCH", path, key, **sent).status_code == 422
+        assert server.send("GET", path, key).json()["content"] == "tea"
 
     def test_if_match_star_matches_every_version(self, server: InProcessServer, key: str) -> None:
-        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        path = _add_tea(server, key)
         sent = {"json": {"content": "milk"}, "headers": {"If-Match": "*"}}
-        assert server.send("PATCH", "/v1/memories/1", key, **sent).status_code == 200
+        assert server.send("PATCH", path, key, **sent).status_code == 200
 
     def test_if_match_is_part_of_what_an_idempotency_key_stands_for(self, server: InProcessServer, key: str) -> None:
-        server.send("POST", "/v1/memories", key, json={"content": "tea"})
+        path = _add_tea(server, key)
         codes = [
             server.send(
                 "PATCH",
-                "/v1/memories/1",
+                path,
                 key,
                 json={"content": "milk"},
                 headers={"Idempotency-Key": "a", "If-Match": version},
@@ -407,7 +415,8 @@ class TestReplay:
         sent = {"json": body, "headers": {"Idempotency-Key": "a"}}
         first = server.send("POST", path, key, **sent)
         assert server.send("POST", path, key, **sent).content == first.content
-        assert server.send("POST", "/v1/forget", key, json={"ids": [1]}).status_code == 200
+        stored = server.send("POST", "/v1/memories/list", key, json={}).json()["items"]
+        assert server.send("POST", "/v1/forget", key, json={"ids": [stored[0]["id"]]}).status_code == 200
         for _ in range(2):
             again = server.send("POST", path, key, **sent)
             assert (again.status_code, again.json()["type"]) == (409, "urn:memoranda:Conflict")
@@ -415,12 +424,12 @@ class TestReplay:
         assert server.send("POST", "/v1/memories/list", key, json={}).json()["items"] == []
 
     def test_replay_of_a_recall_does_not_return_a_forgotten_text(self, server: InProcessServer, key: str) -> None:
-        server.send("POST", "/v1/memories", key, json={"content": "Ann drinks tea"})
+        added = server.send("POST", "/v1/memories", key, json={"content": "Ann drinks tea"}).json()
         server.send("POST", "/v1/memories", key, json={"content": "tea is hot"})
         for path in ("/v1/recall", "/v1/context"):
             sent = {"json": {"query": "tea"}, "headers": {"Idempotency-Key": path}}
             assert "Ann drinks tea" in server.send("POST", path, key, **sent).text
-        server.send("POST", "/v1/forget", key, json={"ids": [1]})
+        server.send("POST", "/v1/forget", key, json={"ids": [added["id"]]})
         for path in ("/v1/recall", "/v1/context"):
             sent = {"json": {"query": "tea"}, "headers": {"Idempotency-Key": path}}
             assert "Ann drinks tea" not in server.send("POST", path, key, **sent).text

@@ -45,7 +45,7 @@ async def add_memories(request: AddMemoriesRequest, caller: Writer) -> list[Memo
 
 @routes.post("/memories/list")
 async def list_memories(request: ListRequest, caller: Reader) -> MemoryPage:
-    """Return memories in the order of their ids, one page at a time."""
+    """Return memories in the order in which they were stored, one page at a time."""
     after = int(request.cursor or 0)
     items = await caller.memory.list_memories(after=after, **request.arguments("cursor"), **caller.read_scope(request))
     return MemoryPage(items, str(items[-1].id) if len(items) == request.limit else None)

@@ -26,6 +26,7 @@ from memoranda.storage.base import (
     IndexRow,
     PartitionKey,
     ReadTransaction,
+    ScrubState,
     StoreStatus,
     Transaction,
     Work,
@@ -33,7 +34,7 @@ from memoranda.storage.base import (
 )
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import to_micros
-from memoranda.storage.sqlite import backup, integrity, schema_check
+from memoranda.storage.sqlite import backup, integrity, schema_check, slices
 from memoranda.storage.sqlite.compaction import Compaction
 from memoranda.storage.sqlite.connections import Connections, require_file_of_log
 from memoranda.storage.sqlite.group_commit import GroupCommit
@@ -134,12 +135,23 @@ class SQLiteStore:
         with self._connections.reading() as connection:
             return integrity.find_problems(SQLiteTransaction(connection))
 
+    def scrub(self, rows: int) -> ScrubState:
+        """Check the next rows and their entries in each index; remember where it stopped, and what it found."""
+        with self._connections.reading() as connection:
+            tx = SQLiteTransaction(connection)
+            begin_read(tx.driver)
+            state = slices.check_slice(tx, slices.read_state(tx), rows)
+        self._commits.submit(lambda tx: slices.write_state(tx, state))
+        return state
+
     def repair(self) -> list[str]:
         return self._commits.call(self._repair)
 
     def _repair(self) -> list[str]:
         with self._connections.writing() as connection:
-            done = integrity.repair_rows(SQLiteTransaction(connection, to_micros(self._clock())))
+            tx = SQLiteTransaction(connection, to_micros(self._clock()))
+            done = integrity.repair_rows(tx)
+            slices.write_state(tx, ScrubState())  # what was found before says nothing about the file as it is now
         self._damage = self._find_damage()
         return done
 
@@ -152,7 +164,7 @@ class SQLiteStore:
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
         driver = self._connections.driver
-        problems = (self._connections.problem(), self._damage, self._compaction.problem)
+        problems = (self._connections.problem(), self._damage, self._compaction.problem, *self._scrub_problems())
         return StoreStatus(
             database=str(self.path),
             size_bytes=sum(file.stat().st_size for file in files if file.exists()),
@@ -161,6 +173,12 @@ class SQLiteStore:
             problems=tuple(problem for problem in problems if problem is not None),
             wal_reset_bug=driver.wal_reset_bug,
         )
+
+    def _scrub_problems(self) -> tuple[str, ...]:
+        try:
+            return self.read(slices.read_state).problems
+        except Incompatible as error:
+            return (str(error),)
 
     def close(self) -> None:
         self._compaction.stop()

@@ -1,0 +1,330 @@
+"""Two hundred tenants with names that are easily mixed up: no method, route or tool shows one a row of another.
+
+Every row of a tenant holds its canary word. Each query asks for another tenant's canary, ids, sessions, receipts and
+recalls; no canary but its own may come back. At the end, every tenant must still have all that it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memoranda import ANY, MemoryManager
+from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.manager.manager import create_session
+from memoranda.testing.fakes import CONFUSABLE_NAMES, HashEmbedder
+from memoranda.testing.values import CONFUSABLE
+from tests.mcp import test_tenants as mcp_tenants
+from tests.mcp.http_server import NEWEST, open_mcp_server
+from tests.prove.regime import Plan, Result, result
+from tests.server import test_tenants as rest_tenants
+from tests.server.in_process import open_server
+
+CANARY = re.compile(r"canary\d{4}x")
+ITEMS = 12
+USERS = (None, "ann", "Ann", "ann ", ANY)
+INJECTIONS = (
+    "' OR '1'='1", '" OR 1=1 --', "%", "_", "*", "ann%", "a\\", "'; DROP TABLE memories; --", "NEAR(a b)", "{x}",
+    "tenant:ann",
+    "x' UNION SELECT content FROM memories --", "\u202eann", "ann\t", "ANN", "aNN", "ⒶNN", "ann\u00ad", "nul", "NUL",
+)  # fmt: skip
+REFUSED = ("", " ", "a\0", "a\0b", "\ud800")
+
+
+def tenant_names(count: int) -> list[str]:
+    """Return different names that a wrong store would take for each other."""
+    base = list(dict.fromkeys([*CONFUSABLE_NAMES, *CONFUSABLE, *INJECTIONS]))
+    more = (f"{first}{second}" for first in base for second in base)
+    names = list(dict.fromkeys([*base, *more]))
+    return names[:count]
+
+
+@dataclass
+class Owner:
+    """A tenant and what it has stored."""
+
+    manager: MemoryManager
+    canary: str
+    ids: list[int] = field(default_factory=list)
+    recall_id: str = ""
+    receipt_id: str = ""
+    recall: Any = None
+
+    def fill(self, items: int) -> None:
+        word, manager = self.canary, self.manager
+        for user in (None, "ann"):
+            texts = [f"{word} likes tea number {n}" for n in range(items // 2)]
+            self.ids += [memory.id for memory in manager.add_memories(texts, user=user, agent="writer")]
+        manager.add_memory_association(self.ids[0], self.ids[1], f"{word} link")
+        manager.save("writer", "draft", word)
+        manager.save("writer", "draft", word, "long_term")
+        manager.save_execution_record("writer", {"status": word})
+        manager.add_knowledge(f"{word} brews tea", source="tea.md")
+        manager.remember({"role": "user", "content": f"My favourite colour is {word}.", "name": "Ann"}, user="ann")
+        session = create_session("campaign", manager, {"who": word}, auto_cleanup=False)
+        session.add_conversation_message("writer", "user", word)
+        session.end_session()
+        manager.get_memory("writer").add_message({"role": "user", "content": word})
+        gone = manager.add_memory(f"{word} is gone")
+        self.receipt_id = manager.forget(gone.id).id
+        self.recall = manager.recall(word, user=ANY)
+        self.recall_id = self.recall.id
+
+    def contents(self) -> list[str]:
+        return [self.manager.get(memory_id, user=ANY).content for memory_id in self.ids]
+
+
+Query = Callable[["Asking"], Any]
+
+
+@dataclass
+class Asking:
+    """One query: who asks, whose data it is aimed at, and the random choices of it."""
+
+    manager: MemoryManager
+    other: Owner
+    rng: random.Random
+    folder: Path
+
+    @property
+    def words(self) -> str:
+        """A query for the other tenant's data; in capitals, so that an answer may repeat it."""
+        return self.rng.choice(
+            [self.other.canary.upper(), "likes tea", "tea", f"{self.other.canary.upper()} favourite colour", "*", "a%"]
+        )
+
+    @property
+    def user(self) -> Any:
+        return self.rng.choice(USERS)
+
+    @property
+    def foreign(self) -> int:
+        return self.rng.choice(self.other.ids)
+
+    @property
+    def writer(self) -> Any:
+        return self.rng.choice(["ann", "Ann", None])
+
+    def file(self, name: str) -> Path:
+        return self.folder / name
+
+
+def _export(ask: Asking) -> str:
+    ask.manager.export_jsonl(ask.file("export.jsonl"), user=ANY)
+    return ask.file("export.jsonl").read_text("utf-8")
+
+
+def _export_files(ask: Asking) -> str:
+    folder = Path(tempfile.mkdtemp(dir=ask.folder))
+    ask.manager.export_files(folder)
+    return "".join(path.read_text("utf-8") + path.name for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def _conversation(ask: Asking) -> Any:
+    return list(ask.manager.get_memory("writer", user=ask.rng.choice([None, "ann"])).messages)
+
+
+def _run(ask: Asking) -> Any:
+    with ask.manager.run("writer") as conversation:
+        return list(conversation.messages)
+
+
+QUERIES: dict[str, Query] = {
+    # Not its explanation, which repeats the words of the question.
+    "recall": lambda a: a.manager.recall(a.words, user=a.user, limit=50, shared=True, explain=True).hits,
+    "context": lambda a: a.manager.context(a.words, user=a.user, budget=5000),
+    "search_memories": lambda a: a.manager.search_memories(a.words, user=a.user, limit=50),
+    "search_memory": lambda a: a.manager.search_memory(a.words, limit=50, user=a.user),
+    "search_similar": lambda a: a.manager.search_similar("writer", a.words, 50, shared=True),
+    "why_not": lambda a: a.manager.why_not(a.words, a.foreign, user=a.user),
+    "why": lambda a: a.manager.why(a.other.recall, a.manager.list_memories(1, user=ANY)[0].id),
+    "replay": lambda a: a.manager.replay(a.other.recall_id, user=a.user),
+    "get": lambda a: a.manager.get(a.foreign, user=a.user),
+    "list_memories": lambda a: a.manager.list_memories(1000, a.rng.choice([0, a.foreign]), user=a.user),
+    "history": lambda a: a.manager.history(a.rng.choice([a.foreign, "Ann/favourite colour"]), user=a.user),
+    "facts": lambda a: a.manager.facts(user=a.user),
+    "conflicts": lambda a: a.manager.conflicts(user=a.user),
+    "get_related_memories": lambda a: a.manager.get_related_memories(a.foreign, depth=3, user=a.user),
+    "retrieve": lambda a: a.manager.retrieve("writer", "draft", a.rng.choice(["short_term", "long_term"])),
+    "get_conversation_history": lambda a: a.manager.get_conversation_history("campaign"),
+    "get_sessions": lambda a: a.manager.get_sessions(),
+    "get_execution_records": lambda a: a.manager.get_execution_records(cursor=a.rng.choice([None, "3"])),
+    "get_execution_stats": lambda a: a.manager.get_execution_stats(),
+    "verify_executions": lambda a: a.manager.verify_executions(),
+    "get_knowledge_sources": lambda a: a.manager.get_knowledge_sources(),
+    "get_memory": _conversation,
+    "run": _run,
+    "receipts": lambda a: a.manager.receipts(user=ANY),
+    "receipt": lambda a: a.manager.receipt(a.other.receipt_id),
+    "verify_receipt": lambda a: a.manager.verify_receipt(a.other.receipt_id),
+    "get_stats": lambda a: a.manager.get_stats(),
+    "health": lambda a: a.manager.health(),
+    "check": lambda a: a.manager.check(),
+    "export_jsonl": _export,
+    "export_files": _export_files,
+    "cleanup_old_memories": lambda a: a.manager.cleanup_old_memories(0, 1.0, dry_run=True, user=a.user),
+    "upkeep": lambda a: a.manager.upkeep(user=ANY, dry_run=True),
+    "update": lambda a: a.manager.update(a.foreign, "taken", user=ANY),
+    "delete": lambda a: a.manager.delete([a.foreign], user=ANY),
+    "discard": lambda a: a.manager.discard([a.foreign], user=ANY),
+    "release": lambda a: a.manager.release(a.foreign, user=ANY),
+    "archive": lambda a: a.manager.archive(a.foreign, user=ANY),
+    "restore": lambda a: a.manager.restore(a.foreign, user=ANY),
+    "pin": lambda a: a.manager.pin(a.foreign, user=ANY),
+    "unpin": lambda a: a.manager.unpin(a.foreign, user=ANY),
+    "forget": lambda a: a.manager.forget(
+        **a.rng.choice([{"ids": [a.foreign]}, {"containing": a.other.canary}]), user=ANY
+    ),
+    "add_memory_association": lambda a: a.manager.add_memory_association(a.foreign, a.other.ids[0], user=ANY),
+    "add_memory": lambda a: a.manager.add_memory("mine", user=a.writer),
+    "add_memories": lambda a: a.manager.add_memories(["mine", "mine too"], user=a.writer),
+    "remember": lambda a: a.manager.remember("I like milk", user=a.writer, idempotency_key=None),
+    "save": lambda a: a.manager.save("writer", "other", 1),
+    "save_execution_record": lambda a: a.manager.save_execution_record("reader", {"status": "ok"}),
+    "add_knowledge": lambda a: a.manager.add_knowledge("milk is white", source="milk.md"),
+    "remove_knowledge": lambda a: a.manager.remove_knowledge("milk.md"),
+    "clear_session": lambda a: a.manager.clear_session("another"),
+    "clear_agent_memory": lambda a: a.manager.clear_agent_memory("reader"),
+    "set_retention_policy": lambda a: a.manager.set_retention_policy("reader", "session"),
+    "end_run": lambda a: a.manager.end_run("reader"),
+    "forget_again": lambda a: a.manager.forget_again(),
+}
+"""Every method, aimed at another tenant. What changes the caller's own data leaves the rows that are compared."""
+LEFT_OUT = {
+    "backup": "copies the whole database, by design",
+    "repair": "works on the whole database and returns no rows",
+    "reembed": "works on the whole database and returns no rows",
+    "clear_all": "deletes what is compared; `clear_agent_memory` takes the same way",
+    "import_jsonl": "reads a file that the caller gives; the routes try it with another tenant's export",
+    "import_files": "reads files that the caller gives",
+    "for_tenant": "makes the managers of this regime",
+    "close": "ends the regime",
+}
+HEAVY = {"check", "export_jsonl", "export_files", "upkeep", "verify_executions", "health", "forget", "forget_again"}
+"""Methods that take long: asked less often."""
+
+
+def isolation(plan: Plan) -> Result:
+    """Ask at random, mostly the manager, now and then over REST and MCP."""
+    tenants, items = (200, ITEMS) if plan.runs > 20_000 else (24, 6)
+    violations, counts = list[str](), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        over_rest = over_mcp = 0
+        if plan.runs >= 500:
+            over_rest = ask_routes(plan, plan.runs // 20, Path(folder), violations)
+            over_mcp = ask_tools(plan, plan.runs // 100, Path(folder), violations)
+        done = ask_methods(plan, tenants, items, over_rest + over_mcp, Path(folder), violations, counts)
+    detail = {"tenants": tenants, "methods": len(counts), "over REST": over_rest, "over MCP": over_mcp}
+    detail |= {"answered": counts.total()}
+    return result("isolation", plan, done, violations, detail)
+
+
+def ask_methods(
+    plan: Plan, tenants: int, items: int, done: int, folder: Path, violations: list[str], counts: Counter[str]
+) -> int:
+    """Ask the manager's methods until the plan ends; return how many queries there were, those before included."""
+    url = f"sqlite:///{folder}/methods.db"
+    with MemoryManager(url, embedder=HashEmbedder(16), retention_policy="persistent") as root:
+        owners = [
+            Owner(root.for_tenant(name), f"canary{number:04}x") for number, name in enumerate(tenant_names(tenants))
+        ]
+        for owner in owners:
+            owner.fill(items)
+        before = [owner.contents() for owner in owners]
+        methods = [name for name in QUERIES if name not in HEAVY]
+        while plan.goes_on(done):
+            rng = plan.rng("ask", done)
+            mine, other = rng.sample(owners, 2)
+            name = rng.choice(sorted(HEAVY)) if rng.random() < 0.01 else rng.choice(methods)
+            if problem := ask(name, mine, other, rng, folder):
+                violations.append(f"query {done}: {problem}")
+            else:
+                counts[name] += 1
+            done += 1
+        for owner, contents in zip(owners, before, strict=True):
+            if owner.contents() != contents:
+                violations.append(f"{owner.canary} has lost or won rows by calls of others")
+    return done
+
+
+def ask(name: str, mine: Owner, other: Owner, rng: random.Random, folder: Path) -> str | None:
+    """Ask one method; return what was wrong with the answer."""
+    try:
+        answer = repr(QUERIES[name](Asking(mine.manager, other, rng, folder)))
+    except MemorandaError as error:
+        answer = str(error)
+    except Exception as error:  # noqa: BLE001 - an untyped error is a violation
+        return f"{name} raised {error!r}"
+    foreign = set(CANARY.findall(answer)) - {mine.canary}
+    # `why` is given the other tenant's recall by its owner, and only scores come back.
+    return f"{name} of {mine.canary} shows {sorted(foreign)[:3]}" if foreign else None
+
+
+def ask_routes(plan: Plan, requests: int, folder: Path, violations: list[str]) -> int:
+    """Ask every route that reads, for tenants with names that look alike."""
+    with open_server(folder) as server:
+        tenants = []
+        for number, name in enumerate(tenant_names(6)):
+            tenant = rest_tenants.Tenant(server, name)
+            tenant.word = f"canary{9000 + number}x"
+            tenant.fill()
+            tenants.append(tenant)
+        done = 0
+        while done < requests and plan.elapsed < plan.seconds:
+            rng = plan.rng("route", done)
+            mine, other = rng.sample(tenants, 2)
+            for method, path, options in rest_tenants.reading_calls(rng, other):
+                answer = mine.send(method, path, **options)
+                shown = answer.text.replace(str(options.get("json", {}).get("query")), "")
+                foreign = set(CANARY.findall(shown)) - {mine.word}
+                if foreign or answer.status_code >= 500:
+                    violations.append(f"{method} {path} of {mine.word}: {answer.status_code}, shows {sorted(foreign)}")
+                done += 1
+    return done
+
+
+def ask_tools(plan: Plan, calls: int, folder: Path, violations: list[str]) -> int:
+    """Ask every tool that reads."""
+    return asyncio.run(_ask_tools(plan, calls, folder, violations))
+
+
+async def _ask_tools(plan: Plan, calls: int, folder: Path, violations: list[str]) -> int:
+    done = 0
+    with open_mcp_server(folder) as server:
+        async with AsyncExitStack() as stack:
+            both = await mcp_tenants.two_tenants(server, stack, NEWEST)
+            while done < calls and plan.elapsed < plan.seconds:
+                for mine, other in (both, both[::-1]):
+                    for tool, arguments in mcp_tenants.reading_calls(plan.rng("tool", done), other):
+                        answer = await mine.client.call_tool(tool, arguments)
+                        if other.word in answer.model_dump_json():
+                            violations.append(f"the tool {tool} shows {mine.word} a row of {other.word}")
+                        done += 1
+    return done
+
+
+def refused_names() -> Iterator[str]:
+    """Yield the names that no tenant can have, each of which must be refused by a typed error."""
+    with MemoryManager("sqlite://", embedder=HashEmbedder(16)) as root:
+        for name in REFUSED:
+            try:
+                root.for_tenant(name)
+            except InvalidInput:
+                yield name
+
+
+@contextmanager
+def two_owners(folder: Path) -> Iterator[tuple[Owner, Owner]]:
+    with MemoryManager(f"sqlite:///{folder}/two.db", embedder=HashEmbedder(16)) as root:
+        owners = [Owner(root.for_tenant(name), f"canary{n:04}x") for n, name in enumerate(("ann", "Ann"))]
+        for owner in owners:
+            owner.fill(4)
+        yield owners[0], owners[1]

@@ -1,0 +1,185 @@
+"""Requests made from the OpenAPI document, many of them with ids that earlier responses returned.
+
+Every case is sent three times: with a key, without one and with a wrong one. No response may be a server error or
+violate its schema, a request that violates its schema must be refused, and only the right key may succeed.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from memoranda.server.keys import open_keys
+from tests.prove.regime import Plan, Result, result
+from tests.server.running import serving
+
+CHECKS = (
+    schemathesis.checks.not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+)
+PUBLIC = ("/healthz",)
+SENT = 3
+"""How often each case is sent."""
+ROUND = 20_000
+"""Requests to one store, which grows by them."""
+
+
+@schemathesis.serializer("application/x-ndjson")
+def _lines(_: object, value: object) -> bytes:
+    return str(value).encode("utf-8", "replace")
+
+
+@dataclass
+class Known:
+    """Ids that responses returned, so that later requests reach what earlier ones made."""
+
+    rng: random.Random
+    ids: dict[str, deque[Any]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=50)))
+
+    def note(self, answer: Any) -> None:
+        """Keep the ids in a response."""
+        for name, value in _members(answer):
+            if name in ("id", "memory_id") and isinstance(value, int):
+                self.ids["memory_id"].append(value)
+            elif name in ("session_id", "next_cursor", "recall_id") and isinstance(value, str):
+                self.ids["cursor" if name == "next_cursor" else name].append(value)
+            elif name == "id" and isinstance(value, str):
+                for kind in ("receipt_id", "recall_id"):
+                    self.ids[kind].append(value)
+
+    def put_into(self, case: Any) -> None:
+        """Replace ids that were made up by known ones, in every second case."""
+        if self.rng.random() < 0.5:
+            return
+        for values in (case.path_parameters, case.query, case.body):
+            for name in list(values) if isinstance(values, dict) else ():
+                if name in ("ids", "memory_ids") and self.ids["memory_id"]:
+                    values[name] = [self.rng.choice(self.ids["memory_id"])]
+                elif self.ids[kind := name.removeprefix("related_")]:
+                    values[name] = self.rng.choice(self.ids[kind])
+
+
+def _members(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name, item
+            yield from _members(item)
+    elif isinstance(value, list):
+        for item in value[:20]:
+            yield from _members(item)
+
+
+def openapi_requests(plan: Plan) -> Result:
+    """Explore a server in rounds, each with a new store and a seed of its own, until there were enough requests."""
+    answered, violations, rounds = Counter[int](), list[str](), 0
+    while plan.goes_on(answered.total()):
+        with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url:
+            with open_keys(f"sqlite:///{folder}/server.db") as keys:
+                key = keys.create("requests", scopes=("read", "write", "admin")).key
+            left = plan.runs - answered.total()
+            explore(url, key, min(left, ROUND), plan, rounds, answered, violations)
+        rounds += 1
+    detail = {"rounds": rounds, "answers": {str(status): count for status, count in sorted(answered.items())}}
+    return result("requests", plan, answered.total(), violations, detail)
+
+
+def explore(
+    url: str, key: str, total: int, plan: Plan, number: int, answered: Counter[int], violations: list[str]
+) -> None:
+    """Send about so many requests, over all operations."""
+    document = _simplify(requests.get(f"{url}/openapi.json", timeout=10).json())
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=url)
+    operations = [found.ok() for found in schema.get_all_operations()]
+    # Those that create come first, so that there are ids for the others.
+    operations.sort(key=lambda operation: operation.method != "post" or "{" in operation.path)
+    examples, known = total // (SENT * 2 * len(operations)) + 1, Known(plan.rng("known", number))
+    seed_number = plan.rng("requests", number).randrange(2**32)
+    with requests.Session() as session:
+        for operation in operations:
+            for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+                if plan.elapsed > plan.seconds:
+                    return
+                explored = _Exploration(session, operation, mode, key, known, answered)
+                if problem := explored.run(examples, seed_number):
+                    violations.append(f"round {number}, {operation.label}, {mode.name}: {problem}")
+
+
+def _simplify(document: Any) -> Any:
+    """Return the document without very large limits, which the guard's tests cover, and without security schemes."""
+    if isinstance(document, list):
+        return [_simplify(item) for item in document]
+    if not isinstance(document, dict):
+        return document
+    large = {key for key in ("maxLength", "maxItems") if isinstance(document.get(key), int) and document[key] > 600}
+    return {
+        key: _simplify(value) for key, value in document.items() if key not in {*large, "security", "securitySchemes"}
+    }
+
+
+@dataclass
+class _Exploration:
+    """One operation, with valid or invalid data."""
+
+    session: requests.Session
+    operation: Any
+    mode: GenerationMode
+    key: str
+    known: Known
+    answered: Counter[int]
+
+    def run(self, examples: int, seed_number: int) -> str | None:
+        """Try some cases; return what was wrong with one of them."""
+
+        @seed(seed_number)
+        @settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
+        )
+        @given(case=self.operation.as_strategy(generation_mode=self.mode))
+        def try_case(case: Any) -> None:
+            self._try(case)
+
+        try:
+            try_case()
+        except Exception as error:  # noqa: BLE001 - a failed check or a broken connection is a violation
+            # An operation without arguments has no invalid calls.
+            if type(error).__name__ not in ("Unsatisfiable", "SkipTest", "Skipped"):
+                return f"{type(error).__name__}: {str(error)[:600]}"
+        return None
+
+    def _try(self, case: Any) -> None:
+        is_valid = self.mode is GenerationMode.POSITIVE
+        if is_valid:
+            self.known.put_into(case)
+        answer = case.call(session=self.session, headers={"Authorization": f"Bearer {self.key}"})
+        checks = CHECKS if is_valid or answer.status_code == 413 else (*CHECKS, negative_data_rejection)
+        case.validate_response(answer, checks=checks)
+        self.answered[answer.status_code] += 1
+        if answer.status_code < 300 and answer.headers.get("content-type") == ["application/json"]:
+            self.known.note(answer.json())
+        for stranger in ("", "Bearer mmr.0123456789abcdef.wrong"):
+            refused = case.call(session=self.session, headers={"Authorization": stranger})
+            assert refused.status_code in (401, 413) or self.operation.path in PUBLIC, f"{refused.status_code} without"
+            self.answered[refused.status_code] += 1
