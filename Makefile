@@ -14,7 +14,7 @@ PROVE ?= $(shell $(BIN)/python -m tests.prove.run --names)
 SEED ?= $(shell date +%s)
 PART_SECONDS ?= 3600
 
-.PHONY: help demo test check format walk prove fuzz engines gpu mcp-conformance clean
+.PHONY: help demo test check format walk prove engines gpu mcp-conformance clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -45,9 +45,6 @@ prove: $(READY)  ## Run the long versions of the reliability tests (docs/reliabi
 	@for name in $(PROVE); do \
 	    $(BIN)/python -m tests.prove.run $$name --seed $(SEED) --seconds $(PART_SECONDS) $(if $(RUNS),--runs $(RUNS)) || failed=1; \
 	done; [ -z "$$failed" ]
-
-fuzz: $(READY)  ## Send 20,000 requests generated from the server's OpenAPI document.
-	$(BIN)/python -m tests.server.fuzz --requests 20000
 
 engines: $(READY)  ## Test Chroma and mem0 in a separate environment, as they are large.
 	$(PYTHON) -m venv .bench/engines

@@ -1,8 +1,8 @@
 """Clocks that jump and calls that are interrupted.
 
-A clock that jumps by up to a year, runs backwards, stands still or changes to summer time: nothing expires early, nothing
-expired is served, and the numbers of changes only grow. `KeyboardInterrupt` at any two moments of a write: later writes
-work, nothing acknowledged is lost, and no wait is without a bound.
+A clock that jumps by up to a year, runs backwards, stands still or changes to summer time: nothing expires early,
+nothing expired is served, and the numbers of changes only grow. `KeyboardInterrupt` at any two moments of a write:
+later writes work, nothing acknowledged is lost, and no wait is without a bound.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WAIT_SECONDS = 20.0
 
 
 def clock_jumps(plan: Plan) -> Result:
-    """Run schedules of a clock: each is some steps in which it jumps, and short-term values and memories come and go."""
+    """Run schedules of a clock: each is some steps in which it jumps, while values and memories are stored and read."""
     done, violations, served = 0, list[str](), 0
     while plan.goes_on(done):
         with tempfile.TemporaryDirectory() as folder:

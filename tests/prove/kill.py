@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import Conflict
+from memoranda.storage.sqlite.connections import load_driver
 from memoranda.types import utc_now
 from tests.prove.children import Child, send
 from tests.prove.ledger import Ledger, Operation
@@ -104,10 +105,8 @@ def read_until_killed(path: Path, pipe: int, seed: str) -> None:
 
 
 def stored_dimension(path: Path) -> int:
-    """Return the size of the vectors in the store, which `reembed` changes."""
-    import sqlite3
-
-    connection = sqlite3.connect(path)
+    """Return the size of the vectors in the store, which `reembed` changes. Not while this process has it open."""
+    connection = load_driver()[0].connect(str(path))
     try:
         row = connection.execute("SELECT dimension FROM generations WHERE active").fetchone()
     finally:

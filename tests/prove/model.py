@@ -23,8 +23,8 @@ from memoranda.storage.write import MemoryWrite
 from memoranda.testing.differential import StoreOperations, StorePair, apply_random_changes, compare_reads
 from memoranda.testing.fakes import HashEmbedder, Samples, VectorSpace
 from memoranda.types import ANY, Scope
-from tests.crash.children import Child
 from tests.fake_clock import FakeClock
+from tests.prove.children import Child
 from tests.prove.regime import Plan, Result, result
 
 STEPS = 250
@@ -221,11 +221,11 @@ WORLDS: dict[str, Callable[[str], World]] = {
 def model_steps(plan: Plan) -> Result:
     """Run worlds over every store in turn, until there were enough steps."""
     done, violations, by_world = 0, list[str](), dict.fromkeys(WORLDS, 0)
-    number = 0
+    number, steps = 0, max(20, min(STEPS, plan.runs // len(WORLDS)))
     while plan.goes_on(done):
         kind = list(WORLDS)[number % len(WORLDS)]
         seed = f"{plan.seed}/{kind}/{number}"
-        taken, problem = run_world(WORLDS[kind](seed), min(STEPS, plan.runs - done))
+        taken, problem = run_world(WORLDS[kind](seed), min(steps, plan.runs - done))
         done += taken
         by_world[kind] += taken
         if problem is not None:

@@ -1,6 +1,6 @@
 """The tests in a network namespace without interfaces but `lo`: they pass, and nothing tries to leave the machine.
 
-As many tests as the plan has runs, at most; the parts of `PARTS` in order. Servers that tests start themselves need `lo`.
+As many tests as the plan has runs, at most; the parts of `PARTS` in order. Servers that tests start need `lo`.
 """
 
 from __future__ import annotations

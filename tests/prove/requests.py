@@ -1,7 +1,7 @@
 """Requests made from the OpenAPI document, many of them with ids that earlier responses returned.
 
-Every case is sent three times: with a key, without one and with a wrong one. No response may be a server error or violate
-its schema, a request that violates its schema must be refused, and only the right key may succeed.
+Every case is sent three times: with a key, without one and with a wrong one. No response may be a server error or
+violate its schema, a request that violates its schema must be refused, and only the right key may succeed.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class _Exploration:
         checks = CHECKS if is_valid or answer.status_code == 413 else (*CHECKS, negative_data_rejection)
         case.validate_response(answer, checks=checks)
         self.answered[answer.status_code] += 1
-        if answer.status_code < 300 and "json" in answer.headers.get("content-type", [""])[0]:
+        if answer.status_code < 300 and answer.headers.get("content-type") == ["application/json"]:
             self.known.note(answer.json())
         for stranger in ("", "Bearer mmr.0123456789abcdef.wrong"):
             refused = case.call(session=self.session, headers={"Authorization": stranger})

@@ -43,10 +43,26 @@ class Entry:
 
 REGIMES: dict[str, Entry] = {
     "kill": Entry("tests.prove.kill:run", "kill -9 during every kind of write, several processes", 10_000, 40),
-    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 400, needs_shim=True),
+    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 300, needs_shim=True),
     "power-weak": Entry(
-        "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2_000, 1_000, needs_shim=True
+        "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2, 2, needs_shim=True
     ),
+    "faults": Entry(
+        "tests.prove.faults:run", "the n-th write, sync, rename, unlink or open fails", 20_000, 60, needs_shim=True
+    ),
+    "damage": Entry("tests.prove.damage:run", "damaged files: right answer, typed error or reported", 50_000, 100),
+    "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 320),
+    "pauses": Entry("tests.prove.pauses:run", "SIGSTOP of holders of the lock or a lease", 500, 12),
+    "canaries": Entry("tests.prove.canaries:run", "forgotten words looked for in the bytes of every file", 1_000, 30),
+    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 31, 1),
+    "model": Entry("tests.prove.model:model_steps", "random steps beside the exact reference", 1_000_000, 300),
+    "isolation": Entry("tests.prove.isolation:isolation", "queries across 200 tenants", 1_000_000, 1_500),
+    "requests": Entry("tests.prove.requests:openapi_requests", "requests made from OpenAPI", 200_000, 1_000),
+    "parsers": Entry("tests.prove.parsers:fuzz_parsers", "mutated input for every parser", 20_000_000, 5_000),
+    "clocks": Entry("tests.prove.clocks:clock_jumps", "schedules of a clock that jumps", 10_000, 30),
+    "interrupts": Entry("tests.prove.clocks:interrupts", "writes interrupted at two moments", 10_000, 300),
+    "soak": Entry("tests.prove.soak:soak", "64 clients over HTTP, in seconds", 3_600, 6),
+    "offline": Entry("tests.prove.offline:offline", "tests without a network", 2_000, 300),
 }
 """Name → regime. One line each; the function is imported only when it runs."""
 

@@ -1,4 +1,4 @@
-"""64 clients over HTTP, a second for each run of the plan: memory, descriptors and threads of the server stay level.
+"""64 clients over HTTP, one second for each run: memory, descriptors and threads of the server stay level.
 
 The clients add, ask, change and delete, so that the store stays as large as it is. The memory of the server is its PSS.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
+import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -64,6 +66,8 @@ def soak(plan: Plan) -> Result:
     """Load a server for `plan.runs` seconds. The first sixth is the warm-up."""
     seconds = min(float(plan.runs), plan.seconds)
     with tempfile.TemporaryDirectory() as folder, process(Path(folder)) as (server, url):
+        # The server writes a line for each request: unread, they would fill the pipe and stop it.
+        threading.Thread(target=lambda: deque(server.stderr or (), maxlen=0), daemon=True).start()
         wait_for(url, 60)
         with open_keys(f"sqlite:///{folder}/server.db") as keys:
             key = keys.create("soak", scopes=("read", "write", "admin")).key

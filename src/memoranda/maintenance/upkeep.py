@@ -109,8 +109,9 @@ class Upkeep:
                 reason = f"another upkeep of these memories is under way (its lease ends {store.held_until:%H:%M:%S})"
                 return UpkeepReport(0, (), options.dry_run, skipped=reason)
             self._finish_erasures()
-            report = self._run_users(store, options, progress)
-            return _add_damage(report, self._check_rows())
+            # First, so that damage is known also when a policy then fails on it.
+            state = self._check_rows()
+            return _add_damage(self._run_users(store, options, progress), state)
 
     def _check_rows(self) -> ScrubState | None:
         """Check the next part of the store for damage; None for a store whose database does that itself."""

@@ -124,7 +124,7 @@ def restore(
         with lock():
             with atomic_replace(database) as temporary:
                 _copy_backup(backup, backup_key, temporary, key)
-                old = _rename_old(database, key)
+                old = _keep_old(database, key)
             # A backup from before the first signature has no key: what was signed since stays verifiable.
             for each, its_key in ((backup, backup_key), (old, key)):
                 if each is not None and key_file(each).exists():
@@ -261,8 +261,11 @@ def _count_memories(path: Path, key: EncryptionKey | None) -> int:
         connection.close()
 
 
-def _rename_old(database: Path, key: EncryptionKey | None) -> Path | None:
-    """Rename the database that is replaced, with its key; return its new name."""
+def _keep_old(database: Path, key: EncryptionKey | None) -> Path | None:
+    """Give the database that is replaced, and its key, a second name; return it.
+
+    The first name stays until the backup takes it: there is a database at every moment, whatever fails.
+    """
     if not database.exists():
         return None
     with suppress(Incompatible):  # a damaged file is what a backup is for: it is renamed as it is
@@ -270,11 +273,22 @@ def _rename_old(database: Path, key: EncryptionKey | None) -> Path | None:
     target = database.with_name(f"{database.name}.before-restore")
     if target.exists():
         target = target.with_name(f"{target.name}-{uuid.uuid4().hex[:8]}")
-    for suffix in ("", *_SUFFIXES, ".key"):
+    for file, name in ((database, target), (key_file(database), key_file(target))):
+        if file.exists():
+            _link_or_copy(file, name)
+    for suffix in _SUFFIXES:  # only a damaged database still has one, and the backup must not find it
         file = database.with_name(database.name + suffix)
         if file.exists():
             file.rename(target.with_name(target.name + suffix))
     return target
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:  # not on this file system
+        with atomic_replace(target) as temporary:
+            shutil.copyfile(source, temporary)
 
 
 def leave_wal_mode(database: Path, key: EncryptionKey | None) -> None:
