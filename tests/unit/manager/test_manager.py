@@ -414,6 +414,7 @@ class TestLifecycle:
         [
             ("sqlite:memories.db", "is not a database URL"),
             ("file:memories.db", "is not a database URL"),
+            ("sqlite://host:port/memories.db", "is not a database URL"),
             ("sqlite:///memories.db?mode=ro", "options after the '\\?'"),
             ("sqlite:///a\0b.db", "NUL byte"),
             ("sqlite:///a\ud800b.db", "lone surrogate"),

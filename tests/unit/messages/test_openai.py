@@ -7,7 +7,8 @@ import pytest
 from openai.types.chat import ChatCompletionMessage
 from pydantic import ValidationError
 
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, InvalidType
+from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
 from memoranda.messages.content import AgentCallMsg, ToolCallMsg
 from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai, from_openai
@@ -175,3 +176,16 @@ def test_function_call_and_other_types_are_refused() -> None:
         from_openai([{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}])
     with pytest.raises(TypeError, match="SDK object"):
         from_openai(["hi"])
+
+
+@pytest.mark.parametrize("value", [None, 1, float("nan"), "text", b"text", {"role": "user"}])
+@pytest.mark.parametrize("convert", [from_openai, format_for_openai, from_anthropic, format_for_anthropic, system_text])
+def test_what_is_no_list_of_messages_is_refused(convert: Any, value: object) -> None:
+    with pytest.raises(InvalidType, match="must be a list"):
+        convert(value)
+
+
+def test_message_without_a_role_is_refused() -> None:
+    for data in ({"content": "hi"}, {"role": None, "content": "hi"}):
+        with pytest.raises(InvalidInput, match="needs a 'role'"):
+            Message.from_dict(data)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from memoranda import MemoryManager
+from memoranda.remember.echoes import strip_decoration
 
 FIRST = "My dog Rex is allergic to chicken and loves the beach at Ostend."
 SECOND = "I work as a nurse in the children's hospital in Ghent."
@@ -95,3 +97,31 @@ def test_own_statement_again_is_a_duplicate_and_no_echo(manager: MemoryManager) 
 
 def test_text_of_another_user_is_no_echo(manager: MemoryManager) -> None:
     assert manager.remember({"role": "assistant", "content": FIRST}, user="bob")[0].status == "stored"
+
+
+@pytest.mark.parametrize("run", ["*", " ", '"', "|", "[#1]", "[#1 ", "(no longer true", "(2024-03-01)", "\u3000", "… "])
+def test_long_run_of_marks_is_read_in_time(run: str) -> None:
+    started = time.thread_time()
+    for text in (f"tea {run * 5000} milk", f"tea {run * 5000}", f"{run * 5000} tea"):
+        strip_decoration(text)
+    assert time.thread_time() - started < 1.0
+
+
+@pytest.mark.parametrize(
+    ("part", "core", "is_cut"),
+    [
+        ('- "Ann likes tea" [#7, chat, session s1]', "Ann likes tea", False),
+        ("3. Ann likes tea (no longer true since 2024-03-01) [#7] | ", "Ann likes tea", False),
+        ("> Ann likes tea (said in Oslo, 2024-03-01)", "Ann likes tea", False),
+        ("Ann likes tea and…", "Ann likes tea and", True),
+        ("* Ann likes tea [...] ", "Ann likes tea", True),
+        ("Ann likes tea (green)", "Ann likes tea (green)", False),
+    ],
+)
+def test_decoration_of_an_entry_is_removed(part: str, core: str, is_cut: bool) -> None:
+    assert strip_decoration(part) == (core, is_cut)
+
+
+def test_id_with_thousands_of_digits_is_no_error(manager: MemoryManager) -> None:
+    text = f"Rex likes the [#{'9' * 5000}] beach at Ostend very much"
+    assert manager.remember({"role": "user", "content": text}, user="ann")[0].status == "stored"

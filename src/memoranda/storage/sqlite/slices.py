@@ -42,7 +42,7 @@ def read_state(tx: ReadTransaction) -> ScrubState:
     stored = get_meta(tx, _STATE)
     if stored is None:
         return ScrubState()
-    values = json.loads(stored)
+    values: dict[str, Any] = json.loads(stored)
     return ScrubState(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 

@@ -298,7 +298,7 @@ def path_from_url(url: str) -> Path | None:
         return Path(url)
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:  # a port that is no number is a ValueError
         raise InvalidInput(f"{url!r} is not a database URL: {_EXAMPLE}") from error
     if parsed.get_backend_name() != "sqlite":
         raise InvalidInput(f"no store for {parsed.get_backend_name()!r}: {_EXAMPLE}")
