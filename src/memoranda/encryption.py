@@ -237,7 +237,12 @@ class EncryptedReader(io.RawIOBase):
 
 def open_encrypted(path: Path, key: EncryptionKey) -> io.BufferedReader:
     """Open an encrypted file to read what is in it."""
-    return io.BufferedReader(EncryptedReader(path.open("rb"), key, str(path)), _CHUNK)
+    file = path.open("rb")
+    try:
+        return io.BufferedReader(EncryptedReader(file, key, str(path)), _CHUNK)
+    except BaseException:
+        file.close()
+        raise
 
 
 def read_key_command(command: str) -> str:
