@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.encryption import is_encrypted_file, random_key
+from memoranda.encryption import is_encrypted_file
 from tests.unit.cli.conftest import Memoranda
 
-KEY, OTHER = random_key(), random_key()
+KEY, OTHER = "0123456789abcdef" * 4, "fedcba9876543210" * 4
 CANARY = b"fact number"
 
 

@@ -12,7 +12,7 @@ from memoranda.storage.sqlite.backup import inspect
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore
 
-KEY, OTHER = random_key(), "another passphrase, long enough"
+KEY, OTHER = "0123456789abcdef" * 4, "another passphrase, long enough"
 CANARY = b"zanzibarquokka"
 
 
