@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from memoranda import Closed, MemoryConfig, MemoryManager, NotFound, Unavailable, create_session
+from memoranda import (
+    Closed,
+    EncryptionKeyError,
+    InvalidInput,
+    MemoryConfig,
+    MemoryManager,
+    NotFound,
+    PersistentMemory,
+    Unavailable,
+    create_session,
+)
+from memoranda.server.keys import open_keys
 from memoranda.storage.schema import changes
 from memoranda.testing.fakes import HashEmbedder
 
@@ -39,6 +50,61 @@ def test_memory_db_url(set_variable: SetVariable) -> None:
     set_variable("MEMORY_DB_URL", "sqlite:///other.db")
     with open_manager():
         assert Path("other.db").exists()
+
+
+KEY = "0123456789abcdef" * 4
+
+
+def _open_encrypted() -> None:
+    with open_manager() as manager:
+        manager.add_memory("the river")
+        assert manager.health().encrypted
+    assert not Path("memories.db").read_bytes().startswith(b"SQLite")
+    with MemoryManager(embedder=HashEmbedder(16)) as manager:
+        assert manager.get(1).content == "the river"
+
+
+def test_memory_encryption_key(set_variable: SetVariable, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_variable("MEMORY_ENCRYPTION_KEY", KEY)
+    _open_encrypted()
+    assert KEY not in repr(MemoryConfig(encryption_key=KEY, encryption_key_command=f"echo {KEY}"))
+    monkeypatch.delenv("MEMORY_ENCRYPTION_KEY")
+    with pytest.raises(EncryptionKeyError, match="MEMORY_ENCRYPTION_KEY"), open_manager():
+        pass
+    with MemoryManager(embedder=HashEmbedder(16), encryption_key=KEY) as manager:
+        assert manager.get(1).content == "the river"
+
+
+def test_memory_encryption_key_file(set_variable: SetVariable, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(f"{KEY}\n")
+    set_variable("MEMORY_ENCRYPTION_KEY_FILE", tmp_path / "key")
+    _open_encrypted()
+
+
+def test_memory_encryption_key_command(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_ENCRYPTION_KEY_COMMAND", f"echo {KEY}")
+    _open_encrypted()
+
+
+def test_memory_encryption_key_named_twice_is_refused(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_ENCRYPTION_KEY", KEY)
+    set_variable("MEMORY_ENCRYPTION_KEY_COMMAND", f"echo {KEY}")
+    with pytest.raises(InvalidInput, match="only one"), open_manager():
+        pass
+
+
+def test_encryption_key_reaches_every_front_end(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_ENCRYPTION_KEY", KEY)
+    with PersistentMemory("agent", embedding_backend=HashEmbedder(16)) as memory:
+        memory.save_to_memory("thinking", ["the zanzibarquokka sleeps"])
+        assert memory.recall_from_memory(["zanzibarquokka"])["count"] == 1
+    with MemoryManager(embedder=HashEmbedder(16), retention_policy="persistent") as manager:
+        manager.get_memory("agent").add_message({"role": "user", "content": "about the zanzibarquokka"})
+    with open_keys() as keys:
+        assert keys.create("test").info.name == "test"
+    files = [path for path in Path().iterdir() if path.is_file()]
+    assert "memories.db" in {path.name for path in files}
+    assert [path.name for path in files if b"zanzibarquokka" in path.read_bytes()] == []
 
 
 def test_memory_storage_dir(set_variable: SetVariable) -> None:

@@ -17,6 +17,7 @@ from hmac import compare_digest
 from hmac import digest as hmac_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
+from unicodedata import normalize
 
 from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, MissingExtra, Unavailable
 
@@ -48,12 +49,17 @@ class EncryptionKey:
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
             raise EncryptionKeyError(f"an encryption key is a text, not {type(text).__name__}")
-        if len(text.strip()) < _MIN_CHARS:
+        secret = normalize("NFC", text).strip()
+        if len(secret) < _MIN_CHARS:
             raise EncryptionKeyError(
                 f"the encryption key has fewer than {_MIN_CHARS} characters: use a longer passphrase, or 64 random "
                 "hexadecimal digits (openssl rand -hex 32)"
             )
-        self._secret = text.strip()
+        try:
+            secret.encode("utf-8")
+        except UnicodeEncodeError:
+            raise EncryptionKeyError("the encryption key is not valid text: use letters and digits") from None
+        self._secret = secret
 
     def __repr__(self) -> str:
         return "EncryptionKey(…)"
@@ -61,8 +67,7 @@ class EncryptionKey:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, EncryptionKey) and compare_digest(self._secret.encode(), other._secret.encode())
 
-    def __hash__(self) -> int:
-        return hash(type(self))
+    __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> str:
         raise TypeError("an encryption key is not pickled: read it again where it is needed")
@@ -86,8 +91,6 @@ class EncryptionKey:
 def _stretch(secret: str, salt: bytes) -> bytes:
     try:
         return hashlib.scrypt(secret.encode("utf-8"), salt=salt, **_SCRYPT)
-    except UnicodeEncodeError as error:
-        raise EncryptionKeyError("the encryption key is not valid text: use letters and digits") from error.__cause__
     except ValueError as error:  # no memory for it
         raise Unavailable("there is not enough memory to derive a key from the passphrase: 32 MB are needed") from error
 
@@ -237,7 +240,12 @@ class EncryptedReader(io.RawIOBase):
 
 def open_encrypted(path: Path, key: EncryptionKey) -> io.BufferedReader:
     """Open an encrypted file to read what is in it."""
-    return io.BufferedReader(EncryptedReader(path.open("rb"), key, str(path)), _CHUNK)
+    file = path.open("rb")
+    try:
+        return io.BufferedReader(EncryptedReader(file, key, str(path)), _CHUNK)
+    except BaseException:
+        file.close()
+        raise
 
 
 def read_key_command(command: str) -> str:

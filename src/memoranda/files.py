@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
-from memoranda.encryption import EncryptedWriter, EncryptionKey, open_encrypted
-from memoranda.errors import Incompatible, NotFound, Unavailable
+from memoranda.encryption import EncryptedWriter, EncryptionKey, is_encrypted_file, open_encrypted
+from memoranda.errors import EncryptionKeyError, Incompatible, NotFound, Unavailable
 from memoranda.types import JSON
 
 PRIVATE = 0o600
@@ -143,6 +143,15 @@ def open_to_write(path: Path, key: EncryptionKey | None) -> Iterator[BinaryIO]:
         writer = EncryptedWriter(file, key)
         yield cast("BinaryIO", writer)
         writer.finish()
+
+
+def open_to_read(path: Path, key: EncryptionKey | None) -> BinaryIO:
+    """Open a file, decrypted with the key if it is encrypted."""
+    if not is_encrypted_file(path):
+        return path.open("rb")
+    if key is None:
+        raise EncryptionKeyError(f"{path} is encrypted: give the key that it was written with")
+    return open_encrypted(path, key)
 
 
 @contextmanager

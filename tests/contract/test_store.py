@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from memoranda.encryption import EncryptionKey
 from memoranda.storage.base import Store
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.differential import MemoryOperations
@@ -24,6 +25,14 @@ class SQLiteContract(StoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
         store = open_sqlite(tmp_path / "memories.db", driver=self.driver)
+        yield store
+        store.close()
+
+
+class TestEncryptedSQLite(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        store = open_sqlite(tmp_path / "memories.db", key=EncryptionKey("0123456789abcdef" * 4))
         yield store
         store.close()
 

@@ -98,7 +98,7 @@ def test_unfinished_file_cannot_be_read(key: EncryptionKey, tmp_path: Path) -> N
         reader.read()
 
 
-@pytest.mark.parametrize("text", ["", "short", " " * 40, 5, b"x" * 32])
+@pytest.mark.parametrize("text", ["", "short", " " * 40, 5, b"x" * 32, "\ud800" * 20])
 def test_key_that_is_none_is_refused(text: object) -> None:
     with pytest.raises(EncryptionKeyError):
         EncryptionKey(text)  # type: ignore[arg-type]

@@ -158,6 +158,8 @@ class MemoryManager:
         user: str | AnyUser | None = ANY,
         session: str | None = None,
         progress: Progress | None = None,
+        encryption_key: str | None = None,
+        plain: bool = False,
     ) -> ExportReport:
         """Export messages, memories and associations as a file of JSON lines; all users need the admin scope.
 
@@ -167,15 +169,36 @@ class MemoryManager:
             user: Only this user's; None for those of no user, ANY for all.
             session: Only this session's.
             progress: Called with the number of memories done and in total.
+            encryption_key: Encrypts the file with this key, here: the server never sees it.
+            plain: Not needed here: without a key the file is not encrypted.
         """
-        export = self._sync.export_jsonl
-        return await in_thread(export, target, agent=agent, user=user, session=session, progress=progress)
+        return await in_thread(
+            self._sync.export_jsonl,
+            target,
+            agent=agent,
+            user=user,
+            session=session,
+            progress=progress,
+            encryption_key=encryption_key,
+            plain=plain,
+        )
 
     async def import_jsonl(
-        self, source: str | PathLike[str], *, include_forgotten: bool = False, progress: Progress | None = None
+        self,
+        source: str | PathLike[str],
+        *,
+        include_forgotten: bool = False,
+        progress: Progress | None = None,
+        encryption_key: str | None = None,
     ) -> ImportReport:
         """Import an export; existing data stays, and importing it again adds nothing."""
-        return await in_thread(self._sync.import_jsonl, source, include_forgotten=include_forgotten, progress=progress)
+        return await in_thread(
+            self._sync.import_jsonl,
+            source,
+            include_forgotten=include_forgotten,
+            progress=progress,
+            encryption_key=encryption_key,
+        )
 
     get_stats = async_method(requests.get_stats)
     users = async_method(requests.users)

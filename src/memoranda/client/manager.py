@@ -35,8 +35,9 @@ from memoranda.client.responses import deserialize
 from memoranda.client.transport import HttpTransport, sync_calls, sync_method
 from memoranda.conversation.conversations import ConversationCache
 from memoranda.conversation.memory import ConversationMemory
-from memoranda.errors import Closed, MemorandaError, NotFound, Unavailable
-from memoranda.files import atomic_replace
+from memoranda.encryption import EncryptionKey, make_key
+from memoranda.errors import Closed, InvalidInput, MemorandaError, NotFound, Unavailable
+from memoranda.files import atomic_replace, open_to_read, open_to_write
 from memoranda.messages.message import Message
 from memoranda.results import ExportReport, ImportReport, SessionMessage, SessionSummary
 from memoranda.sessions.context import SessionContext as Embedded
@@ -249,6 +250,8 @@ class MemoryManager:
         user: str | AnyUser | None = ANY,
         session: str | None = None,
         progress: Progress | None = None,
+        encryption_key: str | None = None,
+        plain: bool = False,
     ) -> ExportReport:
         """Export messages, memories and associations as a file of JSON lines; all users need the admin scope.
 
@@ -258,21 +261,40 @@ class MemoryManager:
             user: Only this user's; None for those of no user, ANY for all.
             session: Only this session's.
             progress: Called with the number of memories done and in total.
+            encryption_key: Encrypts the file with this key, here: the server never sees it.
+            plain: Not needed here: without a key the file is not encrypted.
         """
+        if plain and encryption_key is not None:
+            raise InvalidInput("an export is plain or encrypted with a key: give plain or encryption_key, not both")
         params = encode_query(to_server_arguments({"agent": agent, "user": user, "session": session}))
+        key = make_key(encryption_key)
         with atomic_replace(Path(target)) as temporary:
-            self._transport.download("/v1/export", params, temporary)
-            report = _read_export(temporary, Path(target))
+            with open_to_write(temporary, key) as file:
+                self._transport.download("/v1/export", params, file)
+            report = _read_export(temporary, Path(target), key)
             if progress is not None:
                 progress(report.memories, report.memories)
             return report
 
     def import_jsonl(
-        self, source: str | PathLike[str], *, include_forgotten: bool = False, progress: Progress | None = None
+        self,
+        source: str | PathLike[str],
+        *,
+        include_forgotten: bool = False,
+        progress: Progress | None = None,
+        encryption_key: str | None = None,
     ) -> ImportReport:
-        """Import an export; existing data stays, and what was forgotten since is left out unless it is included."""
+        """Import an export; existing data stays, and what was forgotten since is left out unless it is included.
+
+        Args:
+            source: The file.
+            include_forgotten: Also load what was forgotten since the export.
+            progress: Called with the number of memories done and in total.
+            encryption_key: The key of an encrypted file, which is decrypted here.
+        """
         path = "/v1/import?include_forgotten=true" if include_forgotten else "/v1/import"
-        report = deserialize(ImportReport, self._transport.upload(path, Path(source)))
+        with open_to_read(Path(source), make_key(encryption_key)) as file:
+            report = deserialize(ImportReport, self._transport.upload(path, file))
         if progress is not None:
             progress(report.memories, report.memories)
         return report
@@ -282,10 +304,10 @@ class MemoryManager:
     health = sync_method(requests.health)
 
 
-def _read_export(file_path: Path, target: Path) -> ExportReport:
+def _read_export(file_path: Path, target: Path, key: EncryptionKey | None) -> ExportReport:
     """Count the lines of an export; raise `Unavailable` when its last line, the end record, is missing."""
     lines, last = 0, b""
-    with file_path.open("rb") as file:
+    with open_to_read(file_path, key) as file:
         for line in file:
             lines, last = lines + 1, line
     try:
@@ -295,7 +317,7 @@ def _read_export(file_path: Path, target: Path) -> ExportReport:
         memories = -1
     if memories < 0:
         raise Unavailable("the export broke off before its end: try again")
-    return ExportReport(target, memories, lines)
+    return ExportReport(target, memories, lines, encrypted=key is not None)
 
 
 P = ParamSpec("P")

@@ -6,8 +6,7 @@ import functools
 import json
 import uuid
 from collections.abc import Callable, Coroutine
-from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
 import httpx2
 
@@ -43,19 +42,18 @@ class HttpTransport:
                     raise
         raise AssertionError("unreachable")
 
-    def download(self, path: str, params: dict[str, str | int], target: Path) -> None:
+    def download(self, path: str, params: dict[str, str | int], target: BinaryIO) -> None:
         """Stream the response of a GET into a file."""
         with translate_errors(self.url), self._client.stream("GET", path, params=params) as response:
             if not response.is_success:
                 raise to_error(response.status_code, response.read(), response.headers)
-            with target.open("wb") as file:
-                for chunk in response.iter_bytes(_CHUNK):
-                    file.write(chunk)
+            for chunk in response.iter_bytes(_CHUNK):
+                target.write(chunk)
 
-    def upload(self, path: str, source: Path) -> Any:
+    def upload(self, path: str, source: BinaryIO) -> Any:
         """Stream a file as the body of a POST; return the JSON of the response."""
-        with translate_errors(self.url), source.open("rb") as file:
-            response = self._client.post(path, content=iter(lambda: file.read(_CHUNK), b""), headers=_IMPORT_HEADERS)
+        with translate_errors(self.url):
+            response = self._client.post(path, content=iter(lambda: source.read(_CHUNK), b""), headers=_IMPORT_HEADERS)
         return _read_result(HttpCall("POST", path, lambda result: result), response)
 
     def close(self) -> None:

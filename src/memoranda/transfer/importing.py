@@ -11,8 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from memoranda.encryption import EncryptionKey, is_encrypted_file, open_encrypted
-from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, NotFound
+from memoranda.encryption import EncryptionKey
+from memoranda.errors import Incompatible, InvalidInput, NotFound
+from memoranda.files import open_to_read
 from memoranda.results import ExecutionRecord, ImportReport
 from memoranda.storage.base import chunked
 from memoranda.storage.changes import NewMemory
@@ -75,19 +76,11 @@ def import_file(
     path = Path(source)
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    with translate_errors(str(path)), _open_export(path, key) as file:
+    with translate_errors(str(path)), open_to_read(path, key) as file:
         checked = _check_file(file, path, tenant)
         file.seek(0)
         importer = _Importer(store, vectors, executions, tenant, checked.store_id, _Forgotten(receipts))
         return importer.run(_read_records(file, path), checked.counts["memory"], progress)
-
-
-def _open_export(path: Path, key: EncryptionKey | None) -> IO[bytes]:
-    if not is_encrypted_file(path):
-        return path.open("rb")
-    if key is None:
-        raise EncryptionKeyError(f"{path} is encrypted: give the key that it was exported with")
-    return open_encrypted(path, key)
 
 
 class _Importer:

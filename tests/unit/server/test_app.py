@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,17 @@ def server(tmp_path: Path) -> Iterator[InProcessServer]:
 @pytest.fixture
 def key(server: InProcessServer) -> str:
     return server.key()
+
+
+def _record_files(written: list[bytes]) -> Callable[[tempfile.TemporaryDirectory[str]], None]:
+    """Return a cleanup of temporary folders that first records what is in their files."""
+    real = tempfile.TemporaryDirectory.cleanup
+
+    def cleanup(folder: tempfile.TemporaryDirectory[str]) -> None:
+        written.extend(path.read_bytes() for path in Path(folder.name).iterdir())
+        real(folder)
+
+    return cleanup
 
 
 class TestAccess:
@@ -233,6 +245,27 @@ class TestResponses:
             if cursor is None:
                 break
         assert seen == [f"fact {n}" for n in range(7)]
+
+    def test_encrypted_database_is_served_and_no_temporary_file_holds_its_text(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "temporary").mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+        monkeypatch.setenv("MEMORY_ENCRYPTION_KEY", "0123456789abcdef" * 4)
+        written: list[bytes] = []
+        monkeypatch.setattr("tempfile.TemporaryDirectory.cleanup", _record_files(written))
+        with open_server(tmp_path) as server:
+            key = server.key()
+            server.send("POST", "/v1/memories", key, json={"content": "about a zanzibarquokka", "user": "ann"})
+            exported = server.send("GET", "/v1/export", key, params={"all_users": "true"})
+            assert b"about a zanzibarquokka" in exported.content
+            other = server.key("acme")
+            assert server.send("POST", "/v1/import", other, content=exported.content).json()["memories"] == 1
+            assert server.send("GET", "/v1/health", key).json()["encrypted"] is True
+            assert server.send("POST", "/v1/import", other, content=b"not json").status_code == 422
+        assert len(written) == 3
+        files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+        assert [data for data in [*written, *files] if b"zanzibarquokka" in data] == []
 
     def test_export_can_be_imported_by_another_tenant(self, server: InProcessServer, key: str) -> None:
         server.send("POST", "/v1/memories/batch", key, json={"contents": ["tea", "milk"], "user": "ann"})

@@ -222,6 +222,7 @@ def _batches(source: Any, table: str) -> Iterator[list[tuple[Any, ...]]]:
 
 def _replace_file_key(raw: Any, key: EncryptionKey | None) -> None:
     """Give a copy with another key also another key for the files beside it; none when it is not encrypted."""
+    raw.execute("PRAGMA secure_delete=ON")
     raw.execute("DELETE FROM meta WHERE key IN (?, ?)", (FILE_KEY, FORMER_FILE_KEY))
     if key is not None:
         raw.execute("INSERT INTO meta VALUES (?, ?)", (FILE_KEY, random_key()))

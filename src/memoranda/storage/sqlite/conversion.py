@@ -108,6 +108,16 @@ def _replace(
 ) -> None:
     _require_space(database)
     leave_wal_mode(database, before)
+    try:
+        _write_copy(database, before, new, progress)
+    finally:
+        _delete_leftovers(database)
+
+
+def _write_copy(
+    database: Path, before: EncryptionKey | None, new: EncryptionKey | None, progress: Progress | None
+) -> None:
+    """Copy the database, and put the copy in its place."""
     former, copy = read_file_keys(database, before), _copy_of(database)
     os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
     with closing(_open_alone(database, before)) as raw:
@@ -120,7 +130,6 @@ def _replace(
             _old_of(database).hardlink_to(database)
         copy.replace(database)
         fsync_folder(database.parent)
-    _delete_leftovers(database)
 
 
 def _open_alone(database: Path, key: EncryptionKey | None) -> Any:
@@ -128,6 +137,7 @@ def _open_alone(database: Path, key: EncryptionKey | None) -> Any:
     module, _ = load_driver(encrypted=key is not None)
     raw = connect(module, str(database), open_cipher(database, key, module), wait_ms=1000)
     try:
+        raw.execute("PRAGMA secure_delete=ON")
         raw.execute("PRAGMA locking_mode=EXCLUSIVE")
         raw.execute("BEGIN EXCLUSIVE")
         raw.execute("COMMIT")  # the lock stays

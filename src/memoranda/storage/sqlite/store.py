@@ -37,7 +37,7 @@ from memoranda.storage.errors import translate_errors
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity, schema_check, slices
 from memoranda.storage.sqlite.compaction import Compaction
-from memoranda.storage.sqlite.connections import Connections, require_file_of_log
+from memoranda.storage.sqlite.connections import Connections, load_driver, require_file_of_log
 from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
@@ -83,6 +83,7 @@ class SQLiteStore:
         self._clock = clock if clock is utc_now else check_clock(clock)
         self._compacting = False
         self._remove_folder: weakref.finalize[..., Any] | None = None
+        load_driver(driver, encrypted=key is not None)  # before anything is created
         with translate_errors(str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
             require_file_of_log(path)

@@ -5,18 +5,19 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
 from memoranda import EncryptionKeyError, Incompatible, MemoryManager, NotFound, Unavailable
-from memoranda.encryption import EncryptionKey, is_encrypted_file, random_key
+from memoranda.encryption import EncryptionKey, is_encrypted_file
 from memoranda.storage.sqlite import conversion
 from memoranda.storage.sqlite.conversion import convert
 from memoranda.testing.fakes import HashEmbedder
 
-OLD, NEW = random_key(), random_key()
+OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
 CANARY = b"zanzibarquokka"
 
 
@@ -117,6 +118,48 @@ def test_database_in_use_is_refused_and_stays_usable(tmp_path: Path) -> None:
     with open_manager(tmp_path, OLD) as manager:
         assert manager.check().problems == ()
         assert len(manager.list_memories(100)) == 6
+
+
+def test_program_that_opens_it_meanwhile_gets_a_typed_error_or_the_whole_database(tmp_path: Path) -> None:
+    database = make_database(tmp_path, OLD, 5)
+    program = (
+        "import sys; from memoranda import MemoryManager, MemorandaError\n"
+        "from memoranda.testing.fakes import HashEmbedder\n"
+        "try:\n"
+        "    with MemoryManager(sys.argv[1], embedder=HashEmbedder(32), encryption_key=sys.argv[2]) as memory:\n"
+        "        memory.add_memory('from another program'); print('added')\n"
+        "except MemorandaError as error: print(type(error).__name__)"
+    )
+    others: list[subprocess.Popen[str]] = []
+
+    def start_others(done: int, total: int) -> None:
+        if not others:
+            for key in (OLD, NEW):
+                command = [sys.executable, "-c", program, str(database), key]
+                others.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            time.sleep(3)  # long enough for them to come to the database
+
+    convert(database, EncryptionKey(OLD), EncryptionKey(NEW), start_others)
+    answers = [other.communicate(timeout=120)[0].strip() for other in others]
+    assert [other.returncode for other in others] == [0, 0]
+    assert answers[0] in ("Unavailable", "EncryptionKeyError")
+    assert answers[1] in ("Unavailable", "EncryptionKeyError", "added")
+    with open_manager(tmp_path, NEW) as manager:
+        assert len(manager.list_memories(100)) == 5 + answers.count("added")
+        assert manager.check().problems == ()
+
+
+def test_failure_while_copying_leaves_the_old_database_alone(tmp_path: Path) -> None:
+    database = make_database(tmp_path, OLD, 5)
+
+    def fail(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        convert(database, EncryptionKey(OLD), None, fail)
+    assert {path.name for path in tmp_path.iterdir()} == {"m.db", "m.db.key", "m.db.lock"}
+    with open_manager(tmp_path, OLD) as manager:
+        assert len(manager.list_memories(100)) == 5
 
 
 def test_without_space_nothing_is_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
