@@ -15,6 +15,7 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.languages import (
     COMPOUNDING,
     ENGLISH,
+    NUMBER_WORDS,
     STOP_WORDS,
     UNSPACED,
     is_small_talk,
@@ -120,7 +121,7 @@ def lexical_keys(text: str) -> str:
     """Return what the lexical index stores for a text: its terms, its language, and which kinds of answer it holds."""
     words, unstemmed = _split(text)
     languages = _languages(text, words)
-    found = _terms(text, words, unstemmed, languages) + _answer_kinds(text, words)
+    found = _terms(text, words, unstemmed, languages) + _answer_kinds(text, words, languages)
     if languages:
         found += _parts(words, languages)
         found += [LANGUAGE_KEY + language for language in languages]
@@ -146,7 +147,7 @@ _PARTICLES = frozenset(("de", "da", "di", "du", "la", "le", "van", "von", "der",
 def name_parts(name: str) -> list[str]:
     """Return the parts of a name, an e-mail address or a handle that can stand for a person, in lower case."""
     local = name.strip().removeprefix("@").partition("@")[0]
-    return [part for part in _NAME_PART.findall(_fold(local)) if part not in _PARTICLES]
+    return [part for part in _NAME_PART.findall(fold(local)) if part not in _PARTICLES]
 
 
 _WEEK, _MAX_MONTHS, _MAX_MENTIONED = 7, 100, 366
@@ -226,7 +227,7 @@ def widen_terms(text: str, found: Sequence[str], stored: Collection[str]) -> lis
                 widened[_beginning(word)] = None
     widened |= dict.fromkeys(pair for pair in unstemmed if pair in wanted)
     if any(language in ("zh", "ja") for language in own):
-        widened |= dict.fromkeys(sign for sign in _HAN.findall(_fold(text)) if sign not in _GRAMMAR_SIGNS)
+        widened |= dict.fromkeys(sign for sign in _HAN.findall(fold(text)) if sign not in _GRAMMAR_SIGNS)
     return list(widened) or list(found)
 
 
@@ -253,7 +254,7 @@ def _terms(text: str, words: list[str], unstemmed: list[str], languages: Sequenc
         return stemmed
     # A Han character can be a word: each is indexed besides the pairs, for a query of that character alone.
     pairs = [term for term in unstemmed if not _HAN.fullmatch(term)]
-    return [*stemmed, *pairs, *_HAN.findall(_fold(text))]
+    return [*stemmed, *pairs, *_HAN.findall(fold(text))]
 
 
 def _stems(word: str, languages: Iterable[str]) -> dict[str, None]:
@@ -306,13 +307,21 @@ def _is_grammar(pair: str) -> bool:
     return _HIRAGANA.fullmatch(pair) is not None or _GRAMMAR_SIGNS.issuperset(pair)
 
 
-def _answer_kinds(text: str, words: Sequence[str]) -> list[str]:
+_HAN_NUMBER = re.compile("[二三四五六七八九十百千万两兩]")
+
+
+def _has_number(text: str, words: Sequence[str]) -> bool:
+    """Return whether a text in another language than English has a number in words."""
+    return not NUMBER_WORDS.isdisjoint(words) or _HAN_NUMBER.search(text) is not None
+
+
+def _answer_kinds(text: str, words: Sequence[str], languages: Sequence[str]) -> list[str]:
     kinds = []
     found = _TIMES_AND_NUMBERS.intersection(words)
     digit = _DIGIT.search(text)
     if not _TIMES.isdisjoint(found) or (digit and _YEAR.search(text, digit.start())):
         kinds.append(HAS_TIME)
-    if digit or not _NUMBERS.isdisjoint(found):
+    if digit or not _NUMBERS.isdisjoint(found) or (languages and _has_number(text, words)):
         kinds.append(HAS_NUMBER)
     if _INNER_CAPITAL.search(text):
         kinds.append(HAS_NAME)
@@ -325,7 +334,7 @@ def _answer_kinds(text: str, words: Sequence[str]) -> list[str]:
 
 def _split(text: str) -> tuple[list[str], list[str]]:
     """Return the folded words, and the terms that are not stemmed: pairs of characters, and symbols."""
-    folded = _fold(text)
+    folded = fold(text)
     if folded.isascii():
         # Most texts. Without an apostrophe, translating finds the same words as the pattern in a third of the time.
         if "'" in folded:
@@ -337,7 +346,7 @@ def _split(text: str) -> tuple[list[str], list[str]]:
     return _WORD.findall(_UNSPACED.sub(" ", folded)), unstemmed + _SYMBOL.findall(folded)
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
     """Return the text in lower case, without accents, in compatible Unicode forms."""
     if text.isascii():
         return text.lower()
@@ -449,7 +458,7 @@ def has_content(text: str, names: Collection[str]) -> bool:
 
 
 def _is_small_talk(text: str, names: Collection[str]) -> bool:
-    words = [word for word in _WORD.findall(_fold(text)) if word not in names]
+    words = [word for word in _WORD.findall(fold(text)) if word not in names]
     return is_small_talk(words)
 
 

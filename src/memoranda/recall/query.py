@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -20,7 +21,9 @@ from memoranda.text import (
     HAS_NUMBER,
     HAS_TIME,
     NAME_KEY,
+    fold,
     keys_in_window,
+    languages_of,
     name_parts,
     query_terms,
     terms,
@@ -255,7 +258,12 @@ def _speaks_in_scope(partition: Partition, query: RecallQuery, speaker: str) -> 
 
 def _match_asker(question: str, speakers: Sequence[str]) -> tuple[str, ...]:
     """Return the user when the question is about the asker alone: "you" or "we" may ask for what an assistant said."""
-    about_asker = _FIRST_PERSON.search(question) and not _SECOND_PERSON.search(question)
+    words = _words_of_language(question)
+    if words is None:
+        about_asker = _FIRST_PERSON.search(question) and not _SECOND_PERSON.search(question)
+    else:
+        first, second = _compile(words.first_person), _compile(words.second_person)
+        about_asker = first.search(fold(question)) and not second.search(fold(question))
     return ("user",) if about_asker and "user" in speakers else ()
 
 
@@ -315,7 +323,95 @@ _QUESTION_WORD: Final = re.compile(
 _ANSWER_TYPES: Final = {"time": HAS_TIME, "number": HAS_NUMBER, "name": HAS_NAME}
 
 
+@dataclass(frozen=True, slots=True)
+class _QuestionWords:
+    """The words of one language that show what a question asks for, and whom it is about. Patterns without accents."""
+
+    time: str
+    number: str
+    name: str
+    first_person: str
+    second_person: str
+
+    @property
+    def kinds(self) -> re.Pattern[str]:
+        return _compile(f"(?P<time>{self.time})|(?P<number>{self.number})|(?P<name>{self.name})")
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Return the pattern for whole words; for characters where words are not separated."""
+    first = pattern.removeprefix("(?P<time>")[0]
+    return re.compile(pattern if _UNSEPARATED.match(first) else rf"\b(?:{pattern})\b")
+
+
+_UNSEPARATED: Final = re.compile("[\u3040-\u9fff]")
+
+
+_QUESTION_WORDS: Final = {
+    "de": _QuestionWords(
+        r"wann|wie\s+lange|seit\s+wann|welche[mnrs]?\s+(?:jahr|monat|tag|datum|woche)|um\s+wie\s*viel\s+uhr",
+        r"wie\s*viele?|wie\s+(?:alt|oft|weit|hoch|gross|lang|teuer|schwer)",
+        r"wer|wem|wen|wessen|wo|wohin|woher",
+        r"ich|mich|mir|mein(?:e[mnrs]?)?",
+        r"du|dich|dir|dein(?:e[mnrs]?)?|sie|ihnen|wir|uns|unser(?:e[mnrs]?)?",
+    ),
+    "es": _QuestionWords(
+        r"cuando|que\s+(?:dia|ano|mes|fecha|semana|hora)|cuanto\s+tiempo|desde\s+cuando",
+        r"cuant[oa]s?|que\s+(?:edad|precio|numero)",
+        r"quien|quienes|donde|adonde",
+        r"yo|me|mi|mis|mio|mia",
+        r"tu|tus|te|usted|nosotros|nuestr[oa]s?",
+    ),
+    "fr": _QuestionWords(
+        r"quand|quel(?:le)?\s+(?:jour|annee|mois|date|semaine|heure)|combien\s+de\s+temps|depuis\s+quand",
+        r"combien|quel\s+(?:age|prix|nombre)",
+        r"qui|ou",
+        r"je|j|me|m|moi|mon|ma|mes",
+        r"tu|te|ton|ta|tes|vous|votre|vos|nous|notre|nos",
+    ),
+    "pt": _QuestionWords(
+        r"quando|(?:que|qual)\s+(?:dia|ano|mes|data|semana|hora)|quanto\s+tempo|desde\s+quando",
+        r"quant[oa]s?|que\s+idade",
+        r"quem|onde|aonde",
+        r"eu|me|meu|meus|minha|minhas",
+        r"tu|te|teu|tua|voce|voces|nos|nosso|nossa",
+    ),
+    "it": _QuestionWords(
+        r"quando|quand|(?:che|quale)\s+(?:giorno|anno|mese|data|settimana|ora)|quanto\s+tempo|da\s+quando",
+        r"quant[oaie]|che\s+eta",
+        r"chi|dove",
+        r"io|mi|mio|mia|miei|mie",
+        r"tu|ti|tuo|tua|voi|vostro|noi|nostro|nostra",
+    ),
+    "nl": _QuestionWords(
+        r"wanneer|hoe\s*lang|sinds\s+wanneer|welke?\s+(?:dag|jaar|maand|datum|week)|hoe\s+laat",
+        r"hoeveel|hoe\s+(?:oud|vaak|ver|groot|hoog|duur)",
+        r"wie|wiens|waar|waarheen",
+        r"ik|mij|me|mijn",
+        r"jij|je|jou|jouw|u|uw|wij|we|ons|onze",
+    ),
+    "zh": _QuestionWords(
+        "什么时候|什麼時候|何时|哪天|哪一天|哪年|哪个月|几点|星期几|几号|多久", "多少|几[个岁次天年]|多大|多高|多远|多长", "谁|誰|哪里|哪裡|哪儿",
+        "我(?!们|們)", "你|您|我们|我們",
+    ),
+    "ja": _QuestionWords(
+        "いつ|何[年月日時]|何曜日|どのくらいの期間", "いくつ|いくら|何[人歳回個本枚匹]|どのくらい|どれくらい", "誰|だれ|どこ",
+        "私(?!たち|達)|僕(?!たち|達)|俺", "あなた|君|私たち|私達|僕たち",
+    ),
+    "ar": _QuestionWords("متى|منذ متى", "كم", "من|اين", "انا", "انت|نحن"),
+}  # fmt: skip
+
+
 def find_answer_type(question: str) -> str | None:
     """Return the index key of the texts that can answer, by the first question word; None without one."""
+    if (words := _words_of_language(question)) is not None:
+        found = words.kinds.search(fold(question))
+        return _ANSWER_TYPES[str(found.lastgroup)] if found else None
     word = _QUESTION_WORD.search(question)
     return _ANSWER_TYPES[str(word.lastgroup)] if word else None
+
+
+def _words_of_language(question: str) -> _QuestionWords | None:
+    """Return the question words of the language that a question is in; None for English."""
+    return next((_QUESTION_WORDS[code] for code in languages_of(question) if code in _QUESTION_WORDS), None)

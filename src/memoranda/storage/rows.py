@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Table, exists, select
 
 from memoranda.errors import Incompatible, InvalidType
 from memoranda.storage.schema import lineage, memories
-from memoranda.text import NAME_KEY, content_hash, name_parts, time_keys
+from memoranda.text import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 
 # One encoder for all: `json.dumps` with options creates a new one at each call.
@@ -139,7 +139,10 @@ _NAMES = frozenset(("name", "nickname", "full name", "first name", "last name", 
 
 def with_note_keys(terms: str, notes: Mapping[str, JSON], speaker: str | None, user: str | None) -> str:
     """Return the terms of a memory with keys for the times it mentions and the names that its speaker goes by."""
-    keys = [*_event_keys(notes), *_name_keys(notes, {"user", speaker, user})]
+    events = [*_event_keys(notes)]
+    if events and HAS_TIME not in terms.split():  # the words for times in other languages
+        events.append(HAS_TIME)
+    keys = [*events, *_name_keys(notes, {"user", speaker, user})]
     return " ".join([terms, *dict.fromkeys(keys)]) if keys else terms
 
 
