@@ -19,7 +19,7 @@ PART_SECONDS ?= 3600
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
-demo: $(INSTALLED)  ## Remember a long conversation, restart, and answer questions about it.
+demo: $(INSTALLED)  ## Remember a long conversation, restart, and answer from it: now, then, and why.
 	$(BIN)/python -m memoranda.demo
 
 test: $(READY)  ## All tests, in minutes.

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _make_parser().parse_args(arguments)
     _replace_unprintable_characters()
     try:
-        return _run(options.keep, options.ask)
+        return _run(options.keep, options.ask, options.kept)
     except MemorandaError as error:
         print(error, file=sys.stderr)
         return 1
@@ -32,30 +32,32 @@ def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m memoranda.demo", description=__doc__)
     parser.add_argument("--keep", type=Path, metavar="PATH", help="write the database to this new file and keep it")
     parser.add_argument("--ask", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--kept", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
-def _run(keep: Path | None, ask: Path | None) -> int:
+def _run(keep: Path | None, ask: Path | None, kept: bool) -> int:
     if find_spec("rich") is None:
         raise MissingExtra("The demo", "cli")
     if ask is not None:
         from memoranda.demo.steps import answer_questions
 
-        answer_questions(ask)
+        answer_questions(ask, kept=kept)
         return 0
     if keep is not None:
-        return _run_both_processes(_check_new_file(keep))
+        return _run_both_processes(_check_new_file(keep), "--kept")
     with TemporaryDirectory(prefix="memoranda-demo-") as folder:
         return _run_both_processes(Path(folder) / "memories.db")
 
 
-def _run_both_processes(path: Path) -> int:
+def _run_both_processes(path: Path, *options: str) -> int:
     from memoranda.demo.steps import store_conversation
 
     store_conversation(path)
     sys.stdout.flush()
     # A new process, which shares nothing with the first one but the file.
-    return subprocess.run([sys.executable, "-m", "memoranda.demo", "--ask", str(path)], check=False).returncode
+    command = [sys.executable, "-m", "memoranda.demo", "--ask", str(path), *options]
+    return subprocess.run(command, check=False).returncode
 
 
 def _check_new_file(path: Path) -> Path:

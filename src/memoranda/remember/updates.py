@@ -31,7 +31,9 @@ from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
 _CHANGE: Final = re.compile(
     r"\b(?:now|nowadays|these days|any ?more|no longer|new|newly|instead|officially|switch(?:ed|ing)?|moved|relocated|changed"
-    r"|left|quit|sold|joined|stopped|ended|broke up|split up|cancell?ed|upgraded|replaced|promoted|retired|became"
+    # "left" as a side ("front left", "my left knee") or as what remains ("none left", "two days left") is no change.
+    r"|(?<!front |lower |upper )(?<!the |top )(?<!my )(?<!his |her |are |was )(?<!is )(?<!back |rear |none |days )(?<!bottom )left"
+    r"|quit|sold|joined|stopped|ended|broke up|split up|cancell?ed|upgraded|replaced|promoted|retired|became"
     r"|actually|correction|i meant|mistake|mixed (?:that|it) up|reschedul\w+|postpon\w+|pushed|renam\w+|dropped|traded"
     r"|swapped|gave up|given up|settled|updat\w+|raised|lowered|increas\w+|decreas\w+|reduc\w+|hired|fired|laid off|let go"
     r"|divorc\w+|got (?:married|engaged)|as of|from (?:now|here) on|ditch\w*|died|passed away|goodbye|expired?|closed|delay\w*"
