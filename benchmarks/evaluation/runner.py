@@ -13,7 +13,7 @@ from evaluation.vectors import CachedVectors
 from memoranda import MemoryManager, Message
 
 DEPTH = 50
-"""Hits per question: a session is ranked by its best hit, so more hits than the metrics use are needed."""
+"""Hits per question: a session is ranked by all of its hits, so more hits than the metrics use are needed."""
 
 
 def open_store(store: Path, embedder: CachedVectors | None) -> MemoryManager:
@@ -39,7 +39,7 @@ def ask(manager: MemoryManager, question: Question, mode: str | None, *, user_tu
     elapsed = (time.perf_counter() - started) * 1000
     answer: dict[str, Any] = {
         "turns": [hit.message_id for hit in found],
-        "sessions": list(dict.fromkeys(hit.session for hit in found)),
+        "sessions": list(found.sessions),
         "answerable": found.answerable,
         "top": found[0].score if found else 0.0,
         "ms": elapsed,

@@ -454,6 +454,15 @@ class Recall(display.Shown, Sequence[Hit]):
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions of the hits. Several good hits of one session count more than a single better one."""
+        weights: dict[str, float] = {}
+        for rank, hit in enumerate(self.hits, start=1):
+            if hit.session is not None:
+                weights[hit.session] = weights.get(hit.session, 0.0) + 1.0 / (1 + rank)
+        return tuple(sorted(weights, key=lambda session: -weights[session]))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ErasedHit(Record):

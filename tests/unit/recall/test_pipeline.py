@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -273,3 +274,24 @@ class TestAnswerable:
         wrong = memory.recall("Which parrot did Ben adopt?").answerable
         assert right > 0.5
         assert wrong < right
+
+
+class TestSessions:
+    def test_sessions_with_several_good_hits_come_first(self, memory: MemoryManager) -> None:
+        remember_lines(
+            memory, "one", MONDAY, ["Ann: The red kite flew.", "Ben: The red kite flew far away over the lake."]
+        )
+        remember_lines(
+            memory, "two", MONDAY, ["Ann: A red kite flew.", "Ben: My red kite flew.", "Ann: Your red kite flew."]
+        )
+        memory.add_memory("The red kite flew without a session")
+        assert set(memory.recall("red kite").sessions) == {"one", "two"}
+        assert memory.recall("nothing of the kind", min_score=1.0).sessions == ()
+
+    def test_session_weight_falls_with_the_rank_of_its_hits(self, memory: MemoryManager) -> None:
+        remember_lines(memory, "one", MONDAY, ["Ann: kites.", "Ben: I like red kites."])
+        hits = list(memory.recall("red kites"))
+        first, second = replace(hits[0].memory, session="a"), replace(hits[0].memory, session="b")
+        ordered = [replace(hits[0], memory=each) for each in (first, second, second)]
+        assert replace(memory.recall("red kites"), hits=tuple(ordered)).sessions == ("b", "a")
+        assert replace(memory.recall("red kites"), hits=tuple(ordered[:2])).sessions == ("a", "b")

@@ -1,0 +1,225 @@
+"""Train the embedder and the reranker further on questions about dialogues, on one GPU in minutes.
+
+    python training/train.py --stock STOCK --pool train.jsonl.gz --out OUT
+
+STOCK is the folder that `training/stock.py` fills. `--smoke` runs two steps on two haystacks, to test a machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import lzma
+import random
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from bert import Bert, load, save
+from pool import HUMAN_KINDS, Haystack, Question, add_hard_turns, pick_list, read_pool, without_names
+from tokenizers import BertWordPieceTokenizer
+from torch import Tensor
+from torch.nn import functional
+
+MINED = 30
+_TEMPERATURE = 0.02
+_TEACHER_TEMPERATURE = 2.0
+_MASK_MARGIN = 0.5
+"""Wrong turns of made-up questions that the stock reranker puts this close to the right one may be right."""
+_PREVIOUS_SHARE = 0.6
+"""Share of the lists in which each turn follows the turn before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How one model is trained."""
+
+    batch: int
+    rate: float
+    epochs: int
+    hard: int
+    same_session: int
+
+
+RERANKER = Recipe(batch=32, rate=4e-5, epochs=2, hard=8, same_session=2)
+EMBEDDER = Recipe(batch=128, rate=5e-5, epochs=2, hard=6, same_session=0)
+Item = tuple[Haystack, Question]
+
+
+class Machine:
+    """The device and the tokenizer: turns texts into tensors and runs models over many of them."""
+
+    def __init__(self, vocabulary: Path) -> None:
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._tokenizer = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
+
+    def texts(self, texts: Sequence[str], window: int = 128) -> tuple[Tensor, Tensor, Tensor]:
+        return self._pad([(self._ids(text, window), []) for text in texts])
+
+    def pairs(self, question: str, texts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
+        asked = self._ids(question, 64)
+        return self._pad([(asked, self._ids(text, 128)[1:]) for text in texts])
+
+    def embed(self, model: Bert, texts: Sequence[str], size: int = 512) -> np.ndarray:
+        with torch.no_grad():
+            parts = [model(*self.texts(texts[at : at + size])).cpu() for at in range(0, len(texts), size)]
+        return torch.cat(parts).numpy()
+
+    def rank_lists(self, model: Bert, lists: Sequence[tuple[str, Sequence[str]]]) -> list[Tensor]:
+        """Return the logits of each list of a question and its texts, in one run."""
+        rows = [(self._ids(question, 64), self._ids(text, 128)[1:]) for question, texts in lists for text in texts]
+        return list(model(*self._pad(rows)).split([len(texts) for _, texts in lists]))
+
+    def _ids(self, text: str, window: int) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text).ids
+        return ids if len(ids) <= window else [*ids[: window - 1], ids[-1]]
+
+    def _pad(self, rows: Sequence[tuple[list[int], list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
+        longest = max(len(first) + len(second) for first, second in rows)
+        ids, types = np.zeros((2, len(rows), longest), np.int64)
+        mask = np.zeros((len(rows), longest), bool)
+        for number, (first, second) in enumerate(rows):
+            end = len(first) + len(second)
+            ids[number, :end], mask[number, :end] = first + second, True
+            types[number, len(first) : end] = 1
+        tensors = [torch.from_numpy(each).to(self.device) for each in (ids, mask, types)]
+        return tensors[0], tensors[1], tensors[2]
+
+
+def mine(machine: Machine, embedder: Bert, haystacks: Iterable[Haystack]) -> None:
+    """Set the hard turns of every question."""
+    embedder.eval()
+    for haystack in haystacks:
+        passages = machine.embed(embedder, [f"passage: {turn.text}" for turn in haystack.turns])
+        asked = [f"query: {without_names(each.text, haystack.turns)}" for each in haystack.questions]
+        add_hard_turns(haystack, machine.embed(embedder, asked) @ passages.T, MINED)
+
+
+def train_reranker(machine: Machine, stock: Path, items: Sequence[Item], seed: int, steps: int | None) -> Bert:
+    """Return the reranker trained with a softmax over each list."""
+    model, teacher = (load(stock, is_reranker=True).to(machine.device) for _ in range(2))
+    teacher.eval()
+    rng = random.Random(seed)
+    for batch, optimizer, schedule in _steps(model, items, RERANKER, rng, steps):
+        lists, made_up = _lists(batch, RERANKER, rng)
+        with torch.autocast(machine.device.type, torch.bfloat16):
+            logits = machine.rank_lists(model, lists)
+            with torch.no_grad():
+                known = machine.rank_lists(teacher, lists)
+        losses = []
+        for scores, stock_scores, is_made_up in zip(logits, known, made_up, strict=True):
+            doubtful = stock_scores > stock_scores[0] - _MASK_MARGIN
+            doubtful[0] = False
+            kept = scores.masked_fill(doubtful, -1e4) if is_made_up else scores
+            losses.append(-functional.log_softmax(kept, 0)[0])
+        _update(model, torch.stack(losses).mean(), optimizer, schedule)
+    return model.eval()
+
+
+def train_embedder(
+    machine: Machine, stock: Path, teacher: Bert, items: Sequence[Item], seed: int, steps: int | None
+) -> Bert:
+    """Return the embedder trained with in-batch and hard wrong turns, and to agree with the reranker on the latter."""
+    model = load(stock, is_reranker=False).to(machine.device)
+    rng = random.Random(seed)
+    # In bf16 one step in eight has gradients that are not finite.
+    torch.backends.cuda.matmul.allow_tf32 = True
+    width = 1 + EMBEDDER.hard
+    for batch, optimizer, schedule in _steps(model, items, EMBEDDER, rng, steps):
+        picked = [pick_list(haystack, question, rng, EMBEDDER.hard, 0) for haystack, question in batch]
+        whole = [(item, turns) for item, turns in zip(batch, picked, strict=True) if len(turns) == width]
+        questions = [f"query: {without_names(question.text, haystack.turns)}" for (haystack, question), _ in whole]
+        passages = [f"passage: {haystack.turns[n].text}" for (haystack, _), turns in whole for n in turns]
+        asked, found = model(*machine.texts(questions)), model(*machine.texts(passages))
+        with torch.no_grad(), torch.autocast(machine.device.type, torch.bfloat16):
+            lists = [(question.text, [haystack.turns[n].said for n in turns]) for (haystack, question), turns in whole]
+            wanted = torch.stack(machine.rank_lists(teacher, lists)) / _TEACHER_TEMPERATURE
+        cosines = asked @ found.T / _TEMPERATURE
+        right = torch.arange(len(whole), device=machine.device) * width
+        own = cosines.gather(1, right[:, None] + torch.arange(width, device=machine.device))
+        agreement = functional.kl_div(own.log_softmax(1), wanted.log_softmax(1), reduction="batchmean", log_target=True)
+        _update(model, functional.cross_entropy(cosines, right) + agreement, optimizer, schedule)
+    return model.eval()
+
+
+def _lists(batch: Sequence[Item], recipe: Recipe, rng: random.Random) -> tuple[list[tuple[str, list[str]]], list[bool]]:
+    lists, made_up = [], []
+    for haystack, question in batch:
+        turns = pick_list(haystack, question, rng, recipe.hard, recipe.same_session)
+        after = rng.random() < _PREVIOUS_SHARE
+        texts = [haystack.after_previous(n) if after else haystack.turns[n].said for n in turns]
+        lists.append((question.text, texts))
+        made_up.append(question.kind not in HUMAN_KINDS)
+    return lists, made_up
+
+
+def _steps(
+    model: Bert, items: Sequence[Item], recipe: Recipe, rng: random.Random, limit: int | None
+) -> Iterator[tuple[list[Item], torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]]:
+    """Yield shuffled batches, with an optimizer whose rate rises for a tenth of the steps and then falls to 0."""
+    total = min(limit or len(items), recipe.epochs * (len(items) // recipe.batch))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=0.01)
+    warm = max(1, total // 10)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
+    )
+    model.train()
+    started, step = time.monotonic(), 0
+    for _ in range(recipe.epochs):
+        order = rng.sample(range(len(items)), len(items))
+        for at in range(0, len(items) - recipe.batch + 1, recipe.batch):
+            if step == total:
+                return
+            yield [items[number] for number in order[at : at + recipe.batch]], optimizer, schedule
+            step += 1
+            if step % 100 == 0 or step == total:
+                print(f"  step {step} of {total}, {time.monotonic() - started:.0f} s", flush=True)
+
+
+def _update(
+    model: Bert,
+    loss: Tensor,
+    optimizer: torch.optim.Optimizer,
+    schedule: torch.optim.lr_scheduler.LRScheduler,
+) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    schedule.step()
+
+
+def _write(model: Bert, stock: Path, file: Path) -> None:
+    save(model, stock, file)
+    content = file.read_bytes()
+    file.with_name(f"{file.name}.xz").write_bytes(lzma.compress(content, preset=9))
+    print(f"{file.name}: {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--stock", type=Path, required=True, help="folder of embedder.onnx, reranker.onnx, vocab.txt")
+    parser.add_argument("--pool", type=Path, required=True, help="the training pool, train.jsonl.gz")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the trained files")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--smoke", action="store_true", help="two steps on two haystacks")
+    options = parser.parse_args()
+    torch.manual_seed(options.seed)
+    options.out.mkdir(parents=True, exist_ok=True)
+    machine = Machine(options.stock / "vocab.txt")
+    haystacks = read_pool(options.pool, 2 if options.smoke else None)
+    print(f"{len(haystacks)} haystacks, {sum(len(each.questions) for each in haystacks)} questions")
+    mine(machine, load(options.stock / "embedder.onnx", is_reranker=False).to(machine.device), haystacks)
+    items = [(haystack, question) for haystack in haystacks for question in haystack.questions if question.gold]
+    steps = 2 if options.smoke else None
+    reranker = train_reranker(machine, options.stock / "reranker.onnx", items, options.seed, steps)
+    _write(reranker, options.stock / "reranker.onnx", options.out / "reranker-dialogue.onnx")
+    embedder = train_embedder(machine, options.stock / "embedder.onnx", reranker, items, options.seed, steps)
+    _write(embedder, options.stock / "embedder.onnx", options.out / "e5-dialogue.onnx")
+
+
+if __name__ == "__main__":
+    main()
