@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from sqlalchemy import Row, bindparam, select, text, update
+from sqlalchemy import bindparam, select, text, update
 
 from memoranda.errors import Incompatible
 from memoranda.storage.rows import SELECT_MEMORY, memory_from_row, with_note_keys
@@ -112,7 +112,7 @@ _TERMS_OF_MEMORIES: Final = select(
 )
 
 
-def _write_terms(tx: SQLiteTransaction, rows: Iterable[Row[Any]]) -> int:
+def _write_terms(tx: SQLiteTransaction, rows: Iterable[Any]) -> int:
     """Write the terms of those rows whose terms differ from what their content gives."""
     made = [{"memory_id": row[0], "made": terms} for row in rows if (terms := _terms_of(*row[1:])) != row[1]]
     if made:

@@ -43,7 +43,8 @@ def read_state(tx: ReadTransaction) -> ScrubState:
     if stored is None:
         return ScrubState()
     values: dict[str, Any] = json.loads(stored)
-    return ScrubState(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    fields: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in values.items()}
+    return ScrubState(**fields)
 
 
 def write_state(tx: Transaction, state: ScrubState) -> None:
