@@ -78,8 +78,20 @@ def test_stop_words_of_the_language_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Guten Morgen!", "Vielen Dank!", "¡Buenos días!", "Merci beaucoup !", "Bom dia", "Grazie mille", "Dank je wel"]
-    + ["你好！", "谢谢你！", "おはようございます", "はい、わかりました。", "Hallo Anna, wie geht es dir?"],
+    [
+        "Guten Morgen!",
+        "Vielen Dank!",
+        "¡Buenos días!",
+        "Merci beaucoup !",
+        "Bom dia",
+        "Grazie mille",
+        "Dank je wel",
+        "你好！",
+        "谢谢你！",
+        "おはようございます",
+        "はい、わかりました。",
+        "Hallo Anna, wie geht es dir?",
+    ],
 )
 def test_small_talk_in_other_languages_says_nothing(text: str) -> None:
     assert not has_content(text, {"anna"})

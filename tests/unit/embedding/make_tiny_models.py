@@ -1,4 +1,4 @@
-"""Makes the models of tests/data/tiny_models, with random weights, and the vectors that transformers computes with them.
+"""Makes the models of tests/data/tiny_models, with random weights, and their vectors as transformers computes them.
 
 Not a test: run `python tests/unit/embedding/make_tiny_models.py FOLDER` where torch and transformers are installed.
 """

@@ -47,7 +47,7 @@ def test_model_of_any_type_runs_from_its_onnx_file(folder: Path, tmp_path: Path)
     (folder / "onnx").mkdir()
     shutil.copyfile(built, folder / "onnx" / "model.onnx")
     (folder / "model.safetensors").unlink()
-    _change_config(folder, model_type="nomic_bert")
+    _change_config(folder, model_type="nomic_bert", max_position_embeddings=24)
     assert added_models.add(str(folder), name="from-onnx").dimension == 16
     found = EmbeddingModel("from-onnx").encode(EXPECTED["texts"])
     np.testing.assert_allclose(found, np.array(EXPECTED["vectors"]["xlm-roberta"]), atol=5e-6)
