@@ -277,8 +277,8 @@ def _parts(words: Sequence[str], languages: Sequence[str]) -> Iterator[str]:
             continue
         yield _beginning(word)
         if compounding is not None:
-            stem = stems_in(compounding)[word]
-            yield from (f"~{stem[start:]}" for start in range(3, len(stem) - _SHORTEST_PART + 1))
+            stems = stems_in(compounding)
+            yield from (f"~{stems[word[start:]]}" for start in range(3, len(word) - _SHORTEST_PART + 1))
 
 
 def _beginning(word: str) -> str:

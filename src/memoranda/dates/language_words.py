@@ -84,7 +84,7 @@ WORDS: Final[dict[str, DateWords]] = {
             (r"heute|vorgestern|gestern|ubermorgen|(?<!guten )(?<!am )(?<!jeden )morgen(?!\s+(?:wir|ist\s+gut))", "{day}"),
             (r"(?:am\s+)?{weekday}", "on {weekday}"),
         ),
-        since="seit,seitdem,ab", until="bis", beside="vor,nach",
+        since="seit,seit_dem,seit_der,ab,ab_dem", until="bis,bis_zum", beside="vor,vor_dem,vor_der,nach,nach_dem,nach_der",
         past="war waren hatte hatten habe haben hat ging wurde wurden kam kamen gab fand machte gewesen gefahren gegangen gekommen wohnte arbeitete",
         future="werde werden wird will wollen mochte plane planen soll muss gehe fahre fliege fliegen fahren treffe komme",
     ),

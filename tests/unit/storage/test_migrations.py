@@ -20,6 +20,7 @@ from memoranda.storage.sqlite.connections import load_driver
 from memoranda.storage.sqlite.schema_check import expected_schema, read_schema
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.text import TERMS_VERSION, lexical_keys
 from memoranda.types import ANY
 
 
@@ -175,8 +176,22 @@ def test_schema_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(checked) == 2
 
 
-def test_database_of_the_first_schema_keeps_its_terms(tmp_path: Path) -> None:
+def test_terms_of_an_older_database_are_made_again_by_the_rules_of_this_version(tmp_path: Path) -> None:
     path = Path(shutil.copy(RELEASED[0], tmp_path / "a.db"))
-    before = _rows(path, "SELECT rowid, terms FROM memory_text ORDER BY rowid")
     open_sqlite(path).close()
-    assert _rows(path, "SELECT id, terms FROM memories ORDER BY id") == before
+    rows = _rows(path, "SELECT content, terms FROM memories ORDER BY id")
+    assert rows
+    assert all(set(lexical_keys(content).split()) <= set(terms.split()) for content, terms in rows)
+    assert _rows(path, "SELECT value FROM meta WHERE key = 'terms:version'") == [(TERMS_VERSION,)]
+
+
+def test_old_terms_in_another_language_are_found_after_opening(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with MemoryManager(path) as manager:
+        manager.remember([{"role": "user", "content": "Ich bin allergisch gegen Erdnüsse."}], user="u")
+    with closing(sqlite3.connect(path)) as old, old:  # as version 1 wrote it
+        old.execute("UPDATE memories SET terms = 'ich bin allergisch gegen erdnuss'")
+        old.execute("DELETE FROM meta WHERE key IN ('terms:version', 'schema:passed')")
+    with MemoryManager(path) as manager:
+        hits = manager.recall("Welche Allergien habe ich?", user="u", mode="fast")
+        assert [hit.content for hit in hits] == ["Ich bin allergisch gegen Erdnüsse."]

@@ -114,7 +114,11 @@ _TERMS_OF_MEMORIES: Final = select(
 
 def _write_terms(tx: SQLiteTransaction, rows: Iterable[Any]) -> int:
     """Write the terms of those rows whose terms differ from what their content gives."""
-    made = [{"memory_id": row[0], "made": terms} for row in rows if (terms := _terms_of(*row[1:])) != row[1]]
+    made = [
+        {"memory_id": memory_id, "made": new}
+        for memory_id, old, content, notes, speaker, user in rows
+        if (new := _terms_of(old, content, notes, speaker, user)) != old
+    ]
     if made:
         statement = update(memories).where(memories.c.id == bindparam("memory_id")).values(terms=bindparam("made"))
         tx.execute(statement, made)

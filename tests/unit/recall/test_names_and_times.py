@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoranda import MemoryManager
+from memoranda.settings import MemoryConfig
+from memoranda.testing.fakes import HashEmbedder
+
+TURNS = [
+    {"role": "user", "name": "James", "content": "I stayed in Rome with my brother.", "timestamp": "2022-07-04T10:00Z"},
+    {"role": "user", "name": "Mary", "content": "I planted tomatoes in the garden.", "timestamp": "2022-07-05T10:00Z"},
+    {"role": "user", "name": "Mary", "content": "I visited Oslo on 3 May 2019.", "timestamp": "2022-07-06T10:00Z"},
+]
+
+
+@pytest.fixture(params=["words", "vectors"])
+def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryManager]:
+    vectors = request.param == "vectors"
+    config = MemoryConfig(db_url=f"sqlite:///{tmp_path / 'a.db'}", enable_vector_search=vectors)
+    with MemoryManager(config, embedder=HashEmbedder() if vectors else None) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("Where was James in July 2022?", "every memory lies in"),
+        ("Where was James in July 2021?", "no memory lies in"),
+        ("2020-01-08", "no memory lies in"),
+    ],
+)
+def test_time_that_tells_no_memories_apart_gives_hits_and_a_note(
+    manager: MemoryManager, question: str, note: str
+) -> None:
+    manager.remember(TURNS, user="u")
+    answer = manager.recall(question, user="u", explain=True)
+    assert len(answer) > 0
+    assert answer.explanation is not None
+    assert note in answer.explanation.notes[0]
+    if "James" in question:
+        assert any(hit.memory.speaker == "James" for hit in answer)
+
+
+def test_words_that_nothing_matches_do_not_empty_a_window_around_everything(manager: MemoryManager) -> None:
+    manager.remember(TURNS, user="u")
+    assert len(manager.recall("What happened in July 2022?", user="u")) == 3
+
+
+def test_memory_that_mentions_a_time_is_found_by_it_whenever_it_was_said(manager: MemoryManager) -> None:
+    manager.remember(TURNS, user="u")
+    first = manager.recall("What happened in May 2019?", user="u")[0]
+    assert "Oslo" in first.content
+    assert any(score.arm == "time" and score.gain > 0 for score in first.why)
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Please call me Kate.", "Kate"),
+        ("I'm Katherine, but everyone calls me Kate.", "Kate"),
+        ("My friends call me Kit.", "Kit"),
+        ("My nickname is Kitty.", "Kitty"),
+        ("My email is kate.miller@example.com", "Miller"),
+        ("You can reach me at @kmiller", "kmiller"),
+    ],
+)
+def test_name_that_a_speaker_said_stands_for_the_speaker(manager: MemoryManager, said: str, name: str) -> None:
+    manager.remember(
+        [
+            {"role": "user", "name": "Katherine", "content": said},
+            {"role": "user", "name": "Katherine", "content": "I love sailing on the lake."},
+            {"role": "user", "name": "Tom", "content": "I love sailing on the sea."},
+        ],
+        user="u",
+    )
+    answer = manager.recall(f"Which sailing does {name} love?", user="u", explain=True)
+    assert answer.explanation is not None
+    assert answer.explanation.speakers == ("Katherine",)
+    assert answer.explanation.notes == (f"{name!r} is another name of 'Katherine'",)
+    contents = [hit.content for hit in answer]
+    assert contents.index("I love sailing on the lake.") < contents.index("I love sailing on the sea.")
+
+
+def test_learnt_name_is_a_fact_and_belongs_to_its_user_only(manager: MemoryManager) -> None:
+    manager.remember([{"role": "user", "content": "Everyone calls me Kate. I collect stamps."}], user="a")
+    manager.remember([{"role": "user", "content": "I collect coins and stamps."}], user="b")
+    assert [fact.value for fact in manager.facts(user="a") if fact.attribute == "nickname"] == ["Kate"]
+    own, other = (manager.recall("What does Kate collect?", user=user, explain=True).explanation for user in "ab")
+    assert own is not None
+    assert other is not None
+    assert (own.speakers, other.speakers) == (("user",), ())
+
+
+def test_name_of_somebody_else_or_of_two_speakers_stands_for_nobody(manager: MemoryManager) -> None:
+    turns = [("Ada Byron", "My sister's name is Anna."), ("Ada King", "I sing."), ("Tom Baker", "I bake bread daily.")]
+    manager.remember([{"role": "user", "name": name, "content": text} for name, text in turns], user="u")
+
+    def speakers(question: str) -> tuple[str, ...]:
+        explanation = manager.recall(question, user="u", explain=True).explanation
+        assert explanation is not None
+        return explanation.speakers
+
+    assert speakers("What does Anna do?") == ()
+    assert speakers("What does Ada do?") == ()
+    assert speakers("What does Baker do?") == ("Tom Baker",)
+    assert speakers("Who is a baker?") == ()
