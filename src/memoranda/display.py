@@ -151,7 +151,7 @@ def recall_text(recall: Any) -> str:
 def hit_notes(hit: Any) -> list[str]:
     """Return what was said later about the same thing as a hit, and what others say instead, one line each."""
     later = [f"→ later, on {day_of(each.valid_from)}: {one_line(each.content)} (#{each.id})" for each in hit.later[-1:]]
-    against = (f"{one_line(each.source or each.trust)}: {one_line(each.content)} (#{each.id})" for each in hit.disputed)
+    against = (f"{who(each) or each.trust}: {one_line(each.content)} (#{each.id})" for each in hit.disputed)
     until = [f"(until {day_of(hit.memory.valid_to)})"] if hit.memory.valid_to else []
     return [*until, *later, *(f"→ disputed by {each}" for each in against)]
 

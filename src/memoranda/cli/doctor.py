@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(options: CommandOptions) -> None:
-    """Check the installation, models, settings and database, and say what to do. Nothing is changed or created."""
+    """Check installation, models, settings and database. Says what to do, and changes or creates nothing."""
     findings = [finding for check in _CHECKS for finding in _run(check, options)]
     problems = [finding for finding in findings if finding.state == "problem"]
     summary = f"{plural(len(problems), 'problem')} found" if problems else "everything that was checked works"

@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def facts(options: CommandOptions, as_of: AsOf = None, known_at: KnownAt = None) -> None:
-    """Show what is known: the current value of each slot, since when, and what it replaced."""
+    """Show the current value of each slot, since when it holds, and what it replaced."""
     with options.open_manager() as manager:
         found = manager.facts(as_of=as_of, known_at=known_at, **options.read_scope)
         others = describe_scope(manager, options)
@@ -64,7 +64,7 @@ def history(
         str, typer.Argument(help="Id of a memory (12), or a slot as `facts` shows it (ana/city).")
     ],
 ) -> None:
-    """Show the earlier versions of a memory, or every value that a slot ever had, and what replaced them."""
+    """Show earlier versions of a memory, or every value of a slot. Also shows what replaced them."""
     scope, wanted = options.read_scope, _parse_wanted(memory_or_slot)
     with options.open_manager() as manager:
         past = manager.history(wanted, **scope)

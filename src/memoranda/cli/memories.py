@@ -151,7 +151,7 @@ def receipts(
     receipt_id: Annotated[str | None, typer.Argument(help="Id of one receipt; without it, all are listed.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="The largest number of receipts.")] = 100,
 ) -> None:
-    """Show what was forgotten, with the places and whether the signature is right. Names are pseudonyms."""
+    """Show the receipts of what was forgotten: the places, and whether the signature is right. Names are pseudonyms."""
     with options.open_manager() as manager:
         if receipt_id is not None:
             receipt, verified = manager.receipt(receipt_id), manager.verify_receipt(receipt_id)
@@ -200,7 +200,7 @@ def _print_receipt(receipt: ForgetReceipt, as_json: bool, note: str | None = Non
 
 
 def release(options: CommandOptions, memory_id: Annotated[int, typer.Argument(help="Id of the memory.")]) -> None:
-    """Take a memory out of quarantine, so that it takes part in recall."""
+    """Take a memory out of quarantine. It takes part in recall from then on."""
     with options.open_manager() as manager:
         memory = manager.release(memory_id, **options.read_scope)
     print_result(memory, options.as_json, lambda: memories_table([memory]))

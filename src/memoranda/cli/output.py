@@ -180,6 +180,8 @@ def _longest_word(text: Text) -> int:
 def _cell(value: object) -> object:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")
+    if isinstance(value, dict) and not any(isinstance(item, list | tuple | dict) for item in value.values()):
+        return ", ".join(f"{key}: {item}" for key, item in value.items())
     if isinstance(value, list | tuple | dict):
         return ", ".join(map(str, value))
     return "" if value is None else value

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from typer.main import get_command
 
 from memoranda import MemoryManager
+from memoranda.cli.app import app
 from memoranda.cli.options import parse_end, parse_start
 from memoranda.server.keys import open_keys
 from memoranda.testing.fakes import HashEmbedder
@@ -54,6 +56,12 @@ COMMANDS: dict[str, list[str]] = {
     "history": ["history", "1", "-u", "ana"],
     "history-slot": ["history", "ana/city", "-u", "ana"],
     "why-not": ["why", "Where does Ana live?", "1", "-u", "ana"],
+    "why": ["why", "Where does Ana live?", "4", "-u", "ana"],
+    "context-nothing": ["context", "zebra crossing", "-u", "bo", "--min-score", "0.9"],
+    "receipts": ["receipts"],
+    "knowledge-list": ["knowledge", "list"],
+    "session-list": ["session", "list"],
+    "executions-stats": ["executions", "stats"],
     "keys-list": ["keys", "list"],
     "keys-list-tenant": ["keys", "list", "--tenant", "acme"],
     "upkeep": ["upkeep", "--dry-run", "--policy", "fade"],
@@ -62,7 +70,6 @@ COMMANDS: dict[str, list[str]] = {
     "executions-verify": ["executions", "verify"],
     "check": ["check"],
     "stats": ["stats"],
-    "help": ["--help"],
     "help-recall": ["recall", "--help"],
     "error-missing-database": ["recall", "tea", "--db", "missing.db"],
     "error-time": ["facts", "--as-of", "someday"],
@@ -127,6 +134,22 @@ def test_output_fits_and_is_as_in_the_snapshot(
         SNAPSHOTS.mkdir(exist_ok=True)
         file.write_text(shown, "utf-8")
     assert shown == file.read_text("utf-8")
+
+
+def _all_commands() -> list[list[str]]:
+    found = [[name] for name in get_command(app).commands]  # type: ignore[attr-defined]
+    groups = {name: group.commands for name, group in get_command(app).commands.items() if hasattr(group, "commands")}  # type: ignore[attr-defined]
+    return [[], *found, *([name, each] for name, commands in groups.items() for each in commands)]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_help_of_every_command_fits(memoranda: Memoranda, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert len(_all_commands()) > 40
+    for command in _all_commands():
+        done = memoranda(*command, "--help")
+        assert done.stdout.startswith(" ".join(["Usage: memoranda", *command])), command
+        assert max(map(cell_len, done.stdout.splitlines())) <= columns, command
 
 
 def _run_in_terminal(columns: int, *arguments: str) -> str:
