@@ -21,6 +21,8 @@ from memoranda.types import FloatArray, IntArray
 
 DENSE_WEIGHT = 0.7
 LEXICAL_WEIGHT = 0.3
+DENSE_POWER = 1.2
+"""Above 1: a text that stands out says more than several that are somewhat near."""
 EXACT_UP_TO = 50_000
 """Up to this many memories in scope, all are scored; above, the best candidates of each arm and their neighbours."""
 _CANDIDATES_PER_ARM = 128
@@ -208,7 +210,8 @@ def dense_arm(query: QueryVector, vectors: VectorIndex, candidates: CandidateSet
     sampled = cosines if sample is candidates.ids else vectors.scores(query.vector, sample)
     sampled = sampled[sampled > -1.0]  # -1 means that a memory has no vector yet
     mean, deviation = _moments(sampled, len(sampled), (baseline, _PRIOR_SPREAD * (1.0 - baseline)))
-    scores = np.where(cosines > -1.0, (cosines - mean) / deviation, 0.0)
+    deviations = np.where(cosines > -1.0, (cosines - mean) / deviation, 0.0)
+    scores = np.sign(deviations) * np.abs(deviations) ** DENSE_POWER
     raw = np.clip((cosines - baseline) / (1.0 - baseline), 0.0, 1.0)
     return Arm("dense", raw.astype(np.float32), scores.astype(np.float32))
 
