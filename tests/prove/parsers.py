@@ -257,7 +257,8 @@ def mutate_value(value: Any, rng: random.Random) -> Any:
         if how < 0.1:
             return value[:at] + value[at + 1 :]
         if how < 0.2:
-            return value + [value[at]] * rng.choice([1, 5, 500])
+            size = len(repr(value[at]))
+            return value + [value[at]] * min(rng.choice([1, 5, 500]), 100_000 // size + 1)
         return [*value[:at], mutate_value(value[at], rng), *value[at + 1 :]]
     if isinstance(value, str) and rng.random() < 0.6:
         return mutate_text(value, rng)

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import time
+
+import pytest
+
 from memoranda.text import sentence_spans, split_sentences
 
 
@@ -30,3 +34,11 @@ def test_blank_text_has_no_sentences() -> None:
 
 def test_spans_leave_out_white_space_between_sentences() -> None:
     assert sentence_spans("  One.  Two! ") == ((2, 6), (8, 12))
+
+
+@pytest.mark.parametrize("run", ["?", "...", "?!", "\n", '."', "。"])
+def test_long_run_of_marks_is_split_in_time(run: str) -> None:
+    started = time.thread_time()
+    for text in (f"tea {run * 10_000}x", f"tea {run * 10_000} milk"):
+        assert split_sentences(text)[0].startswith("tea")
+    assert time.thread_time() - started < 1.0

@@ -210,14 +210,18 @@ def tense_around(text: str, start: int, end: int) -> Tense | None:
     return "past" if past <= future else "future"
 
 
+_SENTENCE_LENGTH: Final = 500
+"""Characters that are searched on each side: a "sentence" of many thousands, with hundreds of dates, takes seconds."""
+
+
 def is_perfect(text: str, start: int) -> bool:
     """Return whether "have been …" or a similar form comes before, in the same sentence."""
     return _PERFECT.search(_sentence_around(text, start, start)[0]) is not None
 
 
 def _sentence_around(text: str, start: int, end: int) -> tuple[str, str]:
-    before = _SENTENCE_END.split(text[:start])[-1]
-    after = _SENTENCE_END.split(text[end:], maxsplit=1)[0]
+    before = _SENTENCE_END.split(text[max(0, start - _SENTENCE_LENGTH) : start])[-1]
+    after = _SENTENCE_END.split(text[end : end + _SENTENCE_LENGTH], maxsplit=1)[0]
     return before, after
 
 

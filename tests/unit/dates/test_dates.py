@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -126,3 +127,10 @@ def test_rules_that_match_a_labelled_text_are_selected(row: list[str]) -> None:
 @given(st.lists(st.sampled_from(MORE_WORDS), max_size=12))
 def test_rules_that_match_any_text_are_selected(words: list[str]) -> None:
     assert_matching_rules_are_selected(" ".join(words))
+
+
+def test_text_of_hundreds_of_dates_without_a_full_stop_is_read_in_time() -> None:
+    started = time.thread_time()
+    found = find_mentions("I moved to Oslo on 3 March 2024 and " * 500, datetime(2026, 3, 1, tzinfo=UTC))
+    assert len(found) == 500
+    assert time.thread_time() - started < 5.0
