@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.remember import poison
-from memoranda.remember.poison import WINDOW, Channel, find_poison, make_model
+from memoranda.remember.poison import WINDOW, find_poison, make_model
 from memoranda.remember.poison_ideas import read_features
+from memoranda.remember.poison_rules import Channel
 
 _ROOT: Final = Path(__file__).parents[1]
 _MODEL: Final = _ROOT / "src/memoranda/remember/poison_model.json"

@@ -150,6 +150,24 @@ def redact_secrets(text: str, replacement: str = REPLACEMENT) -> str:
     return text
 
 
+def redact_value(key: str, value: JSON) -> JSON:
+    """Return a value that is saved under a key without secrets: by its names, and in its texts."""
+    if "/" in key:  # a path is no name of a field, even one that ends in "passwd"
+        return _redact_texts(default_redactor().json(value))
+    (redacted,) = default_redactor().object({key: value}).values()
+    return _redact_texts(redacted)
+
+
+def _redact_texts(value: JSON) -> JSON:
+    if isinstance(value, str):
+        return redact_secrets(value)
+    if isinstance(value, list):
+        return [_redact_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _redact_texts(item) for key, item in value.items()}
+    return value
+
+
 def _is_redacted(value: str) -> bool:
     return value.strip(" \"'.") in (REPLACEMENT, REPLACEMENT.strip("[]")) or set(value) <= set("█*•xX. ")
 
