@@ -26,6 +26,10 @@ DEFAULT_PATTERNS: Final = VENDOR_KEYS
 
 _MAY_HOLD_KEY: Final = re.compile(SHAPE_HINT)
 _MAY_BE_SAID: Final = re.compile(SPOKEN_HINT)
+_PLACEHOLDER: Final = re.compile(
+    r"\$\{?\w+\}?|\$\(\w+\)|<[^<>]{1,60}>|(?:process|os|env|config|settings|self|args|options)\.[\w.()\[\]\"']+|\{\{? ?\w+ ?\}?\}|%\w+%"
+)
+"""What stands for a secret that is kept elsewhere."""
 _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_START: Final = re.compile(r"4|5[1-5]|2[2-7]|3[0-9]|6")
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
@@ -169,6 +173,8 @@ def _redact_texts(value: JSON) -> JSON:
 
 
 def _is_redacted(value: str) -> bool:
+    if _PLACEHOLDER.fullmatch(value.strip(" \"'.,;")):
+        return True
     return value.strip(" \"'.") in (REPLACEMENT, REPLACEMENT.strip("[]")) or set(value) <= set("█*•xX. ")
 
 

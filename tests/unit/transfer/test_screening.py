@@ -91,3 +91,19 @@ def test_long_term_value_is_redacted_and_short_term_value_is_not(tmp_path: Path)
         assert "blauerElefant77" not in kept
         assert "4411" not in kept
         assert manager.retrieve("writer", "wifi", "short_term") == {"password": "blauerElefant77"}
+
+
+def test_secret_is_kept_out_by_every_way_in(tmp_path: Path) -> None:
+    text = "The code is 4411."
+    path = _export_with(tmp_path, text)
+    with _open(tmp_path / "new.db") as manager:
+        manager.remember([{"role": "user", "content": text}], user="message", keep_all=True)
+        manager.remember(text, user="text", keep_all=True)
+        manager.add_memory(text, user="note")
+        manager.import_jsonl(path)
+        manager.save("writer", "hint", text, "long_term")
+        kept = manager.list_memories(user="note") + manager.list_memories(user="ann") + manager.list_memories()
+        kept += manager.list_memories(user="message") + manager.list_memories(user="text")
+        assert len(kept) >= 3
+        assert [memory.content for memory in kept if "4411" in memory.content] == []
+        assert "4411" not in str(manager.retrieve("writer", "hint", "long_term"))
