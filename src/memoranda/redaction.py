@@ -26,6 +26,10 @@ DEFAULT_PATTERNS: Final = VENDOR_KEYS
 
 _MAY_HOLD_KEY: Final = re.compile(SHAPE_HINT)
 _MAY_BE_SAID: Final = re.compile(SPOKEN_HINT)
+_PLACEHOLDER: Final = re.compile(
+    r"\$\{?\w+\}?|\$\(\w+\)|<[^<>]{1,60}>|(?:process|os|env|config|settings|self|args|options)\.[\w.()\[\]\"']+|\{\{? ?\w+ ?\}?\}|%\w+%"
+)
+"""What stands for a secret that is kept elsewhere."""
 _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_START: Final = re.compile(r"4|5[1-5]|2[2-7]|3[0-9]|6")
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
@@ -150,7 +154,27 @@ def redact_secrets(text: str, replacement: str = REPLACEMENT) -> str:
     return text
 
 
+def redact_value(key: str, value: JSON) -> JSON:
+    """Return a value that is saved under a key without secrets: by its names, and in its texts."""
+    if "/" in key:  # a path is no name of a field, even one that ends in "passwd"
+        return _redact_texts(default_redactor().json(value))
+    (redacted,) = default_redactor().object({key: value}).values()
+    return _redact_texts(redacted)
+
+
+def _redact_texts(value: JSON) -> JSON:
+    if isinstance(value, str):
+        return redact_secrets(value)
+    if isinstance(value, list):
+        return [_redact_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _redact_texts(item) for key, item in value.items()}
+    return value
+
+
 def _is_redacted(value: str) -> bool:
+    if _PLACEHOLDER.fullmatch(value.strip(" \"'.,;")):
+        return True
     return value.strip(" \"'.") in (REPLACEMENT, REPLACEMENT.strip("[]")) or set(value) <= set("█*•xX. ")
 
 

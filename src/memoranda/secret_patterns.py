@@ -25,7 +25,7 @@ VENDOR_KEYS: Final = (
     r"tvly|pplx|tskey|xkeysib|xsmtpsib|PMAK|sq0atp|sq0csp|AGE-SECRET-KEY|CFPAT|NRAK|NRJS|NRII|ABSK|cio|bkua|aio|sk_prod|sgp)[-_](?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{16,}",
     r"\bsecret_[A-Za-z0-9]{40,}",  # Notion
     r"\bhv[sbr]\.[A-Za-z0-9_-]{20,}|\bdp\.(?:pt|st|ct|sa)\.[A-Za-z0-9._-]{30,}|\bs\.[A-Za-z0-9]{24}\b",  # Vault, Doppler
-    r"\bpypi-[A-Za-z0-9_-]{50,}",
+    r"\bpypi-[A-Za-z0-9_-]{20,}|(?i:\bage-secret-key-1)[a-zA-Z0-9]{20,}",
     r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",  # SendGrid
     r"\bSK[0-9a-f]{32}\b|\bkey-[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b",  # Twilio, Mailgun, Mailchimp
     r"\bATATT3[A-Za-z0-9_=-]{30,}|\bpat[A-Za-z0-9]{14}\.[0-9a-f]{60,}|\bEAA[A-Z][A-Za-z0-9]{40,}",  # Atlassian, Airtable, Meta
@@ -45,6 +45,10 @@ VENDOR_KEYS: Final = (
     r"(?!\[redacted\]|\$\{|%\(|<|\{\{|os\.|env|getenv|None|null|true|false|str\b|string\b|required|optional|changeme\b|\*{3}|[Yy][Oo][Uu][Rr][-_]|[xX]{4}|\.{3})[^\s\"',;&]{4,}",
 )  # fmt: skip
 
+_DIGIT_WORDS: Final = (
+    "zero|oh|one|two|three|four|five|six|seven|eight|nine|null|eins|zwei|drei|vier|fünf|sechs|sieben|acht|neun|"
+    "cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|zéro|un|deux|trois|quatre|cinq|sept|huit|neuf"
+)
 _WORDS: Final = (
     r"(?:pass ?words?|(?:secret|security|magic|safe) (?:words?|phrases?|answers?)|code ?words?|pass ?codes?|pass ?phrases?|pass ?keys?|passwd|pwd|pw|pins?(?: codes?| numbers?)?|api[ -]?keys?|secret[ -]?keys?|access[ -]?keys?|"
     r"(?:access|auth|api|bearer|refresh|session|bot|personal access|security) ?tokens?|client secrets?|license keys?|"
@@ -55,7 +59,7 @@ _WORDS: Final = (
     r"senhas?|palavra-passe|parola d'ordine|codice (?:pin|segreto|di accesso)|wachtwoord|pincode|toegangscode|has[lł]o|kod (?:pin|dostępu|do \w+)|пароль|пин-?код|код доступа|lösenord|adgangskode|passord|kodeord|salasana|heslo|şifre|parola)"
 )
 _LINK: Final = (
-    r"(?:\s{0,3}(?:[:=]|->|→|—|–)\s{0,3}|,?\s{1,3}(?:is|was|are|will be|would be|remains|should be|being|has been (?:set|changed|reset) to|(?:is )?(?:now )?(?:set|changed|reset) to|"
+    r"(?:\s{0,3}(?:[:=]|->|→|—|–)\s{0,3}|['’]s\s{1,3}|,?\s{1,3}(?:c['’]est|is|was|are|will be|would be|remains|should be|being|has been (?:set|changed|reset) to|(?:is )?(?:now )?(?:set|changed|reset) to|"
     r"is now|now is|is still|still is|reads|goes|lautet|ist|heißt|est|es|será|sera|è|é|sarà|jest|to(?= \S*\d)|brzmi|это|är|er|on|je|is nu)(?: now| still|:)?\s{1,3})"
 )
 _OF: Final = r"(?:(?: of| for| to| on| at| in| für| fürs| zum| vom| von| pour| de| du| del| della| para| per| do| da| voor| van| dla| från| til)(?: \S{1,30}){1,4}?)?"
@@ -77,6 +81,25 @@ SPOKEN: Final = (
     r"(?P<keep>\b(?:curl|wget|http)\b[^\n]{0,120}? (?:-u|--user)[ =][\"']?[\w.@-]{1,40}:)[^\s\"'<$]{4,}",
     r"(?P<keep>(?<!\S)--?(?:password|passwd|pass|token|api-?key|secret|auth-token|access-token|client-secret|db-password)[ =][\"']?)(?=[^\s\"']*[\d!@#$%^&*])[^\s\"'<$-][^\s\"']{4,}",
     r"(?P<keep>\b[A-Z]{2,20}(?:PASSWORD|PASSWD|PWD|PASS|TOKEN|SECRET)=[\"']?)(?!\$|<|\*)[^\s\"']{4,}",
+    # A code of digits that is said to be it; other kinds of codes are named by the word before.
+    r"(?P<keep>(?i:(?<!zip )(?<!area )(?<!post )(?<!postal )(?<!error )(?<!exit )(?<!status )(?<!return )(?<!response )(?<!http )(?<!fault )(?<!product )(?<!item )(?<!order )(?<!promo )(?<!coupon )(?<!discount )"
+    r"(?<!booking )(?<!reference )(?<!country )(?<!color )(?<!colour )(?<!flight )(?<!dialling )(?<!dialing )(?<!course )(?<!sort )(?<!customer )(?<!tax )(?<!qr )(?<!bar )(?<!station )(?<!airport )(?<!team )(?<!project )(?<!cost )"
+    r"\b(?:code|codice|c[oó]digo)(?! postale?\b| fiscale\b)(?: (?:for|of|to|van|de|del|della|do|da|du) (?:[\w'’]+ ){0,3}?[\w'’]+| (?:dell|d)['’]\w+)?(?:['’]s|:| =| is| lautet| ist| est| es| è| é)(?: now)?\s{1,3}))[#*]?\d(?:[ -]?\d){2,9}[#*]?(?=[.,!?;)]|\s*$|\s+(?:and|so|but)\b)",
+    r"(?P<keep>(?i:\b(?:(?:door|gate|alarm|lock|locker|safe|garage|entry|access|unlock|verification|security|keypad|vault|login|bike|sim|front|house)(?: \w+)? (?:code|combination|combo|pin|puk)|zugangscode|geheimzahl|türcode|toegangscode|"
+    r"c[oó]digo (?:de (?:acceso|desbloqueo|seguridad|la puerta|verificaci[oó]n)|da porta|de acesso)|codice (?:di (?:sblocco|accesso|sicurezza|verifica)|della porta)|code d['’](?:acc[eè]s|entr[ée]e)|puk|cvv2?|cvc)"
+    r"(?:['’]s|:| =| is| ist| est| es| è| é)?\s{1,3}))[#*]?\d(?:[ -]?\d){2,9}[#*]?(?!\w)",
+    r"(?P<keep>(?i:\bpin(?: code| number)?(?: (?!is\b)\w+){0,4}?(?:['’]s|:| =| is| ist| est| es| è| é)\s{1,3}))\d(?:[ -]?\d){3,7}(?!\w)",
+    rf"(?P<keep>(?i:\b(?:pin|pass ?code|code)\b[^.\n]{{0,30}}?(?:['’]s|:| =| is)\s{{1,3}}))(?i:(?:{_DIGIT_WORDS})(?:[ ,-]{{1,3}}(?:{_DIGIT_WORDS})){{3,9}})\b",
+    r"(?P<keep>(?i:\b(?:garage|safe|door|gate|locker|vault|alarm|lock|box)\b[^.\n]{0,20}? (?:opens?|unlocks?|works?|disarms?) with ))\d(?:[ -]?\d){3,9}(?!\w)",
+    r"(?P<keep>(?i:\b(?:alarm|lock|keypad|safe|locker|vault|padlock): ))[#*]?\d(?:[ -]?\d){3,7}[#*]?(?!\w)",
+    r"(?P<keep>(?i:\blog(?:ged|ging)? ?in(?:to)?\b[^.\n]{0,40}? with \S{2,40} (?:/|and|:) ))(?=\S*\d)(?=\S*[A-Za-z])[^\s\"',;]{6,80}",
+    r"(?<![\w-])\d{4,8}(?= (?:is|for|as|was) (?:the|my|our) (?i:\w+ ){0,2}(?i:pin|code|pass ?code|pass ?word)\b)",
+    r"(?P<keep>(?i:\b(?:set-)?cookie: ?))[\w.-]{1,60}=[^\s;]{8,}(?:; ?[\w.-]{1,60}=[^\s;]{1,400}){0,20}",
+    r"(?P<keep>(?i:\b(?:passport|reisepass|passeport|pasaporte|passaporte|passaporto|paspoort)(?: (?:number|no\.?|nr\.?)|nummer)?(?: is| ist| est| es| è| é|:| =|(?<=[rR.]))\s{0,3}))(?=[A-Z0-9]*\d{2})[A-Z0-9]{7,9}\b",
+    r"(?P<keep>(?i:\bdriv(?:er['’]?s?['’]?|ing) licen[cs]e(?: number| no\.?)?(?: is|:)?\s{1,3}))(?=[A-Z0-9-]*\d{4})[A-Z0-9-]{7,16}\b",
+    r"(?P<keep>(?i:\bsocial\b[^.\n\d]{0,30}?))\d{3}-\d{2}-\d{4}\b",
+    r"(?P<keep>(?i:\b(?:recovery|licen[cs]e|product|activation|backup|bitlocker) key(?: is|:)?\s{1,3}))(?:[A-Z0-9]{4,8}-){2,8}[A-Z0-9]{4,8}\b",
+    r"(?P<keep>(?i:\b(?:token|psk|mdp|pw|pass|secret|passwd|contrase[nñ]a|passwort|senha|wachtwoord|parola|mot de passe|password)(?: wi-?fi| wlan)?\s{0,2}[=:]\s{0,2}[\"']?))(?![<$*\[{]|(?i:your|env|os\.))(?=[^\s\"',;]*\d)(?=[^\s\"',;]*[A-Za-z])[^\s\"',;<>$(]{6,200}",
     # A key without a link word: long, and of letters and digits.
     r"(?P<keep>(?i:\b(?:api|access|secret|private|license|licence|encryption|signing|auth|session|service|deploy|app|wallet|bot|master|ssh|account)[ -]?(?:key|token|secret)s?(?: (?!id\b|pair\b|hash\b|fingerprint\b)[a-z]{1,12}){0,3}?[ :=]{1,3})[\"'`“]?)(?!(?i:https?:|sha\d))(?=[^\s\"'`“”,;)]*[A-Za-z])(?=(?:[^\s\d\"'`“”,;)]*\d){3})[\w+/=.~-]{16,}",
     rf"(?P<keep>(?i:\b{_WORDS}{_OF}{_LINK})[\"'`“„«]?){_STRONG}",
@@ -91,7 +114,7 @@ SPOKEN: Final = (
     r"(?!(?:too|very|not|weak|strong|long|short|stored|in|on|the|a|an|my|set|kept|only|also|required|written|safe|secure)\b)[a-z]+(?:[ -][a-z]+){2,7}\b",
     # A plain word that ends the sentence, and does not describe the password.
     r"(?P<keep>(?i:\b(?:my|the|our|his|her|your|wifi|wi-fi|mein|das|meine|mon|le|mi|la|minha|mijn|moje)(?: \S{1,20}){0,3}? (?:pass ?word|pass ?code|passwort|kennwort|mot de passe|contrase[nñ]a|senha|wachtwoord|has[lł]o)"
-    r"(?: (?:for|of|to|für|para|pour) (?:\S+ ){0,3}?\S+)? (?:is|lautet|ist|est|es|é|jest|to) ))"
+    r"(?: (?:for|of|to|für|para|pour) (?:\S+ ){0,3}?\S+)? (?:is|lautet|ist|est|es|é|jest|(?<=[łl]o )to) ))"
     r"(?!(?:too|very|not|so|still|now|already|always|never|the|a|an|my|in|on|at|same|weak|strong|long|short|safe|secure|secret|wrong|correct|right|invalid|valid|expired|expiring|lost|stolen|old|new|"
     r"missing|unknown|unique|private|hidden|confidential|required|needed|optional|there|here|stored|saved|written|kept|forgotten|easy|hard|simple|complex|random|different|important|"
     r"good|bad|fine|ok|okay|case-sensitive|sensitive|compromised|leaked|reset|changed|shared|public|default|blank|empty|ready|back|gone|weird|funny|boring|what|why|how|when|being|falsch|richtig|neu|alt|zu|"
@@ -110,7 +133,7 @@ SPOKEN: Final = (
 SHAPE_HINT: Final = r"[a-z0-9_+/.-]{16,}|://|[=:]\s?\S{4}|bearer|-----begin"
 """A text with a key that is known by its shape contains this, in lower case."""
 SPOKEN_HINT: Final = (
-    r"pass|pin\b|pincode|pwd|\bpw\b|secret|token|key|code|combin|cvv|cvc|otp|totp|2fa|mfa|authenticator|kennwort|geheim|zugang|contrase|clave|senha|parola|codice|wachtwoord|"
+    r"pass|pin\b|open|alarm|lock|keypad|safe|vault|unlock|disarm|works? with|cookie|licen|psk|mdp|puk|código|paspoort|pincode|pwd|\bpw\b|secret|token|key|code|combin|cvv|cvc|otp|totp|2fa|mfa|authenticator|kennwort|geheim|zugang|contrase|clave|senha|parola|codice|wachtwoord|"
     r"has[lł]o|парол|пин|密码|密碼|口令|パスワード|暗証|비밀번호|암호|كلمة|lösenord|adgangskode|kodeord|heslo|salasana|şifre|kod |credential|log ?in|ssn|social|insurance|tax|"
     r"mysql|mariadb|redis-cli|mongo|curl|wget|http|security|magic word|safe word|docker|smbclient|sqlcmd|ldapsearch|7z|zip|steuer|sozial|fiscale|sécurité|dni|seed|phrase|mnemonic|wallet|recover|account|identifiants"
 )

@@ -36,6 +36,11 @@ def read_secrets() -> list[tuple[str, str]]:
     return cases
 
 
+def read_said() -> list[str]:
+    """Return texts that hold a secret as people say it."""
+    return _lines("said.txt")
+
+
 def read_benign() -> list[str]:
     """Return texts without a secret."""
     return _lines("benign.txt")

@@ -177,15 +177,19 @@ def import_chats(
 ) -> None:
     """Store every message of a ChatGPT or Claude data export. Importing again adds only new messages.
 
+    What was forgotten here is left out.
+
     Each conversation becomes one session, unless --session is given.
     """
-    stored = messages = 0
+    stored = messages = forgotten = 0
     with options.open_manager(create=True) as manager, progress_bar("Storing", options.as_json) as progress:
         conversations = _read_chats(path, vendor)
         for number, conversation in enumerate(conversations, start=1):
             session = options.session or conversation.id or conversation.title or path.stem
+            kept = manager._components.receipts.leave_out_forgotten(options.user, conversation.messages)
+            forgotten += len(conversation.messages) - len(kept)
             outcomes = manager.remember(
-                list(conversation.messages),
+                kept,
                 agent=options.agent,
                 user=options.user,
                 session=session,
@@ -195,8 +199,9 @@ def import_chats(
             stored += sum(outcome.status == "stored" for outcome in outcomes)
             if progress is not None:
                 progress(number, len(conversations))
-    counts = {"conversations": len(conversations), "messages": messages, "stored": stored}
+    counts = {"conversations": len(conversations), "messages": messages, "stored": stored, "forgotten": forgotten}
     summary = f"{stored} of {plural(messages, 'message')} stored, from {plural(len(conversations), 'conversation')}"
+    summary += f"; {forgotten} left out, which were forgotten here" if forgotten else ""
     print_result(counts, options.as_json, message(summary))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.manager.manager import MemoryManager
+from memoranda.messages.message import as_message
 from memoranda.persistent.backends import parse_mem0_time
 from memoranda.types import JSON, MemoryType, Progress, Record
 from memoranda.validation import copy_json_object
@@ -29,6 +30,8 @@ _MEM0_KEYS = frozenset(
 )
 """Keys of a payload that mem0 writes; all others are the user's metadata."""
 _BATCH_SIZE = 500
+_COUNTED = {"stored": "stored", "known": "duplicate", "quarantined": "quarantined", "forgotten": "forgotten"}
+"""The fields of the report, and the outcomes that they count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,10 @@ class Mem0ImportReport(Record):
     stored: int
     known: int
     rejected: int
+    quarantined: int = 0
+    """Those that look like orders to a model: stored, but not recalled before somebody releases them."""
+    forgotten: int = 0
+    """Those that were forgotten here before, and left out."""
 
 
 def read(
@@ -96,8 +103,11 @@ def import_mem0(
     done = 0
     for batch in _batches(memories):
         first = batch[0]
+        messages = [as_message(_to_message(memory)) for memory in batch]
+        kept = manager._components.receipts.leave_out_forgotten(first.user, messages)
+        counts["forgotten"] += len(messages) - len(kept)
         outcomes = manager.remember(
-            [_to_message(memory) for memory in batch],
+            kept,
             agent=first.agent,
             user=first.user,
             session=first.session,
@@ -109,8 +119,8 @@ def import_mem0(
         done += len(batch)
         if progress is not None:
             progress(done, len(memories))
-    stored, known = counts["stored"], counts["duplicate"]
-    return Mem0ImportReport(len(memories), stored, known, len(memories) - stored - known)
+    named = {name: counts[status] for name, status in _COUNTED.items()}
+    return Mem0ImportReport(read=len(memories), rejected=len(memories) - sum(named.values()), **named)
 
 
 def _batches(memories: Sequence[Mem0Memory]) -> Iterator[list[Mem0Memory]]:

@@ -17,6 +17,7 @@ from typing import Final
 from sqlalchemy import func, select
 
 from memoranda.errors import Incompatible, NotFound
+from memoranda.messages.message import Message, text_of
 from memoranda.receipts import ForgetReceipt, StoreReceipt
 from memoranda.remember.duplicates import statement_tokens
 from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
@@ -31,6 +32,8 @@ DATABASE_FILE: Final = "database file"
 SEARCH_INDEX: Final = "search index and its file"
 _DIGEST_BYTES: Final = 16
 _NAME_CHARS: Final = 16
+_NEVER: Final = -(2**63)
+"""Before any time: no tombstone."""
 _R = receipts.c
 _T = tombstones.c
 
@@ -127,6 +130,21 @@ class Receipts:
     def find_forgotten(self, digests: Sequence[bytes]) -> set[bytes]:
         """Return those of the digests that are tombstones."""
         return self._store.read(lambda tx: set(self._find(tx, digests)))
+
+    def leave_out_forgotten(self, user: str | None, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages of a user without those that were forgotten: said before, by their id or their text."""
+        if not self.has_tombstones():
+            return list(messages)
+        owner = user or ""
+        digests = [
+            (self.message_digest(owner, each.message_id), self.text_digest(owner, text_of(each))) for each in messages
+        ]
+        since = self._store.read(lambda tx: self._find(tx, [digest for pair in digests for digest in pair]))
+        return [
+            each
+            for each, pair in zip(messages, digests, strict=True)
+            if to_micros(each.timestamp) > max(since.get(digest, _NEVER) for digest in pair)
+        ]
 
     def only_forgotten(self, tx: ReadTransaction, rows: Sequence[tuple[bytes, int, int]]) -> list[int]:
         """Return the ids of those (digest, id, microsecond) that are not younger than their tombstone."""

@@ -70,7 +70,7 @@ class Memories:
 
     def save(self, options: WriteOptions, key: str, value: JSON, text: str) -> Memory:
         """Store a value under a key of its agent; saving again replaces it."""
-        new = from_text(text, options, key=key, value=value)
+        new = from_text(redact_secrets(text), options, key=key, value=value)
         screen([new])
         return _stored(self._write([new])[0])
 

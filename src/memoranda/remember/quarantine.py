@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from memoranda.remember.poison import Channel, find_poison
+from memoranda.remember.poison import find_poison
+from memoranda.remember.poison_rules import Channel
 from memoranda.storage.changes import QUARANTINE, NewMemory
 from memoranda.storage.claims import CLAIMS
 from memoranda.types import JSON

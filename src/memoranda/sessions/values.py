@@ -198,9 +198,12 @@ class Values:
         if is_short_term(kind, ttl):
             self._short_term().set(Namespace(self._tenant, agent=agent), {key: value}, ttl=ttl)
             return True
+        from memoranda.redaction import redact_value
         from memoranda.remember.new_memory import check_options
 
-        name, copy = clean_text(key, "key"), copy_json(value)
+        # Short-term values are what a running agent works with, and expire; these are kept and recalled.
+        name = clean_text(key, "key")
+        copy = redact_value(name, copy_json(value))
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
         # As metadata, so that `search_similar(filter_metadata=…)` selects by it.
         labels = {"key": name, "agent_id": scope.agent, "type": str(kind), WORKFLOW: session}

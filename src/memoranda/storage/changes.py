@@ -16,6 +16,8 @@ KEPT_REVISIONS: Final = 50
 """How many former versions of a memory are kept, the newest ones."""
 QUARANTINE: Final = "quarantine"
 """The note that says why a memory is quarantined, and holds its claims until it is released."""
+RELEASED: Final = "released"
+"""The note that a person released a memory from quarantine, so that an import does not put it back."""
 _IDS_SHOWN: Final = 10
 
 

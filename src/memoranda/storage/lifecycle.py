@@ -14,7 +14,7 @@ from memoranda.results import Derivation, Revision
 from memoranda.shown_ids import show_id
 from memoranda.storage.add import add_memories, insert_changes
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
-from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, Archive, Derive, Pin, Supersede
+from memoranda.storage.changes import KEPT_REVISIONS, QUARANTINE, RELEASED, Archive, Derive, Pin, Supersede
 from memoranda.storage.claims import write_notes
 from memoranda.storage.read import require_memories
 from memoranda.storage.rows import (
@@ -81,7 +81,7 @@ def show_reason(reason: str) -> str:
 def end_quarantine(tx: Transaction, memory: Memory) -> dict[str, Any]:
     """Mark a memory as no longer quarantined and return its notes, with the claims that were held back."""
     held = memory.notes.get(QUARANTINE, {})
-    notes = {name: note for name, note in memory.notes.items() if name != QUARANTINE}
+    notes = {name: note for name, note in memory.notes.items() if name != QUARANTINE} | {RELEASED: True}
     if isinstance(held, dict) and held.get("claims"):
         notes["claims"] = held["claims"]
     columns = {"quarantined_at": None, "notes": to_json(notes)}

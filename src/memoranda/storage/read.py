@@ -142,8 +142,9 @@ def related_memories(tx: ReadTransaction, scope: Scope, memory_id: int, kind: st
                 if start in paths and paths[start][2] == level - 1 and end not in paths:
                     path = (paths[start][0] * link.strength, link.relationship_type, level)
                     reached[end] = max(reached.get(end, path), path)
-        # A path must not lead through a memory that the scope cannot see.
-        frontier = [memory.id for memory in get_memories(tx, scope, sorted(reached)) if memory]
+        # A path must not lead through a memory that the scope cannot see, nor to one in quarantine.
+        seen = (memory for memory in get_memories(tx, scope, sorted(reached)) if memory)
+        frontier = [memory.id for memory in seen if memory.quarantined_at is None]
         paths |= {end: reached[end] for end in frontier}
     del paths[memory_id]
     found = [memory for memory in get_memories(tx, scope, sorted(paths)) if memory]

@@ -14,14 +14,16 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.files import open_to_read
+from memoranda.redaction import redact_secrets
+from memoranda.remember.quarantine import screen
 from memoranda.results import ExecutionRecord, ImportReport
 from memoranda.storage.base import chunked
-from memoranda.storage.changes import NewMemory
+from memoranda.storage.changes import RELEASED, NewMemory
 from memoranda.storage.claim_resolution import resolve_slots
 from memoranda.storage.claims import CLAIMS, ENDED_BY, Ends, claims_in, ends_in, name_enders, slots_of
 from memoranda.storage.errors import translate_errors
-from memoranda.storage.rows import from_micros
-from memoranda.text import lexical_keys
+from memoranda.storage.rows import from_micros, to_json, to_micros
+from memoranda.text import content_hash, lexical_keys
 from memoranda.transfer.export import (
     FORMAT,
     LINKS,
@@ -156,6 +158,7 @@ class _Importer:
 
     def _load_memories(self, batch: list[_Record]) -> None:
         rows = self._forgotten.leave_out_memories([to_row("memory", record, self._tenant) for record in batch])
+        rows = [_screen_row(row) for row in rows]
         for row in rows:
             # With this key a second run of the same import recognises what the first one wrote.
             row.setdefault("idempotency_key", f"import:{self._source_id}:{row['id']}")
@@ -315,6 +318,26 @@ def _batches(records: Iterable[_Record]) -> Iterator[tuple[str, list[_Record]]]:
     for kind, group in groupby(records, key=lambda record: str(record["kind"])):
         while batch := list(islice(group, _BATCH)):
             yield kind, batch
+
+
+def _screen_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as if its text were new: without secrets, and in quarantine when it looks like poison.
+
+    What a person released in the store it comes from stays released.
+    """
+    content = redact_secrets(row["content"])
+    if content != row["content"]:
+        row = row | {"content": content, "content_hash": content_hash(content)}
+    notes: dict[str, JSON] = json.loads(row.get("notes") or "{}")
+    if RELEASED in notes:
+        return row
+    new = _to_memory(row)
+    new.trust, new.source, new.notes = row.get("trust") or "user", row.get("source"), notes
+    new.quarantined_at = from_micros(row["quarantined_at"]) if row.get("quarantined_at") else None
+    screen([new])
+    if new.quarantined_at is None:
+        return row
+    return row | {"notes": to_json(new.notes), "quarantined_at": to_micros(new.quarantined_at)}
 
 
 def _to_memory(row: Mapping[str, Any]) -> NewMemory:

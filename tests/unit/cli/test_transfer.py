@@ -58,5 +58,5 @@ def test_importing_claude_export_twice_stores_messages_once(memoranda: Memoranda
     path.write_text(json.dumps([{"uuid": "c1", "name": "Moving", "chat_messages": turns}]))
     assert memoranda.json("chat", "import", str(path), "-u", "ann")["stored"] == 2
     again = memoranda.json("chat", "import", str(path), "-u", "ann", "--from", "claude")
-    assert again == {"conversations": 1, "messages": 2, "stored": 0}
+    assert again == {"conversations": 1, "messages": 2, "stored": 0, "forgotten": 0}
     assert memoranda.json("list", "-u", "ann", "-s", "c1")[-1]["content"] == "I moved to Oslo"

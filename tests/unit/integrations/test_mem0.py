@@ -97,9 +97,16 @@ def test_import_keeps_scopes_separate_and_second_import_adds_nothing(
 ) -> None:
     calls: list[tuple[int, int]] = []
     first = import_mem0(manager, folder, history=history, progress=lambda done, total: calls.append((done, total)))
-    assert dict(first) == {"read": 2, "stored": 2, "known": 0, "rejected": 0}
+    assert dict(first) == {"read": 2, "stored": 2, "known": 0, "rejected": 0, "quarantined": 0, "forgotten": 0}
     assert calls[-1] == (2, 2)
-    assert dict(import_mem0(manager, folder)) == {"read": 2, "stored": 0, "known": 2, "rejected": 0}
+    assert dict(import_mem0(manager, folder)) == {
+        "read": 2,
+        "stored": 0,
+        "known": 2,
+        "rejected": 0,
+        "quarantined": 0,
+        "forgotten": 0,
+    }
     (found,) = manager.recall("Berlin", user="ann", agent="a1")
     assert (found.content, found.source, found.memory.type) == ("I live in Berlin", "mem0", "semantic")
     assert (found.memory.valid_from, found.session) == (datetime(2024, 5, 4, 10, tzinfo=UTC), "r1")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 import memoranda.demo
-from memoranda.remember.poison import Channel, find_poison
+from memoranda.remember.poison import find_poison
+from memoranda.remember.poison_rules import Channel
 
 _DATA: Final = Path(__file__).parents[2] / "data" / "poison"
 _CHANNELS: Final[dict[str, Channel]] = {"u": "user", "a": "agent", "o": "outside"}
