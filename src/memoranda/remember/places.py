@@ -92,3 +92,8 @@ def is_place(name: str) -> bool:
     folded = " ".join(name.casefold().split()).strip(" .")
     first = folded.split(",")[0].strip()
     return first in _PLACES or folded in _PLACES or _ADDRESS.search(folded) is not None
+
+
+def known_places() -> frozenset[str]:
+    """Return the names of countries, regions and cities that are known, in lower case."""
+    return _PLACES
