@@ -127,10 +127,14 @@ def _table(report: dict[str, Figures], split: str) -> str:
     lines = [f"split: {split}", ""]
     styles = [name for name in report if name in STYLES or name == "all cases"]
     if styles:
-        lines += [f"{'':22}{'lost':>13}{'noticed':>16}{'endings right':>16}{'hidden':>15}{'apart':>14}{'same':>12}{'answer':>13}"]
+        lines += [
+            f"{'':22}{'lost':>13}{'noticed':>16}{'endings right':>16}{'hidden':>15}{'apart':>14}{'same':>12}{'answer':>13}"
+        ]
     for name in styles:
         row = report[name]
-        columns = [_share_of(row[key]) for key in ("lost", "noticed", "endings right", "hidden", "apart", "same", "answer")]
+        columns = [
+            _share_of(row[key]) for key in ("lost", "noticed", "endings right", "hidden", "apart", "same", "answer")
+        ]
         label = f"{name} ({row['cases']})"
         lines.append(
             f"{label:22}"

@@ -86,7 +86,7 @@ _NOT_STATED: Final = tuple(
     )
 )  # fmt: skip
 _PAST: Final = re.compile(
-    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|born|called\s+off|resolved|completed|discontinued))|wasn['’]t|weren['’]t
+    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|born|called\s+off|resolved|completed|discontinued|(?:my|our)\s+(?:very\s+)?first\s+(?:day|week|shift)))|wasn['’]t|weren['’]t
         |back\s+(?:then|in|when|at|home)|at\s+the\s+time|in\s+those\s+days|in\s+the\s+past|years?\s+ago|decades?\s+ago|ages\s+ago
         |long\s+ago|previously|formerly|originally|before\s+(?:that|this|then|now|i|we)|when\s+(?:i|we|he|she)\s+(?:was|were|lived|worked)
         |as\s+a\s+(?:kid|child|student|teen|teenager|boy|girl|baby|young\s+\w+|junior|freshman|toddler)|in\s+(?:my\s+)?(?:childhood|youth|school|college

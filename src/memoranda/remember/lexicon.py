@@ -27,9 +27,7 @@ PEOPLE: Final = f"{RELATIVES}|{PARTNERS}|{CHILDREN}|{SUPERIORS}|{ACQUAINTANCES}"
 
 NOW: Final = r"now|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead"
 """Says that something holds from the moment of speaking on."""
-CORRECTION: Final = (
-    r"correction|i meant|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong"
-)
+CORRECTION: Final = r"correction|i meant|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong"
 CHANGE: Final = re.compile(
     rf"\b(?:{NOW}|{CORRECTION}|new|newly|officially|switch(?:ed|ing)?|moved|relocated|changed|migrated|left|quit|sold|joined|stopped"
     r"|ended|broke up|split up|cancell?ed|upgraded|replaced|promoted|retired|became|actually|mistake|reschedul\w+|postpon\w+|pushed"
@@ -56,7 +54,8 @@ EVENT: Final = re.compile(
 )
 """Tells of an event, of a time, or denies something: with a shared topic, a change can follow from it."""
 QUESTION: Final = re.compile(
-    r"^\W*(?:(?:and|but|so|then|also)\s+)?(?:if|imagine|suppose|pretend|what if)\b|\bif (?:i|we)\b|(?<!\w)(?!.*\bguess wh)[^?]*\?\W*$", re.I
+    r"^\W*(?:(?:and|but|so|then|also)\s+)?(?:if|imagine|suppose|pretend|what if)\b|\bif (?:i|we)\b|(?<!\w)(?!.*\bguess wh)[^?]*\?\W*$",
+    re.I,
 )
 """A sentence that asks something or names a condition."""
 WISH: Final = re.compile(
@@ -65,7 +64,9 @@ WISH: Final = re.compile(
     re.I,
 )
 """A part of a sentence that tells of a wish, a plan or a possibility: it changes nothing."""
-BROAD_TOPICS: Final = frozenset(("work", "home", "study", "ownership", "likes", "name", "headcount", "club", "place", "habit"))
+BROAD_TOPICS: Final = frozenset(
+    ("work", "home", "study", "ownership", "likes", "name", "headcount", "club", "place", "habit")
+)
 """Topics of so many sentences that two of them can be about different things."""
 
 _TOPICS: Final = {

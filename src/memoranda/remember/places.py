@@ -59,6 +59,41 @@ _CITIES = """
     vilnius warsaw wellington wiesbaden winnipeg wolfsburg worcester wroclaw wuppertal würzburg york zagreb zaragoza
     zurich zürich
 """
+_MORE_CITIES = """
+    akron albany amarillo anaheim arlington atlantic-city aurora bakersfield beaumont bend berkeley billings bismarck boise bozeman
+    brooklyn cedar-rapids chattanooga cheyenne clearwater corvallis dayton decatur denton durham eugene evanston fargo fayetteville
+    flagstaff fresno gainesville glendale greensboro greenville hartford hoboken huntsville irvine ithaca jacksonville juneau
+    knoxville lansing laredo lincoln lubbock macon manhattan mesa missoula mobile modesto naperville newark norfolk olympia pasadena
+    peoria plano pocatello provo queens reno roanoke rochester rockford savannah scottsdale scranton shreveport spokane springfield
+    stamford stockton syracuse tacoma tallahassee tempe topeka trenton tuscaloosa waco wichita wilmington yonkers toulon reims dijon
+    angers nancy rouen amiens avignon cannes nimes limoges annecy besancon caen brest lorient perpignan orleans mulhouse colmar pau
+    apeldoorn breda deventer dordrecht enschede gouda hilversum leeuwarden middelburg roosendaal tilburg venlo zwolle zaandam almere
+    bruges hasselt kortrijk mechelen namur charleroi mons ostend aalst bielefeld bottrop braunschweig celle coburg cottbus cuxhaven
+    dessau emden esslingen flensburg fulda gelsenkirchen gera giessen goslar göttingen greifswald gütersloh hagen hamm hanau heilbronn
+    herne hildesheim ingolstadt kempten krefeld landshut leverkusen lübeck lüneburg marburg moers mönchengladbach neuss paderborn
+    passau pforzheim plauen ratingen remscheid reutlingen rosenheim schweinfurt schwerin siegen solingen speyer stralsund tübingen
+    weimar wismar witten worms zwickau klagenfurt villach wels steyr bregenz dornbirn winterthur biel thun chur fribourg locarno
+    ancona arezzo bergamo bolzano brescia cagliari catania como cremona lecce livorno lucca mantua messina novara pavia pescara
+    piacenza prato rimini salerno sassari taranto treviso udine varese vicenza aveiro braga evora funchal leiria setubal viseu
+    albacete almeria badajoz cadiz cartagena castellon elche girona huelva jaen jerez leon lleida logrono lugo marbella merida
+    ourense oviedo salamanca santander tarragona vitoria drammen kristiansand sandnes alesund bodo linkoping norrkoping orebro
+    vasteras umea lulea jonkoping vaxjo karlstad gavle esbjerg kolding vejle horsens randers espoo vantaa oulu jyvaskyla kuopio lahti
+    bydgoszcz czestochowa kielce radom rzeszow torun zabrze olomouc plzen liberec kosice szeged pecs gyor cluj brasov iasi constanta
+    varna burgas rijeka osijek zadar maribor novi-sad banja-luka patras heraklion volos larissa bursa adana konya antalya eskisehir
+    blackburn blackpool bolton bournemouth brighton burnley canterbury carlisle chelmsford cheltenham chester colchester crewe
+    croydon darlington doncaster dudley durham eastbourne gloucester grimsby guildford harrogate hastings hereford huddersfield
+    inverness ipswich kettering lancaster lincoln luton maidstone margate middlesbrough milton-keynes northampton oldham paisley
+    peterborough poole preston reading rochdale rotherham salford salisbury scarborough slough solihull southend stevenage stirling
+    stockport stoke sunderland swindon telford torquay truro wakefield walsall warrington watford wigan winchester woking
+    wolverhampton wrexham drogheda dundalk kilkenny sligo tralee waterford wexford bendigo cairns geelong gold-coast hobart newcastle
+    townsville wollongong dunedin hamilton napier nelson tauranga kelowna kingston kitchener london mississauga regina saskatoon
+    surrey victoria windsor halifax moncton gatineau laval chandler pune jaipur lucknow kanpur nagpur indore surat kochi mysore goa
+    cebu davao penang malacca bandung surabaya chiang-mai phuket hue da-nang busan incheon daegu fukuoka hiroshima kawasaki nagasaki
+    niigata nara okinawa saitama yokohama chengdu chongqing guangzhou hangzhou nanjing suzhou tianjin wuhan xian qingdao dalian
+    accra abuja ibadan kano kumasi kampala lusaka mombasa dodoma rabat fez tangier agadir alexandria giza medellin cali cartagena
+    cusco arequipa guayaquil rosario mendoza cordoba curitiba salvador recife fortaleza brasilia porto-alegre florianopolis campinas
+    manaus monterrey puebla tijuana cancun merida oaxaca queretaro santo-domingo san-juan havana
+"""
 _LONG_NAMES = """
     new york, los angeles, san francisco, san diego, san jose, san antonio, las vegas, salt lake city, new orleans,
     kansas city, st. louis, fort worth, el paso, long beach, hong kong, kuala lumpur, ho chi minh city, cape town,
@@ -71,11 +106,25 @@ _LONG_NAMES = """
     alto, ann arbor, st petersburg, saint petersburg, san sebastian, las palmas, le havre, la paz
 """
 _PLACES: Final = frozenset(
-    (*_COUNTRIES.split(), *_CITIES.split(), *(" ".join(name.split()) for name in _LONG_NAMES.split(",")))
+    (
+        *_COUNTRIES.split(),
+        *_CITIES.split(),
+        *(name.replace("-", " ") for name in _MORE_CITIES.split()),
+        *(" ".join(name.split()) for name in _LONG_NAMES.split(",")),
+    )
 )
 _ADDRESS: Final = re.compile(
     r"^\d+\w?\s+\w+|\b(?:street|st|avenue|ave|road|rd|lane|ln|drive|square|platz|straße|strasse|way|court|boulevard)\b\.?$",
     re.I,
+)
+
+
+# How names of places often begin or end.
+_LIKE_A_PLACE: Final = re.compile(
+    r"^(?:san|santa|saint|st\.?|new|fort|bad|los|las|mount|cape|upper|lower|north|south|east|west) [^\W\d_]{3,}$"
+    r"|^[^\W\d_]{2,}(?:burg|burgh|berg|stadt|dorf|heim|hausen|hafen|furt|kirchen|ville|bury|borough|mouth|shire|wick|wich|stan|grad"
+    r"|polis|abad|nagar|brück|brugge|wijk|hoven|drecht|sund|köping|holm|ington|ingham|hampton|chester|minster|cester|vik|ovo)$"
+    r"|^[^\W\d_]{3,} (?:city|springs|falls|beach|heights|valley|creek|hills?|bay|island|park|gardens|upon \w+|am \w+|an der \w+)$"
 )
 
 
@@ -91,7 +140,14 @@ def is_place(name: str) -> bool:
     """Return whether a name is known to be a place: a country, a region, a city, or a street address."""
     folded = " ".join(name.casefold().split()).strip(" .")
     first = folded.split(",")[0].strip()
-    return first in _PLACES or folded in _PLACES or _ADDRESS.search(folded) is not None
+    known = first in _PLACES or folded in _PLACES or folded.removeprefix("the ") in _PLACES
+    return known or _ADDRESS.search(folded) is not None
+
+
+def looks_like_place(name: str) -> bool:
+    """Return whether a name is known to be a place, or is built like the names of places."""
+    first = " ".join(name.casefold().split()).split(",")[0].strip(" .")
+    return is_place(name) or _LIKE_A_PLACE.match(first) is not None
 
 
 def known_places() -> frozenset[str]:

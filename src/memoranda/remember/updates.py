@@ -21,7 +21,19 @@ from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.remember.alignment import align, can_align
 from memoranda.remember.clauses import blank_foreign
-from memoranda.remember.lexicon import BROAD_TOPICS, CHANGE, CHILDREN, EVENT, PARTNERS, PEOPLE, QUESTION, SUPERIORS, WISH, topics_in
+from memoranda.remember.lexicon import (
+    BROAD_TOPICS,
+    CHANGE,
+    CHILDREN,
+    EVENT,
+    PARTNERS,
+    PEOPLE,
+    QUESTION,
+    SUPERIORS,
+    WISH,
+    topics_in,
+)
+from memoranda.storage.claim_resolution import names_thing
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
@@ -31,7 +43,8 @@ from memoranda.text import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
 _SUBJECT: Final = re.compile(
-    rf"(?:(?:and|but|so|well|ok|yes|btw)\W+)*(?:(?:my|our|his|her|their|the|a|an|another)\s+(?:\w+\s+)?)?(?P<kin>{PEOPLE})s?(?P<owns>['’]s?)?\b", re.I
+    rf"(?:(?:and|but|so|well|ok|yes|btw)\W+)*(?:(?:my|our|his|her|their|the|a|an|another)\s+(?:\w+\s+)?)?(?P<kin>{PEOPLE})s?(?P<owns>['’]s?)?\b",
+    re.I,
 )
 _OWNED: Final = re.compile(r"\b([A-Z][a-z]+)['’]s\s+([a-z]+)")
 _WITH: Final = re.compile(r"\b[Ww]ith ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][a-z]+)")
@@ -39,9 +52,25 @@ _NAMES: Final = re.compile(r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In
 _PEOPLE: Final = re.compile(rf"\b(?:{PEOPLE})\b", re.I)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\n;])\s+")
 _PART_END: Final = re.compile(r",\s+|\s+-+\s+")
-_SAME_KIN: Final = {"grandma": "grandmother", "grandpa": "grandfather", "mom": "mother", "mum": "mother", "dad": "father", "kid": "child", "kids": "child", "children": "child", "neighbor": "neighbour"}
+_SAME_KIN: Final = {
+    "grandma": "grandmother",
+    "grandpa": "grandfather",
+    "mom": "mother",
+    "mum": "mother",
+    "dad": "father",
+    "kid": "child",
+    "kids": "child",
+    "children": "child",
+    "neighbor": "neighbour",
+}
 # Of these, the people are what a statement says: "my girlfriend Ines" and "Ines is wearing the ring".
-_VALUES_OF: Final = {"relation": PARTNERS, "wedding": PARTNERS, "children": CHILDREN, "work": SUPERIORS, "deadline": SUPERIORS}
+_VALUES_OF: Final = {
+    "relation": PARTNERS,
+    "wedding": PARTNERS,
+    "children": CHILDREN,
+    "work": SUPERIORS,
+    "deadline": SUPERIORS,
+}
 _LATEST: Final = 12
 """How many memories back a correction without an old value may reach."""
 _WITH_VALUE: Final = 16
@@ -151,7 +180,9 @@ class UpdateFinder:
         for claim in _open_changes(new):
             if claim.operation == "correct" and claim.replaces is None:
                 yield from self._store.read(lambda tx: latest_ids(tx, new.scope, _LATEST))
-            elif terms := query_terms(claim.replaces or claim.value):
+            elif claim.operation == "retract":
+                continue  # the write finds what was said last
+            elif terms := query_terms(_name_of(claim)):
                 yield from partition.postings.search(terms, _WITH_VALUE, among=among)[0].tolist()
 
     def _find_near(self, partition: Partition, new: NewMemory, among: IntArray) -> dict[int, float]:
@@ -227,7 +258,9 @@ def _choose_followed(text: str, olders: Sequence[Memory], nearness: Mapping[int,
     scored = [(_likeness(older.content, text, nearness[older.id]), older) for older in olders]
     likely = [(score, older.id) for score, older in scored if score >= _NEAR and _same_people(older.content, text)]
     best = max(likely, default=(0.0, 0))[0]
-    return [memory_id for score, memory_id in sorted(likely, reverse=True) if score >= best - _ABOUT_AS_NEAR][:_FOLLOWED]
+    return [memory_id for score, memory_id in sorted(likely, reverse=True) if score >= best - _ABOUT_AS_NEAR][
+        :_FOLLOWED
+    ]
 
 
 def _likeness(older: str, newer: str, nearness: float) -> float:
@@ -331,6 +364,11 @@ def _unit(vector: FloatArray) -> FloatArray:
     return vector / np.float32(length) if length else vector
 
 
+def _name_of(claim: Claim) -> str:
+    """Return the words by which a change names what it is about."""
+    return claim.attribute.partition(" ")[0] if names_thing(claim) else claim.replaces or claim.value
+
+
 def _open_changes(new: NewMemory) -> list[Claim]:
     """Return the changes that name only values."""
-    return [claim for claim in claims_in(new.notes) if claim.attribute == ANY_ATTRIBUTE]
+    return [claim for claim in claims_in(new.notes) if claim.attribute == ANY_ATTRIBUTE or names_thing(claim)]

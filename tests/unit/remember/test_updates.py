@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.updates import speaks_of_change
+from memoranda.remember.updates import tells_event
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -40,12 +40,12 @@ def follows(manager: MemoryManager, newer: int, older: int) -> bool:
 
 @pytest.mark.parametrize("text", ["I sold it.", "No longer true.", "It moved to Friday.", "Ghent is home now."])
 def test_words_of_change_are_recognised(text: str) -> None:
-    assert speaks_of_change(text)
+    assert tells_event(text)
 
 
 @pytest.mark.parametrize("text", ["I live in Rome.", "My boss is Eva.", 'She wrote "I sold the boat".'])
 def test_plain_or_quoted_text_speaks_of_no_change(text: str) -> None:
-    assert not speaks_of_change(text)
+    assert not tells_event(text)
 
 
 def test_change_that_names_only_values_ends_the_claim_with_that_value(manager: MemoryManager) -> None:
