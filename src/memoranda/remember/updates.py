@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -33,9 +33,9 @@ from memoranda.remember.lexicon import (
     WISH,
     topics_in,
 )
-from memoranda.storage.claim_resolution import names_thing
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
+from memoranda.storage.claim_resolution import BY_MEANING, names_thing
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
@@ -90,6 +90,8 @@ _WORD: Final = (0.0, 0.15, 0.25)
 _FOLLOWED: Final = 2
 """How many older memories a change is linked to by its meaning at most."""
 _COMPARED: Final = 12
+_BATCH: Final = 24
+"""How many memories of the same call a memory is compared with at most, the last ones before it."""
 _NEAR: Final = 0.38
 """How near an event must be to a statement to be about the same thing: the nearness in meaning, from 0 for unrelated
 texts to 1 for the same, with what shared topics and words add. Of pairs of unrelated statements 3 in 100 are."""
@@ -124,10 +126,14 @@ class UpdateFinder:
                 followed.append(self._find_followed(partition, each, among))
         for each, older in zip(told, self._read(told, similar), strict=True):
             self._align(each, older)
-        for each, nearness, nearby in zip(told, followed, self._read(told, followed), strict=True):
+        baseline = 0.0 if self._vectors.embedder is None else self._vectors.embedder.identity.baseline
+        for n, (each, nearness, nearby) in enumerate(zip(told, followed, self._read(told, followed), strict=True)):
             aligned = {memory_id for memory_id, _ in each.aligned}
-            others = [older for older in nearby if older.id not in aligned]
-            each.follows = tuple(_choose_followed(each.content, others, nearness))
+            others = [
+                _Older(older.id, older.content, nearness[older.id]) for older in nearby if older.id not in aligned
+            ]
+            others += _said_before(each, told[max(0, n - _BATCH) : n], baseline)
+            each.follows = tuple(_choose_followed(each.content, others))
 
     def _read(self, new: Sequence[NewMemory], similar: Sequence[Collection[int]]) -> Iterator[list[Memory]]:
         """Yield the memories that are similar to each new one; those of one user are read together."""
@@ -231,6 +237,28 @@ def _whole_scope(new: NewMemory) -> Scope:
     return Scope(new.scope.tenant, user=new.scope.user)
 
 
+@dataclass(frozen=True, slots=True)
+class _Older:
+    """A memory that was said before: its id, or the new memory itself when it is part of the same call."""
+
+    key: int | NewMemory
+    content: str
+    nearness: float
+
+
+def _said_before(new: NewMemory, batch: Sequence[NewMemory], baseline: float) -> Iterator[_Older]:
+    """Yield what the same speaker said before in the same call."""
+    for older in batch if batch and tells_event(new.content) else ():
+        if (older.scope, _speaker_of(older)) == (new.scope, _speaker_of(new)) and older.valid_from <= new.valid_from:
+            yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline))
+
+
+def _nearness(one: FloatArray | None, other: FloatArray | None, baseline: float) -> float:
+    if one is None or other is None:
+        return 0.0
+    return (float(_unit(one) @ _unit(other)) - baseline) / (1.0 - baseline)
+
+
 @lru_cache(maxsize=1024)
 def _statements(text: str) -> str:
     """Return the sentences of a text that are the writer's own and ask nothing."""
@@ -250,17 +278,19 @@ def tells_event(text: str) -> bool:
     return EVENT.search(told) is not None or CHANGE.search(told) is not None
 
 
-def _choose_followed(text: str, olders: Sequence[Memory], nearness: Mapping[int, float]) -> list[int]:
-    """Return the older memories that an event is most likely about, the likeliest first; often none."""
-    if len(nearness) >= _COMPARED:
-        least = max(_NEAR_AMONG_MANY, min(nearness.values()) + _STANDS_OUT)
-        olders = [older for older in olders if nearness[older.id] >= least] if CHANGE.search(_events(text)) else []
-    scored = [(_likeness(older.content, text, nearness[older.id]), older) for older in olders]
-    likely = [(score, older.id) for score, older in scored if score >= _NEAR and _same_people(older.content, text)]
-    best = max(likely, default=(0.0, 0))[0]
-    return [memory_id for score, memory_id in sorted(likely, reverse=True) if score >= best - _ABOUT_AS_NEAR][
-        :_FOLLOWED
-    ]
+def _choose_followed(text: str, olders: Sequence[_Older]) -> list[tuple[int | NewMemory, float]]:
+    """Return the older memories that an event is most likely about, the likeliest first, and how likely; often none."""
+    near = sorted(olders, key=lambda older: older.nearness, reverse=True)
+    among_many = len(near) >= _COMPARED
+    if among_many:
+        least = max(_NEAR_AMONG_MANY, near[_COMPARED - 1].nearness + _STANDS_OUT)
+        near = [older for older in near if older.nearness >= least] if CHANGE.search(_events(text)) else []
+    scored = [(_likeness(older.content, text, older.nearness), older) for older in near]
+    likely = [(score, older) for score, older in scored if score >= _NEAR and _same_people(older.content, text)]
+    likely.sort(key=lambda each: each[0], reverse=True)
+    least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
+    surest = BY_MEANING if among_many else 1.0
+    return [(older.key, min(score, surest)) for score, older in likely[:_FOLLOWED] if score >= least]
 
 
 def _likeness(older: str, newer: str, nearness: float) -> float:

@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 from memoranda.storage import lifecycle
-from memoranda.storage.base import Transaction
+from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
@@ -44,8 +44,8 @@ from memoranda.storage.claims import (
     value_shape,
     write_notes,
 )
-from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay, told_at
 from memoranda.storage.read import latest_ids
+from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay, told_at
 from memoranda.text import Span, has_content
 from memoranda.types import Memory, Outcome, Scope, trust_rank
 
@@ -67,7 +67,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     memory = outcome.memory
     if outcome.status != "stored" or memory is None or memory.quarantined_at is not None:
         return outcome
-    follow(tx, memory.id, _trusted_no_more(tx, memory, new.follows), strength=BY_MEANING)
+    _follow_by_meaning(tx, memory, new)
     if not claims_of(memory):
         return outcome
     memory = _bind_claims(tx, memory, new.related)
@@ -120,11 +120,32 @@ def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
         lifecycle.mark(tx, each, DISPUTED)
 
 
-def _trusted_no_more(tx: Transaction, memory: Memory, older: Sequence[int]) -> list[int]:
-    """Return those of the older memories whose channel is trusted no more than that of the newer one."""
+def _follow_by_meaning(tx: Transaction, memory: Memory, new: NewMemory) -> None:
+    """Record what a memory seems to update, where its channel is trusted as much as that of the older one."""
+    named = ((older if isinstance(older, int) else older.stored_id, likeness) for older, likeness in new.follows)
+    likely = {older: likeness for older, likeness in named if older is not None}
     owner = owner_of(memory)
-    found = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), older) if older else []
-    return [each.id for each in found if trust_rank(each.trust) <= trust_rank(memory.trust)]
+    found = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), list(likely)) if likely else []
+    for older in found:
+        if trust_rank(older.trust) <= trust_rank(memory.trust):
+            follow(tx, memory.id, [older.id], strength=likely[older.id])
+
+
+def linked_with(tx: ReadTransaction, ids: Collection[int]) -> set[int]:
+    """Return the memories that these follow or contradict, or that contradict them."""
+    followed = lifecycle.read_followed(tx, ids, FOLLOWS)
+    opposed = lifecycle.read_opposed(tx, list(ids), CONTRADICTS)
+    return (followed | opposed.keys()) - set(ids)
+
+
+def clear_marks(tx: Transaction, ids: Collection[int]) -> None:
+    """Take the mark from memories that nothing follows or contradicts any more."""
+    followed = lifecycle.read_followers(tx, sorted(ids), (FOLLOWS,))
+    opposed = lifecycle.read_opposed(tx, sorted(ids), CONTRADICTS)
+    for memory_id in sorted(ids):
+        for key, found in ((FOLLOWED, followed), (DISPUTED, opposed)):
+            if memory_id not in found:
+                lifecycle.unmark(tx, memory_id, key)
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
