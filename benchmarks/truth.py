@@ -128,7 +128,8 @@ def _table(report: dict[str, Figures], split: str) -> str:
     styles = [name for name in report if name in STYLES or name == "all cases"]
     if styles:
         lines += [
-            f"{'':22}{'lost':>13}{'noticed':>16}{'endings right':>16}{'hidden':>15}{'apart':>14}{'same':>12}{'answer':>13}"
+            f"{'':22}{'lost':>13}{'noticed':>16}{'endings right':>16}{'hidden':>15}{'apart':>14}"
+            f"{'same':>12}{'answer':>13}"
         ]
     for name in styles:
         row = report[name]

@@ -16,6 +16,7 @@ from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
+from memoranda.remember.lexicon import NOW, TAKEN_BACK
 from memoranda.remember.places import is_place, is_region, looks_like_place
 from memoranda.remember.values import PREFERENCE, Reading, attribute_for, read_value, split_list, trim_value
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold
@@ -23,11 +24,7 @@ from memoranda.text import Span, has_content
 
 _MAX_TEXT: Final = 4_000
 """A longer text is a pasted document, whose "I" is not the speaker."""
-_CHANGE: Final = re.compile(
-    r"\b(?:now|nowadays|these days|from now on|as of|any\s?more|any longer|no longer|instead|new|back to"
-    r"|finally|since yesterday)\b",
-    re.I,
-)
+_CHANGE: Final = re.compile(rf"\b(?:{NOW}|new|back to|finally|since yesterday)\b", re.I)
 _RELATION: Final = re.compile(PARTS["relation"], re.I)
 _LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
 _RECENT: Final = timedelta(days=120)
@@ -58,17 +55,6 @@ _NO_SUBJECTS_WORDS = """
     yesterday what's that's it's there's here's
 """
 _NO_SUBJECTS: Final = frozenset(_NO_SUBJECTS_WORDS.split())
-_TAKEN_BACK: Final = re.compile(
-    r"\b(?:(?:that|this|what i (?:just )?said) was (?:just |only |all )?(?:a joke|a lie|a prank|made up(?! of)|nonsense)"
-    r"|(?:that|this|what i (?:just )?said)(?:['’]s| is| was|) ?(?:not|isn['’]t|wasn['’]t) true"
-    r"|i (?:was|am) (?:just |only )*(?:joking|kidding|lying|messing with you|pulling your leg)|(?:just|only) (?:kidding|joking)"
-    r"|(?:scratch|strike|forget|ignore|disregard) (?:that(?=\s*(?:[.,!;–-]|$))|what i (?:just )?(?:said|wrote|told you)|my last (?:message|sentence))"
-    r"|i take (?:that|it|this) back(?! about)|i made (?:that|it|this) up|(?:never ?mind|false alarm|on second thoughts?|actually,? no)\b[\s,.!–-]*"
-    r"(?:(?:i|we) (?:did(?:n['’]t| not)|won['’]t|will not|am not|are not)|(?:i['’]m|we['’]re|i am|we are) (?:not|staying|keeping|sticking|still)\b"
-    r"|it['’]s not))",
-    re.I,
-)
-"""Takes back what the speaker said before: in the same message, or else in the one before it."""
 _REMIND: Final = re.compile(
     r"(?:^|[.!?,;:]\s*|\b(?:please|and|can you|could you)\s+)(?:please\s+)?(?:remind me to|don['’]t let me forget to"
     r"|i (?:must|have to|need to) remember to"
@@ -97,7 +83,7 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
 
 def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:
     """Yield the claims without those that the same text takes back, and that it takes back what was said before it."""
-    found = _TAKEN_BACK.search(blank_foreign(utterance.text)) if _is_person(utterance) else None
+    found = TAKEN_BACK.search(blank_foreign(utterance.text)) if _is_person(utterance) else None
     if found is None:
         yield from claims
         return
@@ -252,7 +238,7 @@ def _items(attribute: str, value: str) -> list[str]:
 
 
 def _names_home(found: _Found, value: str) -> bool:
-    """Return whether a name is where somebody lives: "I moved to Marketing" names a department, for all that is known."""
+    """Return whether a name is where somebody lives: for all that is known, "I moved to Marketing" names no place."""
     if found.pattern.operation != "update":
         return True
     from_place = (old := found.part("old", "old2")) is not None and is_place(old)

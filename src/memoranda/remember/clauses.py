@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 
+from memoranda.remember.lexicon import CORRECTION
 from memoranda.text import Span, sentence_spans
 from memoranda.word_filter import WordFilter, needed_words
 
@@ -104,11 +105,7 @@ _STILL: Final = re.compile(
 _OVER: Final = re.compile(
     r"\b(?:now|these\s+days|nowadays|currently|any\s*more|no\s+longer|as\s+of|today|from\s+now\s+on)\b", re.I
 )
-_CORRECTS: Final = re.compile(
-    r"\b(?:correction|i meant|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong)\b"
-    r"|^(?:sorry|actually)\b",
-    re.I,
-)
+_CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION})\b|^(?:sorry|actually)\b", re.I)
 # A change that holds only then, or held long ago, is no change of what holds now.
 _QUALIFIED: Final = re.compile(
     r"\b(?:when|whenever|while|before|after|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"

@@ -53,6 +53,17 @@ EVENT: Final = re.compile(
     re.I,
 )
 """Tells of an event, of a time, or denies something: with a shared topic, a change can follow from it."""
+TAKEN_BACK: Final = re.compile(
+    r"\b(?:(?:that|this|what i (?:just )?said) was (?:just |only |all )?(?:a joke|a lie|a prank|made up(?! of)|nonsense)"
+    r"|(?:that|this|what i (?:just )?said)(?:['’]s| is| was|) ?(?:not|isn['’]t|wasn['’]t) true"
+    r"|i (?:was|am) (?:just |only )*(?:joking|kidding|lying|messing with you|pulling your leg)|(?:just|only) (?:kidding|joking)"
+    r"|(?:scratch|strike|forget|ignore|disregard) (?:that(?=\s*(?:[.,!;–-]|$))|what i (?:just )?(?:said|wrote|told you)|my last (?:message|sentence))"
+    r"|i take (?:that|it|this) back(?! about)|i made (?:that|it|this) up|(?:never ?mind|false alarm|on second thoughts?|actually,? no)\b[\s,.!–-]*"
+    r"(?:(?:i|we) (?:did(?:n['’]t| not)|won['’]t|will not|am not|are not)|(?:i['’]m|we['’]re|i am|we are) (?:not|staying|keeping|sticking|still)\b"
+    r"|it['’]s not))",
+    re.I,
+)
+"""Takes back what the speaker said before: in the same message, or else in the one before it."""
 QUESTION: Final = re.compile(
     r"^\W*(?:(?:and|but|so|then|also)\s+)?(?:if|imagine|suppose|pretend|what if)\b|\bif (?:i|we)\b|(?<!\w)(?!.*\bguess wh)[^?]*\?\W*$",
     re.I,

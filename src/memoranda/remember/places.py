@@ -60,39 +60,44 @@ _CITIES = """
     zurich zürich
 """
 _MORE_CITIES = """
-    akron albany amarillo anaheim arlington atlantic-city aurora bakersfield beaumont bend berkeley billings bismarck boise bozeman
-    brooklyn cedar-rapids chattanooga cheyenne clearwater corvallis dayton decatur denton durham eugene evanston fargo fayetteville
-    flagstaff fresno gainesville glendale greensboro greenville hartford hoboken huntsville irvine ithaca jacksonville juneau
-    knoxville lansing laredo lincoln lubbock macon manhattan mesa missoula mobile modesto naperville newark norfolk olympia pasadena
-    peoria plano pocatello provo queens reno roanoke rochester rockford savannah scottsdale scranton shreveport spokane springfield
-    stamford stockton syracuse tacoma tallahassee tempe topeka trenton tuscaloosa waco wichita wilmington yonkers toulon reims dijon
-    angers nancy rouen amiens avignon cannes nimes limoges annecy besancon caen brest lorient perpignan orleans mulhouse colmar pau
-    apeldoorn breda deventer dordrecht enschede gouda hilversum leeuwarden middelburg roosendaal tilburg venlo zwolle zaandam almere
-    bruges hasselt kortrijk mechelen namur charleroi mons ostend aalst bielefeld bottrop braunschweig celle coburg cottbus cuxhaven
-    dessau emden esslingen flensburg fulda gelsenkirchen gera giessen goslar göttingen greifswald gütersloh hagen hamm hanau heilbronn
-    herne hildesheim ingolstadt kempten krefeld landshut leverkusen lübeck lüneburg marburg moers mönchengladbach neuss paderborn
-    passau pforzheim plauen ratingen remscheid reutlingen rosenheim schweinfurt schwerin siegen solingen speyer stralsund tübingen
-    weimar wismar witten worms zwickau klagenfurt villach wels steyr bregenz dornbirn winterthur biel thun chur fribourg locarno
-    ancona arezzo bergamo bolzano brescia cagliari catania como cremona lecce livorno lucca mantua messina novara pavia pescara
-    piacenza prato rimini salerno sassari taranto treviso udine varese vicenza aveiro braga evora funchal leiria setubal viseu
-    albacete almeria badajoz cadiz cartagena castellon elche girona huelva jaen jerez leon lleida logrono lugo marbella merida
-    ourense oviedo salamanca santander tarragona vitoria drammen kristiansand sandnes alesund bodo linkoping norrkoping orebro
-    vasteras umea lulea jonkoping vaxjo karlstad gavle esbjerg kolding vejle horsens randers espoo vantaa oulu jyvaskyla kuopio lahti
-    bydgoszcz czestochowa kielce radom rzeszow torun zabrze olomouc plzen liberec kosice szeged pecs gyor cluj brasov iasi constanta
-    varna burgas rijeka osijek zadar maribor novi-sad banja-luka patras heraklion volos larissa bursa adana konya antalya eskisehir
-    blackburn blackpool bolton bournemouth brighton burnley canterbury carlisle chelmsford cheltenham chester colchester crewe
-    croydon darlington doncaster dudley durham eastbourne gloucester grimsby guildford harrogate hastings hereford huddersfield
-    inverness ipswich kettering lancaster lincoln luton maidstone margate middlesbrough milton-keynes northampton oldham paisley
-    peterborough poole preston reading rochdale rotherham salford salisbury scarborough slough solihull southend stevenage stirling
-    stockport stoke sunderland swindon telford torquay truro wakefield walsall warrington watford wigan winchester woking
-    wolverhampton wrexham drogheda dundalk kilkenny sligo tralee waterford wexford bendigo cairns geelong gold-coast hobart newcastle
-    townsville wollongong dunedin hamilton napier nelson tauranga kelowna kingston kitchener london mississauga regina saskatoon
-    surrey victoria windsor halifax moncton gatineau laval chandler pune jaipur lucknow kanpur nagpur indore surat kochi mysore goa
-    cebu davao penang malacca bandung surabaya chiang-mai phuket hue da-nang busan incheon daegu fukuoka hiroshima kawasaki nagasaki
-    niigata nara okinawa saitama yokohama chengdu chongqing guangzhou hangzhou nanjing suzhou tianjin wuhan xian qingdao dalian
-    accra abuja ibadan kano kumasi kampala lusaka mombasa dodoma rabat fez tangier agadir alexandria giza medellin cali cartagena
-    cusco arequipa guayaquil rosario mendoza cordoba curitiba salvador recife fortaleza brasilia porto-alegre florianopolis campinas
-    manaus monterrey puebla tijuana cancun merida oaxaca queretaro santo-domingo san-juan havana
+    aalst abuja accra adana agadir akron albacete albany alesund alexandria almere almeria amarillo amiens
+    anaheim ancona angers annecy antalya apeldoorn arequipa arezzo arlington atlantic-city aurora aveiro avignon
+    badajoz bakersfield bandung banja-luka beaumont bendigo berkeley besancon biel bielefeld billings bismarck
+    blackburn blackpool bodo boise bolton bolzano bottrop bournemouth bozeman brasov braunschweig breda bregenz
+    brescia brooklyn burgas burnley bursa busan bydgoszcz cadiz caen cagliari cairns cali campinas cancun cannes
+    canterbury carlisle cartagena castellon catania cebu cedar-rapids celle chandler charleroi chattanooga
+    chelmsford cheltenham chengdu chester cheyenne chiang-mai chongqing chur clearwater cluj coburg colchester
+    colmar como constanta corvallis cottbus cremona crewe croydon curitiba cusco cuxhaven czestochowa da-nang
+    daegu dalian darlington davao dayton decatur denton dessau deventer dijon dodoma doncaster dordrecht
+    dornbirn drammen drogheda dudley dundalk dunedin durham eastbourne elche emden enschede esbjerg eskisehir
+    espoo esslingen eugene evanston evora fargo fayetteville fez flagstaff flensburg florianopolis fortaleza
+    fresno fribourg fukuoka fulda funchal gainesville gatineau gavle geelong gelsenkirchen gera giessen girona
+    giza glendale gloucester goa gold-coast goslar gouda greensboro greenville greifswald grimsby guangzhou
+    guayaquil guildford gyor göttingen gütersloh hagen hamm hanau hangzhou harrogate hartford hasselt hastings
+    heilbronn heraklion hereford herne hildesheim hilversum hiroshima hoboken horsens huddersfield hue huelva
+    huntsville iasi ibadan incheon indore ingolstadt inverness ipswich irvine ithaca jacksonville jaen jaipur
+    jerez jonkoping juneau jyvaskyla kampala kano kanpur karlstad kawasaki kelowna kempten kettering kielce
+    kilkenny kitchener klagenfurt knoxville kochi kolding konya kortrijk kosice krefeld kristiansand kumasi
+    kuopio lahti lancaster landshut lansing laredo larissa laval lecce leeuwarden leiria leon leverkusen liberec
+    limoges lincoln linkoping livorno lleida locarno logrono lorient lubbock lucca lucknow lugo lulea lusaka
+    luton lübeck lüneburg macon maidstone malacca manaus manhattan mantua marbella marburg margate maribor
+    mechelen medellin mendoza merida messina middelburg middlesbrough milton-keynes mississauga missoula modesto
+    moers mombasa moncton mons monterrey mulhouse mysore mönchengladbach nagasaki nagpur namur nancy nanjing
+    naperville napier nara nelson neuss newark niigata nimes norfolk norrkoping northampton novara novi-sad
+    oaxaca okinawa oldham olomouc olympia orebro osijek ostend oulu ourense oviedo paderborn paisley pasadena
+    passau patras pau pavia pecs penang peoria perpignan pescara peterborough pforzheim phuket piacenza plano
+    plauen plzen pocatello poole porto-alegre prato preston provo puebla pune qingdao queens queretaro rabat
+    radom randers ratingen recife regina reims remscheid reno reutlingen rijeka rimini roanoke rochdale
+    rochester rockford roosendaal rosario rosenheim rotherham rouen rzeszow saitama salerno salford salisbury
+    salvador san-juan sandnes santander santo-domingo saskatoon sassari scarborough schweinfurt schwerin
+    scottsdale scranton setubal shreveport siegen sligo slough solihull solingen southend speyer spokane
+    springfield stamford stevenage steyr stirling stockport stockton stoke stralsund sunderland surabaya surat
+    surrey suzhou swindon syracuse szeged tacoma tallahassee tangier taranto tarragona tauranga telford tempe
+    thun tianjin tijuana tilburg topeka torquay torun toulon townsville tralee trenton treviso truro tuscaloosa
+    tübingen udine umea vantaa varese varna vasteras vaxjo vejle venlo vicenza victoria villach viseu vitoria
+    volos waco wakefield walsall warrington waterford watford weimar wels wexford wichita wigan wilmington
+    winchester windsor winterthur wismar witten woking wollongong wolverhampton wrexham wuhan xian yokohama
+    yonkers zaandam zabrze zadar zwickau zwolle
 """
 _LONG_NAMES = """
     new york, los angeles, san francisco, san diego, san jose, san antonio, las vegas, salt lake city, new orleans,
@@ -122,9 +127,11 @@ _ADDRESS: Final = re.compile(
 # How names of places often begin or end.
 _LIKE_A_PLACE: Final = re.compile(
     r"^(?:san|santa|saint|st\.?|new|fort|bad|los|las|mount|cape|upper|lower|north|south|east|west) [^\W\d_]{3,}$"
-    r"|^[^\W\d_]{2,}(?:burg|burgh|berg|stadt|dorf|heim|hausen|hafen|furt|kirchen|ville|bury|borough|mouth|shire|wick|wich|stan|grad"
-    r"|polis|abad|nagar|brück|brugge|wijk|hoven|drecht|sund|köping|holm|ington|ingham|hampton|chester|minster|cester|vik|ovo)$"
-    r"|^[^\W\d_]{3,} (?:city|springs|falls|beach|heights|valley|creek|hills?|bay|island|park|gardens|upon \w+|am \w+|an der \w+)$"
+    r"|^[^\W\d_]{2,}(?:burg|burgh|berg|stadt|dorf|heim|hausen|hafen|furt|kirchen|ville|bury|borough|mouth|shire"
+    r"|wick|wich|stan|grad|polis|abad|nagar|brück|brugge|wijk|hoven|drecht|sund|köping|holm|ington"
+    r"|ingham|hampton|chester|minster|cester|vik|ovo)$"
+    r"|^[^\W\d_]{3,} (?:city|springs|falls|beach|heights|valley|creek|hills?|bay|island|park|gardens"
+    r"|upon \w+|am \w+|an der \w+)$"
 )
 
 

@@ -62,7 +62,10 @@ _SAME_KIN: Final = {
     "kids": "child",
     "children": "child",
     "neighbor": "neighbour",
+    "boy": "son",
+    "girl": "daughter",
 }
+_PARENTS: Final = frozenset(("mother", "father"))
 # Of these, the people are what a statement says: "my girlfriend Ines" and "Ines is wearing the ring".
 _VALUES_OF: Final = {
     "relation": PARTNERS,
@@ -337,7 +340,8 @@ def _subject_of(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _kin_in(text: str) -> frozenset[str]:
-    return frozenset(_kin(word) for word in _PEOPLE.findall(text))
+    found = {_kin(word) for word in _PEOPLE.findall(text)}
+    return frozenset(found | _PARENTS if "parents" in found else found)
 
 
 def _kin(word: str) -> str:

@@ -72,8 +72,8 @@ class NewMemory:
     aligned: tuple[tuple[int, Claim], ...] = ()
     """Claims to add to older memories, in the slot of a claim of this one: the same sentence with another value."""
     follows: tuple[tuple[int | NewMemory, float], ...] = ()
-    """Older memories of the same speaker, stored or in the same write, that this one seems to update, and how likely that
-    is; all stay in recall."""
+    """Older memories of the same speaker, stored or in the same call, that this one seems to update, and how likely it
+    does; all stay in recall."""
     stored_id: int | None = None
     """The id under which the write stored it."""
     quarantined_at: datetime | None = None

@@ -43,8 +43,8 @@ FOLLOWED: Final = "followed"
 DISPUTED: Final = "disputed"
 """The key in a memory's notes that says that a source of another trust contradicts it, or it contradicts one."""
 Operation: TypeAlias = Literal["state", "update", "end", "correct", "event", "retract"]
-"""What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent", "I moved to
-Ghent ten years ago", "Scratch that"."""
+"""What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent", "I moved
+to Ghent ten years ago", "Scratch that"."""
 
 
 @dataclass(frozen=True, slots=True)
