@@ -250,8 +250,8 @@ class _Older:
 
 
 def _said_before(new: NewMemory, batch: Sequence[NewMemory], baseline: float) -> Iterator[_Older]:
-    """Yield what the same speaker said before in the same call."""
-    for older in batch if batch and tells_event(new.content) else ():
+    """Yield what the same speaker said before in the same call: only for a change, as neighbours are always alike."""
+    for older in batch if batch and CHANGE.search(_events(new.content)) else ():
         if (older.scope, _speaker_of(older)) == (new.scope, _speaker_of(new)) and older.valid_from <= new.valid_from:
             yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline))
 
@@ -292,8 +292,11 @@ def _choose_followed(text: str, olders: Sequence[_Older]) -> list[tuple[int | Ne
     likely = [(score, older) for score, older in scored if score >= _NEAR and _same_people(older.content, text)]
     likely.sort(key=lambda each: each[0], reverse=True)
     least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
-    surest = BY_MEANING if among_many else 1.0
-    return [(older.key, min(score, surest)) for score, older in likely[:_FOLLOWED] if score >= least]
+    return [
+        (older.key, min(score, BY_MEANING if among_many or not isinstance(older.key, int) else 1.0))
+        for score, older in likely[:_FOLLOWED]
+        if score >= least
+    ]
 
 
 def _likeness(older: str, newer: str, nearness: float) -> float:

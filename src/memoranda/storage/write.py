@@ -97,9 +97,9 @@ def apply_changes(tx: Transaction, changes: Sequence[Change]) -> list[Outcome]:
         if kind is NewMemory:
             new = [change for change in run if isinstance(change, NewMemory)]
             added = list(zip(add_memories(tx, new), new, strict=True))
-            for outcome, change in added:
-                change.stored_id = outcome.memory.id if outcome.memory is not None else None
-            outcomes += [claim_resolution.resolve_new(tx, outcome, change) for outcome, change in added]
+            for outcome, each in added:
+                each.stored_id = outcome.memory.id if outcome.memory is not None else None
+            outcomes += [claim_resolution.resolve_new(tx, outcome, each) for outcome, each in added]
         elif kind is AppendMessage:
             outcomes += append_messages(tx, [change for change in run if isinstance(change, AppendMessage)])
         else:
