@@ -98,6 +98,8 @@ _BATCH: Final = 24
 _NEAR: Final = 0.38
 """How near an event must be to a statement to be about the same thing: the nearness in meaning, from 0 for unrelated
 texts to 1 for the same, with what shared topics and words add. Of pairs of unrelated statements 3 in 100 are."""
+_NEAR_IN_CALL: Final = 0.55
+"""The same for a statement of the same call: what is said one after the other is always alike."""
 _ABOUT_AS_NEAR: Final = 0.1
 """How much less likely than the likeliest another memory may be for an event to follow both."""
 _STANDS_OUT: Final = 0.25
@@ -250,7 +252,7 @@ class _Older:
 
 
 def _said_before(new: NewMemory, batch: Sequence[NewMemory], baseline: float) -> Iterator[_Older]:
-    """Yield what the same speaker said before in the same call: only for a change, as neighbours are always alike."""
+    """Yield what the same speaker said before in the same call, if that is a change."""
     for older in batch if batch and CHANGE.search(_events(new.content)) else ():
         if (older.scope, _speaker_of(older)) == (new.scope, _speaker_of(new)) and older.valid_from <= new.valid_from:
             yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline))
@@ -289,7 +291,7 @@ def _choose_followed(text: str, olders: Sequence[_Older]) -> list[tuple[int | Ne
         least = max(_NEAR_AMONG_MANY, near[_COMPARED - 1].nearness + _STANDS_OUT)
         near = [older for older in near if older.nearness >= least] if CHANGE.search(_events(text)) else []
     scored = [(_likeness(older.content, text, older.nearness), older) for older in near]
-    likely = [(score, older) for score, older in scored if score >= _NEAR and _same_people(older.content, text)]
+    likely = [each for each in scored if each[0] >= _least(each[1]) and _same_people(each[1].content, text)]
     likely.sort(key=lambda each: each[0], reverse=True)
     least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
     return [
@@ -297,6 +299,10 @@ def _choose_followed(text: str, olders: Sequence[_Older]) -> list[tuple[int | Ne
         for score, older in likely[:_FOLLOWED]
         if score >= least
     ]
+
+
+def _least(older: _Older) -> float:
+    return _NEAR if isinstance(older.key, int) else _NEAR_IN_CALL
 
 
 def _likeness(older: str, newer: str, nearness: float) -> float:
