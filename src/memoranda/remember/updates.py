@@ -98,6 +98,8 @@ _BATCH: Final = 24
 _NEAR: Final = 0.38
 """How near an event must be to a statement to be about the same thing: the nearness in meaning, from 0 for unrelated
 texts to 1 for the same, with what shared topics and words add. Of pairs of unrelated statements 3 in 100 are."""
+_SURE: Final = 0.75
+"""How near an event must be for recall to put it above the statement even where a question hardly names it."""
 _NEAR_IN_CALL: Final = 0.55
 """The same for a statement of the same call: what is said one after the other is always alike."""
 _ABOUT_AS_NEAR: Final = 0.1
@@ -119,8 +121,8 @@ class UpdateFinder:
     def attach(self, new: Sequence[NewMemory], now: datetime) -> None:
         """Set `related` and `follows` of the new memories that speak of a change."""
         told = [each for each in new if _is_read(each)]
-        followed: list[dict[int, float]] = []
         similar: list[list[int]] = []
+        followed: list[_Nearby] = []
         field = _SearchField(self._partitions, self._vectors.generation(), now)
         for each in told:
             partition = field.partition(each)
@@ -129,19 +131,29 @@ class UpdateFinder:
                 each.related = tuple(self._find_related(partition, each, among))
                 similar.append(self._find_similar(partition, each, among))
                 followed.append(self._find_followed(partition, each, among))
-        for each, older in zip(told, self._read(told, similar), strict=True):
-            self._align(each, older)
-        baseline = 0.0 if self._vectors.embedder is None else self._vectors.embedder.identity.baseline
-        for n, (each, nearness, nearby) in enumerate(zip(told, followed, self._read(told, followed), strict=True)):
-            aligned = {memory_id for memory_id, _ in each.aligned}
-            others = [
-                _Older(older.id, older.content, nearness[older.id]) for older in nearby if older.id not in aligned
-            ]
-            others += _said_before(each, told[max(0, n - _BATCH) : n], baseline)
-            each.follows = tuple(_choose_followed(each.content, others))
+        wanted = [{*alike, *near.nearness} for alike, near in zip(similar, followed, strict=True)]
+        for n, olders in enumerate(self._read(told, wanted)):
+            self._align(told[n], [olders[older] for older in similar[n] if older in olders])
+            self._follow(told[n], olders, followed[n], told[max(0, n - _BATCH) : n])
 
-    def _read(self, new: Sequence[NewMemory], similar: Sequence[Collection[int]]) -> Iterator[list[Memory]]:
-        """Yield the memories that are similar to each new one; those of one user are read together."""
+    def _follow(self, new: NewMemory, olders: Mapping[int, Memory], near: _Nearby, batch: Sequence[NewMemory]) -> None:
+        """Set what a new memory follows, of what is near in meaning and of what was said before it in the same call."""
+        aligned = {memory_id for memory_id, _ in new.aligned}
+        others = [
+            _Older(older, olders[older].content, nearness)
+            for older, nearness in near.nearness.items()
+            if older in olders and older not in aligned
+        ]
+        others += _said_before(new, batch, self._baseline)
+        new.follows = tuple(_choose_followed(new.content, others, among_many=near.among_many))
+
+    @property
+    def _baseline(self) -> float:
+        """How near the embedder finds unrelated texts."""
+        return 0.0 if self._vectors.embedder is None else self._vectors.embedder.identity.baseline
+
+    def _read(self, new: Sequence[NewMemory], similar: Sequence[Collection[int]]) -> Iterator[dict[int, Memory]]:
+        """Yield the memories that are similar to each new one, by id; those of one user are read together."""
         wanted: dict[Scope, set[int]] = {}
         for each, ids in zip(new, similar, strict=True):
             wanted.setdefault(_whole_scope(each), set()).update(ids)
@@ -152,7 +164,7 @@ class UpdateFinder:
                 found.update(((scope, memory.id), memory) for memory in read if memory is not None)
         for each, ids in zip(new, similar, strict=True):
             keys = ((_whole_scope(each), memory_id) for memory_id in ids)
-            yield [found[key] for key in keys if key in found]
+            yield {key[1]: found[key] for key in keys if key in found}
 
     def _align(self, new: NewMemory, similar: Sequence[Memory]) -> None:
         """Make claims for the sentences that repeat an older one with another value, or deny it."""
@@ -169,13 +181,17 @@ class UpdateFinder:
                 new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
                 new.aligned = (*new.aligned, (older.id, known))
 
-    def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> dict[int, float]:
+    def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> _Nearby:
         """Return older memories that an event may be about, with how near each is in meaning."""
         if not len(among) or not tells_event(new.content):
-            return {}
-        near = self._find_near(partition, new, among)
-        salient = _find_salient(partition, new, among)
-        return {**(dict.fromkeys(salient, 0.0) if len(near) < _COMPARED else {}), **near}
+            return _Nearby({})
+        if len(among) < _COMPARED:
+            salient = dict.fromkeys(_find_salient(partition, new, among), 0.0)
+            return _Nearby(salient | self._find_near(partition, new, among))
+        if CHANGE.search(_events(new.content)) is None:
+            return _Nearby({}, among_many=True)
+        near = self._find_near(partition, new, among) or dict.fromkeys(_find_salient(partition, new, among), 0.0)
+        return _Nearby(_stand_out(near), among_many=True)
 
     @staticmethod
     def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
@@ -202,7 +218,7 @@ class UpdateFinder:
         if embedder is None or vector is None or partition.index is None:
             return {}
         ids, cosines = partition.index.search(_unit(vector), _COMPARED, among=among)
-        nearness = (cosines - embedder.identity.baseline) / (1.0 - embedder.identity.baseline)
+        nearness = (cosines - self._baseline) / (1.0 - self._baseline)
         return dict(zip(ids.tolist(), nearness.tolist(), strict=True))
 
 
@@ -240,6 +256,23 @@ def _is_read(new: NewMemory) -> bool:
 
 def _whole_scope(new: NewMemory) -> Scope:
     return Scope(new.scope.tenant, user=new.scope.user)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nearby:
+    """Older memories by id, with how near each is in meaning."""
+
+    nearness: dict[int, float]
+    among_many: bool = False
+    """Whether the speaker said so much that something is always near."""
+
+
+def _stand_out(nearness: dict[int, float]) -> dict[int, float]:
+    """Return those that are much nearer than the twelfth nearest; all, when there are fewer."""
+    if len(nearness) < _COMPARED:
+        return nearness
+    least = max(_NEAR_AMONG_MANY, min(nearness.values()) + _STANDS_OUT)
+    return {memory_id: near for memory_id, near in nearness.items() if near >= least}
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,19 +316,14 @@ def tells_event(text: str) -> bool:
     return EVENT.search(told) is not None or CHANGE.search(told) is not None
 
 
-def _choose_followed(text: str, olders: Sequence[_Older]) -> list[tuple[int | NewMemory, float]]:
+def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -> list[tuple[int | NewMemory, float]]:
     """Return the older memories that an event is most likely about, the likeliest first, and how likely; often none."""
-    near = sorted(olders, key=lambda older: older.nearness, reverse=True)
-    among_many = len(near) >= _COMPARED
-    if among_many:
-        least = max(_NEAR_AMONG_MANY, near[_COMPARED - 1].nearness + _STANDS_OUT)
-        near = [older for older in near if older.nearness >= least] if CHANGE.search(_events(text)) else []
-    scored = [(_likeness(older.content, text, older.nearness), older) for older in near]
+    scored = [(_likeness(older.content, text, older.nearness), older) for older in olders]
     likely = [each for each in scored if each[0] >= _least(each[1]) and _same_people(each[1].content, text)]
     likely.sort(key=lambda each: each[0], reverse=True)
     least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
     return [
-        (older.key, min(score, BY_MEANING if among_many or not isinstance(older.key, int) else 1.0))
+        (older.key, min(score, 1.0) if score >= _SURE and not among_many and isinstance(older.key, int) else BY_MEANING)
         for score, older in likely[:_FOLLOWED]
         if score >= least
     ]
