@@ -14,7 +14,7 @@ SPLITS = ("dev", "held")
 STYLES = ("plain", "natural", "notes", "adversarial", "pairs")
 """The four styles, and `pairs`: statements that differ in one word, which are never duplicates."""
 TEXT_SETS = ("poison", "secrets", "importance")
-KINDS = ("hidden", "noticed", "keep", "distinct", "same", "answer")
+KINDS = ("hidden", "noticed", "keep", "apart", "distinct", "same", "answer")
 
 
 @dataclass(frozen=True, slots=True)

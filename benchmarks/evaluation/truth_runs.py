@@ -145,6 +145,8 @@ class CaseRun:
             return Scored("hidden", passed, "hidden" if passed else "still in recall")
         if item.kind == "noticed":
             return self._score_noticed(item)
+        if item.kind == "apart":
+            return self._score_apart(item)
         if item.kind == "same":
             statuses = [outcome.status for outcome in self._outcomes[_given(item.new)]]
             return Scored("same", bool(statuses) and set(statuses) == {"duplicate"}, f"statuses {statuses}")
@@ -165,6 +167,12 @@ class CaseRun:
             return Scored("noticed", False, "the older one ranks above")
         unmarked = [hit for hit in hits if hit.id in found_old and not _is_marked(hit)]
         return Scored("noticed", not unmarked, "the older one is not marked" if unmarked else "marked")
+
+    def _score_apart(self, item: Expectation) -> Scored:
+        old, new = self._ids(_given(item.old)), self._ids(_given(item.new))
+        hits = [hit for hit in self._recall(self._case.steps[_given(item.old)].text) if hit.id in old]
+        linked = any(hit.superseded_by in new or new & {later.id for later in hit.later} for hit in hits)
+        return Scored("apart", bool(hits) and not linked, "the older one is marked" if linked else "")
 
     def _score_answer(self, item: Expectation) -> Scored:
         when = {key: value for key, value in (("as_of", item.as_of), ("known_at", item.known_at)) if value}

@@ -26,7 +26,7 @@ from memoranda.storage.claims import (
     slot_of,
 )
 from memoranda.storage.past import reworded_since
-from memoranda.storage.supersession import MadeClaim, fold_value, replay
+from memoranda.storage.supersession import MadeClaim, fold_value, replay, told_at
 from memoranda.types import JSON, Clock, Memory, Scope, trust_rank
 
 _NO_FACTS: Final = frozenset((ANY_ATTRIBUTE, "says", "will"))
@@ -46,14 +46,14 @@ class _Known:
 
     @property
     def order(self) -> tuple[datetime, int]:
-        return self.claim.said_at, self.memory.id
+        return told_at(self.claim), self.memory.id
 
     def to_value(self) -> FactValue:
         claim, memory = self.claim, self.memory
         return FactValue(
             value=claim.value,
             holds=claim.holds,
-            since=claim.valid_from,
+            since=claim.valid_from if self.until is None else min(claim.valid_from, self.until),
             until=self.until,
             said_at=claim.said_at,
             memory_id=memory.id,
@@ -118,7 +118,7 @@ class Facts:
         visible = self._claims(scope, known_at)
         for _, run in groupby(sorted(visible, key=lambda each: each.slot), key=lambda each: each.slot):
             slot = _resolve(list(run))
-            if slot[0].claim.attribute not in _NO_FACTS:
+            if slot and slot[0].claim.attribute not in _NO_FACTS:
                 yield slot
 
     def _claims(self, scope: Scope, known_at: datetime | None) -> list[StoredClaim]:
@@ -144,6 +144,7 @@ def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     return [
         _Known(claim, each.memory, claim.valid_to if ending is None else ending.at)
         for each, claim, ending in zip(stored, claims, ends, strict=True)
+        if claim.operation != "retract"
     ]
 
 
@@ -151,7 +152,7 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
     """Yield the values of a slot at a moment: one for an attribute with one value at a time, else one for each."""
     true_then = [known for known in slot if known.is_true_at(moment)]
     if any(known.claim.single for known in true_then):
-        affirmed = [known for known in true_then if known.claim.holds] or true_then
+        affirmed = [known for known in true_then if known.claim.holds and not _is_denied(known, true_then)] or true_then
         groups = [affirmed] if affirmed else []
     else:
         by_value = sorted(true_then, key=lambda known: fold_value(known.claim.value))
@@ -159,6 +160,17 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
     for group in groups:
         current = max(group, key=lambda known: (trust_rank(known.claim.trust), known.order))
         yield _to_fact(current, slot, moment)
+
+
+def _is_denied(known: _Known, others: Sequence[_Known]) -> bool:
+    """Return whether the same source, or a more trusted one, denied a value later."""
+    return any(
+        not other.claim.holds
+        and other.order > known.order
+        and fold_value(other.claim.value) in ("", fold_value(known.claim.value))
+        and trust_rank(other.claim.trust) >= trust_rank(known.claim.trust)
+        for other in others
+    )
 
 
 def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
@@ -170,7 +182,12 @@ def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
     if not claim.single:
         different = [known for known in different if fold_value(known.claim.value) == value]
     before = [known for known in different if known.order < current.order]
-    against = [known for known in different if known.order > current.order and known.is_true_at(moment)]
+    # One's own later words replace, they do not dispute.
+    against = [
+        known
+        for known in different
+        if known.order > current.order and known.is_true_at(moment) and _is_below(known, current)
+    ]
     return Fact(
         subject=claim.subject,
         attribute=claim.attribute,
@@ -186,6 +203,10 @@ def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
         replaced=tuple(known.to_value() for known in before),
         disputed_by=tuple(known.to_value() for known in against),
     )
+
+
+def _is_below(known: _Known, current: _Known) -> bool:
+    return trust_rank(known.claim.trust) < trust_rank(current.claim.trust)
 
 
 def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:

@@ -39,6 +39,7 @@ from memoranda.recall.query import (
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import FIRST_LIMIT, RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
@@ -254,6 +255,7 @@ class RecallPipeline:
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)
             if memory and (query.min_score is None or score >= query.min_score)
             if not _repeats_question(memory.content, query.text)
+            if query.as_of is None or _is_true_at(memory, query.as_of)
         )[: count - _SPARE]
 
     def _rerank(
@@ -326,6 +328,14 @@ class RecallPipeline:
             )
             for hit in hits
         )
+
+
+def _is_true_at(memory: Memory, moment: datetime) -> bool:
+    """Return whether a memory says something about a moment: it was said before, or names a time that includes it."""
+    return memory.valid_from <= moment or any(
+        claim.valid_from <= moment and (claim.valid_to is None or claim.valid_to > moment)
+        for claim in claims_in(memory.notes)
+    )
 
 
 def _repeats_question(content: str, question: str) -> bool:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from memoranda.remember.clauses import Clause, find_clauses
+from memoranda.remember.lexicon import NOW
 from memoranda.remember.values import read_value
 from memoranda.storage.claims import Claim, Operation
 
@@ -32,9 +33,7 @@ _DROPPED: Final = frozenset(
     ("now", "currently", "just", "still", "also", "anymore", "actually", "finally", "again", "instead", "officially",
      "nowadays", "these", "days", "please", "really", "already", "currently", "today", "the", "a", "an", "my", "our")
 )  # fmt: skip
-_NOW: Final = re.compile(
-    r"\b(?:now|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead)\b", re.I
-)
+_NOW: Final = re.compile(rf"\b(?:{NOW})\b", re.I)
 _DENIED: Final = re.compile(r"\bno longer\b|\bany ?more\b|\bany longer\b", re.I)
 _NEGATIONS: Final = frozenset(("not", "no", "never", "longer", "do", "does", "nobody", "nothing"))
 # A word after which the value of a sentence begins.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from memoranda.remember.lexicon import ACQUAINTANCES, CHILDREN, PARTNERS, PETS, RELATIVES, SUPERIORS
 from memoranda.storage.claims import ANY_ATTRIBUTE, Operation
 from memoranda.word_filter import Needs, WordFilter, needed_words
 
@@ -29,11 +30,7 @@ PARTS: Final = {
     "who": rf"(?P<who>i|we|~user|~kin|(?-i:{_PERSON}))(?: both)?(?:(?='(?:m|ve|re|s|d) )| )",
     "whose": rf"(?P<whose>~user's|~kin's|(?-i:{_PERSON})'s|my|our|the|this)",
     "kin": r"(?:my|our) (?:(?:older|younger|little|big|best|twin|late) )?~relation(?: (?-i:[A-Z][\w-]+),?)?",
-    "relation": (
-        r"(?:sister|brother|mother|father|mom|mum|dad|wife|husband|son|daughter|girlfriend|boyfriend|partner|fianc[eé]e?|cousin"
-        r"|aunt|uncle|grandma|grandpa|grandmother|grandfather|nephew|niece|boss|manager|friend|colleague|coworker|roommate"
-        r"|flatmate|neighbou?r|dog|cat|puppy|kitten|horse|parrot|rabbit|hamster|parents|kids|children|in-laws|team|company)"
-    ),
+    "relation": rf"(?:{RELATIVES}|{PARTNERS}|{CHILDREN}|{SUPERIORS}|{ACQUAINTANCES}|{PETS}|team|company)",
     "name": rf"(?P<value>(?-i:(?:the )?{_NAME}))",
     "place": rf"(?P<value>(?-i:(?:the )?(?:\d+\w? )?{_NAME}(?:, {_NAME})*))",
     "old": r"(?P<old>[^.!?;,\n]+?)",
@@ -41,7 +38,13 @@ PARTS: Final = {
     "short": r"(?P<value>(?:[^.!?;,\n]|\.(?=\S))+?)",
     "end": r"(?=[\s.!;,]*$)",
     "stop": r"(?=\s*(?:[.,;!]|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|a|two|three|earlier|instead|with|to) ?)",
-    "noun": r"(?P<what>(?!(?:i|we|he|she|they|you|it|there|who|what|this|that|these|those|your|not|much|everything|something|nothing|all|\w+ing|name is|best part|point|thing|problem|idea|question|reason|only|truth|fact)\b)[\w'’-]+(?: (?!(?:is|are|has|was)\b)[\w'’/&-]+){0,4}?)",
+    # Nouns that look like a verb: "the meeting is on Monday".
+    "ing_noun": (
+        r"(?:meeting|building|wedding|training|morning|evening|painting|booking|rating|hearing|screening|briefing|opening|closing|heating"
+        r"|housing|pricing|billing|hosting|logging|testing|monitoring|mailing|ring|wing|spring|string|setting|seating|catering|lighting"
+        r"|flooring|fencing|crossing|landing|parking|boarding|viewing|recording|reading|filing|listing|posting|outing|gathering)"
+    ),
+    "noun": r"(?P<what>(?!(?:i|we|he|she|they|you|it|there|who|what|this|that|these|those|your|not|much|everything|something|nothing|all|(?!~ing_noun\b)\w+ing|name is|best part|point|thing|problem|idea|question|reason|only|truth|fact)\b)[\w'’-]+(?: (?!(?:is|are|has|was)\b)[\w'’/&-]+){0,4}?)",
     "change": (
         r"(?:(?:was|were|been|got) )?(?:just |recently )?(?:changed|moved|switched|rescheduled|postponed|pushed(?: back| out)?|brought forward|renamed|raised|lowered"
         r"|cut|bumped(?: up)?|increased|decreased|dropped|reduced|went (?:up|down)|gone (?:up|down)|upgraded|downgraded|updated"
@@ -128,7 +131,8 @@ _PEOPLE = (
     _many("nickname", r"(?:everyone|everybody|people|they|friends|(?:(?:most|all|some) (?:of )?)?(?:my|our) \w+|(?:most|some) people)(?: else)?(?: (?:just|usually|always|still|mostly|all))? (?:calls? (?P<who>me)|says?) ~name~stop"),
     _many("nickname", r"~who~adv(?:known as|nicknamed|called|better known as) ~name~stop"),
     _many("handle", r"(?:(?:you can|please|just) )*(?:reach|find|message|tag|ping|follow|contact|email|dm) (?P<who>me) (?:at|on|under|as|via) (?P<value>@[\w.-]*\w|[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
-    _one("age", r"~who~adv(?P<value>\d{1,3})(?: years? old\b|(?=[\s.,!;]*$))"),
+    _one("age", r"~who~adv(?P<value>\d{1,3}) years? old\b"),
+    _one("age", r"(?P<who>i|we|~user|~kin)(?:(?='(?:m|s) )| )~adv(?P<value>\d{1,3})~end"),
     _one("age", r"~who~advturned (?P<value>\d{1,3})\b", "update"),
     _one("birth year", r"~who(?:was )?born in (?P<value>(?:19|20)\d\d)\b"),
     _one("birthplace", r"~who(?:was )?born (?:and raised )?in ~name"),
@@ -154,6 +158,8 @@ _WORK = (
     _one("employer", r"~who~adv(?:joined|joins) ~name~stop"),
     _one("employer", r"~who~adv(?:started|starting|starts|begun|began) (?:work(?:ing)? |(?:a|the|my) (?:new )?(?:job|position|role|internship) )?(?:at|with|for) ~name", "update"),
     _one("employer", r"~who~adv(?:got|took|accepted|landed|have|has) (?:an?|the|my) (?:new )?(?:job|position|role|internship|offer)(?: offer)? (?:at|with|from) ~name", "update"),
+    _one("employer", r"(?:(?:yesterday|today|monday|tuesday|wednesday|thursday|friday|this week) )?(?:was|is|marks|had) (?P<whose>my) (?:very )?(?:first|1st) (?:day|week|shift) (?:at|with|for) ~name", "update"),
+    _one("employer", r"(?P<whose>my) (?:very )?(?:first|1st) (?:day|week|shift) (?:at|with|for) ~name", "update"),
     _one("employer", r"~who~adv(?:got )?hired (?:by|at) ~name", "update"),
     _one("employer", r"~who~adv~no_more (?:work|employed)s? (?:at|for|with|by) ~name", "end", holds=False),
     _one("employer", r"~who~adv(?:left|quit|resigned from|retired from) ~name~stop", "end", holds=False),
@@ -168,6 +174,8 @@ _WORK = (
 _LIKES = (
     _one("favourite {what}", r"(?P<value>[^,.!?;]{2,50}?) (?:is|are) (?:now )?(?P<whose>my|our|~user's) (?:new |current |all\Wtime |absolute )*favou?rite (?P<what>[\w-]+(?: [\w-]+)?)~end"),
     _one("{what}", r"(?P<value>[^,.!?;]{2,50}?) is (?:now )?(?P<whose>my|our|~user's) (?:new|current) (?P<what>(?!favou?rite)[\w-]+(?: [\w-]+)?)~end", "update"),
+    _one("{what}", r"(?P<value>(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3})) is (?P<whose>my|our|~user's) (?P<what>(?!favou?rite)[\w-]+(?: [\w-]+)?) (?:now|these days|nowadays)~end", "update"),
+    _one("{what}", r"(?P<value>(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3})) is (?P<whose>my|our|~user's) (?P<what>(?!favou?rite)[\w-]+(?: [\w-]+)?)~end"),
     _one("preferred {what}", r"~who~advprefers? (?P<value>[^,.;]+?) (?:over|rather than|instead of) (?P<old>[^,.;]+?)~end"),
     _many("likes", r"~who~adv~no_more (?:really |even )?(?:like|enjoy|love)s? ~liked", holds=False),
     _many("likes", r"~who~adv~dislike ~liked", holds=False),
@@ -206,7 +214,11 @@ _PLANS = (
     _many("decided", r"(?:let's|we'?(?:ll| will)|i'?(?:ll| will)) go with ~value"),
 )  # fmt: skip
 _THINGS = (
-    _one("{what}", r"~who~adv(?:changed|switched|moved|renamed|updated|rescheduled|postponed|raised|lowered|cut|upgraded|bumped|increased|reduced|set|pushed|extended|shifted|reset|corrected) (?:(?P<whose>my|our|the|his|her|their) )~noun (?:from ~old )?(?:back |up |down |over |out )?to ~value", "update"),
+    _one("{what} name", r"~who~adv(?:renamed|rebranded) (?:(?P<whose>my|our|the|his|her|their) )~noun (?:from ~old )?(?:to|as|into) ~name", "update"),
+    _one("{what} name", r"~whose ~noun (?:is|are|was|got|has been) (?:now )?(?:renamed|rebranded) (?:from ~old )?(?:to|as|into) ~name", "update"),
+    _one("{what} name", r"~whose ~noun (?:is|'s|goes) (?:now )?(?:called|named|by) ~name~stop"),
+    _one("{what}", r"(?:~who|they |somebody |someone )~adv(?:pushed|moved|shifted|bumped|rescheduled|postponed|delayed|brought forward|changed|extended)(?: back| out| up| forward)? (?P<whose>my|our|the|his|her|their) ~noun (?:from ~old )?(?:back |up |forward |out )?(?:to|till|until) ~value", "update"),
+    _one("{what}", r"~who~adv(?:changed|switched|moved|migrated|ported|converted|transferred|renamed|updated|rescheduled|postponed|raised|lowered|cut|upgraded|bumped|increased|reduced|set|pushed|extended|shifted|reset|corrected) (?:(?P<whose>my|our|the|his|her|their) )~noun (?:from ~old )?(?:back |up |down |over |out )?to ~value", "update"),
     _one("{what}", r"~who~adv(?:changed|updated|switched|got|have|has) (?:an? |my |our |the )?(?:new )?~noun: (?:now )?(?:at |with )?~value", "update"),
     _one("{what}", r"~who~adv(?:got|have|has|using|use|uses) (?:a|an|my|our) (?:new) ~noun(?:, |: | called | named |, it's )~value", "update"),
     _one("{what}", r"~whose ~noun (?:is|are|'s) (?:no longer|not|isn't|aren't) ~value", "end", holds=False),

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.dates.find import Mention
 from memoranda.remember.base import Utterance
-from memoranda.remember.claim_patterns import ClaimPattern, possible_patterns
-from memoranda.remember.clauses import Clause, find_clauses
-from memoranda.remember.places import is_place, is_region
-from memoranda.remember.values import Reading, attribute_for, read_value, split_list, trim_value
+from memoranda.remember.claim_patterns import PARTS, ClaimPattern, possible_patterns
+from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
+from memoranda.remember.lexicon import NOW, TAKEN_BACK
+from memoranda.remember.places import is_place, is_region, looks_like_place
+from memoranda.remember.values import PREFERENCE, Reading, attribute_for, read_value, split_list, trim_value
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold
-from memoranda.text import Span
+from memoranda.text import Span, has_content
 
 _MAX_TEXT: Final = 4_000
 """A longer text is a pasted document, whose "I" is not the speaker."""
-_CHANGE: Final = re.compile(
-    r"\b(?:now|nowadays|these days|from now on|as of|any\s?more|any longer|no longer|instead|new|back to"
-    r"|finally|since yesterday)\b",
-    re.I,
-)
+_CHANGE: Final = re.compile(rf"\b(?:{NOW}|new|back to|finally|since yesterday)\b", re.I)
+_RELATION: Final = re.compile(PARTS["relation"], re.I)
 _LIST_ATTRIBUTES: Final = frozenset(("allergic to", "speaks"))
 _RECENT: Final = timedelta(days=120)
 """A change that happened longer before it is told may be older than what is known."""
@@ -35,6 +34,10 @@ _BARE_CORRECTION: Final = re.compile(
     r"(?:(?:it|that)(?:['’]s| is| was| should be)\s+|in\s+|on\s+|at\s+)?(?P<value>[^\s.!,]\S*?(?:\s\S+?){0,2}?)"
     r"(?:,?\s+(?:and\s+)?not\s+(?P<old>\S+?(?:\s\S+?)?))?[.!]*$",
     re.I,
+)
+# "I had moved to Rome as a student" is over, "I moved to Rome ten years ago" need not be.
+_THEN: Final = re.compile(
+    r"\b(?:had|used to|when|until|for (?:a|two|three|\d+)|as a|back then|once|at the time|first|originally)\b", re.I
 )
 _LONG_VALUE: Final = 3
 """A value of more words may be about something else: "my team moved to second place in the league"."""
@@ -75,7 +78,30 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     for clause in find_clauses(utterance.text):
         claims += _claims_in(clause, utterance, events)
     claims += _commitments(utterance, events)
-    return tuple(claims)
+    return tuple(_take_back(claims, utterance))
+
+
+def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:
+    """Yield the claims without those that the same text takes back, and that it takes back what was said before it."""
+    found = TAKEN_BACK.search(blank_foreign(utterance.text)) if _is_person(utterance) else None
+    if found is None:
+        yield from claims
+        return
+    offset, said_at = utterance.span[0], utterance.said_at
+    start, end = offset + found.start(), offset + found.end()
+    yield from (claim for claim in claims if claim.span[1] > start)
+    if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
+        yield Claim(
+            utterance.speaker,
+            ANY_ATTRIBUTE,
+            utterance.text[found.start() : found.end()],
+            (start, end),
+            said_at,
+            said_at,
+            holds=False,
+            trust=utterance.role,
+            operation="retract",
+        )
 
 
 def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) -> Iterator[Claim]:
@@ -83,7 +109,8 @@ def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) 
         match = pattern.regex.match(clause.text)
         if match is None:
             continue
-        found = list(_claims_of(pattern, match, clause, utterance, events))
+        near = tuple(event for event in events if clause.start <= event.span[0] - utterance.span[0] < clause.end)
+        found = list(_claims_of(_Found(pattern, match, clause, utterance, near)))
         if found:
             yield from found
             return
@@ -110,64 +137,134 @@ def _correct(match: re.Match[str], clause: Clause, utterance: Utterance) -> Iter
     )
 
 
-def _claims_of(
-    pattern: ClaimPattern, match: re.Match[str], clause: Clause, utterance: Utterance, events: Sequence[Mention]
-) -> Iterator[Claim]:
-    groups = match.groupdict()
-    subject = _subject(groups, utterance)
-    offset = utterance.span[0]
-    near = [event for event in events if clause.start <= event.span[0] - offset < clause.end]
-    dates = [event.span[0] - offset - clause.start + clause.added for event in near]
-    group = "value2" if groups.get("value2") else "value"
-    about_thing = "{what}" in pattern.attribute
-    habit = about_thing and not pattern.single
-    value = trim_value(clause.text, match.span(group), dates, keep_dates=about_thing and pattern.single)
-    if habit and match.start(group) in dates:
-        value = None  # "I quit smoking two months ago" names no value
-    if subject is None or (value is None and groups.get(group) and not habit):
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A pattern that matches a clause, with what the rules read from it."""
+
+    pattern: ClaimPattern
+    match: re.Match[str]
+    clause: Clause
+    utterance: Utterance
+    near: tuple[Mention, ...]
+    """The times that the clause names."""
+
+    @property
+    def group(self) -> str:
+        return "value2" if self.match.groupdict().get("value2") else "value"
+
+    @property
+    def about_thing(self) -> bool:
+        return "{what}" in self.pattern.attribute
+
+    @property
+    def is_habit(self) -> bool:
+        return self.about_thing and not self.pattern.single
+
+    def part(self, *names: str) -> str | None:
+        """Return the first of these parts of the clause that it has."""
+        groups = self.match.groupdict()
+        return next((groups[name] for name in names if groups.get(name)), None)
+
+    def read_value(self) -> str | None:
+        """Return the value without dates and fillers; None when the clause names none."""
+        offset = self.utterance.span[0]
+        dates = [event.span[0] - offset - self.clause.start + self.clause.added for event in self.near]
+        if self.is_habit and self.match.start(self.group) in dates:
+            return None  # "I quit smoking two months ago" names no value
+        keep_dates = self.about_thing and self.pattern.single
+        return trim_value(self.clause.text, self.match.span(self.group), dates, keep_dates=keep_dates)
+
+    def span(self, value: str | None, reading: Reading) -> Span:
+        """Return where in the message the claim is made, up to the end of its value."""
+        # Of "at 7 pm with Clara" only the time is the value: the rest is said beside it, and stays.
+        said = reading.value if value is not None and reading.value in value else value
+        start = self.match.start(self.group)
+        leads = start == self.match.start()  # "Ghent is home now"
+        last = self.match.end() if said is None or leads else self.clause.text.index(said, start) + len(said)
+        first, end = self.clause.span(self.match.start(), last)
+        return self.utterance.span[0] + first, self.utterance.span[0] + end
+
+    def times(self, value: str | None) -> tuple[Mention, ...]:
+        """Return the times that say when the claim holds, not those that are its value."""
+        if not self.about_thing:
+            return self.near
+        at = self.match.start(self.group)
+        at = at if value is None else self.clause.text.index(value, at)
+        first, end = self.clause.span(at, at + len(value or ""))
+        offset = self.utterance.span[0]
+        return tuple(event for event in self.near if not first <= event.span[0] - offset < end)
+
+
+def _claims_of(found: _Found) -> Iterator[Claim]:
+    """Yield what a clause claims: one claim, or one for each item of a list; none when it is not certain."""
+    pattern, utterance = found.pattern, found.utterance
+    subject, value = _subject(found.match.groupdict(), utterance), found.read_value()
+    if subject is None or (value is None and found.part(found.group) and not found.is_habit):
         return
-    if not about_thing and any(event.start > utterance.said_at for event in near):
+    if not found.about_thing and any(event.start > utterance.said_at for event in found.near):
         return  # a plan
     reading = read_value(value or "")
-    attribute, single = attribute_for(pattern, groups.get("what"), reading)
-    if attribute is None:
+    attribute, single = attribute_for(pattern, found.part("what"), reading)
+    old = found.part("old", "old2")
+    if attribute is None or (attribute == "city" and not _names_home(found, reading.value)):
         return
-    old = groups.get("old") or groups.get("old2")
-    leads = match.start(group) == match.start()  # "Ghent is home now"
-    # Of "at 7 pm with Clara" only the time is the value: the rest is said beside it, and stays.
-    said = reading.value if value is not None and reading.value in value else value
-    last = match.end() if said is None or leads else clause.text.index(said, match.start(group)) + len(said)
-    start, end = clause.span(match.start(), last)
-    at = match.start(group) if value is None else clause.text.index(value, match.start(group))
-    in_value = clause.span(at, at + len(value or ""))
-    told = [event for event in near if not in_value[0] <= event.span[0] - offset < in_value[1]] if about_thing else near
-    valid_from, valid_to = _validity(utterance.said_at, clause, told)
-    for item in split_list(reading.value) if attribute in _LIST_ATTRIBUTES else [reading.value]:
-        yield Claim(
-            subject=subject,
-            attribute=attribute,
-            value=item,
-            span=(offset + start, offset + end),
-            said_at=utterance.said_at,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            holds=pattern.holds == reading.positive,
-            single=single,
-            trust=utterance.role,
-            operation=_operation(pattern, clause, reading, valid_from, utterance.said_at),
-            replaces=None if old is None else trim_value(old, (0, len(old)), ()),
-        )
+    if attribute == PREFERENCE:
+        attribute = f"{PREFERENCE} {' or '.join(sorted((fold(reading.value), fold(old or ''))))}"
+        old = None
+    subject, attribute = _owner_of_name(subject, attribute)
+    valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
+    operation = _operation(pattern, found.clause, reading, valid_from, utterance.said_at)
+    if operation == "event":
+        valid_to = None  # "I moved there ten years ago" does not say that it is over
+    claim = Claim(
+        subject=subject,
+        attribute=attribute,
+        value=reading.value,
+        span=found.span(value, reading),
+        said_at=utterance.said_at,
+        valid_from=valid_from,
+        valid_to=valid_to,
+        holds=pattern.holds == reading.positive,
+        single=single,
+        trust=utterance.role,
+        operation=operation,
+        replaces=None if old is None else trim_value(old, (0, len(old)), ()),
+    )
+    yield from (replace(claim, value=item) for item in _items(attribute, reading.value))
+
+
+def _items(attribute: str, value: str) -> list[str]:
+    return split_list(value) if attribute in _LIST_ATTRIBUTES else [value]
+
+
+def _names_home(found: _Found, value: str) -> bool:
+    """Return whether a name is where somebody lives: for all that is known, "I moved to Marketing" names no place."""
+    if found.pattern.operation != "update":
+        return True
+    from_place = (old := found.part("old", "old2")) is not None and is_place(old)
+    return looks_like_place(value) or from_place or _RESIDENCE.search(found.clause.text) is not None
+
+
+def _owner_of_name(subject: str, attribute: str) -> tuple[str, str]:
+    """Return the name of a dog or a sister as theirs: "the dog is called Rex" is about the dog's name."""
+    noun, _, last = attribute.rpartition(" ")
+    if last == "name" and _RELATION.fullmatch(noun):
+        return f"{subject}'s {noun}", "name"
+    return subject, attribute
 
 
 def _operation(
     pattern: ClaimPattern, clause: Clause, reading: Reading, valid_from: datetime, said_at: datetime
 ) -> Operation:
     """Return what the clause does; a change told long after it happened is only a statement, and so is a long value."""
-    if pattern.attribute == "city":
-        certain = pattern.operation != "update" or is_place(reading.value) or _RESIDENCE.search(clause.text)
-        if not certain or is_region(reading.value):
-            return "state"  # a country may hold the city that is known
+    if pattern.attribute == "city" and (
+        is_region(reading.value)  # a country may hold the city that is known
+        or (pattern.operation == "state" and not is_place(reading.value))  # a quarter may lie in it
+    ):
+        return "state"
     wordy = "{what}" in pattern.attribute and reading.kind == "text" and len(reading.value.split()) > _LONG_VALUE
+    if pattern.operation == "update" and said_at - valid_from > _RECENT and not _THEN.search(clause.text):
+        return "event"
     if clause.tense == "past" or clause.qualified or wordy:
         return "state"
     if clause.corrects and pattern.operation == "state":

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias
 
+from memoranda.remember.lexicon import CORRECTION
 from memoranda.text import Span, sentence_spans
 from memoranda.word_filter import WordFilter, needed_words
 
@@ -86,7 +87,7 @@ _NOT_STATED: Final = tuple(
     )
 )  # fmt: skip
 _PAST: Final = re.compile(
-    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|born|called\s+off|resolved|completed|discontinued))|wasn['’]t|weren['’]t
+    r"""\b(?:used\s+to|(?:had|['’]d)\s+(?:been|moved|lived|worked|joined|\w+ed|gone|had|got|bought|taken)|(?:was|were)(?!\s+(?:just\s+|recently\s+|officially\s+)?(?:changed|moved|switched|rescheduled|postponed|pushed|brought|renamed|raised|lowered|cut|bumped|increased|decreased|dropped|reduced|upgraded|downgraded|updated|extended|shifted|reassigned|transferred|migrated|delayed|revised|corrected|replaced|cancell?ed|closed|promoted|laid|fired|let\s+go|diagnosed|hired|born|called\s+off|resolved|completed|discontinued|(?:my|our)\s+(?:very\s+)?first\s+(?:day|week|shift)))|wasn['’]t|weren['’]t
         |back\s+(?:then|in|when|at|home)|at\s+the\s+time|in\s+those\s+days|in\s+the\s+past|years?\s+ago|decades?\s+ago|ages\s+ago
         |long\s+ago|previously|formerly|originally|before\s+(?:that|this|then|now|i|we)|when\s+(?:i|we|he|she)\s+(?:was|were|lived|worked)
         |as\s+a\s+(?:kid|child|student|teen|teenager|boy|girl|baby|young\s+\w+|junior|freshman|toddler)|in\s+(?:my\s+)?(?:childhood|youth|school|college
@@ -104,11 +105,7 @@ _STILL: Final = re.compile(
 _OVER: Final = re.compile(
     r"\b(?:now|these\s+days|nowadays|currently|any\s*more|no\s+longer|as\s+of|today|from\s+now\s+on)\b", re.I
 )
-_CORRECTS: Final = re.compile(
-    r"\b(?:correction|i meant|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong)\b"
-    r"|^(?:sorry|actually)\b",
-    re.I,
-)
+_CORRECTS: Final = re.compile(rf"\b(?:{CORRECTION})\b|^(?:sorry|actually)\b", re.I)
 # A change that holds only then, or held long ago, is no change of what holds now.
 _QUALIFIED: Final = re.compile(
     r"\b(?:when|whenever|while|before|after|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"

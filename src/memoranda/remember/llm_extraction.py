@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, cast, get_args
+from typing import Final, cast
 
 from memoranda.dates.find import find_mentions
 from memoranda.llm.base import LLM
@@ -43,6 +43,8 @@ MODEL_TRUST: Final = "model"
 _CHUNK: Final = 12_000
 """Characters in one prompt."""
 MAX_TOKENS: Final = 1_500
+_OPERATIONS: Final = ("state", "update", "end", "correct")
+"""What a model may say that a sentence does."""
 _TEXT: Final[JSON] = {"type": "string"}
 _TEXT_OR_NULL: Final[JSON] = {"type": ["string", "null"]}
 _FIELDS: Final[dict[str, JSON]] = {
@@ -54,7 +56,7 @@ _FIELDS: Final[dict[str, JSON]] = {
     "value": _TEXT_OR_NULL,
     "from": _TEXT_OR_NULL,
     "to": _TEXT_OR_NULL,
-    "operation": {"type": "string", "enum": [*get_args(Operation)]},
+    "operation": {"type": "string", "enum": [*_OPERATIONS]},
 }
 _SCHEMA: Final[Mapping[str, JSON]] = {
     "type": "object",
@@ -201,7 +203,7 @@ def _parse_item(messages: int, item: JSON, n: int) -> ModelItem:
         value=_optional_text(fields.get("value"), f"value of item {n}"),
         valid_from=_optional_text(fields.get("from"), f"from of item {n}"),
         valid_to=_optional_text(fields.get("to"), f"to of item {n}"),
-        operation=cast(Operation, operation) if operation in get_args(Operation) else "state",
+        operation=cast(Operation, operation) if operation in _OPERATIONS else "state",
         importance=expect_number(importance, f"importance of item {n}", minimum=0, maximum=1),
     )
 

@@ -59,6 +59,46 @@ _CITIES = """
     vilnius warsaw wellington wiesbaden winnipeg wolfsburg worcester wroclaw wuppertal würzburg york zagreb zaragoza
     zurich zürich
 """
+_MORE_CITIES = """
+    aalst abuja accra adana agadir akron albacete albany alesund alexandria almere almeria amarillo amiens
+    anaheim ancona angers annecy antalya apeldoorn arequipa arezzo arlington atlantic-city aurora aveiro avignon
+    badajoz bakersfield bandung banja-luka beaumont bendigo berkeley besancon biel bielefeld billings bismarck
+    blackburn blackpool bodo boise bolton bolzano bottrop bournemouth bozeman brasov braunschweig breda bregenz
+    brescia brooklyn burgas burnley bursa busan bydgoszcz cadiz caen cagliari cairns cali campinas cancun cannes
+    canterbury carlisle cartagena castellon catania cebu cedar-rapids celle chandler charleroi chattanooga
+    chelmsford cheltenham chengdu chester cheyenne chiang-mai chongqing chur clearwater cluj coburg colchester
+    colmar como constanta corvallis cottbus cremona crewe croydon curitiba cusco cuxhaven czestochowa da-nang
+    daegu dalian darlington davao dayton decatur denton dessau deventer dijon dodoma doncaster dordrecht
+    dornbirn drammen drogheda dudley dundalk dunedin durham eastbourne elche emden enschede esbjerg eskisehir
+    espoo esslingen eugene evanston evora fargo fayetteville fez flagstaff flensburg florianopolis fortaleza
+    fresno fribourg fukuoka fulda funchal gainesville gatineau gavle geelong gelsenkirchen gera giessen girona
+    giza glendale gloucester goa gold-coast goslar gouda greensboro greenville greifswald grimsby guangzhou
+    guayaquil guildford gyor göttingen gütersloh hagen hamm hanau hangzhou harrogate hartford hasselt hastings
+    heilbronn heraklion hereford herne hildesheim hilversum hiroshima hoboken horsens huddersfield hue huelva
+    huntsville iasi ibadan incheon indore ingolstadt inverness ipswich irvine ithaca jacksonville jaen jaipur
+    jerez jonkoping juneau jyvaskyla kampala kano kanpur karlstad kawasaki kelowna kempten kettering kielce
+    kilkenny kitchener klagenfurt knoxville kochi kolding konya kortrijk kosice krefeld kristiansand kumasi
+    kuopio lahti lancaster landshut lansing laredo larissa laval lecce leeuwarden leiria leon leverkusen liberec
+    limoges lincoln linkoping livorno lleida locarno logrono lorient lubbock lucca lucknow lugo lulea lusaka
+    luton lübeck lüneburg macon maidstone malacca manaus manhattan mantua marbella marburg margate maribor
+    mechelen medellin mendoza merida messina middelburg middlesbrough milton-keynes mississauga missoula modesto
+    moers mombasa moncton mons monterrey mulhouse mysore mönchengladbach nagasaki nagpur namur nancy nanjing
+    naperville napier nara nelson neuss newark niigata nimes norfolk norrkoping northampton novara novi-sad
+    oaxaca okinawa oldham olomouc olympia orebro osijek ostend oulu ourense oviedo paderborn paisley pasadena
+    passau patras pau pavia pecs penang peoria perpignan pescara peterborough pforzheim phuket piacenza plano
+    plauen plzen pocatello poole porto-alegre prato preston provo puebla pune qingdao queens queretaro rabat
+    radom randers ratingen recife regina reims remscheid reno reutlingen rijeka rimini roanoke rochdale
+    rochester rockford roosendaal rosario rosenheim rotherham rouen rzeszow saitama salerno salford salisbury
+    salvador san-juan sandnes santander santo-domingo saskatoon sassari scarborough schweinfurt schwerin
+    scottsdale scranton setubal shreveport siegen sligo slough solihull solingen southend speyer spokane
+    springfield stamford stevenage steyr stirling stockport stockton stoke stralsund sunderland surabaya surat
+    surrey suzhou swindon syracuse szeged tacoma tallahassee tangier taranto tarragona tauranga telford tempe
+    thun tianjin tijuana tilburg topeka torquay torun toulon townsville tralee trenton treviso truro tuscaloosa
+    tübingen udine umea vantaa varese varna vasteras vaxjo vejle venlo vicenza victoria villach viseu vitoria
+    volos waco wakefield walsall warrington waterford watford weimar wels wexford wichita wigan wilmington
+    winchester windsor winterthur wismar witten woking wollongong wolverhampton wrexham wuhan xian yokohama
+    yonkers zaandam zabrze zadar zwickau zwolle
+"""
 _LONG_NAMES = """
     new york, los angeles, san francisco, san diego, san jose, san antonio, las vegas, salt lake city, new orleans,
     kansas city, st. louis, fort worth, el paso, long beach, hong kong, kuala lumpur, ho chi minh city, cape town,
@@ -71,11 +111,27 @@ _LONG_NAMES = """
     alto, ann arbor, st petersburg, saint petersburg, san sebastian, las palmas, le havre, la paz
 """
 _PLACES: Final = frozenset(
-    (*_COUNTRIES.split(), *_CITIES.split(), *(" ".join(name.split()) for name in _LONG_NAMES.split(",")))
+    (
+        *_COUNTRIES.split(),
+        *_CITIES.split(),
+        *(name.replace("-", " ") for name in _MORE_CITIES.split()),
+        *(" ".join(name.split()) for name in _LONG_NAMES.split(",")),
+    )
 )
 _ADDRESS: Final = re.compile(
     r"^\d+\w?\s+\w+|\b(?:street|st|avenue|ave|road|rd|lane|ln|drive|square|platz|straße|strasse|way|court|boulevard)\b\.?$",
     re.I,
+)
+
+
+# How names of places often begin or end.
+_LIKE_A_PLACE: Final = re.compile(
+    r"^(?:san|santa|saint|st\.?|new|fort|bad|los|las|mount|cape|upper|lower|north|south|east|west) [^\W\d_]{3,}$"
+    r"|^[^\W\d_]{2,}(?:burg|burgh|berg|stadt|dorf|heim|hausen|hafen|furt|kirchen|ville|bury|borough|mouth|shire"
+    r"|wick|wich|stan|grad|polis|abad|nagar|brück|brugge|wijk|hoven|drecht|sund|köping|holm|ington"
+    r"|ingham|hampton|chester|minster|cester|vik|ovo)$"
+    r"|^[^\W\d_]{3,} (?:city|springs|falls|beach|heights|valley|creek|hills?|bay|island|park|gardens"
+    r"|upon \w+|am \w+|an der \w+)$"
 )
 
 
@@ -91,4 +147,16 @@ def is_place(name: str) -> bool:
     """Return whether a name is known to be a place: a country, a region, a city, or a street address."""
     folded = " ".join(name.casefold().split()).strip(" .")
     first = folded.split(",")[0].strip()
-    return first in _PLACES or folded in _PLACES or _ADDRESS.search(folded) is not None
+    known = first in _PLACES or folded in _PLACES or folded.removeprefix("the ") in _PLACES
+    return known or _ADDRESS.search(folded) is not None
+
+
+def looks_like_place(name: str) -> bool:
+    """Return whether a name is known to be a place, or is built like the names of places."""
+    first = " ".join(name.casefold().split()).split(",")[0].strip(" .")
+    return is_place(name) or _LIKE_A_PLACE.match(first) is not None
+
+
+def known_places() -> frozenset[str]:
+    """Return the names of countries, regions and cities that are known, in lower case."""
+    return _PLACES

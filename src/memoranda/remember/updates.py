@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -21,34 +22,59 @@ from memoranda.index.partitions import Partitions
 from memoranda.remember.alignment import align, can_align
 from memoranda.remember.clauses import blank_foreign
 from memoranda.remember.corrections import find_taken_back
+from memoranda.remember.lexicon import (
+    BROAD_TOPICS,
+    CHANGE,
+    CHILDREN,
+    EVENT,
+    PARTNERS,
+    PEOPLE,
+    QUESTION,
+    SUPERIORS,
+    WISH,
+    topics_in,
+)
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
+from memoranda.storage.claim_resolution import BY_MEANING, names_thing
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
 from memoranda.text import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
-_CHANGE: Final = re.compile(
-    r"\b(?:now|nowadays|these days|any ?more|no longer|new|newly|instead|officially|switch(?:ed|ing)?|moved|relocated|changed"
-    # "left" as a side ("front left", "my left knee") or as what remains ("none left", "two days left") is no change.
-    r"|(?<!front |lower |upper )(?<!the |top )(?<!my )(?<!his |her |are |was )(?<!is )(?<!back |rear |none |days )(?<!bottom )left"
-    r"|quit|sold|joined|stopped|ended|broke up|split up|cancell?ed|upgraded|replaced|promoted|retired|became"
-    r"|actually|correction|i meant|mistake|mixed (?:that|it) up|reschedul\w+|postpon\w+|pushed|renam\w+|dropped|traded"
-    r"|swapped|gave up|given up|settled|updat\w+|raised|lowered|increas\w+|decreas\w+|reduc\w+|hired|fired|laid off|let go"
-    r"|divorc\w+|got (?:married|engaged)|as of|from (?:now|here) on|ditch\w*|died|passed away|goodbye|expired?|closed|delay\w*"
-    r"|extend\w*|bump\w*|convert\w*|no more|turns out|after all|oops|wait,? no|down to|up to|rolled out|shifted|revis\w+"
-    r"|pulled the plug|going by|make (?:it|that)|take it back|decided (?:against|to)|scrap\w*|resolved|completed|finished"
-    r"|discontinued|fully|unlimited|since|back (?:at|in|to)|done with|over with|been fine|treating me|rather|dropped out)\b",
+_SUBJECT: Final = re.compile(
+    rf"(?:(?:and|but|so|well|ok|yes|btw)\W+)*(?:(?:my|our|his|her|their|the|a|an|another)\s+(?:\w+\s+)?)?(?P<kin>{PEOPLE})s?(?P<owns>['’]s?)?\b",
     re.I,
 )
-_KIN: Final = re.compile(
-    r"\b(?:my|our|his|her|their)\s+(?:\w+\s+)?(sister|brother|mother|father|mom|mum|dad|wife|husband|son|daughter|cousin|aunt|uncle"
-    r"|grandma|grandpa|grandmother|grandfather|nephew|niece|neighbou?r|colleague|flatmate|roommate|kids?|children)\b",
-    re.I,
-)
-_NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
-_WITH: Final = re.compile(r"\bwith [A-Z]")
+_OWNED: Final = re.compile(r"\b([A-Z][a-z]+)['’]s\s+([a-z]+)")
+_WITH: Final = re.compile(r"\b[Ww]ith ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][a-z]+)")
+_NAMES: Final = re.compile(r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In|On|At|No|Not|So)\b)[A-Z][a-z]+")
+_PEOPLE: Final = re.compile(rf"\b(?:{PEOPLE})\b", re.I)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?\n;])\s+")
+_PART_END: Final = re.compile(r",\s+|\s+-+\s+")
+_SAME_KIN: Final = {
+    "grandma": "grandmother",
+    "grandpa": "grandfather",
+    "mom": "mother",
+    "mum": "mother",
+    "dad": "father",
+    "kid": "child",
+    "kids": "child",
+    "children": "child",
+    "neighbor": "neighbour",
+    "boy": "son",
+    "girl": "daughter",
+}
+_PARENTS: Final = frozenset(("mother", "father"))
+# Of these, the people are what a statement says: "my girlfriend Ines" and "Ines is wearing the ring".
+_VALUES_OF: Final = {
+    "relation": PARTNERS,
+    "wedding": PARTNERS,
+    "children": CHILDREN,
+    "work": SUPERIORS,
+    "deadline": SUPERIORS,
+}
 _LATEST: Final = 12
 """How many memories back a correction without an old value may reach."""
 _WITH_VALUE: Final = 16
@@ -59,13 +85,30 @@ _MAX_TEXT: Final = 2_000
 _FEW: Final = 2
 _FEW_SHARE: Final = 0.005
 """A word that at most this share of the memories has, or this few, tells what a text is about."""
+_TOPIC: Final = (0.0, 0.15, 0.23)
+"""How much nearer two texts are that share no topic, one, or several."""
+_NARROW: Final = 0.05
+"""How much nearer they are when a topic is a narrow one."""
+_WORD: Final = (0.0, 0.15, 0.25)
+"""How much nearer two texts are that share no word, one, or several."""
 _FOLLOWED: Final = 2
 """How many older memories a change is linked to by its meaning at most."""
 _COMPARED: Final = 12
+_BATCH: Final = 24
+"""How many memories of the same call a memory is compared with at most, the last ones before it."""
+_NEAR: Final = 0.38
+"""How near an event must be to a statement to be about the same thing: the nearness in meaning, from 0 for unrelated
+texts to 1 for the same, with what shared topics and words add. Of pairs of unrelated statements 3 in 100 are."""
+_SURE: Final = 0.75
+"""How near an event must be for recall to put it above the statement even where a question hardly names it."""
+_NEAR_IN_CALL: Final = 0.55
+"""The same for a statement of the same call: what is said one after the other is always alike."""
+_ABOUT_AS_NEAR: Final = 0.1
+"""How much less likely than the likeliest another memory may be for an event to follow both."""
 _STANDS_OUT: Final = 0.25
-"""How much nearer than the twelfth nearest a memory must be, on the same scale."""
-_NEAR: Final = 0.34
-"""How near two texts must be, from 0 for unrelated ones to 1 for the same, for one to speak of the other's subject."""
+"""Where much was said, something is always near: how much nearer in meaning than the twelfth nearest a memory must be."""
+_NEAR_AMONG_MANY: Final = 0.34
+_NOTHING_SHARED: Final = -0.07
 
 
 class UpdateFinder:
@@ -79,9 +122,9 @@ class UpdateFinder:
     def attach(self, new: Sequence[NewMemory], now: datetime) -> None:
         """Set `related` and `follows` of the new memories that speak of a change."""
         told = [each for each in new if _is_read(each)]
-        followed: list[list[int]] = []
         similar: list[list[int]] = []
         replaced: list[list[int]] = []
+        followed: list[_Nearby] = []
         field = _SearchField(self._partitions, self._vectors.generation(), now)
         for each in told:
             partition = field.partition(each)
@@ -91,20 +134,32 @@ class UpdateFinder:
                 similar.append(self._find_similar(partition, each, among))
                 followed.append(self._find_followed(partition, each, among))
                 replaced.append(_find_replaced(partition, each, among))
-        for each, older in zip(told, self._read(told, similar), strict=True):
-            self._align(each, older)
-        for each, holders, nearby in zip(told, self._read(told, replaced), self._read(told, followed), strict=True):
-            aligned = {memory_id for memory_id, _ in each.aligned}
-            each.corrects = tuple(_select_corrected(each, [older for older in holders if older.id not in aligned]))
-            follows = [
-                older.id
-                for older in nearby
-                if older.id not in {*aligned, *each.corrects} and _same_people(older.content, each.content)
-            ]
-            each.follows = tuple(dict.fromkeys(follows))[:_FOLLOWED]
+        wanted = [
+            {*alike, *near.nearness, *held} for alike, near, held in zip(similar, followed, replaced, strict=True)
+        ]
+        for n, olders in enumerate(self._read(told, wanted)):
+            self._align(told[n], [olders[older] for older in similar[n] if older in olders])
+            self._follow(told[n], olders, followed[n], told[max(0, n - _BATCH) : n])
+            _correct(told[n], [olders[older] for older in replaced[n] if older in olders])
 
-    def _read(self, new: Sequence[NewMemory], similar: Sequence[Sequence[int]]) -> Iterator[list[Memory]]:
-        """Yield the memories that are similar to each new one; those of one user are read together."""
+    def _follow(self, new: NewMemory, olders: Mapping[int, Memory], near: _Nearby, batch: Sequence[NewMemory]) -> None:
+        """Set what a new memory follows, of what is near in meaning and of what was said before it in the same call."""
+        aligned = {memory_id for memory_id, _ in new.aligned}
+        others = [
+            _Older(older, olders[older].content, nearness)
+            for older, nearness in near.nearness.items()
+            if older in olders and older not in aligned
+        ]
+        others += _said_before(new, batch, self._baseline)
+        new.follows = tuple(_choose_followed(new.content, others, among_many=near.among_many))
+
+    @property
+    def _baseline(self) -> float:
+        """How near the embedder finds unrelated texts."""
+        return 0.0 if self._vectors.embedder is None else self._vectors.embedder.identity.baseline
+
+    def _read(self, new: Sequence[NewMemory], similar: Sequence[Collection[int]]) -> Iterator[dict[int, Memory]]:
+        """Yield the memories that are similar to each new one, by id; those of one user are read together."""
         wanted: dict[Scope, set[int]] = {}
         for each, ids in zip(new, similar, strict=True):
             wanted.setdefault(_whole_scope(each), set()).update(ids)
@@ -115,7 +170,7 @@ class UpdateFinder:
                 found.update(((scope, memory.id), memory) for memory in read if memory is not None)
         for each, ids in zip(new, similar, strict=True):
             keys = ((_whole_scope(each), memory_id) for memory_id in ids)
-            yield [found[key] for key in keys if key in found]
+            yield {key[1]: found[key] for key in keys if key in found}
 
     def _align(self, new: NewMemory, similar: Sequence[Memory]) -> None:
         """Make claims for the sentences that repeat an older one with another value, or deny it."""
@@ -132,13 +187,17 @@ class UpdateFinder:
                 new.notes[CLAIMS] = [*_as_list(new.notes.get(CLAIMS)), made.to_json()]
                 new.aligned = (*new.aligned, (older.id, known))
 
-    def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
-        """Return older memories that a change in other words may be about: near in meaning, with a telling word."""
-        if not speaks_of_change(new.content):
-            return []
-        near, salient = self._find_near(partition, new, among), _find_salient(partition, new, among)
-        few = len(among) < _COMPARED
-        return [*near, *(older for older in salient if few or older in near)]
+    def _find_followed(self, partition: Partition, new: NewMemory, among: IntArray) -> _Nearby:
+        """Return older memories that an event may be about, with how near each is in meaning."""
+        if not len(among) or not tells_event(new.content):
+            return _Nearby({})
+        if len(among) < _COMPARED:
+            salient = dict.fromkeys(_find_salient(partition, new, among), 0.0)
+            return _Nearby(salient | self._find_near(partition, new, among))
+        if CHANGE.search(_events(new.content)) is None:
+            return _Nearby({}, among_many=True)
+        near = self._find_near(partition, new, among) or dict.fromkeys(_find_salient(partition, new, among), 0.0)
+        return _Nearby(_stand_out(near), among_many=True)
 
     @staticmethod
     def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
@@ -154,19 +213,19 @@ class UpdateFinder:
         for claim in _open_changes(new):
             if claim.operation == "correct" and claim.replaces is None:
                 yield from self._store.read(lambda tx: latest_ids(tx, new.scope, _LATEST))
-            elif terms := query_terms(claim.replaces or claim.value):
+            elif claim.operation == "retract":
+                continue  # the write finds what was said last
+            elif terms := query_terms(_name_of(claim)):
                 yield from partition.postings.search(terms, _WITH_VALUE, among=among)[0].tolist()
 
-    def _find_near(self, partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
-        """Return the older memories of the same speaker that are nearest in meaning, if they are near enough."""
+    def _find_near(self, partition: Partition, new: NewMemory, among: IntArray) -> dict[int, float]:
+        """Return the older memories of the same speaker that are nearest in meaning, and how near they are."""
         embedder, vector = self._vectors.embedder, new.vector
-        if embedder is None or vector is None or partition.index is None or not len(among):
-            return []
+        if embedder is None or vector is None or partition.index is None:
+            return {}
         ids, cosines = partition.index.search(_unit(vector), _COMPARED, among=among)
-        nearness = (cosines - embedder.identity.baseline) / (1.0 - embedder.identity.baseline)
-        # Where much was said, something is always near: only what stands out from the rest counts.
-        least = max(_NEAR, float(nearness[-1]) + _STANDS_OUT) if len(ids) == _COMPARED else _NEAR
-        return [int(memory_id) for memory_id in ids[nearness >= least][:_FOLLOWED]]
+        nearness = (cosines - self._baseline) / (1.0 - self._baseline)
+        return dict(zip(ids.tolist(), nearness.tolist(), strict=True))
 
 
 class _SearchField:
@@ -205,16 +264,132 @@ def _whole_scope(new: NewMemory) -> Scope:
     return Scope(new.scope.tenant, user=new.scope.user)
 
 
-def speaks_of_change(text: str) -> bool:
-    """Return whether a text speaks of a change in the writer's own words."""
-    return _CHANGE.search(blank_foreign(text)) is not None
+@dataclass(frozen=True, slots=True)
+class _Nearby:
+    """Older memories by id, with how near each is in meaning."""
+
+    nearness: dict[int, float]
+    among_many: bool = False
+    """Whether the speaker said so much that something is always near."""
 
 
-def _same_people(one: str, other: str) -> bool:
+def _stand_out(nearness: dict[int, float]) -> dict[int, float]:
+    """Return those that are much nearer than the twelfth nearest; all, when there are fewer."""
+    if len(nearness) < _COMPARED:
+        return nearness
+    least = max(_NEAR_AMONG_MANY, min(nearness.values()) + _STANDS_OUT)
+    return {memory_id: near for memory_id, near in nearness.items() if near >= least}
+
+
+@dataclass(frozen=True, slots=True)
+class _Older:
+    """A memory that was said before: its id, or the new memory itself when it is part of the same call."""
+
+    key: int | NewMemory
+    content: str
+    nearness: float
+
+
+def _said_before(new: NewMemory, batch: Sequence[NewMemory], baseline: float) -> Iterator[_Older]:
+    """Yield what the same speaker said before in the same call, if that is a change."""
+    for older in batch if batch and CHANGE.search(_events(new.content)) else ():
+        if (older.scope, _speaker_of(older)) == (new.scope, _speaker_of(new)) and older.valid_from <= new.valid_from:
+            yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline))
+
+
+def _nearness(one: FloatArray | None, other: FloatArray | None, baseline: float) -> float:
+    if one is None or other is None:
+        return 0.0
+    return (float(_unit(one) @ _unit(other)) - baseline) / (1.0 - baseline)
+
+
+@lru_cache(maxsize=1024)
+def _statements(text: str) -> str:
+    """Return the sentences of a text that are the writer's own and ask nothing."""
+    sentences = _SENTENCE_END.split(blank_foreign(text))
+    return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
+
+
+@lru_cache(maxsize=1024)
+def _events(text: str) -> str:
+    """Return the parts of the sentences that tell neither a wish nor a plan."""
+    return ", ".join(part for part in _PART_END.split(_statements(text)) if not WISH.search(part))
+
+
+def tells_event(text: str) -> bool:
+    """Return whether a text tells, in the writer's own words, of something from which a change can follow."""
+    told = _events(text)
+    return EVENT.search(told) is not None or CHANGE.search(told) is not None
+
+
+def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -> list[tuple[int | NewMemory, float]]:
+    """Return the older memories that an event is most likely about, the likeliest first, and how likely; often none."""
+    scored = [(_likeness(older.content, text, older.nearness), older) for older in olders]
+    likely = [each for each in scored if each[0] >= _least(each[1]) and _same_people(each[1].content, text)]
+    likely.sort(key=lambda each: each[0], reverse=True)
+    least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
+    return [
+        (older.key, min(score, 1.0) if score >= _SURE and not among_many and isinstance(older.key, int) else BY_MEANING)
+        for score, older in likely[:_FOLLOWED]
+        if score >= least
+    ]
+
+
+def _least(older: _Older) -> float:
+    return _NEAR if isinstance(older.key, int) else _NEAR_IN_CALL
+
+
+def _likeness(older: str, newer: str, nearness: float) -> float:
+    """Return how likely a newer text is about the same thing as an older one."""
+    statement, event = _statements(older), _events(newer)
+    if not statement:
+        return 0.0
+    topics = _topics(statement) & _topics(event)
+    words = len(_terms(statement) & _terms(event))
+    if not topics and not words:
+        return nearness + _NOTHING_SHARED
+    narrow = _NARROW if topics - BROAD_TOPICS else 0.0
+    return nearness + _TOPIC[min(len(topics), 2)] + narrow + _WORD[min(words, 2)]
+
+
+_topics: Final = lru_cache(maxsize=1024)(topics_in)
+
+
+@lru_cache(maxsize=1024)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(query_terms(text))
+
+
+def _same_people(older: str, newer: str) -> bool:
     """Return whether two texts do not speak of different people: "I am allergic", "my daughter is not"."""
-    kin, other_kin = set(map(str.casefold, _KIN.findall(one))), set(map(str.casefold, _KIN.findall(other)))
-    names, other_names = set(_NAME.findall(one)), set(_NAME.findall(other))
-    return kin == other_kin and (not names or not other_names or bool(names & other_names) or not _WITH.search(other))
+    if set(_NAMES.findall(older)) & set(_NAMES.findall(newer)):
+        return True
+    values = "|".join(_VALUES_OF[topic] for topic in _topics(older) & _topics(newer) if topic in _VALUES_OF)
+    for one, other in ((older, newer), (newer, older)):
+        kin = _subject_of(one)
+        if kin and not (values and re.fullmatch(values, kin)) and kin not in _kin_in(other):
+            return False
+    if any(name not in older and _terms(noun) & _terms(older) for name, noun in _OWNED.findall(newer)):
+        return False  # "Lena's flight" is not "my flight"
+    return not (_WITH.search(older) and _WITH.search(newer))
+
+
+@lru_cache(maxsize=1024)
+def _subject_of(text: str) -> str:
+    """Return the relative or acquaintance whom a text is about; empty when it is about the speaker or a thing."""
+    found = _SUBJECT.match(_statements(text))
+    return "" if found is None else _kin(found["kin"])
+
+
+@lru_cache(maxsize=1024)
+def _kin_in(text: str) -> frozenset[str]:
+    found = {_kin(word) for word in _PEOPLE.findall(text)}
+    return frozenset(found | _PARENTS if "parents" in found else found)
+
+
+def _kin(word: str) -> str:
+    folded = word.casefold()
+    return _SAME_KIN.get(folded, folded)
 
 
 def _find_replaced(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
@@ -223,6 +398,14 @@ def _find_replaced(partition: Partition, new: NewMemory, among: IntArray) -> lis
     for value in find_taken_back(new.content, new.valid_from) if len(among) else ():
         found += partition.postings.search(value.terms, _WITH_VALUE, among=among)[0].tolist()
     return list(dict.fromkeys(found))
+
+
+def _correct(new: NewMemory, holders: Sequence[Memory]) -> None:
+    """Let a new memory follow those with a value that it takes back in words, which is as sure as a shared slot."""
+    aligned = {memory_id for memory_id, _ in new.aligned}
+    corrected = _select_corrected(new, [older for older in holders if older.id not in aligned])
+    others = [each for each in new.follows if each[0] not in corrected]
+    new.follows = (*((memory_id, 1.0) for memory_id in corrected), *others)
 
 
 def _select_corrected(new: NewMemory, holders: Sequence[Memory]) -> list[int]:
@@ -288,6 +471,11 @@ def _unit(vector: FloatArray) -> FloatArray:
     return vector / np.float32(length) if length else vector
 
 
+def _name_of(claim: Claim) -> str:
+    """Return the words by which a change names what it is about."""
+    return claim.attribute.partition(" ")[0] if names_thing(claim) else claim.replaces or claim.value
+
+
 def _open_changes(new: NewMemory) -> list[Claim]:
     """Return the changes that name only values."""
-    return [claim for claim in claims_in(new.notes) if claim.attribute == ANY_ATTRIBUTE]
+    return [claim for claim in claims_in(new.notes) if claim.attribute == ANY_ATTRIBUTE or names_thing(claim)]

@@ -5,15 +5,45 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.claim_patterns import ClaimPattern
+from memoranda.remember.lexicon import ACQUAINTANCES, PARTNERS, RELATIVES, SUPERIORS
 from memoranda.text import Span
 
 Kind: TypeAlias = Literal["text", "name", "number", "money", "day", "time", "address", "state"]
 
 _MAX_VALUE: Final = 160
 _MAX_WORDS: Final = 14
+_MAX_ITEM: Final = 4
+_NO_THING: Final = re.compile(
+    r"\b(?:i|me|you|it|them|him|her|us|we|they|please|is|are|was|don['’]t|not|have|has|will|can)\b", re.I
+)
+PREFERENCE_OF: Final = "preferred {what}"
+PREFERENCE: Final = "preferred of"
+"""The attribute of a choice between two things, which it is followed by."""
+_PERSON: Final = re.compile(
+    rf"(?:{PARTNERS}|{SUPERIORS}|{RELATIVES}|{ACQUAINTANCES}|doctor|dentist|therapist|coach|teacher|landlord|landlady|owner|assignee"
+    r"|reviewer|president|ceo|cto|cfo|captain|lead|lawyer|accountant|tutor|mentor|nanny|babysitter|vet|gp)",
+    re.I,
+)
+_MEASURED: Final = frozenset(
+    (
+        "age",
+        "score",
+        "weight",
+        "height",
+        "price",
+        "rent",
+        "salary",
+        "budget",
+        "temperature",
+        "capacity",
+        "quota",
+        "limit",
+    )
+)
 _NEXT_CLAUSE: Final = re.compile(
     r"\s*(?:,\s*(?:and\s+i|but|so|which|who|because|since|though|although|it|that|i|we|they|he|she|you|and\s+it|and\s+we"
     r"|as|right|too|especially|thanks|then|while|where|when|not)\b|\s(?:but|because|although|though|whereas|which|so\s+that"
@@ -148,6 +178,8 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> 
     """Return the attribute that a value fills, and whether it has one value at a time."""
     if "{what}" not in pattern.attribute:
         return pattern.attribute, pattern.single
+    if pattern.attribute == PREFERENCE_OF:
+        return PREFERENCE, True
     noun = normal_noun(what or "")
     if not noun:
         return None, False
@@ -156,6 +188,10 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> 
         return _verb(noun), False
     attribute = _SYNONYMS.get(attribute, attribute)
     last = noun.split()[-1]
+    if not _has_shape(last, reading):
+        return None, False
+    if attribute.endswith(" name"):
+        return attribute, True
     if reading.kind in ("day", "time", "money"):
         return f"{attribute} {reading.kind}" if not attribute.endswith(reading.kind) else attribute, True
     if reading.kind == "number":
@@ -168,6 +204,15 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> 
     if reading.kind in ("name", "address") or last in _WITH_ONE_VALUE or "~noun:" in pattern.template:
         return attribute, last not in _SEVERAL
     return None, False
+
+
+def _has_shape(noun: str, reading: Reading) -> bool:
+    """Return whether a value has the shape that a noun needs: "my wife is pregnant" does not say who she is."""
+    if _PERSON.fullmatch(noun):
+        return reading.kind == "name"
+    if noun in _MEASURED:
+        return reading.kind in ("number", "money", "time", "day")
+    return True
 
 
 def normal_noun(what: str) -> str:
@@ -191,7 +236,9 @@ def _verb(word: str) -> str:
 
 
 def split_list(value: str) -> list[str]:
-    return [item.strip() for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", value) if item.strip()]
+    """Return the items of a list of things, up to the first that is none: "nuts, keep them coming"."""
+    items = [item.strip() for item in re.split(r",\s*(?:and\s+)?|\s+and\s+", value) if item.strip()]
+    return list(takewhile(lambda item: len(item.split()) <= _MAX_ITEM and not _NO_THING.search(item), items))
 
 
 def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: bool = False) -> str | None:

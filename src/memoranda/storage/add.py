@@ -221,7 +221,7 @@ def _terms(new: NewMemory) -> str:
 
 def true_from(new: NewMemory) -> datetime | None:
     """Return when what a memory says became true, if it says so and that is before it was said."""
-    starts = [claim.valid_from for claim in claims_in(new.notes) if claim.valid_to is None]
+    starts = [claim.valid_from for claim in claims_in(new.notes)]
     return min(starts) if starts and min(starts) < new.valid_from else None
 
 

@@ -74,10 +74,11 @@ class NewMemory:
     """Memories that a change which names only values may be about: those that contain the value."""
     aligned: tuple[tuple[int, Claim], ...] = ()
     """Claims to add to older memories, in the slot of a claim of this one: the same sentence with another value."""
-    follows: tuple[int, ...] = ()
-    """Older memories of the same speaker that this one seems to update; both stay in recall."""
-    corrects: tuple[int, ...] = ()
-    """Older memories of the same speaker with a value that this one takes back in words; both stay in recall."""
+    follows: tuple[tuple[int | NewMemory, float], ...] = ()
+    """Older memories of the same speaker, stored or in the same call, that this one seems to update, and how likely it
+    does; all stay in recall."""
+    stored_id: int | None = None
+    """The id under which the write stored it."""
     quarantined_at: datetime | None = None
     """Since when it is kept out of recall as suspicious; `notes["quarantine"]` says why and holds its claims."""
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 from memoranda.shown_ids import IdText
 from memoranda.storage import lifecycle
-from memoranda.storage.base import Transaction
+from memoranda.storage.base import ReadTransaction, Transaction
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import (
     ANY_ATTRIBUTE,
@@ -28,6 +28,7 @@ from memoranda.storage.claims import (
     DISPUTED,
     ENDED_BY,
     FOLLOWED,
+    TAKEN_BACK,
     Claim,
     StoredClaim,
     as_made,
@@ -36,6 +37,7 @@ from memoranda.storage.claims import (
     claims_of,
     claims_of_memories,
     enders_of,
+    fold,
     index_claims,
     open_claims,
     owner_of,
@@ -43,7 +45,8 @@ from memoranda.storage.claims import (
     value_shape,
     write_notes,
 )
-from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay
+from memoranda.storage.read import latest_ids
+from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay, told_at
 from memoranda.text import Span, has_content
 from memoranda.types import Memory, Outcome, Scope, trust_rank
 
@@ -52,6 +55,10 @@ SUPERSEDES: Final = "supersedes"
 FOLLOWS: Final = "follows"
 BY_MEANING: Final = 0.5
 """The strength of an association with an older memory that is only near in meaning."""
+_LATEST: Final = 4
+"""How many memories back somebody may take back what they said."""
+_TAKEN_BACK_WITHIN: Final = timedelta(days=1)
+_MEASURES: Final = frozenset(("day", "time", "money"))
 _End: TypeAlias = tuple[datetime | None, int | None]
 """`valid_to` and `superseded_by`."""
 
@@ -61,8 +68,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
     memory = outcome.memory
     if outcome.status != "stored" or memory is None or memory.quarantined_at is not None:
         return outcome
-    follow(tx, memory.id, _trusted_no_more(tx, memory, new.follows), strength=BY_MEANING)
-    follow(tx, memory.id, _trusted_no_more(tx, memory, new.corrects))
+    _follow_by_meaning(tx, memory, new)
     if not claims_of(memory):
         return outcome
     memory = _bind_claims(tx, memory, new.related)
@@ -73,7 +79,7 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
         (claim, open_claims(tx, owner_of(memory), claims_of(memory)[position], except_of=memory.id))
         for position, claim in enumerate(claims_in(memory.notes))
     ]
-    if any(other.as_made().said_at > claim.said_at for claim, others in stored for other in others):
+    if any(_needs_replay(claim, others) for claim, others in stored):
         # It was said before something that is stored already, so it has to take its place between the others.
         resolve_slots(tx, slots_of(tx, owner_of(memory), [memory.id]))
         memory = lifecycle.read_memory(tx, memory.id)
@@ -84,6 +90,11 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
         return replace(outcome, status="superseded", memory=memory, reason=f"{memory.superseded_by} is newer")
     reason = IdText("replaces what ", tuple(sorted(replaced)), " said") if replaced else outcome.reason
     return replace(outcome, memory=memory, reason=reason)
+
+
+def _needs_replay(claim: Claim, others: Sequence[StoredClaim]) -> bool:
+    """Return whether a claim is not simply the latest of its slot: it is told of an earlier time, or takes one back."""
+    return claim.operation == "retract" or any(told_at(other.as_made()) > told_at(claim) for other in others)
 
 
 def _apply(tx: Transaction, memory_id: int, claim: Claim, others: Sequence[StoredClaim]) -> set[int]:
@@ -110,11 +121,32 @@ def _contradict(tx: Transaction, memory_id: int, other_id: int) -> None:
         lifecycle.mark(tx, each, DISPUTED)
 
 
-def _trusted_no_more(tx: Transaction, memory: Memory, older: Sequence[int]) -> list[int]:
-    """Return those of the older memories whose channel is trusted no more than that of the newer one."""
+def _follow_by_meaning(tx: Transaction, memory: Memory, new: NewMemory) -> None:
+    """Record what a memory seems to update, where its channel is trusted as much as that of the older one."""
+    named = ((older if isinstance(older, int) else older.stored_id, likeness) for older, likeness in new.follows)
+    likely = {older: likeness for older, likeness in named if older is not None}
     owner = owner_of(memory)
-    found = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), older) if older else []
-    return [each.id for each in found if trust_rank(each.trust) <= trust_rank(memory.trust)]
+    found = lifecycle.read_memories(tx, Scope(owner.tenant, user=owner.user), list(likely)) if likely else []
+    for older in found:
+        if trust_rank(older.trust) <= trust_rank(memory.trust):
+            follow(tx, memory.id, [older.id], strength=likely[older.id])
+
+
+def linked_with(tx: ReadTransaction, ids: Collection[int]) -> set[int]:
+    """Return the memories that these follow or contradict, or that contradict them."""
+    followed = lifecycle.read_followed(tx, ids, FOLLOWS)
+    opposed = lifecycle.read_opposed(tx, list(ids), CONTRADICTS)
+    return (followed | opposed.keys()) - set(ids)
+
+
+def clear_marks(tx: Transaction, ids: Collection[int]) -> None:
+    """Take the mark from memories that nothing follows or contradicts any more."""
+    followed = lifecycle.read_followers(tx, sorted(ids), (FOLLOWS,))
+    opposed = lifecycle.read_opposed(tx, sorted(ids), CONTRADICTS)
+    for memory_id in sorted(ids):
+        for key, found in ((FOLLOWED, followed), (DISPUTED, opposed)):
+            if memory_id not in found:
+                lifecycle.unmark(tx, memory_id, key)
 
 
 def resolve_slots(tx: Transaction, slots: Collection[bytes]) -> None:
@@ -169,13 +201,20 @@ def _bind_claims(tx: Transaction, memory: Memory, related: Sequence[int]) -> Mem
     claim fits keeps no attribute, and so changes nothing.
     """
     claims = claims_in(memory.notes)
-    if all(claim.attribute != ANY_ATTRIBUTE for claim in claims):
+    if all(_is_bound(claim) for claim in claims):
         return memory
+    if any(claim.operation == "retract" for claim in claims):
+        related = [*related, *latest_ids(tx, owner_of(memory), _LATEST)]
     known = [stored for stored in claims_of_memories(tx, owner_of(memory), related) if stored.memory.id != memory.id]
-    bound = [_bind(claim, known) if claim.attribute == ANY_ATTRIBUTE else claim for claim in claims]
+    bound = [each for claim in claims for each in ([claim] if _is_bound(claim) else _bind(claim, known))]
     notes = {**memory.notes, CLAIMS: [claim.to_json() for claim in bound]}
     write_notes(tx, memory.id, notes)
     return replace(memory, notes=notes)
+
+
+def _is_bound(claim: Claim) -> bool:
+    """Return whether it is known which slot a claim is about."""
+    return claim.attribute != ANY_ATTRIBUTE and not names_thing(claim)
 
 
 def _add_claim(tx: Transaction, memory: Memory, older_id: int, claim: Claim) -> None:
@@ -199,13 +238,61 @@ def _overlap(one: Span, other: Span) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
-def _bind(claim: Claim, known: Sequence[StoredClaim]) -> Claim:
+def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
+    """Return the claim in the slot of the stored claim that it is about; as it is, when there is none."""
+    if claim.operation == "retract":
+        return _bind_retraction(claim, known)
+    if claim.attribute != ANY_ATTRIBUTE:
+        return [_bind_noun(claim, known)]
     fitting = [made for stored in known if _fits(made := stored.as_made(), claim)]
     if not fitting:
-        return claim
+        return [claim]
     older = max(fitting, key=lambda each: each.said_at)
     value = claim.value if claim.holds else older.value
-    return replace(claim, attribute=older.attribute, single=older.single, value=value)
+    return [replace(claim, attribute=older.attribute, single=older.single, value=value)]
+
+
+def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
+    """Return one retraction for each claim of the memory that the speaker made last, if that was not long ago."""
+    own = [stored for stored in known if stored.as_made().said_at <= claim.said_at and _is_about(stored, claim.subject)]
+    if not own:
+        return [claim]
+    last = max(own, key=lambda stored: (stored.as_made().said_at, stored.memory.id)).memory.id
+    made = [stored.as_made() for stored in own if stored.memory.id == last]
+    recent = [
+        each for each in made if claim.said_at - each.said_at <= _TAKEN_BACK_WITHIN and each.operation != "retract"
+    ]
+    return [
+        replace(claim, subject=each.subject, attribute=each.attribute, value=each.value, single=each.single)
+        for each in recent
+    ] or [claim]
+
+
+def _is_about(stored: StoredClaim, speaker: str) -> bool:
+    subject, name = fold(stored.as_made().subject), fold(speaker)
+    return subject == name or subject.startswith(f"{name}'s ")
+
+
+def names_thing(claim: Claim) -> bool:
+    """Return whether a change is about a thing that a longer name may have named before: "the meeting"."""
+    return (
+        claim.operation == "update"
+        and claim.attribute.rpartition(" ")[2] in _MEASURES
+        and claim.attribute.count(" ") == 1
+    )
+
+
+def _bind_noun(claim: Claim, known: Sequence[StoredClaim]) -> Claim:
+    """Return a change of "the meeting" as one of "the team meeting", where that is the only one that is known.
+
+    It is only linked then, since there may be another that nobody spoke of.
+    """
+    same = [made for stored in known if fold((made := stored.as_made()).subject) == fold(claim.subject)]
+    attributes = {made.attribute for made in same if made.single}
+    longer = {each for each in attributes if each.endswith(f" {claim.attribute}")}
+    if claim.attribute in attributes or len(longer) != 1:
+        return claim
+    return replace(claim, attribute=longer.pop(), operation="state")
 
 
 def _fits(made: Claim, claim: Claim) -> bool:
@@ -236,7 +323,10 @@ def _replay_slots(stored: Sequence[StoredClaim]) -> Iterable[tuple[list[StoredCl
 
 def _with_ending(claim: Mapping[str, Any], ending: Ending | None) -> dict[str, Any]:
     made = as_made(claim)
-    return made if ending is None else made | {"valid_to": ending.at.isoformat(), ENDED_BY: ending.by}
+    if ending is None:
+        return made
+    back = {TAKEN_BACK: True} if ending.taken_back else {}
+    return made | back | {"valid_to": ending.at.isoformat(), ENDED_BY: ending.by}
 
 
 def _associate_enders(tx: Transaction, before: Memory, after: Memory) -> None:
@@ -249,7 +339,7 @@ def _associate_enders(tx: Transaction, before: Memory, after: Memory) -> None:
 def _end_of(memory: Memory) -> _End:
     """Return when a memory ends by its claims, and by whom; (None, None) when it does not."""
     ended = [claim for claim in claims_of(memory) if ENDED_BY in claim]
-    if not ended or not _says_only_past(memory):
+    if not ended or any(TAKEN_BACK in claim for claim in ended) or not _says_only_past(memory):
         return None, None
     last = max(ended, key=_valid_to)
     return max(map(_valid_to, claims_of(memory))), last[ENDED_BY]

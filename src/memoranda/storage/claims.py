@@ -25,6 +25,8 @@ from memoranda.types import JSON, Memory, Scope
 
 CLAIMS: Final = "claims"
 ENDED_BY: Final = "ended_by"
+TAKEN_BACK: Final = "taken_back"
+"""The key in a claim that its speaker took back: it is no fact, and its memory stays in recall."""
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
@@ -40,8 +42,9 @@ FOLLOWED: Final = "followed"
 """The key in a memory's notes that says that a later memory says something about the same thing."""
 DISPUTED: Final = "disputed"
 """The key in a memory's notes that says that a source of another trust contradicts it, or it contradicts one."""
-Operation: TypeAlias = Literal["state", "update", "end", "correct"]
-"""What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent"."""
+Operation: TypeAlias = Literal["state", "update", "end", "correct", "event", "retract"]
+"""What a sentence does: "I live in Berlin", "I moved to Ghent", "I no longer live in Berlin", "I meant Ghent", "I moved
+to Ghent ten years ago", "Scratch that"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ def claims_of(memory: Memory) -> Sequence[Mapping[str, Any]]:
 def as_made(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claim as its memory made it, without an end that another memory gave it."""
     made = dict(claim)
+    made.pop(TAKEN_BACK, None)
     return made | {"valid_to": None} if made.pop(ENDED_BY, None) is not None else made
 
 

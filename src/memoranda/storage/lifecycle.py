@@ -140,6 +140,15 @@ def read_followers(tx: ReadTransaction, ids: Sequence[int], kinds: Sequence[str]
     return found
 
 
+def read_followed(tx: ReadTransaction, ids: Collection[int], kind: str) -> set[int]:
+    """Return the memories that an association of this kind points to from one of these."""
+    a, found = associations.c, set[int]()
+    for part in chunked(sorted(ids)):
+        query = select(a.related_memory_id).where(a.memory_id.in_(part), a.relationship_type == kind)
+        found.update(tx.scalars(query))
+    return found
+
+
 def read_opposed(tx: ReadTransaction, ids: Sequence[int], kind: str) -> dict[int, list[int]]:
     """Return the memories that an association of this kind connects with each of these, in either direction."""
     a, found = associations.c, dict[int, list[int]]()
@@ -156,6 +165,13 @@ def mark(tx: Transaction, memory_id: int, key: str) -> None:
     notes = read_notes(tx, memory_id)
     if key not in notes:
         write_notes(tx, memory_id, {**notes, key: True})
+
+
+def unmark(tx: Transaction, memory_id: int, key: str) -> None:
+    """Take a mark from the notes of a memory."""
+    notes = read_notes(tx, memory_id)
+    if notes.pop(key, None) is not None:
+        write_notes(tx, memory_id, notes)
 
 
 def read_notes(tx: ReadTransaction, memory_id: int) -> dict[str, Any]:

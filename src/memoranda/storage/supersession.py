@@ -13,7 +13,7 @@ by that other one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
@@ -42,6 +42,8 @@ class Ending:
 
     at: datetime
     by: int
+    taken_back: bool = False
+    """Whether the speaker said that it never was true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,14 @@ class Resolution:
 def replay(made: Sequence[MadeClaim]) -> Resolution:
     """Resolve the claims of one slot. The claims of one memory never end each other."""
     result = Resolution([None] * len(made))
-    order = sorted(range(len(made)), key=lambda n: (made[n].claim.said_at, made[n].memory, n))
+    order = sorted(range(len(made)), key=lambda n: (told_at(made[n].claim), made[n].memory, n))
     held = _HeldClaims(made)
+    for position, ending in _find_taken_back(made, order):
+        result.endings[position] = ending
     for position in order:
         newer = made[position]
+        if newer.claim.operation == "retract" or result.endings[position] is not None:
+            continue
         for older in held.comparable(newer):
             relation = relate(made[older].claim, newer.claim)
             if relation == "end":
@@ -74,6 +80,33 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
         if newer.claim.valid_to is None:
             held.add(position)
     return result
+
+
+def told_at(claim: Claim) -> datetime:
+    """Return by what claims are ordered: when they were said, or for a dated event of long ago, when it happened."""
+    return claim.valid_from if claim.operation == "event" else claim.said_at
+
+
+def _find_taken_back(made: Sequence[MadeClaim], order: Sequence[int]) -> Iterator[tuple[int, Ending]]:
+    """Yield the claims that their speaker took back: each time the last one with that value."""
+    for position in order:
+        back = made[position]
+        if back.claim.operation != "retract":
+            continue
+        taken = [n for n in order if _takes_back(back, made[n])]
+        if taken:
+            yield taken[-1], Ending(made[taken[-1]].claim.valid_from, back.memory, taken_back=True)
+
+
+def _takes_back(back: MadeClaim, other: MadeClaim) -> bool:
+    said = other.claim
+    return (
+        said.operation != "retract"
+        and back.memory != other.memory
+        and said.said_at <= back.claim.said_at
+        and _is_same(said.value, back.claim.value)
+        and trust_rank(back.claim.trust) >= trust_rank(said.trust)
+    )
 
 
 class _HeldClaims:
@@ -90,7 +123,7 @@ class _HeldClaims:
         if newer.claim.replaces is not None:  # any value may be the one that it names
             found.update(n for same in self._by_value.values() for n in same)
         elif newer.claim.single:
-            found.update(self._single if newer.claim.operation != "state" else self._single[-_FOLLOWED:])
+            found.update(self._single if newer.claim.operation not in ("state", "event") else self._single[-_FOLLOWED:])
         return [n for n in sorted(found) if self._made[n].memory != newer.memory]
 
     def add(self, position: int) -> None:
@@ -122,7 +155,7 @@ def relate_contradiction(older: Claim, newer: Claim) -> Relation:
         return "none"  # it says which value it replaces, and that is another one
     if trust_rank(newer.trust) < trust_rank(older.trust):
         return "contradict"
-    return "follow" if newer.operation == "state" else "end"
+    return "follow" if newer.operation in ("state", "event") else "end"
 
 
 def _disagree(older: Claim, newer: Claim) -> bool:

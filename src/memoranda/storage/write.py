@@ -96,8 +96,10 @@ def apply_changes(tx: Transaction, changes: Sequence[Change]) -> list[Outcome]:
     for kind, run in groupby(changes, key=_bulk_kind):
         if kind is NewMemory:
             new = [change for change in run if isinstance(change, NewMemory)]
-            added = zip(add_memories(tx, new), new, strict=True)
-            outcomes += [claim_resolution.resolve_new(tx, outcome, change) for outcome, change in added]
+            added = list(zip(add_memories(tx, new), new, strict=True))
+            for outcome, each in added:
+                each.stored_id = outcome.memory.id if outcome.memory is not None else None
+            outcomes += [claim_resolution.resolve_new(tx, outcome, each) for outcome, each in added]
         elif kind is AppendMessage:
             outcomes += append_messages(tx, [change for change in run if isinstance(change, AppendMessage)])
         else:
@@ -275,11 +277,13 @@ def _remove(tx: Transaction, change: Remove) -> Outcome:
     ]
     if change.all_or_none and (missing := set(change.ids) - {row[0] for row in rows}):
         raise no_memory(change.scope, *sorted(missing))
+    linked = claim_resolution.linked_with(tx, [row[0] for row in rows])
     unused = ~exists().where(memories.c.message_seq == messages.c.seq)
     for part in chunked(rows):
         tx.execute(delete(memories).where(memories.c.id.in_([row[0] for row in part])))  # the rest cascades
         spoken = [row[3] for row in part if row[3] is not None]
         tx.execute(delete(messages).where(messages.c.seq.in_(spoken), unused))
+    claim_resolution.clear_marks(tx, linked)
     insert_changes(tx, "remove", [(row[0], row[1], row[2]) for row in rows])
     lifecycle.log_touched(tx, "remove", lifecycle.consolidated_from(tx, [row[0] for row in rows]))
     return Outcome("stored", None, f"{len(rows)} removed")

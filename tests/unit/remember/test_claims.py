@@ -153,14 +153,89 @@ def test_only_explicit_change_is_more_than_a_statement(text: str, operation: Ope
 @pytest.mark.parametrize(
     "text",
     [
-        "I moved to Lisbon in 2015.",
         "I lived in Rome when I was a student.",
-        "I moved to Signal from WhatsApp.",
         "My team moved to second place in the league this year.",
     ],
 )
 def test_old_past_or_unclear_change_is_only_a_statement(text: str) -> None:
     assert {claim.operation for claim in claims(text)} == {"state"}
+
+
+def test_change_of_long_ago_is_an_event_that_may_still_hold() -> None:
+    (claim,) = claims("I moved to Lisbon in 2015.")
+    assert (claim.operation, claim.value, claim.valid_from.year, claim.valid_to) == ("event", "Lisbon", 2015, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["I moved to Signal from WhatsApp.", "I moved to Marketing.", "I moved to Mars.", "We moved to Android."]
+)
+def test_move_to_what_is_not_known_as_a_place_names_no_city(text: str) -> None:
+    assert "city" not in {claim.attribute for claim in claims(text)}
+
+
+@pytest.mark.parametrize("name", ["Ghent", "Rosenheim", "Santa Monica", "Cedar Springs", "Lisbon, Portugal"])
+def test_move_to_a_place_names_a_city(name: str) -> None:
+    assert [(claim.attribute, claim.operation) for claim in claims(f"I moved to {name}.")] == [("city", "update")]
+
+
+def test_part_of_a_city_is_only_stated() -> None:
+    (claim,) = claims("I live in Kreuzberg now.")
+    assert (claim.attribute, claim.operation) == ("city", "state")
+
+
+@pytest.mark.parametrize(
+    "text", ["My wife is pregnant.", "My boss is strict.", "Score 21.", "Score is 21.", "My weight is a problem."]
+)
+def test_value_without_the_shape_of_its_slot_makes_no_claim(text: str) -> None:
+    assert not {"wife", "manager", "age", "weight"} & {claim.attribute for claim in claims(text)}
+
+
+def test_list_ends_where_a_sentence_begins() -> None:
+    assert [claim.value for claim in claims("I'm allergic to nuts and dust, keep them coming.")] == ["nuts", "dust"]
+
+
+@pytest.mark.parametrize(
+    ("text", "attribute", "value"),
+    [
+        ("Today was my first day at Bosch.", "employer", "Bosch"),
+        ("Tom is my manager now.", "manager", "Tom"),
+        ("We migrated the backend from Postgres to MySQL.", "backend", "MySQL"),
+        ("They pushed the meeting to Friday.", "meeting day", "Friday"),
+    ],
+)
+def test_event_fills_the_slot_that_it_changes(text: str, attribute: str, value: str) -> None:
+    (claim,) = claims(text)
+    assert (claim.attribute, claim.value, claim.operation) == (attribute, value, "update")
+
+
+def test_choice_between_two_things_is_one_slot_in_either_order() -> None:
+    (tea,), (coffee,) = claims("I prefer tea over coffee."), claims("I prefer coffee over tea.")
+    assert (tea.attribute, tea.value, coffee.value) == (coffee.attribute, "tea", "coffee")
+
+
+@pytest.mark.parametrize(
+    "text", ["Scratch that.", "That was a joke, I did not move.", "Never mind, I'm staying in Berlin.", "Just kidding!"]
+)
+def test_words_that_take_something_back_are_read(text: str) -> None:
+    assert "retract" in {claim.operation for claim in claims(text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "That is true of Ghent.",
+        "Forget it, it rains.",
+        "Never mind the dust.",
+        "I like the joke.",
+        "Scratch that itch.",
+    ],
+)
+def test_other_words_take_nothing_back(text: str) -> None:
+    assert "retract" not in {claim.operation for claim in claims(text)}
+
+
+def test_text_that_takes_itself_back_claims_nothing() -> None:
+    assert claims("I moved to Ghent. Just kidding!") == ()
 
 
 def test_change_names_the_value_it_replaces() -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.updates import speaks_of_change
+from memoranda.remember.updates import tells_event
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -39,13 +39,15 @@ def follows(manager: MemoryManager, newer: int, older: int) -> bool:
 
 
 @pytest.mark.parametrize("text", ["I sold it.", "No longer true.", "It moved to Friday.", "Ghent is home now."])
-def test_words_of_change_are_recognised(text: str) -> None:
-    assert speaks_of_change(text)
+def test_event_is_recognised(text: str) -> None:
+    assert tells_event(text)
 
 
-@pytest.mark.parametrize("text", ["I live in Rome.", "My boss is Eva.", 'She wrote "I sold the boat".'])
-def test_plain_or_quoted_text_speaks_of_no_change(text: str) -> None:
-    assert not speaks_of_change(text)
+@pytest.mark.parametrize(
+    "text", ["I live in Rome.", "My boss is Eva.", 'He says "I sold the boat"?', "If I sold the boat, I'd move."]
+)
+def test_statement_question_or_condition_tells_no_event(text: str) -> None:
+    assert not tells_event(text)
 
 
 def test_change_that_names_only_values_ends_the_claim_with_that_value(manager: MemoryManager) -> None:
@@ -119,3 +121,136 @@ def test_text_from_a_web_page_hides_nothing_the_user_said(manager: MemoryManager
     assert first.superseded_by is None
     found = manager.get_related_memories(second.id, "contradicts", user="ana")
     assert [link.id for link in found] == [first.id]
+
+
+@pytest.mark.parametrize(
+    ("statement", "event"),
+    [
+        ("I'm vegetarian, no meat for me.", "I started eating meat again, mostly chicken."),
+        ("We rent a flat by the river.", "We moved out of the flat, goodbye rent!"),
+        ("My boyfriend Luca is a chef.", "Luca and I split up."),
+        ("We have two kids, two boys.", "Our third kid was born, a girl."),
+        ("The meeting with Bob is on Tuesday.", "The meeting with Bob got pushed."),
+    ],
+)
+def test_event_is_linked_to_the_statement_it_changes(manager: MemoryManager, statement: str, event: str) -> None:
+    older = say(manager, statement, 0)
+    newer = say(manager, event, 9)
+    assert follows(manager, newer, older) or ended_by(manager, older) == newer
+
+
+@pytest.mark.parametrize(
+    ("statement", "event"),
+    [
+        ("The meeting with Bob is on Tuesday.", "The meeting with Carla moved."),
+        ("My flight leaves at seven.", "Lena's flight was cancelled."),
+        ("I'm vegetarian, no meat for me.", "My brother started eating meat again."),
+        ("My brother works at Audi.", "I quit my job."),
+        ("I have a cat.", "If I had a cat, I would sell it."),
+    ],
+)
+def test_event_of_somebody_else_is_not_linked(manager: MemoryManager, statement: str, event: str) -> None:
+    older = say(manager, statement, 0)
+    newer = say(manager, event, 9)
+    assert not follows(manager, newer, older)
+
+
+def test_event_is_linked_to_a_statement_of_the_same_call(manager: MemoryManager) -> None:
+    texts = ("I'm vegetarian, no meat for me.", "I started eating meat again, mostly chicken.")
+    messages = [Message("user", text, name="Ana", timestamp=SAID + timedelta(days=n)) for n, text in enumerate(texts)]
+    older, newer = (outcome.memory for outcome in manager.remember(messages, user="ana"))
+    assert older is not None
+    assert newer is not None
+    assert follows(manager, newer.id, older.id)
+
+
+def test_mark_goes_with_the_memory_that_set_it(manager: MemoryManager) -> None:
+    older = say(manager, "I have two children.", 0)
+    newer = say(manager, "I have three children.", 9)
+    assert manager.get(older, user="ana").notes.get("followed") is True
+    manager.delete(newer, user="ana")
+    assert "followed" not in manager.get(older, user="ana").notes
+
+
+@pytest.mark.parametrize(
+    "words", ["Scratch that.", "That was a joke, I did not move.", "Never mind, I'm staying in Berlin."]
+)
+def test_claim_that_is_taken_back_is_no_fact(manager: MemoryManager, words: str) -> None:
+    berlin = say(manager, "I live in Berlin.", 0)
+    ghent = say(manager, "I moved to Ghent.", 9)
+    assert ended_by(manager, berlin) == ghent
+    back = say(manager, words, 9.1)
+    [city] = [fact for fact in manager.facts(user="ana") if fact.attribute == "city"]
+    assert (city.value, city.disputed_by) == ("Berlin", ())
+    assert [ended_by(manager, each) for each in (berlin, ghent)] == [None, None]
+    hits = {hit.id: hit for hit in manager.recall("Ghent or Berlin?", user="ana")}
+    assert back in [later.id for later in hits[ghent].later]
+    values = {value.value: value.until for value in manager.history("ana/city", user="ana").values}
+    assert values["Berlin"] is None
+    assert values["Ghent"] is not None
+
+
+def test_what_was_taken_back_counts_again_without_the_words_that_did(manager: MemoryManager) -> None:
+    say(manager, "I live in Berlin.", 0)
+    say(manager, "I moved to Ghent.", 9)
+    back = say(manager, "Scratch that.", 9.1)
+    manager.delete(back, user="ana")
+    assert [fact.value for fact in manager.facts(user="ana")] == ["Ghent"]
+
+
+def test_old_claim_is_not_taken_back(manager: MemoryManager) -> None:
+    say(manager, "I live in Berlin.", 0)
+    say(manager, "Scratch that.", 30)
+    assert [fact.value for fact in manager.facts(user="ana")] == ["Berlin"]
+
+
+def test_change_of_the_meeting_is_about_the_only_meeting_that_is_known(manager: MemoryManager) -> None:
+    older = say(manager, "The team meeting is on Monday.", 0)
+    newer = say(manager, "They pushed the meeting to Friday.", 1)
+    [fact] = manager.facts(user="ana")
+    assert (fact.attribute, fact.value) == ("team meeting day", "Friday")
+    assert ended_by(manager, older) is None
+    assert follows(manager, newer, older)
+
+
+def test_renamed_dog_has_one_name(manager: MemoryManager) -> None:
+    say(manager, "The dog is called Max.", 0)
+    say(manager, "We renamed the dog to Rex.", 1)
+    assert [(fact.attribute, fact.value) for fact in manager.facts(user="ana")] == [("name", "Rex")]
+
+
+def test_events_of_long_ago_are_ordered_by_when_they_happened(manager: MemoryManager) -> None:
+    say(manager, "I moved to Ghent five years ago.", 0)
+    say(manager, "I moved to Hamburg ten years ago.", 1)
+    [city] = manager.facts(user="ana")
+    assert (city.value, [value.value for value in city.replaced]) == ("Ghent", ["Hamburg"])
+
+
+def test_event_of_long_ago_does_not_replace_what_is_said_of_the_present(manager: MemoryManager) -> None:
+    say(manager, "I live in Berlin.", 0)
+    say(manager, "I moved to Munich ten years ago.", 1)
+    assert [fact.value for fact in manager.facts(user="ana")] == ["Berlin"]
+
+
+def test_value_in_history_does_not_begin_after_its_end(manager: MemoryManager) -> None:
+    say(manager, "I live in Hamburg.", 0)
+    say(manager, "I moved to Ghent last week.", 0.01)
+    hamburg, _ = manager.history("ana/city", user="ana").values
+    assert hamburg.until is not None
+    assert hamburg.since <= hamburg.until
+
+
+def test_own_later_words_do_not_dispute(manager: MemoryManager) -> None:
+    say(manager, "I eat meat.", 0)
+    say(manager, "I don't eat meat.", 1)
+    [fact] = manager.facts(user="ana")
+    assert (fact.holds, fact.disputed_by) == (False, ())
+
+
+def test_statement_about_the_past_is_recalled_for_its_own_time(manager: MemoryManager) -> None:
+    say(manager, "I lived in Munich from 2010 to 2014.", 0)
+    found = {
+        year: manager.recall("Where did I live?", user="ana", as_of=f"{year}-06-01T00:00Z")
+        for year in (2008, 2012, 2016)
+    }
+    assert {year: bool(hits) for year, hits in found.items()} == {2008: False, 2012: True, 2016: False}
