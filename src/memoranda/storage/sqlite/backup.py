@@ -21,9 +21,8 @@ from memoranda.files import atomic_replace, fsync_file
 from memoranda.results import Backup
 from memoranda.storage.base import key_file
 from memoranda.storage.database_key import read_key_file, write_key_file
-from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import FILE_KEY, FORMER_FILE_KEY
-from memoranda.storage.sqlite.connections import connect, load_driver
+from memoranda.storage.sqlite.connections import connect, load_driver, translate_driver_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, is_encrypted, new_cipher, open_cipher, read_start
 from memoranda.storage.sqlite.file_lock import lock_of
 from memoranda.storage.sqlite.transaction import PAGE_BYTES
@@ -59,7 +58,7 @@ def back_up(
     """
     if target.exists() and not force:
         raise Conflict(f"{target} exists: choose another name, or replace it with force")
-    with translate_errors(str(target)):
+    with translate_driver_errors(str(target)):
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(target) as temporary:
             copy_database(source, temporary, key, progress)
@@ -80,7 +79,7 @@ def copy_key(database: Path, keys: Sequence[EncryptionKey], target: Path, key: E
     """
     source = key_file(database)
     if source.exists():
-        with translate_errors(str(target)):
+        with translate_driver_errors(str(target)):
             made = read_file_keys(target, key) if key is not None else ()
             write_key_file(key_file(target), read_key_file(source, keys), made[0] if made else None)
 
@@ -89,7 +88,7 @@ def inspect(backup: Path, key: EncryptionKey | None = None) -> Backup:
     """Return a description of a backup; `Incompatible` when a single byte of it is not what was written."""
     if not backup.is_file():
         raise NotFound(f"no backup {backup}")
-    with translate_errors(str(backup)):
+    with translate_driver_errors(str(backup)):
         digest, expected = _digest(backup), _expected_digest(backup)
         if expected is not None and digest != expected:
             raise Incompatible(f"{backup} is damaged (its checksum is wrong): use another backup")
@@ -118,7 +117,7 @@ def restore(
     found = inspect(backup, backup_key)
     if database.exists() and not force:
         raise Conflict(f"{database} exists: restore to another path, or replace it with force")
-    with translate_errors(str(database)):
+    with translate_driver_errors(str(database)):
         database.parent.mkdir(parents=True, exist_ok=True)
         lock = lock_of(database)
         with lock():
@@ -294,7 +293,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 def leave_wal_mode(database: Path, key: EncryptionKey | None) -> None:
     """Move everything into the one file, which only its only user can do; `Unavailable` when there are others."""
-    with translate_errors(str(database)):
+    with translate_driver_errors(str(database)):
         encrypted = is_encrypted(read_start(database))
         module, _ = load_driver(encrypted=encrypted)
         cipher = open_cipher(database, key if encrypted else None, module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import sys
 import threading
 import time
 import weakref
@@ -59,7 +60,8 @@ class Connections:
     ) -> None:
         self.path = path
         self.module, self.driver = load_driver(driver, encrypted=key is not None)
-        self.cipher = open_cipher(path, key, self.module)
+        with translate_errors(str(path)), self._driver_errors():
+            self.cipher = open_cipher(path, key, self.module)
         self._durability = durability
         self._open_handle = partial(_open_handle, self.module, str(path), durability, self.cipher)
         self._closed = False
@@ -428,6 +430,21 @@ def load_driver(name: str | None = None, *, encrypted: bool = False) -> tuple[Mo
     if driver.wal_reset_bug:
         _warn_once(version)
     return module, driver
+
+
+@contextmanager
+def translate_driver_errors(where: str) -> Iterator[None]:
+    """Raise our own errors in place of those of any driver, whichever files the block opens with which of them."""
+    with translate_errors(where):
+        try:
+            yield
+        except _error_types() as error:
+            raise DBAPIError(None, None, error) from error
+
+
+def _error_types() -> tuple[type[Exception], ...]:
+    paths = (*_MODULES.values(), *_ENCRYPTING.values())
+    return tuple(sys.modules[path].Error for path in paths if path in sys.modules)
 
 
 def has_wal_reset_bug(version: str) -> bool:

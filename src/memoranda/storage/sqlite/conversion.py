@@ -25,10 +25,9 @@ from memoranda.files import PRIVATE, fsync_file, fsync_folder, overwrite, shred
 from memoranda.results import Conversion
 from memoranda.storage.base import key_file
 from memoranda.storage.database_key import read_key_file, write_key_file
-from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import FORMER_FILE_KEY
 from memoranda.storage.sqlite.backup import Source, copy_database, leave_wal_mode, read_file_keys
-from memoranda.storage.sqlite.connections import connect, load_driver, log_of
+from memoranda.storage.sqlite.connections import connect, load_driver, log_of, translate_driver_errors
 from memoranda.storage.sqlite.encryption import is_encrypted, open_cipher, read_start
 from memoranda.storage.sqlite.file_lock import lock_of
 from memoranda.storage.sqlite.store import SQLiteStore
@@ -53,16 +52,15 @@ def convert(
     """
     if not database.is_file():
         raise NotFound(f"there is no database {database}")
-    before = _find_key(database, current, new)
-    with translate_errors(str(database)):
-        _bring_up_to_date(database, before)
-    with translate_errors(str(database)), _locked(database):
-        before = _find_key(database, current, new)  # another program may have converted it meanwhile
-        _delete_leftovers(database)
-        if before != new:
-            _replace(database, before, new, progress)
-        _convert_key_file(database, new)
-        memories = _count_memories(database, new)
+    with translate_driver_errors(str(database)):
+        _bring_up_to_date(database, _find_key(database, current, new))
+        with _locked(database):
+            before = _find_key(database, current, new)  # another program may have converted it meanwhile
+            _delete_leftovers(database)
+            if before != new:
+                _replace(database, before, new, progress)
+            _convert_key_file(database, new)
+            memories = _count_memories(database, new)
     return Conversion(database, new is not None, before != new, memories, _older_copies(database))
 
 

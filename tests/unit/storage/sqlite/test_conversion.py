@@ -162,6 +162,39 @@ def test_failure_while_copying_leaves_the_old_database_alone(tmp_path: Path) -> 
         assert len(manager.list_memories(100)) == 5
 
 
+@pytest.mark.parametrize(("has", "new"), [(None, NEW), (OLD, NEW), (OLD, None)])
+def test_damaged_database_is_a_typed_error_and_stays_as_it_is(has: str | None, new: str | None, tmp_path: Path) -> None:
+    database = make_database(tmp_path, has, 300)
+    whole = bytearray(database.read_bytes())
+    for page in range(8, len(whole) // 8192):
+        whole[page * 8192 + 100 : page * 8192 + 900] = os.urandom(800)
+    database.write_bytes(whole)
+    with pytest.raises(Incompatible):
+        convert(database, key_of(has), key_of(new))
+    with pytest.raises(Incompatible), open_manager(tmp_path, has) as manager:
+        manager.backup(tmp_path / "b.db", encryption_key=NEW)
+    assert not (tmp_path / "b.db").exists()
+    assert not (tmp_path / "m.db.converting").exists()
+
+
+def test_full_disk_is_a_typed_error_and_leaves_the_old_database_alone(tmp_path: Path) -> None:
+    database = make_database(tmp_path, None, 300)
+    program = (
+        "import resource, signal, sys; from pathlib import Path; from memoranda.encryption import EncryptionKey\n"
+        "from memoranda.errors import Unavailable; from memoranda.storage.sqlite.conversion import convert\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))\n"
+        "try: convert(Path(sys.argv[1]), None, EncryptionKey(sys.argv[2]))\n"
+        "except Unavailable as error: print('typed')"
+    )
+    command = [sys.executable, "-c", program, str(database), NEW]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("typed\n", "")
+    assert {path.name for path in tmp_path.iterdir()} == {"m.db", "m.db.key", "m.db.lock"}
+    with open_manager(tmp_path, None) as manager:
+        assert len(manager.list_memories(1000)) == 300
+
+
 def test_without_space_nothing_is_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = make_database(tmp_path, None, 5)
     usage = namedtuple("usage", "total used free")
