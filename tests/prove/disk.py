@@ -187,7 +187,7 @@ class Progress:
     """What the program had done when the power went off, from the notes in its record."""
 
     states: list[State] = field(default_factory=lambda: [{}])
-    """What the store may hold: one state, and one more after each operation that failed."""
+    """What the store may hold: one state, and one more after each operation whose outcome is unknown."""
     under_way: Operation | None = None
     acknowledged: int = 0
 
@@ -197,7 +197,9 @@ class Progress:
             self.states = [self.under_way.apply(state) for state in self.states]
             self.under_way = None
             self.acknowledged += 1
-        elif note == b"failed":
+        elif note == b"refused":
+            self.under_way = None
+        elif note == b"unknown":
             assert self.under_way is not None
             self.states += [self.under_way.apply(state) for state in self.states]
             self.under_way = None

@@ -73,9 +73,8 @@ def load(name: str) -> Regime:
     return regime
 
 
-def run(name: str, *, runs: int | None = None, seed: int = 0, seconds: float = 3600.0) -> Result:
-    """Run a regime: its long version unless told how many runs."""
-    return load(name)(Plan(REGIMES[name].long if runs is None else runs, seed, seconds))
+def run(name: str, plan: Plan) -> Result:
+    return load(name)(plan)
 
 
 def run_apart(name: str, *arguments: str, source: Path | None = None) -> Result:
@@ -144,6 +143,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, help="how many; the regime's long version when not given")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="the same seed makes the same run")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this time")
+    parser.add_argument("--most-violations", type=int, default=20, help="stop once so many were found")
     parser.add_argument("--table", action="store_true", help="print the table of all results so far")
     parser.add_argument("--names", action="store_true", help="print the names of all regimes")
     parser.add_argument("--unsaved", action="store_true", help="do not append to the results file")
@@ -153,7 +153,8 @@ def main() -> int:
         return 0
     if REGIMES[chosen.name].needs_shim:
         load_by_restart()
-    found = run(chosen.name, runs=chosen.runs, seed=chosen.seed, seconds=chosen.seconds)
+    runs = REGIMES[chosen.name].long if chosen.runs is None else chosen.runs
+    found = run(chosen.name, Plan(runs, chosen.seed, chosen.seconds, chosen.most_violations))
     print(json.dumps(asdict(replace(found, violations=found.violations[:SHOWN_VIOLATIONS]))))
     for violation in found.violations[:SHOWN_VIOLATIONS]:
         print(f"VIOLATION {violation}", file=sys.stderr)
