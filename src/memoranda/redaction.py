@@ -27,7 +27,8 @@ DEFAULT_PATTERNS: Final = VENDOR_KEYS
 _MAY_HOLD_KEY: Final = re.compile(SHAPE_HINT)
 _MAY_BE_SAID: Final = re.compile(SPOKEN_HINT)
 _PLACEHOLDER: Final = re.compile(
-    r"\$\{?\w+\}?|\$\(\w+\)|<[^<>]{1,60}>|(?:process|os|env|config|settings|self|args|options)\.[\w.()\[\]\"']+|\{\{? ?\w+ ?\}?\}|%\w+%"
+    r"\$\{?\w+\}?|\$\(\w+\)|<[^<>]{1,60}>|\{\{? ?\w+ ?\}?\}|%\w+%|"
+    r"(?:process|os|env|config|settings|self|args|options)\.[\w.()\[\]\"']+"
 )
 """What stands for a secret that is kept elsewhere."""
 _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
