@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,6 +14,7 @@ import numpy as np
 from memoranda.embedding.local import WordPiece, available_cores, open_session, translate_errors
 from memoranda.errors import MissingExtra
 from memoranda.recall.rank import Ranking, to_scores
+from memoranda.text import content_hash
 from memoranda.types import ArmScore, FloatArray, Hit, Memory, Scope
 
 if TYPE_CHECKING:
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
 
-RERANK_LIMIT: Final = 20
-"""How many of the best hits are reranked: each alone and after the turn before it, so at most 40 pairs are scored."""
+RERANK_LIMIT: Final = 30
+"""How many of the best hits are reranked: each alone and after the turn before it, so at most 60 pairs are scored."""
+_CACHED_PAIRS: Final = 20_000
 _RERANK_SHARE: Final = 0.4
 """Share of the cross-encoder's log-odds that is added to the sum: it reads better, but knows no speaker and no time."""
 _ALONE_SHARE: Final = 0.25
@@ -40,6 +43,8 @@ class Reranking:
         self._store = store
         self._encoder: CrossEncoder | None = None
         self._loading = threading.Lock()
+        self._caching = threading.Lock()
+        self._pairs: OrderedDict[bytes, float] = OrderedDict()
 
     def rerank(self, question: str, scope: Scope, ranking: Ranking, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
         """Return the same hits with the first `RERANK_LIMIT` reordered; scores still fall from first to last.
@@ -54,10 +59,10 @@ class Reranking:
         if not first:
             return hits
         rows: list[int] = ranking.candidates.rows_of(np.array([hit.id for hit in first], dtype=np.int64)).tolist()
-        alone = self._score(question, [_to_text(hit.memory) for hit in first])
+        alone = self._score(scope.tenant, question, [_to_text(hit.memory) for hit in first])
         texts = self._texts_after_previous_turn(scope, ranking, rows, first)
         after = alone.copy()
-        after[list(texts)] = self._score(question, list(texts.values()))
+        after[list(texts)] = self._score(scope.tenant, question, list(texts.values()))
         sums = combine_scores(ranking.sums[rows], alone, after)
         better = sorted(zip(sums.tolist(), first, strict=True), key=lambda pair: -pair[0])
         ordered = [_to_reranked_hit(hit, rank, value) for rank, (value, hit) in enumerate(better, start=1)]
@@ -78,11 +83,25 @@ class Reranking:
             if row is not None and (turn := turns[row])
         }
 
-    def _score(self, question: str, texts: Sequence[str]) -> FloatArray:
+    def _score(self, tenant: str, question: str, texts: Sequence[str]) -> FloatArray:
+        """Return the score of each text, from the tenant's part of the cache where it was scored before."""
+        keys = [content_hash(f"{tenant}\0{question}\0{text}") for text in texts]
+        with self._caching:
+            found = {key: self._pairs[key] for key in keys if key in self._pairs}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        fresh = dict(zip(missing, self._load().scores(question, list(missing.values())).tolist(), strict=True))
+        with self._caching:
+            self._pairs.update(fresh)
+            while len(self._pairs) > _CACHED_PAIRS:
+                self._pairs.popitem(last=False)
+        found.update(fresh)
+        return np.array([found[key] for key in keys], dtype=np.float32)
+
+    def _load(self) -> CrossEncoder:
         with self._loading:
             if self._encoder is None:
                 self._encoder = CrossEncoder()
-        return self._encoder.scores(question, texts)
+            return self._encoder
 
 
 def combine_scores(sums: FloatArray, alone: FloatArray, after: FloatArray) -> FloatArray:

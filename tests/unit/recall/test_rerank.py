@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from memoranda import MemoryManager
 from memoranda.errors import MissingExtra
 from memoranda.recall.rerank import CrossEncoder, combine_scores
+from memoranda.testing.fakes import HashEmbedder
+from memoranda.types import FloatArray
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +58,23 @@ def test_score_after_previous_turn_counts_more_than_score_alone() -> None:
     sums = np.zeros(2, dtype=np.float32)
     order = combine_scores(sums, np.array([2.0, 0.0], np.float32), np.array([0.0, 2.0], np.float32))
     assert order[1] > order[0] > 0
+
+
+def test_pair_is_scored_once_per_tenant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scored: list[str] = []
+
+    def count(_: CrossEncoder, question: str, texts: Sequence[str]) -> FloatArray:
+        del question
+        scored.extend(texts)
+        return np.zeros(len(texts), dtype=np.float32)
+
+    monkeypatch.setattr(CrossEncoder, "scores", count)
+    with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
+        other = manager.for_tenant("other")
+        for each in (manager, other):
+            each.add_memories(["I have a cat.", "My cat is old."])
+        for _ in range(2):
+            manager.recall("Whose cat is old?", mode="best")
+        assert sorted(scored) == ["I have a cat.", "My cat is old."]
+        other.recall("Whose cat is old?", mode="best")
+        assert len(scored) == 4
