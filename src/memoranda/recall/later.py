@@ -49,7 +49,7 @@ def put_latest_first(question: str, hits: Sequence[Hit]) -> list[Hit]:
 
 
 WeakPairs: TypeAlias = dict[tuple[int, int], float]
-"""Memories and older ones that are only near in meaning, which may be about different things; how strong each link is."""
+"""Memories and older ones that are only near in meaning, and may be about different things; the strength of each."""
 
 
 def attach_later(
