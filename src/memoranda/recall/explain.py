@@ -15,6 +15,7 @@ from memoranda.errors import NotFound
 from memoranda.index.partition import Partition
 from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
+from memoranda.recalls import Replay
 from memoranda.shown_ids import show_id
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import read_archive_reason, read_lineage
@@ -27,7 +28,6 @@ from memoranda.types import (
     IntArray,
     Memory,
     Recall,
-    Replay,
     Scope,
     WhyNot,
     WhyNotStep,

@@ -39,6 +39,7 @@ from memoranda.recall.query import (
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.past import as_known_at
@@ -287,7 +288,9 @@ class RecallPipeline:
             if not rows or (allowed is not None and not allowed[rows[0]]):
                 return None
             score = float(to_scores(ranking.sums[rows])[0])
-            if (memory.id, below.id) in weak and score < _NEARLY * below.score:
+            strength = weak.get((memory.id, below.id), 1.0)
+            needed = 0.0 if strength > BY_MEANING else _NEARLY if strength == BY_MEANING else 1.0
+            if score < needed * below.score:
                 return None
             return Hit(memory, below.score, ranking.why(rows[0]))
 

@@ -6,6 +6,7 @@ claims that a change names only by their value, and links statements that speak 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ from memoranda.remember.lexicon import (
 )
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claim_resolution import BY_MEANING, names_thing
+from memoranda.storage.claim_resolution import BY_MEANING, IN_ONE_CALL, names_thing
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
@@ -135,7 +136,7 @@ class UpdateFinder:
                 followed.append(self._find_followed(partition, each, among))
                 replaced.append(_find_replaced(partition, each, among))
         wanted = [
-            {*alike, *near.nearness, *held} for alike, near, held in zip(similar, followed, replaced, strict=True)
+            {*alike, *near.likely(), *held} for alike, near, held in zip(similar, followed, replaced, strict=True)
         ]
         for n, olders in enumerate(self._read(told, wanted)):
             self._align(told[n], [olders[older] for older in similar[n] if older in olders])
@@ -145,13 +146,15 @@ class UpdateFinder:
     def _follow(self, new: NewMemory, olders: Mapping[int, Memory], near: _Nearby, batch: Sequence[NewMemory]) -> None:
         """Set what a new memory follows, of what is near in meaning and of what was said before it in the same call."""
         aligned = {memory_id for memory_id, _ in new.aligned}
+        said = list(_said_before(new, batch, self._baseline))
+        least = _least_nearness([*near.nearness.values(), *(older.nearness for older in said)])
         others = [
             _Older(older, olders[older].content, nearness)
             for older, nearness in near.nearness.items()
             if older in olders and older not in aligned
         ]
-        others += _said_before(new, batch, self._baseline)
-        new.follows = tuple(_choose_followed(new.content, others, among_many=near.among_many))
+        likely = [older for older in (*others, *said) if older.nearness >= least]
+        new.follows = tuple(_choose_followed(new.content, likely, among_many=near.among_many))
 
     @property
     def _baseline(self) -> float:
@@ -197,7 +200,7 @@ class UpdateFinder:
         if CHANGE.search(_events(new.content)) is None:
             return _Nearby({}, among_many=True)
         near = self._find_near(partition, new, among) or dict.fromkeys(_find_salient(partition, new, among), 0.0)
-        return _Nearby(_stand_out(near), among_many=True)
+        return _Nearby(near, among_many=True)
 
     @staticmethod
     def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
@@ -272,13 +275,17 @@ class _Nearby:
     among_many: bool = False
     """Whether the speaker said so much that something is always near."""
 
+    def likely(self) -> list[int]:
+        """Return the ids of those that are near enough."""
+        least = _least_nearness(list(self.nearness.values()))
+        return [memory_id for memory_id, near in self.nearness.items() if near >= least]
 
-def _stand_out(nearness: dict[int, float]) -> dict[int, float]:
-    """Return those that are much nearer than the twelfth nearest; all, when there are fewer."""
+
+def _least_nearness(nearness: Sequence[float]) -> float:
+    """Return how near a memory must be in meaning: where there are many, much nearer than the twelfth nearest."""
     if len(nearness) < _COMPARED:
-        return nearness
-    least = max(_NEAR_AMONG_MANY, min(nearness.values()) + _STANDS_OUT)
-    return {memory_id: near for memory_id, near in nearness.items() if near >= least}
+        return -math.inf
+    return max(_NEAR_AMONG_MANY, sorted(nearness, reverse=True)[_COMPARED - 1] + _STANDS_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,10 +336,17 @@ def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -
     likely.sort(key=lambda each: each[0], reverse=True)
     least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
     return [
-        (older.key, min(score, 1.0) if score >= _SURE and not among_many and isinstance(older.key, int) else BY_MEANING)
+        (older.key, _strength(older, score, among_many=among_many))
         for score, older in likely[:_FOLLOWED]
         if score >= least
     ]
+
+
+def _strength(older: _Older, likeness: float, *, among_many: bool) -> float:
+    """Return how strong a link is: one within a call only marks, as what is said one after the other is always alike."""
+    if not isinstance(older.key, int):
+        return IN_ONE_CALL
+    return min(likeness, 1.0) if likeness >= _SURE and not among_many else BY_MEANING
 
 
 def _least(older: _Older) -> float:
