@@ -29,12 +29,28 @@ class DiskFile:
     content: bytearray = field(default_factory=bytearray)
     pending: list[tuple[int, bytes | None]] = field(default_factory=list)
     """Offset and data of a write; the new size and None for a truncation."""
-    doubtful: list[tuple[int, bytes | None]] = field(default_factory=list)
-    """Writes whose sync failed: the system may have dropped them, and a later sync says nothing about them."""
+    seen: bytearray | None = None
+    """What a program reads, once a sync has failed: the system may have dropped what it could not write, and a later
+    sync writes only what was written after that."""
 
     def sync(self) -> None:
+        if self.seen is None:
+            for offset, data in self.pending:
+                _apply(self.content, offset, data)
+        else:
+            for offset, data in self.pending:
+                _apply(self.seen, offset, data)
+                if data is None:
+                    _apply(self.content, offset, None)
+                else:
+                    _copy_sectors(self.seen, self.content, offset, len(data), None)
+        self.pending.clear()
+
+    def fail_sync(self) -> None:
+        """Drop what was not synced from the disk, though a program still reads it."""
+        self.seen = bytearray(self.content) if self.seen is None else self.seen
         for offset, data in self.pending:
-            _apply(self.content, offset, data)
+            _apply(self.seen, offset, data)
         self.pending.clear()
 
     def image(self, rng: random.Random, mode: str) -> bytes:
@@ -114,6 +130,9 @@ class Disk:
                 self._open[event.fd].pending.append((event.offset, None))
             case "S":
                 self._sync(event.fd)
+            case "F":
+                if event.fd in self._open:
+                    self._open[event.fd].fail_sync()
             case "R" | "L" | "U":
                 self._change_names(event)
             case _:
@@ -167,18 +186,33 @@ class Disk:
 class Progress:
     """What the program had done when the power went off, from the notes in its record."""
 
-    state: State = field(default_factory=dict)
+    states: list[State] = field(default_factory=lambda: [{}])
+    """What the store may hold: one state, and one more after each operation whose outcome is unknown."""
     under_way: Operation | None = None
     acknowledged: int = 0
 
     def read(self, note: bytes) -> None:
         if note == b"done":
             assert self.under_way is not None
-            self.state, self.under_way = self.under_way.apply(self.state), None
+            self.states = [self.under_way.apply(state) for state in self.states]
+            self.under_way = None
             self.acknowledged += 1
+        elif note == b"refused":
+            self.under_way = None
+        elif note == b"unknown":
+            assert self.under_way is not None
+            self.states += [self.under_way.apply(state) for state in self.states]
+            self.under_way = None
         else:
             values = json.loads(note)
             self.under_way = Operation(**values | {"drop": tuple(values["drop"])})
 
+    @property
+    def state(self) -> State:
+        return self.states[0]
+
     def allows(self, found: State) -> bool:
-        return found == self.state or (self.under_way is not None and self.under_way.can_lead(self.state, found))
+        return any(
+            found == state or (self.under_way is not None and self.under_way.can_lead(state, found))
+            for state in self.states
+        )

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.errors import Conflict
+from memoranda.storage.sqlite.connections import load_driver
 from memoranda.types import utc_now
 from tests.prove.children import Child, send
 from tests.prove.ledger import Ledger, Operation
@@ -40,6 +41,8 @@ KILLS_PER_STORE = 100
 TIMEOUT_S = 60.0
 MAX_OPERATIONS = 4
 """A writer finishes at most this many, and is killed during the next."""
+SHARE_CHECKED = 0.2
+"""After how many operations the writer checks the store that it has open."""
 READER_PAUSE_S = 0.03
 STEP = timedelta(minutes=6)
 """Each writer's clock is ahead of the one before by more than a lease lasts: the dead hold no lease for long."""
@@ -80,6 +83,8 @@ def _write(writer: Writer, planner: Planner, pipe: int) -> None:
             send(pipe, refused=operation.kind)
             return
         send(pipe, done=operation.kind)
+        if planner.rng.random() < SHARE_CHECKED:  # the index of this process has followed every change so far
+            send(pipe, problems=find_problems(writer))
         if not KINDS[operation.kind].shared:
             return
 
@@ -104,10 +109,8 @@ def read_until_killed(path: Path, pipe: int, seed: str) -> None:
 
 
 def stored_dimension(path: Path) -> int:
-    """Return the size of the vectors in the store, which `reembed` changes."""
-    import sqlite3
-
-    connection = sqlite3.connect(path)
+    """Return the size of the vectors in the store, which `reembed` changes. Not while this process has it open."""
+    connection = load_driver()[0].connect(str(path))
     try:
         row = connection.execute("SELECT dimension FROM generations WHERE active").fetchone()
     finally:
@@ -214,6 +217,8 @@ class Lane:
             match message:
                 case {"state": state, "problems": problems}:
                     self.violations += slot.ledger.check(list(state.items())) + problems
+                case {"problems": problems}:
+                    self.violations += problems
                 case {"begin": operation}:
                     slot.ledger.begin(Operation(**operation | {"drop": tuple(operation["drop"])}))
                 case {"done": kind}:

@@ -10,6 +10,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -71,7 +72,8 @@ def open_manager(path: Path, *, dimension: int = DIMENSION, **options: Any) -> M
 
 def observe(writer: Writer) -> State:
     """Return everything that the store holds of a writer."""
-    return writer.store.read(lambda tx: read_state(tx, writer.name)) | read_files(writer.folder, writer.name)
+    rows: State = writer.store.read(lambda tx: read_state(tx, writer.name))
+    return rows | read_files(writer.folder, writer.name)
 
 
 def find_problems(writer: Writer) -> list[str]:
@@ -81,6 +83,17 @@ def find_problems(writer: Writer) -> list[str]:
     if not report.ok:
         problems.append(f"execution records: {report.problem}")
     return problems + _change_log_problems(writer) + _orphans(writer)
+
+
+def find_problems_of(manager: MemoryManager, path: Path) -> list[str]:
+    return find_problems(Writer(manager, "", path.parent))
+
+
+def contents_of(manager: MemoryManager, user: str) -> list[str]:
+    """Return the texts of all memories of a user."""
+    query = text('SELECT content FROM memories WHERE "user" = :user ORDER BY id')
+    store = manager._components.open().store
+    return store.read(lambda tx: [str(row[0]) for row in tx.execute(query, {"user": user})])
 
 
 def _change_log_problems(writer: Writer) -> list[str]:
@@ -167,7 +180,7 @@ def _count_memories(file: Path, name: str) -> str:
 
 def key_of(content: str) -> str:
     """Return the key of a memory in the state: a word of its text that no edit changes."""
-    return f"memory/{content.split()[3 if content.startswith('I moved') else 1].strip('.')}"
+    return f"memory/{content.split()[3 if content.startswith('I moved') else 1].strip('.,')}"
 
 
 @dataclass(slots=True)
@@ -442,7 +455,7 @@ def _end_session(writer: Writer, operation: Operation) -> None:
 
 
 def _import(writer: Writer, operation: Operation) -> None:
-    source = writer.folder / f"{writer.name}.jsonl"
+    source = writer.folder.parent / f"{writer.name}.jsonl"
     header = {"kind": "header", "format": "memoranda", "version": 1, "store": _name(operation)}
     at = "2026-01-01T00:00:00+00:00"
     records = [
@@ -463,7 +476,8 @@ def _back_up(writer: Writer, _: Operation) -> None:
 def _restore_file(writer: Writer, _: Operation) -> None:
     restore(writer.backup_file(), writer.restored_file(), force=True)
     for old in writer.folder.glob(f"{writer.restored_file().name}.before-restore*"):
-        old.unlink()
+        with suppress(OSError):  # the disk may fail here too, and these are ours
+            old.unlink()
 
 
 def _reembed(writer: Writer, _: Operation) -> None:

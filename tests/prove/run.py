@@ -43,10 +43,18 @@ class Entry:
 
 REGIMES: dict[str, Entry] = {
     "kill": Entry("tests.prove.kill:run", "kill -9 during every kind of write, several processes", 10_000, 40),
-    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 400, needs_shim=True),
+    "power": Entry("tests.prove.power:run", "power cut at every moment of a run", 100_000, 300, needs_shim=True),
     "power-weak": Entry(
-        "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2_000, 1_000, needs_shim=True
+        "tests.prove.power:run_weak", "control: weaker sync is found out by `power`", 2, 2, needs_shim=True
     ),
+    "faults": Entry(
+        "tests.prove.faults:run", "the n-th write, sync, rename, unlink or open fails", 20_000, 60, needs_shim=True
+    ),
+    "damage": Entry("tests.prove.damage:run", "damaged files: right answer, typed error or reported", 50_000, 100),
+    "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 320),
+    "pauses": Entry("tests.prove.pauses:run", "SIGSTOP of holders of the lock or a lease", 500, 12),
+    "canaries": Entry("tests.prove.canaries:run", "forgotten words looked for in the bytes of every file", 1_000, 30),
+    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 31, 1),
     "model": Entry("tests.prove.model:model_steps", "random steps beside the exact reference", 1_000_000, 300),
     "isolation": Entry("tests.prove.isolation:isolation", "queries across 200 tenants", 1_000_000, 1_500),
     "requests": Entry("tests.prove.requests:openapi_requests", "requests made from OpenAPI", 200_000, 1_000),
@@ -65,9 +73,8 @@ def load(name: str) -> Regime:
     return regime
 
 
-def run(name: str, *, runs: int | None = None, seed: int = 0, seconds: float = 3600.0) -> Result:
-    """Run a regime: its long version unless told how many runs."""
-    return load(name)(Plan(REGIMES[name].long if runs is None else runs, seed, seconds))
+def run(name: str, plan: Plan) -> Result:
+    return load(name)(plan)
 
 
 def run_apart(name: str, *arguments: str, source: Path | None = None) -> Result:
@@ -136,6 +143,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, help="how many; the regime's long version when not given")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="the same seed makes the same run")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this time")
+    parser.add_argument("--most-violations", type=int, default=20, help="stop once so many were found")
     parser.add_argument("--table", action="store_true", help="print the table of all results so far")
     parser.add_argument("--names", action="store_true", help="print the names of all regimes")
     parser.add_argument("--unsaved", action="store_true", help="do not append to the results file")
@@ -145,7 +153,8 @@ def main() -> int:
         return 0
     if REGIMES[chosen.name].needs_shim:
         load_by_restart()
-    found = run(chosen.name, runs=chosen.runs, seed=chosen.seed, seconds=chosen.seconds)
+    runs = REGIMES[chosen.name].long if chosen.runs is None else chosen.runs
+    found = run(chosen.name, Plan(runs, chosen.seed, chosen.seconds, chosen.most_violations))
     print(json.dumps(asdict(replace(found, violations=found.violations[:SHOWN_VIOLATIONS]))))
     for violation in found.violations[:SHOWN_VIOLATIONS]:
         print(f"VIOLATION {violation}", file=sys.stderr)

@@ -171,3 +171,24 @@ def test_killed_backup_leaves_no_file(tmp_path: Path) -> None:
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 9
     assert not (tmp_path / "b.db").exists()
+
+
+def test_restore_that_fails_at_its_last_step_leaves_the_database_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in (("m.db", "old"), ("n.db", "new")):
+        with MemoryManager(_config(tmp_path / name), embedder=HashEmbedder(32)) as manager:
+            manager.add_memory(content)
+            manager.save_execution_record("a", {})
+            manager.backup(tmp_path / f"{name}.backup")
+
+    def refuse(*_: object) -> Path:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(Unavailable, match="Input/output"):
+        restore(tmp_path / "n.db.backup", _config(tmp_path / "m.db"), force=True)
+    monkeypatch.undo()
+    assert _contents(tmp_path / "m.db") == {"old"}
+    with MemoryManager(_config(tmp_path / "m.db"), embedder=HashEmbedder(32)) as manager:
+        assert manager.verify_executions().ok

@@ -71,7 +71,7 @@ def restore(backup: Path, database: Path, *, force: bool = False) -> Backup:
             with atomic_replace(database) as temporary:
                 shutil.copyfile(backup, temporary)
                 fsync_file(temporary)
-                old = _rename_old(database)
+                old = _keep_old(database)
             # A backup from before the first signature has no key: what was signed since stays verifiable.
             keys = [key_file(each) for each in (backup, old) if each is not None and key_file(each).exists()]
             if keys:
@@ -121,19 +121,33 @@ def _count_memories(path: Path) -> int:
         connection.close()
 
 
-def _rename_old(database: Path) -> Path | None:
-    """Rename the database that is replaced, with its key; return its new name."""
+def _keep_old(database: Path) -> Path | None:
+    """Give the database that is replaced, and its key, a second name; return it.
+
+    The first name stays until the backup takes it: there is a database at every moment, whatever fails.
+    """
     if not database.exists():
         return None
     _require_unused(database)
     target = database.with_name(f"{database.name}.before-restore")
     if target.exists():
         target = target.with_name(f"{target.name}-{uuid.uuid4().hex[:8]}")
-    for suffix in ("", *_SUFFIXES, ".key"):
+    for file, name in ((database, target), (key_file(database), key_file(target))):
+        if file.exists():
+            _link_or_copy(file, name)
+    for suffix in _SUFFIXES:  # only a damaged database still has one, and the backup must not find it
         file = database.with_name(database.name + suffix)
         if file.exists():
             file.rename(target.with_name(target.name + suffix))
     return target
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:  # not on this file system
+        with atomic_replace(target) as temporary:
+            shutil.copyfile(source, temporary)
 
 
 def _require_unused(database: Path) -> None:

@@ -29,6 +29,7 @@ from memoranda.storage.sqlite.scrub import RawFile
 from memoranda.storage.sqlite.transaction import (
     BUSY_MS,
     begin_write,
+    can_write,
     commit,
     configure,
     driver_of,
@@ -262,6 +263,10 @@ class Connections:
     def _writer_connection(self) -> Connection:
         if self._writer is None:
             self._writer = self._engine.connect()
+            if not can_write(driver_of(self._writer)):  # it was opened while the disk failed: try new handles
+                self.drop_writer()
+                self._engine.dispose()
+                self._writer = self._engine.connect()
             make_writer(driver_of(self._writer))
         return self._writer
 

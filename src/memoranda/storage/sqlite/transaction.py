@@ -137,6 +137,23 @@ def make_writer(raw: Any) -> None:
     raw.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
 
 
+def can_write(raw: Any) -> bool:
+    """Return whether the handle can write: SQLite opens a file read-only while the system refuses more.
+
+    It says so only at the first statement that writes; this one changes nothing.
+    """
+    table = raw.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1").fetchone()
+    if table is None:
+        return True
+    try:
+        raw.execute(f'DELETE FROM "{table[0]}" WHERE 0')
+    except Exception as error:
+        if "readonly" in str(error):
+            return False
+        raise
+    return True
+
+
 def has_wal(raw: Any) -> bool:
     """Return whether the file is in WAL mode, without switching it."""
     return bool(raw.execute("PRAGMA journal_mode").fetchone()[0] == "wal")

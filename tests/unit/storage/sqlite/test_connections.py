@@ -6,6 +6,7 @@ import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy.engine import base, default
@@ -137,3 +138,25 @@ def _open_files() -> list[str]:
         except FileNotFoundError:
             continue
     return found
+
+
+def test_handle_that_was_opened_read_only_is_replaced_at_the_next_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.db").touch()
+    opened = Connections(tmp_path / "a.db")
+    write(opened, "one")
+    usual, made = connections._connect, list[str]()
+
+    def connect(module: Any, path: str) -> Any:  # as SQLite does when the system refuses to open a file for writing
+        made.append(path)
+        if len(made) > 1:
+            return usual(module, path)
+        return module.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+
+    opened.drop_writer()
+    monkeypatch.setattr(connections, "_connect", connect)
+    write(opened, "two")
+    opened.close()
+    assert len(made) == 2
+    assert rows(tmp_path / "a.db")[-1] == "two"

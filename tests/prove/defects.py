@@ -1,0 +1,145 @@
+"""Put known faults into a copy of the package, and see that some regime finds each of them.
+
+A check that finds nothing proves little; one that finds each of these has shown that it can.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.prove.regime import Plan, Result, result, scratch_folder
+from tests.prove.run import REGIMES, ROOT, run_apart
+
+PACKAGE: Final = ROOT / "src" / "memoranda"
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One fault: a text in a file of the package, and what is put in its place."""
+
+    name: str
+    regime: str
+    """The regime whose short version finds it."""
+    file: str
+    old: str
+    new: str
+
+    def plant(self, package: Path) -> None:
+        """Put the fault into a copy of the package; `ValueError` when the code is no longer what it was."""
+        file = package / self.file
+        source = file.read_text("utf-8")
+        if source.count(self.old) != 1:
+            raise ValueError(f"{self.name}: {self.file} has {source.count(self.old)} times {self.old!r}, not once")
+        file.write_text(source.replace(self.old, self.new), "utf-8")
+
+
+_CONNECTIONS: Final = "storage/sqlite/connections.py"
+_TRANSACTION: Final = "storage/sqlite/transaction.py"
+_COMMITS: Final = "storage/sqlite/group_commit.py"
+_COMPACTION: Final = "storage/sqlite/compaction.py"
+_WRITE: Final = "storage/write.py"
+_FORGET: Final = "maintenance/forget.py"
+
+DEFECTS: Final = (
+    Defect("lock of the file removed", "pauses", _CONNECTIONS,
+           "with self._write_lock, translate_errors(str(self.path)), self._lock():",
+           "with self._write_lock, translate_errors(str(self.path)):"),
+    Defect("sync off", "power", _TRANSACTION, 'f"synchronous={durability.upper()}"', '"synchronous=OFF"'),
+    Defect("acknowledged before the sync", "power", _TRANSACTION,
+           'f"synchronous={durability.upper()}"', '"synchronous=NORMAL"'),
+    Defect("no journal", "kill", _TRANSACTION, '"journal_mode=WAL",', '"journal_mode=OFF",'),
+    Defect("commit left out", "kill", _CONNECTIONS,
+           "yield connection\n                self._commit(connection)", "yield connection"),
+    Defect("error of a commit swallowed", "faults", _CONNECTIONS,
+           '                ) from error\n            raise\n', '                ) from error\n'),
+    Defect("failed commit not overwritten", "faults", _CONNECTIONS,
+           "            overwrite_failed_commit(driver_of(self._writer_connection()))\n",
+           "            self._writer_connection()\n"),
+    Defect("writer that gave up is written all the same", "pauses", _COMMITS,
+           "if waited > _MAX_WAIT and ticket.begin():", "if waited > _MAX_WAIT:"),
+    Defect("a writer waits without end", "pauses", _COMMITS,
+           "if waited > _MAX_WAIT and ticket.begin():", "if waited > 60 * _MAX_WAIT and ticket.begin():"),
+    Defect("holder of a lease not checked", "pauses", "storage/meta.py",
+           "if _read_lease(tx, lease)[0] != lease.holder:", "if False:"),
+    Defect("version not checked at an update", "processes", _WRITE,
+           "if known.version != change.version:", "if False:"),
+    Defect("deleted rows keep their vectors", "kill", _TRANSACTION, '"foreign_keys=ON",', '"foreign_keys=OFF",'),
+    Defect("edit keeps the old vector", "kill", _WRITE,
+           "        tx.execute(delete(vectors).where(vectors.c.memory_id == change.id))\n"
+           "        insert_vectors(tx, [(change.id, new)])\n",
+           "        tx.execute(delete(vectors).where(vectors.c.memory_id == change.id))\n"),
+    Defect("terms not stored", "kill", "storage/add.py", "to_json(new.notes), new.terms,", 'to_json(new.notes), "",'),
+    Defect("removal missing from the change log", "kill", _WRITE,
+           '    insert_changes(tx, "remove", [(row[0], row[1], row[2]) for row in rows])\n', ""),
+    Defect("new memories not counted", "kill", "storage/add.py", "    tx.add_counts(_counts(columns, rows))\n", ""),
+    Defect("superseded memory stays current", "kill", _WRITE,
+           "outcomes += [claim_resolution.resolve_new(tx, outcome, change) for outcome, change in added]",
+           "outcomes += [outcome for outcome, _ in added]"),
+    Defect("revoked key stays valid", "kill", "server/keys.py",
+           "values(revoked_at=tx.at)).rowcount", "values(revoked_at=None)).rowcount"),
+    Defect("replaced file not synced", "power", "files.py",
+           "        fsync_file(temporary)\n        temporary.replace(target)", "        temporary.replace(target)"),
+    Defect("folder of a replaced file not synced", "power", "files.py",
+           "        temporary.unlink(missing_ok=True)\n    fsync_folder(target.parent)",
+           "        temporary.unlink(missing_ok=True)"),
+    Defect("folder of the key not synced", "power", "storage/database_key.py",
+           "        fsync_folder(path.parent)", "        pass"),
+    Defect("restore renames the database away", "faults", "storage/sqlite/backup.py",
+           "            _link_or_copy(file, name)\n", "            file.rename(name)\n"),
+    Defect("text not compared with its hash", "damage", "storage/rows.py",
+           "if content_hash(memory.content) != row[22]:", "if False:"),
+    Defect("log without its database opens as new", "damage", _CONNECTIONS,
+           "if _size(log) and not _size(path):", "if False:"),
+    Defect("file not compacted after a forget", "canaries", "storage/sqlite/store.py",
+           "return self._compaction.run(_COMPACT_SECONDS)", "return True"),
+    Defect("log not emptied after a forget", "canaries", _COMPACTION,
+           '        tx.driver_sql("VACUUM")\n        if not truncate_log(tx, _BUSY_MS):\n            return "busy"\n',
+           '        tx.driver_sql("VACUUM")\n'),
+    Defect("receipt complete while bytes are left", "canaries", _FORGET,
+           'return _file_places("pending", _LEFT_UNDONE, index="erased")', 'return _file_places("erased", "")'),
+    Defect("questions kept after a forget", "canaries", _FORGET,
+           "            clear_recalls(tx, target.scope, _recall_matches(target))\n", "            pass\n"),
+    Defect("no tombstones", "canaries", "maintenance/receipts.py",
+           '        tx.upsert(tombstones, rows, key=("tenant", "digest"), update=("receipt", "at"))\n', ""),
+    Defect("scope left out when memories are read", "isolation", _TRANSACTION,
+           """conditions = " AND ".join(f'memories."{column}" = ?' for column in columns)""",
+           """conditions = " AND ".join(f"'{column}' != ?" for column in columns)"""),
+    Defect("user left out of the scope", "isolation", "storage/rows.py",
+           "    if scope.user is not ANY:\n", "    if False:\n"),
+)  # fmt: skip
+
+
+def run_one(defect: Defect, folder: Path, seed: int) -> tuple[bool, str]:
+    """Run the short version of the regime on a copy of the package with the defect; return whether it was found."""
+    copy = folder / "memoranda"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    try:
+        defect.plant(copy)
+        plan = ("--runs", REGIMES[defect.regime].short, "--seed", seed, "--seconds", 120, "--most-violations", 1)
+        found = run_apart(defect.regime, *map(str, plan), source=folder)
+    except RuntimeError as error:  # the regime itself could not go on
+        return True, str(error)[-200:]
+    finally:
+        shutil.rmtree(copy)
+    return bool(found.violations), found.violations[0].strip().splitlines()[-1][:200] if found.violations else ""
+
+
+def run(plan: Plan) -> Result:
+    """Plant one defect after another, as many as the plan says, beginning with a number that the seed chooses."""
+    known = [defect for defect in DEFECTS if defect.regime in REGIMES]
+    order = plan.rng("order").sample(known, len(known))
+    done, missed, caught = 0, list[str](), dict[str, object]()
+    with scratch_folder() as folder:
+        for defect in order:
+            if not plan.goes_on(done):
+                break
+            found, how = run_one(defect, folder, plan.seed)
+            done += 1
+            print(f"{defect.name}: {defect.regime}: {how if found else 'NOT FOUND'}", file=sys.stderr, flush=True)
+            caught[defect.name] = f"{defect.regime}: {how}" if found else "not found"
+            missed += [] if found else [f"{defect.name}: not found by {defect.regime}"]
+    return result("defects", plan, done, missed, {"caught": caught})
