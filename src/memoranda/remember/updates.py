@@ -100,7 +100,7 @@ _BATCH: Final = 24
 _NEAR: Final = 0.38
 """How near an event must be to a statement to be about the same thing: the nearness in meaning, from 0 for unrelated
 texts to 1 for the same, with what shared topics and words add. Of pairs of unrelated statements 3 in 100 are."""
-_SURE: Final = 0.75
+_SURE: Final = 0.55
 """How near an event must be for recall to put it above the statement even where a question hardly names it."""
 _NEAR_IN_CALL: Final = 0.55
 """The same for a statement of the same call: what is said one after the other is always alike."""
