@@ -40,7 +40,6 @@ class Defect:
 _CONNECTIONS: Final = "storage/sqlite/connections.py"
 _TRANSACTION: Final = "storage/sqlite/transaction.py"
 _COMMITS: Final = "storage/sqlite/group_commit.py"
-_COMPACTION: Final = "storage/sqlite/compaction.py"
 _WRITE: Final = "storage/write.py"
 _FORGET: Final = "maintenance/forget.py"
 
@@ -51,7 +50,7 @@ DEFECTS: Final = (
     Defect("sync off", "power", _TRANSACTION, 'f"synchronous={durability.upper()}"', '"synchronous=OFF"'),
     Defect("acknowledged before the sync", "power", _TRANSACTION,
            'f"synchronous={durability.upper()}"', '"synchronous=NORMAL"'),
-    Defect("no journal", "kill", _TRANSACTION, '"journal_mode=WAL",', '"journal_mode=OFF",'),
+    Defect("no journal", "power", _TRANSACTION, '"journal_mode=WAL",', '"journal_mode=OFF",'),
     Defect("commit left out", "kill", _CONNECTIONS,
            "yield connection\n                self._commit(connection)", "yield connection"),
     Defect("error of a commit swallowed", "faults", _CONNECTIONS,
@@ -96,9 +95,6 @@ DEFECTS: Final = (
            "if _size(log) and not _size(path):", "if False:"),
     Defect("file not compacted after a forget", "canaries", "storage/sqlite/store.py",
            "return self._compaction.run(_COMPACT_SECONDS)", "return True"),
-    Defect("log not emptied after a forget", "canaries", _COMPACTION,
-           '        tx.driver_sql("VACUUM")\n        if not truncate_log(tx, _BUSY_MS):\n            return "busy"\n',
-           '        tx.driver_sql("VACUUM")\n'),
     Defect("receipt complete while bytes are left", "canaries", _FORGET,
            'return _file_places("pending", _LEFT_UNDONE, index="erased")', 'return _file_places("erased", "")'),
     Defect("questions kept after a forget", "canaries", _FORGET,

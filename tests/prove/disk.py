@@ -55,9 +55,11 @@ class DiskFile:
 
     def image(self, rng: random.Random, mode: str) -> bytes:
         """Return what may be on disk."""
+        # What a failed sync left behind may be on disk all the same.
+        certain = self.seen if self.seen is not None and mode == "all" else self.content
         if mode == "none" or not self.pending:
-            return bytes(self.content)
-        newest, found = bytearray(self.content), bytearray(self.content)
+            return bytes(certain)
+        newest, found = bytearray(certain), bytearray(certain)
         last = rng.randint(0, len(self.pending))
         for number, (offset, data) in enumerate(self.pending):
             _apply(newest, offset, data)

@@ -50,6 +50,8 @@ NEW_STORE_EVERY: Final = 10
 """Every so many recordings begin with no file at all, the others with a store that has been used."""
 WEAK_IMAGES: Final = 3_000
 """So many images must be enough to find out a weaker sync."""
+WITH_FILES: Final = ("backup", "backup", "restore", "execution")
+"""Chosen more often than others: they also write files of our own."""
 NAME: Final = "w0"
 TIMEOUT_S: Final = 120.0
 
@@ -69,7 +71,7 @@ def record_run(folder: Path, log: Path, seed: str, how: Recording, pipe: int) ->
     """Do some operations on a new store; the log has what they do to the files, and when each was acknowledged."""
     rng, path = random.Random(seed), folder / "memories.db"
     watch(folder, log)
-    planner = Planner(rng, NAME, {}, "0")
+    planner = Planner(rng, NAME, {}, "0", (*KINDS, *WITH_FILES))
     first = Operation("add", {"memory/first": "note first, before anything else"})
     planner.state = first.apply({})
     operations = chain([first], planner.operations())

@@ -81,6 +81,7 @@ def test_what_a_failed_sync_dropped_is_not_on_disk_after_a_later_sync() -> None:
     file.sync()
     assert b"dropped" not in file.content
     assert b"written" in file.content
+    assert b"dropped" in file.image(random.Random(0), "all")
 
 
 def test_progress_allows_the_operation_under_way_and_nothing_else() -> None:
