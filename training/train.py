@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn import functional
 
 MINED = 30
-_SMOKE_TURNS, _SMOKE_QUESTIONS = 300, 8
+_SMOKE_TURNS, _SMOKE_QUESTIONS = 200, 4
 _TEMPERATURE = 0.02
 _TEACHER_TEMPERATURE = 2.0
 _MASK_MARGIN = 0.5
@@ -56,6 +56,10 @@ class Machine:
     def __init__(self, vocabulary: Path) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._tokenizer = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
+
+    def half_precision(self) -> torch.autocast:
+        """Return the context that computes in bf16 on a GPU; most processors only imitate it, slowly."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
 
     def texts(self, texts: Sequence[str], window: int = 128) -> tuple[Tensor, Tensor, Tensor]:
         return self._pad([(self._ids(text, window), []) for text in texts])
@@ -106,7 +110,7 @@ def train_reranker(machine: Machine, stock: Path, items: Sequence[Item], recipe:
     rng = random.Random(seed)
     for batch, optimizer, schedule in _steps(model, items, recipe, rng):
         lists, made_up = _lists(batch, recipe, rng)
-        with torch.autocast(machine.device.type, torch.bfloat16):
+        with machine.half_precision():
             logits = machine.rank_lists(model, lists)
             with torch.no_grad():
                 known = machine.rank_lists(teacher, lists)
@@ -135,7 +139,7 @@ def train_embedder(
         questions = [f"query: {without_names(question.text, haystack.turns)}" for (haystack, question), _ in whole]
         passages = [f"passage: {haystack.turns[n].text}" for (haystack, _), turns in whole for n in turns]
         asked, found = model(*machine.texts(questions)), model(*machine.texts(passages))
-        with torch.no_grad(), torch.autocast(machine.device.type, torch.bfloat16):
+        with torch.no_grad(), machine.half_precision():
             lists = [(question.text, [haystack.turns[n].said for n in turns]) for (haystack, question), turns in whole]
             wanted = torch.stack(machine.rank_lists(teacher, lists)) / _TEACHER_TEMPERATURE
         cosines = asked @ found.T / _TEMPERATURE
