@@ -141,7 +141,7 @@ def _run(ask: Asking) -> Any:
 QUERIES: dict[str, Query] = {
     # Not its explanation, which repeats the words of the question.
     "recall": lambda a: a.manager.recall(a.words, user=a.user, limit=50, shared=True, explain=True).hits,
-    "context": lambda a: a.manager.context(a.words, user=a.user, budget=5000),
+    "context": lambda a: a.manager.context(a.words, user=a.user, budget=5000, min_score=0.0),
     "search_memories": lambda a: a.manager.search_memories(a.words, user=a.user, limit=50),
     "search_memory": lambda a: a.manager.search_memory(a.words, limit=50, user=a.user),
     "search_similar": lambda a: a.manager.search_similar("writer", a.words, 50, shared=True),
@@ -166,6 +166,7 @@ QUERIES: dict[str, Query] = {
     "receipts": lambda a: a.manager.receipts(user=ANY),
     "receipt": lambda a: a.manager.receipt(a.other.receipt_id),
     "verify_receipt": lambda a: a.manager.verify_receipt(a.other.receipt_id),
+    "users": lambda a: a.manager.users(),
     "get_stats": lambda a: a.manager.get_stats(),
     "health": lambda a: a.manager.health(),
     "check": lambda a: a.manager.check(),
