@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 
 from memoranda.errors import InvalidInput
 from memoranda.secret_patterns import SHAPE_HINT, SPOKEN, SPOKEN_HINT, VENDOR_KEYS
-from memoranda.text import Span
+from memoranda.text import Span, text_cache
 from memoranda.types import JSON
 
 REPLACEMENT: Final = "[redacted]"
@@ -130,7 +130,7 @@ def holds_secret(text: str) -> bool:
     return bool(find_secrets(text))
 
 
-@lru_cache(maxsize=256)  # the gate checks a text, and masking its message checks it again
+@text_cache(256)  # the gate checks a text, and masking its message checks it again
 def find_secrets(text: str) -> tuple[Span, ...]:
     """Return where the secrets of a text are: keys, passwords, cards, account numbers and recovery phrases."""
     lowered = text.lower()

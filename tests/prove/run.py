@@ -158,9 +158,11 @@ def main() -> int:
     print(json.dumps(asdict(replace(found, violations=found.violations[:SHOWN_VIOLATIONS]))))
     for violation in found.violations[:SHOWN_VIOLATIONS]:
         print(f"VIOLATION {violation}", file=sys.stderr)
-    if not chosen.unsaved:
+    if not chosen.unsaved and found.runs:
         save(found)
-    return 1 if found.violations else 0
+    if not found.runs:
+        print("NOTHING was run in the time given: allow more --seconds", file=sys.stderr)
+    return 1 if found.violations or not found.runs else 0
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Final
 
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.lexicon import NOW
 from memoranda.remember.values import read_value
 from memoranda.storage.claims import Claim, Operation
+from memoranda.text import text_cache
 
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
 _MAX_TOKENS: Final = 30
@@ -119,7 +119,7 @@ class _Sentence:
     denies: bool
 
 
-@lru_cache(maxsize=1024)  # what is similar to one text is often similar to the next
+@text_cache(1024)  # what is similar to one text is often similar to the next
 def _present_clauses(text: str) -> tuple[_Sentence, ...]:
     """Return the clauses about the present that are short enough to be compared."""
     sentences: list[_Sentence] = []

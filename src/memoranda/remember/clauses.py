@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.lexicon import CORRECTION
-from memoranda.text import Span, sentence_spans
+from memoranda.text import Span, sentence_spans, text_cache
 from memoranda.word_filter import WordFilter, needed_words
 
 Tense: TypeAlias = Literal["present", "past"]
@@ -164,7 +164,7 @@ class Clause:
         return self.start + max(0, start - self.added), self.start + max(0, end - self.added)
 
 
-@lru_cache(maxsize=256)  # extraction and alignment read the same texts
+@text_cache(256)  # extraction and alignment read the same texts
 def find_clauses(text: str) -> tuple[Clause, ...]:
     """Return the clauses in which the speaker states something."""
     own = blank_foreign(text)

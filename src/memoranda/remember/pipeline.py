@@ -44,7 +44,7 @@ from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
-from memoranda.text import Span, clean_text, first_words
+from memoranda.text import Span, clean_text, clear_text_caches, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any]
@@ -98,6 +98,20 @@ class RememberPipeline:
             progress: Called with (done, total) while texts are embedded.
             strict: Raise `ExtractionFailed` when the model fails. Everything is stored all the same.
         """
+        try:
+            return self._remember(content, options, idempotency_key, progress, strict=strict)
+        finally:
+            clear_text_caches()
+
+    def _remember(
+        self,
+        content: Content | Sequence[Content],
+        options: WriteOptions,
+        idempotency_key: str | None,
+        progress: Progress | None,
+        *,
+        strict: bool,
+    ) -> Outcomes:
         utterances = _parse_content(content, options, idempotency_key)
         compared = [utterance for utterance in utterances if self._is_compared(utterance, options)]
         utterances, known = self._known.find(utterances, compared, options)

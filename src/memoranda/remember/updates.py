@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -41,7 +40,7 @@ from memoranda.storage.claim_resolution import BY_MEANING, IN_ONE_CALL, names_th
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
-from memoranda.text import query_terms
+from memoranda.text import query_terms, text_cache
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
 _SUBJECT: Final = re.compile(
@@ -310,14 +309,14 @@ def _nearness(one: FloatArray | None, other: FloatArray | None, baseline: float)
     return (float(_unit(one) @ _unit(other)) - baseline) / (1.0 - baseline)
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _statements(text: str) -> str:
     """Return the sentences of a text that are the writer's own and ask nothing."""
     sentences = _SENTENCE_END.split(blank_foreign(text))
     return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _events(text: str) -> str:
     """Return the parts of the sentences that tell neither a wish nor a plan."""
     return ", ".join(part for part in _PART_END.split(_statements(text)) if not WISH.search(part))
@@ -366,10 +365,10 @@ def _likeness(older: str, newer: str, nearness: float) -> float:
     return nearness + _TOPIC[min(len(topics), 2)] + narrow + _WORD[min(words, 2)]
 
 
-_topics: Final = lru_cache(maxsize=1024)(topics_in)
+_topics: Final = text_cache(1024)(topics_in)
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _terms(text: str) -> frozenset[str]:
     return frozenset(query_terms(text))
 
@@ -388,14 +387,14 @@ def _same_people(older: str, newer: str) -> bool:
     return not (_WITH.search(older) and _WITH.search(newer))
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _subject_of(text: str) -> str:
     """Return the relative or acquaintance whom a text is about; empty when it is about the speaker or a thing."""
     found = _SUBJECT.match(_statements(text))
     return "" if found is None else _kin(found["kin"])
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _kin_in(text: str) -> frozenset[str]:
     found = {_kin(word) for word in _PEOPLE.findall(text)}
     return frozenset(found | _PARENTS if "parents" in found else found)

@@ -17,7 +17,7 @@ from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindpa
 from sqlalchemy.schema import DefaultClause
 
 from memoranda.encryption import EncryptionKey
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.files import atomic_replace, open_to_write, shred
 from memoranda.messages.message import Message
 from memoranda.results import Backup, Conversion, ExportReport
@@ -418,6 +418,8 @@ def back_up(
     key: EncryptionKey | None = None,
 ) -> Backup:
     """Copy every write acknowledged before the call to one file. Writes may go on during it."""
+    if not isinstance(target, str | PathLike):
+        raise InvalidType(f"the file of a backup must be a path, not {type(target).__name__}")
     if not isinstance(store, BackupStore):
         raise InvalidInput("this store is not a single file: back it up with the tools of its database")
     if key is None:
