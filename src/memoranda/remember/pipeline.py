@@ -1,8 +1,9 @@
 """The remember pipeline: stores texts and messages in one commit and returns outcomes.
 
-Read `RememberPipeline.remember` from top to bottom: validate → find known texts → gate and extract → ask the model, if
-there is one → plan the changes → embed → write. One call is one commit: it holds the messages for the log, the
-memories, and the ends of the claims that they replace. Only where a commit size is set is a long call several commits.
+Read `RememberPipeline._remember` from top to bottom: validate → find known texts → gate and extract → plan the changes
+→ embed → write, then ask the model, if there is one, and write what it found. One call is one commit: it holds the
+messages for the log, the memories, and the ends of the claims that they replace. What a model finds is a second commit,
+and only where a commit size is set is a long call several.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ _COMMIT_SECONDS: Final = 0.05
 _SMALLEST_COMMIT: Final = 8
 _KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _NO_DIALOGUE: Final = DialogueContext()
+_NOT_ANSWERED: Final = "the model has not answered yet"
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 
@@ -117,13 +119,21 @@ class RememberPipeline:
         utterances, known = self._known.find(utterances, compared, options)
         extracted = self._extract(utterances, known, options)
         utterances = self._mask_secrets(utterances)
-        answer = self._ask_model(utterances, extracted, known, options)
         plan = [_plan(utterance, found, options) for utterance, found in zip(utterances, extracted, strict=True)]
-        plan.append(_plan_model_facts(answer, options))
         unremembered = _unremembered_messages(utterances, plan, options)
         recheck = None if known.seq is None else Recheck(options.scope, known.seq, _DuplicateFinder(options))
-        written = self._write(plan, unremembered, answer, options.now, recheck, progress)
-        outcomes = _report(plan, written, known, answer)
+        passed, turns = self._list_unread(utterances, extracted, options)
+        # Stored and queued before the model is asked: it may never answer, and the program may end while it waits.
+        waiting = ModelAnswer(waiting=turns, failure=_NOT_ANSWERED if turns else None)
+        written = self._write(plan, unremembered, waiting, options.now, recheck, progress)
+        answer = ModelAnswer()
+        if self._reader is not None:
+            answer = self._reader.read(passed, turns, known.texts, options)
+            plan.append(_plan_model_facts(answer, options))
+            own = frozenset(outcome.memory.id for outcome in written if outcome.memory is not None)
+            recheck = None if recheck is None else replace(recheck, own=own)
+            written = [*written, *self._write(plan[-1:], [], answer, options.now, recheck)]
+        outcomes = _report(plan, iter(written), known, answer)
         if strict and outcomes.failure is not None:
             raise _extraction_failed(answer, outcomes)
         return outcomes
@@ -137,7 +147,7 @@ class RememberPipeline:
             return None
         answer = ModelReader(self._store, llm, pause).read_again(turns, NoKnownTexts(), options)
         plan = [_plan_model_facts(answer, options)]
-        return _report(plan, self._write(plan, [], answer, options.now), Known(), answer)
+        return _report(plan, iter(self._write(plan, [], answer, options.now)), Known(), answer)
 
     def unextracted(self, scope: Scope, limit: int) -> list[StoredTurn]:
         """Return the oldest messages that a model failed to read."""
@@ -177,24 +187,20 @@ class RememberPipeline:
             for each in utterances
         ]
 
-    def _ask_model(
-        self,
-        utterances: Sequence[Utterance],
-        extracted: Sequence[Extracted],
-        known: Known,
-        options: WriteOptions,
-    ) -> ModelAnswer:
-        """Ask the model, if there is one, about what passed the gate, and about messages it failed to read before."""
-        if self._reader is None:
-            return ModelAnswer()
+    def _list_unread(
+        self, utterances: Sequence[Utterance], extracted: Sequence[Extracted], options: WriteOptions
+    ) -> tuple[list[Candidate], list[StoredTurn]]:
+        """Return what passed the gate and the messages that it is from, for the model to read; none without a model."""
         passed: list[Candidate] = []
         turns: list[StoredTurn] = []
+        if self._reader is None:
+            return passed, turns
         for utterance, found in zip(utterances, extracted, strict=True):
             candidates = only_candidates(found)
             if utterance.message is not None and candidates and self._is_judged(utterance, options):
                 passed += candidates
                 turns.append((options.scope, to_stored_message(utterance.message)))
-        return self._reader.read(passed, turns, known.texts, options)
+        return passed, turns
 
     def _write(
         self,
@@ -204,7 +210,7 @@ class RememberPipeline:
         now: datetime,
         recheck: Recheck | None = None,
         progress: Progress | None = None,
-    ) -> Iterator[Outcome]:
+    ) -> list[Outcome]:
         """Embed, find what the new memories may change, and write; return their outcomes, in order."""
         new = [piece for pieces in plan for piece in pieces if isinstance(piece, NewMemory)]
         screen(new)
@@ -212,9 +218,7 @@ class RememberPipeline:
         self._updates.attach(new, now)
         # New memories first, so that they are written together.
         changes: list[Change] = [*new, *messages, *answer.marks()]
-        if not changes:
-            return iter(())
-        return iter(self._commit(changes, recheck if new else None)[: len(new)])
+        return self._commit(changes, recheck if new else None)[: len(new)] if changes else []
 
     def _commit(self, changes: Sequence[Change], recheck: Recheck | None) -> list[Outcome]:
         """Write the changes in one commit, or with a commit size in several, so that others can write in between.

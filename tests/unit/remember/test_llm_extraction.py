@@ -281,3 +281,18 @@ def test_long_conversation_is_split_into_several_prompts() -> None:
 def test_quote_is_found_with_other_quotation_marks_and_case(quote: str, found: str | None) -> None:
     span = find_quote(quote, TEXT)
     assert (TEXT[slice(*span)] if span else None) == found
+
+
+class _Interrupted:
+    """A model that is waited for when the program is interrupted."""
+
+    def complete(self, prompt: str, *, max_tokens: int) -> str:
+        raise KeyboardInterrupt
+
+
+def test_message_is_stored_and_queued_before_the_model_answers(tmp_path: Path) -> None:
+    with MemoryManager(tmp_path / "m.db", embedder=HashEmbedder(), llm=_Interrupted()) as manager:
+        with pytest.raises(KeyboardInterrupt):
+            manager.remember([{"role": "user", "content": "I keep bees in Porto."}], user="ann")
+        assert [memory.content for memory in manager.list_memories(user="ann")] == ["I keep bees in Porto."]
+        assert manager.health().unread_messages == 1
