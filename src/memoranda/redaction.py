@@ -38,7 +38,6 @@ DEFAULT_PATTERNS: Final = VENDOR_KEYS
 
 _MAY_HOLD_KEY: Final = re.compile(SHAPE_HINT)
 _MAY_BE_SAID: Final = re.compile(SPOKEN_HINT)
-_MAY_BE_WORDS: Final = re.compile(WORDS_HINT)
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 _MAY_HOLD_CODE: Final = re.compile(r"\d(?:[ -]{0,3}\d){2}|[^\s\d.,:;/$€£(]\d|\d[a-z#*_!]")
 _PLACEHOLDER: Final = re.compile(
@@ -51,153 +50,33 @@ _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_START: Final = re.compile(r"4|5[1-5]|2[2-7]|3[0-9]|6")
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
 _IBAN_CONTEXT: Final = re.compile(r"\b(?:iban|account|konto|compte|cuenta|conto|conta|rekening|bank)", re.I)
-_IBAN_COUNTRIES: Final = frozenset(
-    [
-        "AD",
-        "AE",
-        "AL",
-        "AT",
-        "AZ",
-        "BA",
-        "BE",
-        "BG",
-        "BH",
-        "BR",
-        "CH",
-        "CR",
-        "CY",
-        "CZ",
-        "DE",
-        "DK",
-        "DO",
-        "EE",
-        "ES",
-        "FI",
-        "FO",
-        "FR",
-        "GB",
-        "GE",
-        "GI",
-        "GL",
-        "GR",
-        "HR",
-        "HU",
-        "IE",
-        "IL",
-        "IS",
-        "IT",
-        "JO",
-        "KW",
-        "KZ",
-        "LB",
-        "LI",
-        "LT",
-        "LU",
-        "LV",
-        "MC",
-        "MD",
-        "ME",
-        "MK",
-        "MT",
-        "NL",
-        "NO",
-        "PK",
-        "PL",
-        "PS",
-        "PT",
-        "QA",
-        "RO",
-        "RS",
-        "SA",
-        "SE",
-        "SI",
-        "SK",
-        "SM",
-        "TN",
-        "TR",
-        "UA",
-    ]  # noqa: E501
+_IBAN_COUNTRY: Final = re.compile(
+    r"A[DELTZ]|B[AEGHR]|C[HRYZ]|D[EKO]|E[ES]|F[IOR]|G[BEILR]|H[RU]|I[ELST]|JO|K[WZ]|L[BITUV]|M[CDEKT]|N[LO]|P[KLST]|QA|"
+    r"R[OS]|S[AEIKM]|T[NR]|UA"
 )
 _PHRASE: Final = re.compile(
     r"(?<![A-Za-z'-])(?<![a-z] )(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?:[ ,\n]{1,3}+(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?![a-z'-])){11,23}+(?![ ,\n]{1,3}[a-z])"  # noqa: E501
 )
 _PHRASE_CONTEXT: Final = re.compile(r"\b(?:seed|recovery|mnemonic|wallet|backup|secret)\b[^.\n]{0,40}$", re.I)
 _PHRASE_LENGTHS: Final = (12, 15, 18, 21, 24)
-_NO_PHRASE_WORDS: Final = frozenset(
-    [
-        "the",
-        "and",
-        "was",
-        "for",
-        "are",
-        "but",
-        "not",
-        "his",
-        "her",
-        "our",
-        "its",
-        "has",
-        "had",
-        "did",
-        "were",
-        "from",
-        "been",
-        "she",
-        "him",
-        "out",
-        "you",
-        "your",
-        "who",
-        "how",
-        "what",
-        "when",
-        "why",
-        "which",
-        "this",
-        "that",
-        "these",
-        "those",
-        "with",
-        "have",
-        "some",
-        "about",
-        "into",
-        "over",
-        "than",
-        "then",
-        "they",
-        "them",
-        "their",
-        "there",
-        "because",
-        "would",
-        "could",
-        "should",
-        "might",
-        "also",
-        "each",
-        "every",
-        "any",
-        "all",
-        "more",
-        "most",
-        "very",
-        "just",
-        "like",
-    ]
+_ORDINARY: Final = re.compile(
+    "the|and|was|for|are|but|not|his|her|our|its|has|had|did|were|from|been|she|him|out|your?|who|how|what|when|why|which|"
+    "th(?:is|at|ese|ose|an|en|ey|em|eir|ere)|with|have|some|about|into|over|because|would|could|should|might|also|each|"
+    "every|any|all|more|most|very|just|like"
 )
 """Words that make a sentence; most of them are in no list of words for recovery phrases."""
 _PHRASE_LABELS: Final = frozenset(["seed", "wallet", "recovery", "mnemonic", "phrase"])
 _MOST_ORDINARY: Final = 2
-_RANDOM: Final = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_~=-]{20,512}(?![\w/]|\.\w)")
+_RANDOM: Final = re.compile(r"(?<![\w+/.-])[A-Za-z0-9+/_~-]{16,512}={0,2}(?![\w/]|\.\w)")
 _KEY_CONTEXT: Final = re.compile(KEY_CONTEXT)
 _NO_KEY_CONTEXT: Final = re.compile(NO_KEY_CONTEXT)
 _LEAST_CHANGES: Final = 0.3
-"""How often a random key changes between capitals, small letters and digits, per character; names of files and classes do less."""
+"""How often a random key changes between capitals, small letters and digits, per character. Names do so less."""
 _SECRET_MANIFEST: Final = re.compile(r"\bkind: [\"']?Secret\b|\bstringData:")
 _MANIFEST_DATA: Final = re.compile(r"(?:^|\n)\s{0,4}(?:stringD|d)ata:")
 _MANIFEST_VALUE: Final = re.compile(
-    r"(?:^|\n)[ \t]{2,}(?!(?:name|namespace|type|app|kind)\b)[\w.-]{1,80}:[ \t]+[\"']?([^\s\"'{}|>$]{6,})(?=[\"']?\s*(?:\n|$))"
+    r"(?:^|\n)[ \t]{2,}(?!(?:name|namespace|type|app|kind)\b)[\w.-]{1,80}:[ \t]+"
+    r"[\"']?([^\s\"'{}|>$]{6,})(?=[\"']?\s*(?:\n|$))"
 )
 
 _WORDS: Final = frozenset(
@@ -299,8 +178,9 @@ def find_secrets(text: str) -> tuple[Span, ...]:
         found += [*default_redactor().spans(text), *_find_random_keys(text, lowered), *_find_manifest_values(text)]
     if _MAY_HOLD_CODE.search(lowered):
         found += [*_find_cards(text), *_find_accounts(text)]
-    for start, end in _paragraphs(text):
-        found += [(start + one, start + other) for one, other in _find_spoken(text[start:end])]
+    if any(map(lowered.__contains__, WORDS_HINT)) or _MAY_HOLD_CODE.search(lowered):
+        for start, end in _paragraphs(text):
+            found += [(start + one, start + other) for one, other in _find_spoken(text[start:end])]
     merged: list[Span] = []
     for start, end in sorted(found):
         if merged and start <= merged[-1][1]:
@@ -323,7 +203,7 @@ def _find_spoken(text: str) -> list[Span]:
     """Return where the secrets are that are said in a sentence or used in a command."""
     lowered = text.lower()
     found: list[Span] = []
-    if _MAY_BE_WORDS.search(lowered):
+    if any(map(lowered.__contains__, WORDS_HINT)):
         found += [*_spoken_redactor(SPOKEN_WORDS).spans(text), *_find_plain_passwords(text)]
     if _MAY_HOLD_CODE.search(lowered) and _MAY_BE_SAID.search(lowered):  # most texts have no code
         found += _spoken_redactor(SPOKEN).spans(text)
@@ -386,9 +266,9 @@ def _passes_luhn(digits: str) -> bool:
 
 
 def _find_accounts(text: str) -> list[Span]:
-    """Return the account numbers: an IBAN has a known country and right check digits, or a text that speaks of a bank."""
+    """Return the account numbers: an IBAN of a known country, or in a text that speaks of a bank."""
     codes = [match for match in _IBAN.finditer(text) if _is_iban(match[0].replace(" ", ""))]
-    return [match.span() for match in codes if match[0][:2] in _IBAN_COUNTRIES or _IBAN_CONTEXT.search(text)]
+    return [match.span() for match in codes if _IBAN_COUNTRY.match(match[0]) or _IBAN_CONTEXT.search(text)]
 
 
 def _is_iban(code: str) -> bool:
@@ -405,7 +285,7 @@ def _is_phrase(match: re.Match[str]) -> bool:
     words = re.findall(r"[a-z]+", match[0])
     label = [word for word in words[:4] if word in _PHRASE_LABELS]
     named = bool(label) or _PHRASE_CONTEXT.search(match.string[: match.start()]) is not None
-    ordinary = sum(word in _NO_PHRASE_WORDS for word in words)
+    ordinary = sum(_ORDINARY.fullmatch(word) is not None for word in words)
     if named:
         return ordinary == 0 or (ordinary <= _MOST_ORDINARY and len(words) - len(label) in _PHRASE_LENGTHS)
     # Without a name, a list of things is no phrase: "1. loring park", "calm, kind, funny".
