@@ -55,7 +55,7 @@ _IBAN_COUNTRY: Final = re.compile(
     r"R[OS]|S[AEIKM]|T[NR]|UA"
 )
 _PHRASE: Final = re.compile(
-    r"(?<![A-Za-z'-])(?<![a-z] )(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?:[ ,\n]{1,3}+(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?![a-z'-])){11,23}+(?![ ,\n]{1,3}[a-z])"  # noqa: E501
+    r"(?<![A-Za-z'-])(?:(?<![a-z] )|(?<= is )|(?<= are ))(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?:[ ,\n]{1,3}+(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?![a-z'-])){11,23}+(?![ ,\n]{1,3}[a-z])"  # noqa: E501
 )
 _PHRASE_CONTEXT: Final = re.compile(r"\b(?:seed|recovery|mnemonic|wallet|backup|secret)\b[^.\n]{0,40}$", re.I)
 _PHRASE_LENGTHS: Final = (12, 15, 18, 21, 24)
@@ -321,7 +321,7 @@ def _find_manifest_values(text: str) -> list[Span]:
 def _find_plain_passwords(text: str) -> list[Span]:
     """Return the passwords that are an ordinary word, unless the word describes the password."""
     matches = (match for pattern in _plain_patterns() for match in pattern.finditer(text))
-    return [match.span("value") for match in matches if not _description().fullmatch(match["value"])]
+    return [match.span("value") for match in matches if not any(map(_description().fullmatch, match["value"].split()))]
 
 
 @cache

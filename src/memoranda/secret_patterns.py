@@ -81,7 +81,7 @@ _DIGIT_WORDS: Final = (
     "cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|zéro|un|deux|trois|quatre|cinq|sept|huit|neuf|due|quattro|cinque|sei|sette|otto|nove|um|dois|três|quatro|oito|nul|een|twee|drie|vijf|zes|zeven|negen"
 )
 _WORDS: Final = (
-    r"(?:mdp|digicode|pass ?words?|(?:secret|security|magic|safe) (?:words?|phrases?|answers?)|code ?words?|pass ?codes?|pass ?phrases?|pass ?keys?|passwd|pwd|pw|pins?(?: codes?| numbers?)?|api[ -]?keys?|secret[ -]?keys?|access[ -]?keys?|"
+    r"(?:mdp|digicode|\w{1,15}(?:passwort|kennwort|wachtwoord)|code (?:de l['’]|du |de la |d['’])(?:immeuble|entrée|porte|portail|garage|alarme|coffre|bâtiment|résidence)|pass ?words?|(?:secret|security|magic|safe) (?:words?|phrases?|answers?)|code ?words?|pass ?codes?|pass ?phrases?|pass ?keys?|passwd|pwd|pw|pins?(?: codes?| numbers?)?|api[ -]?keys?|secret[ -]?keys?|access[ -]?keys?|"
     r"(?:access|auth|api|bearer|refresh|session|bot|personal access|security) ?tokens?|client secrets?|license keys?|"
     r"(?:security|door|gate|alarm|lock|safe|access|entry|unlock|vault|garage|keypad|intercom|building|voicemail|sim|screen|cvv|cvc|cvv2|otp|verification|"
     r"one[- ]time|backup|recovery|confirmation|2fa|mfa|auth(?:entication)?|login) (?:codes?|pins?|combinations?|combos?|numbers?)|"
@@ -103,12 +103,12 @@ _PASSWORD: Final = r"(?:pass ?word|pass ?code|pass ?phrase|passwd|pwd|passwort|k
 
 _DOORS: Final = (
     r"alarm|alarm ?anlage|alarma|alarme|allarme|front door|back door|door|haustür|tür|porte|puerta|porta|deur|voordeur|gate|tor|portail|port[oó]n|cancello|portão|poort|safe|tresor|coffre|"
-    r"caja fuerte|cassaforte|cofre|kluis|lock|lock ?box|key ?box|padlock|schloss|fahrradschloss|cadenas|candado|lucchetto|cadeado|slot|locker|spind|casier|taquilla|garage|keypad|vault|digicode|intercom|suitcase|koffer|shed"
+    r"caja fuerte|cassaforte|cofre|kluis|lock|lock ?box|key ?box|padlock|schloss|fahrradschloss|cadenas|candado|lucchetto|cadeado|slot|locker|spind|casier|taquilla|garage|keypad|vault|schließfach|digicode|intercom|suitcase|koffer|shed"
 )
 _DEVICES: Final = r"phone|handy|téléphone|m[oó]vil|telefono|telefoon|telefone|tablet|ipad|iphone|laptop|screen|voice ?mail|mailbox|storage unit|building|gym|sim|entrance|elevator|office"
 _CODE: Final = (
     r"(?!(?:fehler|post|zip|area|error|bar|farb|quell|source|qr|exit|dress|status|country|l[äa]nder|promo|rabatt|kortings|land|bron|streep|byte|uni|en|de|trans|opcode)code)\w{3,24}code|"
-    r"(?:verification|confirmation|security|access|login|voice ?mail|door|gate|alarm|unlock|entry|lock ?box|storage|tablet|phone|ipad|pickup|one[- ]time|auth\w{0,12}|2fa) (?:code|pin)|"
+    r"(?:verification|confirmation|security|access|login|atm|card|bank|voice ?mail|door|gate|alarm|unlock|entry|lock ?box|storage|tablet|phone|ipad|pickup|auth\w{0,12}|2fa) (?:code|pin)|one[- ]time (?:code|pin|pass ?word|pass ?code)|"
     r"c[oó]digo de (?:verificaci[oó]n|confirmaci[oó]n|seguridad|acceso|seguran[çc]a|verifica[çc][ãa]o|confirma[çc][ãa]o|acesso)|(?:c[oó]digo|codice) (?:del?l?a?|do|da|dell['’]) ?(?:\w+ )?(?:alarm[ea]|allarme|puerta|porta|cancello|port[oó]n|portão|garage|garaje|garagem)|"
     r"m?tan|code de (?:validation|connexion|d[ée]verrouillage)|codice (?:di )?(?:verifica|conferma|accesso|sicurezza)|code de (?:confirmation|v[ée]rification|s[ée]curit[ée]|l['’]alarme)|(?:tablet|phone|ipad|laptop) code|digicode"
 )
@@ -130,10 +130,13 @@ _CODE_ENDS: Final = (
 
 SPOKEN: Final = (
     # A code opens, unlocks or silences something.
-    rf"(?P<keep>(?i:\b(?:{_DOORS})\b[^.\n\d]{{0,30}}?(?:['’]s|:| =|\?| is| ist| est| es| è| é| code| combo| combination| pin)\s{{1,3}}))(?!\d{{4}}-\d\d-)[#*]?\d(?:[ -]{{0,3}}\d){{3,7}}[#*]?{_CODE_ENDS}",
-    rf"(?P<keep>(?i:\b(?:{_DOORS}|{_DEVICES})\b[^.\n\d]{{0,30}}? (?:open|unlock|work|disarm|se coupe|s['’]ouvre|se abre|se apaga|se desactiva|si apre|si spegne|abre|desliga|geht|öffnet|gaat|opent)\w{{0,3}}(?: \w+)? (?:with|using|on|to|avec|con|com|mit|met) ))[#*]?\d(?:[ -]{{0,3}}\d){{3,7}}[#*]?(?![\w:.,]?\d)",
+    rf"(?P<keep>(?i:\b(?:{_DOORS})\b[^.\n\d]{{0,30}}?(?:['’]s|:| =|\?| is| ist| est| es| è| é| needs| takes| wants| braucht| code| combo| combination| pin)\s{{1,3}}))(?!\d{{4}}-\d\d-)[#*]?\d(?:[ -]{{0,3}}\d){{3,7}}[#*]?{_CODE_ENDS}",
+    rf"(?P<keep>(?i:\b(?:{_DOORS}|{_DEVICES})\b[^.\n\d]{{0,30}}? (?:open|unlock|work|disarm|se coupe|s['’]ouvre|se abre|se apaga|se desactiva|si apre|si spegne|abre|desliga|geht|öffnet|entsperr|gaat|opent)\w{{0,3}}(?: \w+)? (?:with|using|on|to|avec|con|com|mit|met) ))[#*]?\d(?:[ -]{{0,3}}\d){{3,7}}[#*]?(?![\w:.,]?\d)",
     rf"(?P<keep>(?i:\b(?:{_DOORS})\b[^.\n\d]{{0,30}}? (?:at|to|is|on) ))\d{{1,2}}(?: ?- ?\d{{1,2}}){{2,3}}(?![\w-])",
     rf"(?P<keep>(?i:\b(?:press|type|enter|punch in|punch|key in|put in|tap|dial|tippe?|drück\w{{0,2}}|gib|tapez|tape|composez|teclea|marca|pulsa|introduce|digita|digite|premi|inserisci|toets|druk)(?: in)? ))[#*]?\d{{4,8}}[#*]?(?=[^.\n]{{0,60}}?(?i:#|\b(?:{_DOORS}|{_DEVICES}|open|unlock|get in|disarm|green button|hash|pound)\b)|(?<=#))",
+    rf"(?P<keep>(?i:(?<!zip )(?<!area )(?<!post )(?<!postal )(?<!promo )(?<!country )\b(?:pin|code|pass ?code|combination)\b[^.\n\d]{{0,40}}?(?:now it['’]s|it['’]s(?: now)?|is now)\s))[#*]?\d{{4,8}}[#*]?{_CODE_ENDS}",
+    rf"(?P<keep>(?i:\b(?:disarm|open|unlock|deactivate|turn off|entsperr\w{{0,3}}|öffne\w{{0,2}}|ouvre\w{{0,2}}|abre|apri)\b[^.\n\d]{{0,20}}\b(?:{_DOORS}|{_DEVICES})\b[^.\n\d]{{0,10}} (?:with|using|mit|avec|con|com|met) ))[#*]?\d(?:[ -]?\d){{3,7}}[#*]?{_CODE_ENDS}",
+    rf"(?P<keep>(?i:\b{_PASSWORD}(?: \w{{3,15}}){{1,2}}: ?)[\"'`“]?)(?!{_TECHNICAL}){_MIXED}{{6,}}",
     # A code of a message: "… is your code", "use … to verify".
     rf"\b(?:[A-Z]-)?\d{{3}}[ -]?\d{{1,5}}\b(?=,? (?i:is|ist|est|es|è|é) (?i:your|the|dein|ihr|votre|ton|tu|su|il tuo|o seu|seu|je|uw)\b(?i:[^.\n]{{0,40}}?\b(?:{_CODE}|otp|pin|pass ?word)\b))",
     r"(?P<keep>(?i:\b(?:use|enter|type) (?:code )?))\d{3}[ -]?\d{1,5}\b(?= (?i:to (?:verify|confirm|log|sign|authenticate|reset|complete|validate|activate|access)|as your))",
@@ -164,7 +167,7 @@ SPOKEN: Final = (
     # A code of digits that is said to be it; other kinds of codes are named by the word before.
     r"(?P<keep>(?i:(?<!zip )(?<!area )(?<!post )(?<!postal )(?<!error )(?<!exit )(?<!status )(?<!return )(?<!response )(?<!http )(?<!fault )(?<!product )(?<!item )(?<!order )(?<!promo )(?<!coupon )(?<!discount )"
     r"(?<!booking )(?<!reference )(?<!country )(?<!color )(?<!colour )(?<!flight )(?<!dialling )(?<!dialing )(?<!course )(?<!sort )(?<!customer )(?<!tax )(?<!qr )(?<!bar )(?<!station )(?<!airport )(?<!team )(?<!project )(?<!cost )"
-    r"\b(?:code|codice|c[oó]digo)(?! postale?\b| fiscale\b| (?:do|del|de|du|of|for|dell[ao]?) (?:\w+ )?(?:prod|art[ií]|pedido|ordine|commande|order|error|item|course|curso|flight|country|pa[ií]s))(?: (?:for|of|to|van|de|del|della|do|da|du) (?:[\w'’]+ ){0,3}?[\w'’]+| (?:dell|d)['’]\w+)?(?:['’]s|:| =| is| lautet| ist| est| es| è| é)(?: now)?\s{1,3}))[#*]?\d(?:[ -]?\d){2,9}[#*]?(?=[.,!?;)]|\s*$|\s+(?:and|so|but)\b)",
+    r"\b(?:code|codice|c[oó]digo)(?! postale?\b| fiscale\b| (?:do|del|de|du|of|for|dell[ao]?) (?:\w+ )?(?:prod|art[ií]|pedido|ordine|commande|order|error|item|course|curso|flight|country|pa[ií]s))(?: (?:for|of|to|van|de|del|della|do|da|du) (?:[\w'’]+ ){0,3}?[\w'’]+| (?:dell|d)['’]\w+)?(?:['’]s|:| =| is| lautet| ist| est| es| è| é)(?: now)?:?\s{1,3}))[#*]?\d(?:[ -]?\d){2,9}[#*]?(?=[.,!?;)]|\s*$|\s+(?:and|so|but)\b)",
     r"(?P<keep>(?i:\b(?:(?:door|gate|alarm|lock|locker|safe|garage|entry|access|unlock|verification|security|keypad|vault|login|bike|sim|front|house)(?: \w+)? (?:code|combination|combo|pin|puk)|zugangscode|geheimzahl|türcode|toegangscode|"
     r"c[oó]digo (?:de (?:acceso|desbloqueo|seguridad|la puerta|verificaci[oó]n)|da porta|de acesso)|codice (?:di (?:sblocco|accesso|sicurezza|verifica)|della porta)|code d['’](?:acc[eè]s|entr[ée]e)|puk|cvv2?|cvc|otp|m?tan)"
     r"(?:['’]s|:| =| is| ist| est| es| è| é)?\s{1,3}))[#*]?\d(?:[ -]?\d){2,9}[#*]?(?!\w)",
@@ -241,14 +244,15 @@ PLAIN_PASSWORD: Final = (
     rf"(?i:{_NAMED}{_PASSWORD_OF}(?:['’]s| is| was| lautet| ist| est| es| è| é| jest|,? c['’]est|(?<=[łl]o) to)(?: (?:just|simply|still|now|literally|currently|einfach|juste|simplement|solo|simplemente|semplicemente|gewoon|apenas))?) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
     rf"(?i:{_NAMED}(?: \w{{3,15}})?{_PASSWORD_OF}(?:\s{{0,2}}[:=]|\?)) (?P<value>[^\W\d_]{{4,24}})(?=[.!]?\s*$)",
     rf"(?i:\b(?:changed|set|reset|updated|made) (?:my|the|our|its) (?:\S+ ){{0,3}}?(?:pass ?word|pass ?code)(?: \S+){{0,3}}? to) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
-    rf"(?i:\b(?:as|user|login) \S{{2,30}} (?:with|and|,) (?:the )?{_NAMED}) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
+    rf"(?i:\b(?:as|user|login|name|ssid|network|called) \S{{2,30}}?(?:,| with| and|, and) (?:the )?{_NAMED}) (?P<value>[^\W\d_]{{4,24}}){_ENDS}",
+    rf"(?i:{_NAMED}{_PASSWORD_OF}(?:['’]s| is|:| ist| est| es| è| é)) (?P<value>[a-z]{{3,12}}(?: [a-z]{{3,12}}){{0,3}} \d{{1,4}})(?=[.!]?\s*$)",
     rf"(?i:{_NAMED}[^.\n]{{0,30}}? words[,:]{{1,2}}) (?P<value>[a-z]{{3,12}}(?:[ -][a-z]{{3,12}}){{2,7}})(?=[.!]?\s*$)",
 )
 """A password that is a plain word; `value` must not be a `DESCRIPTION`."""
 DESCRIPTION: Final = (
     r"(?i:too|very|still|already|always|never|same|weak|strong|long|short|safe|secure|secret|wrong|right|lost|stolen|mine|yours|ours|theirs|unique|private|public|there|here|easy|hard|simple|random|different|"
     r"good|fine|okay|default|blank|empty|ready|back|gone|weird|funny|what|where|enough|something|nothing|everything|anything|great|crap|broken|outdated|overdue|written|hidden|forgotten|known|unknown|everywhere|anywhere|somewhere|"
-    r"correct|valid|invalid|case|sure|nope|please|sorry|done|none|sent|kept|reset|below|above|inside|attached|local|global|manual|temporary|mandatory|required|optional|confidential|only|again|online|offline|"
+    r"correct|valid|invalid|until|than|since|from|after|before|least|page|line|version|about|over|under|case|sure|nope|please|sorry|done|none|sent|kept|reset|below|above|inside|attached|local|global|manual|temporary|mandatory|required|optional|confidential|only|again|online|offline|"
     r"falsch|richtig|neu|alt|sicher|weg|nicht|immer|noch|schon|leer|lang|kurz|geheim|stark|schwach|einfach|kaputt|unbekannt|vergessen|gleich|"
     r"correcte?|incorrecte?|fausse|faux|court|longue?|faible|forte?|vide|nouveau|nouvelle|perdue?|secrète?|toujours|trop|mauvais|"
     r"corta|larga|segura|insegura|nueva|vieja|vacía|débil|fuerte|incorrecta|correcta|secreta|falsa|mala|siempre|demasiado|diferente|"
