@@ -39,7 +39,8 @@ DEFAULT_PATTERNS: Final = VENDOR_KEYS
 _MAY_HOLD_KEY: Final = re.compile(SHAPE_HINT)
 _MAY_BE_SAID: Final = re.compile(SPOKEN_HINT)
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
-_MAY_HOLD_CODE: Final = re.compile(r"\d(?:[ -]{0,3}\d){2}|[^\s\d.,:;/$€£(]\d|\d[a-z#*_!]")
+_MAY_HOLD_CODE: Final = re.compile(r"\d(?:(?<=[^\s\d.,:;/$€£(]\d)|(?:[ -]{0,3}\d){2}|[a-z#*_!])")
+"""Three digits, or a digit next to a letter or a symbol: "1. Bread" and "at 9:30" hold no code."""
 _PLACEHOLDER: Final = re.compile(
     r"\$\{?\w+\}?|\$\(\w+\)|<[^<>]{1,60}>|\{\{? ?\w+ ?\}?\}|%\w+%|"
     r"(?:process|os|env|config|settings|self|args|options)\.[\w.()\[\]\"']+|"
@@ -77,31 +78,6 @@ _MANIFEST_DATA: Final = re.compile(r"(?:^|\n)\s{0,4}(?:stringD|d)ata:")
 _MANIFEST_VALUE: Final = re.compile(
     r"(?:^|\n)[ \t]{2,}(?!(?:name|namespace|type|app|kind)\b)[\w.-]{1,80}:[ \t]+"
     r"[\"']?([^\s\"'{}|>$]{6,})(?=[\"']?\s*(?:\n|$))"
-)
-
-_WORDS: Final = frozenset(
-    [
-        "the",
-        "and",
-        "was",
-        "for",
-        "are",
-        "but",
-        "not",
-        "his",
-        "her",
-        "our",
-        "its",
-        "has",
-        "had",
-        "did",
-        "were",
-        "from",
-        "been",
-        "she",
-        "him",
-        "out",
-    ]
 )
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")
