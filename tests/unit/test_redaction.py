@@ -181,7 +181,8 @@ def test_placeholder_or_ordinary_value_is_no_secret(text: str) -> None:
 
 def test_secrets_by_shape_are_kept_out() -> None:
     cases = read_secrets()
-    kept = [text for text, secret in cases if not keeps_out(text, secret)]
+    kept = [text for text, secrets in cases if not keeps_out(text, secrets)]
+    assert len(cases) >= 500
     assert len(kept) <= 0.05 * len(cases), kept
 
 
@@ -195,11 +196,30 @@ def test_secrets_as_people_say_them_are_found() -> None:
 def test_texts_without_a_secret_are_left_alone() -> None:
     texts = read_benign()
     alarms = [text for text in texts if holds_secret(text)]
-    assert len(texts) >= 250
+    assert len(texts) >= 700
     assert len(alarms) <= 0.02 * len(texts), alarms
 
 
-@pytest.mark.parametrize("piece", ["code is ", "pin ", "1 ", "cookie: a=", "log in with ", "one two ", "safe ", "A1-"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "code is ",
+        "pin ",
+        "1 ",
+        "cookie: a=",
+        "log in with ",
+        "one two ",
+        "safe ",
+        "A1-",
+        "password is a ",
+        "user a pass ",
+        "alarm 1 is ",
+        "secret key: aB1",
+        "QUJDREVGR0hJSktM\n",
+        "a:b@",
+        "api_key=",
+    ],
+)
 def test_finding_secrets_is_fast_for_any_text(piece: str) -> None:
     started = time.process_time()
     holds_secret(piece * (20_000 // len(piece)))

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from asyncio import CancelledError
+from pathlib import Path
 
 import pytest
 
+from memoranda import MemoryManager
 from memoranda.errors import ExtractionFailed, Unavailable
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.llm.failures import describe_failure
@@ -14,6 +16,7 @@ from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract, only_candidates
 from memoranda.remember.llm_extraction import ModelContext, ModelFindings, extract_facts, find_quote
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import MemoryType
 from tests.unit.remember.samples import message
 
