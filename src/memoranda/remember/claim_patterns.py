@@ -55,6 +55,8 @@ PARTS: Final = {
         r"|watch(?:es)?|uses?|rents?|supports?|follows?|takes?|keeps?|attends?|dates?|vapes?|fasts?|swims?|meditates?|gambles?"
         r"|volunteers? at|banks? with|commutes? (?:by|on|with)|subscribes? to|goes to|go to|trains? at|belongs? to|listens? to)"
     ),
+    # Of these verbs some say enough without an object: "Theo smokes".
+    "alone": r"(?P<what>drinks?|smokes?|drives?|rides?|runs?|vapes?|fasts?|swims?|meditates?|gambles?)",
     "using": (
         r"(?P<what>drinking|eating|smoking|driving|owning|riding|wearing|playing|teaching|practi[cs]ing|collecting|running|studying"
         r"|reading|watching|using|renting|supporting|following|taking|keeping|attending|dating|vaping|fasting|swimming|meditating|gambling"
@@ -79,6 +81,8 @@ PARTS: Final = {
         r"(?:(?:type [12] )?diabetes|asthma|epilepsy|arthritis|migraines?|insomnia|anxiety|depression|adhd|ibs|eczema"
         r"|(?:high |low )?blood pressure|hypertension|hypotension|anaemia|anemia|cancer|celiac disease|coeliac disease|psoriasis)"
     ),
+    # What can be dropped, closed or lost only for good, unlike a phone or a laptop.
+    "contract": r"(?:subscription|membership|account|course|class|major|plan|contract|policy|business|company|practice|job|lease|licen[cs]e)",
     "like": r"(?:love|like|enjoy|adore|prefer|am into|'m into|am a (?:big |huge )?fan of|'m a (?:big |huge )?fan of)s?",
     "dislike": r"(?:hate|dislike|loathe|can't stand|cannot stand|detest|despise)s?",
     "liked": (
@@ -149,7 +153,7 @@ _HOME = (
     _one("city", r"~who~adv(?:settled(?: down)?|(?:got|found|bought|rented|own|owns)(?: \w+){1,3}(?:flat|apartment|house|place|home|condo)) in ~place", "update"),
     _one("city", r"~place is (?:(?:my|our) )?(?:new )?home(?: now| these days| sweet home)?~end", "update"),
     _one("city", r"(?:my |our )?home is (?:now )?~place"),
-    _one("city", r"~who~adv(?:in|at) ~place now~end", "update"),
+    _one("city", r"~who~adv(?:in|at) ~place now~end"),
     _one("city", r"~who~adv~no_more (?:live|reside|stay)s? (?:in|at) ~place", "end", holds=False),
     _one("city", r"~who~adv(?:moved out of|moved away from) ~place~stop", "end", holds=False),
 )  # fmt: skip
@@ -187,7 +191,7 @@ _HEALTH = (
     _many("allergic to", r"~who~adv(?:very |severely |deathly )?allergic to ~value"),
     _many("allergic to", r"~who~adv(?:have|has) (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
     _many("allergic to", r"~who~advoutgr(?:ew|own) (?:my|his|her|their|the) (?P<value>\w+) allergy", "end", holds=False),
-    _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet\b", "end", holds=False),
+    _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?:at|in|on|with|when|around|for)\b)", "end", holds=False),
     _many("diet", r"~who~adv(?:an? |a strict |gone |went )?~diet\b"),
     _many("condition", r"~who(?:was |got |~adv)(?:just |recently )?diagnosed with ~value"),
     _many("condition", r"~who~adv(?:have|has|suffers? from) (?P<value>~illness)\b"),
@@ -200,14 +204,16 @@ _HABITS = (
     _many("{what}", r"~who~adv~stopped ~using(?: ~value)?", "end", holds=False),
     _many("{what}", r"~who~adv(?:started|began|begun|resumed|went back to|took up) ~using(?: again)?(?: ~value)?", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv~stopped (?P<value>\w+ing(?: [^.!?;\n]+)?|coffee|alcohol|sugar|meat|gluten|dairy|caffeine|cigarettes)", "end", holds=False),
-    _many(ANY_ATTRIBUTE, r"~who~adv(?:sold|cancell?ed|returned|got rid of|gave away|gave up|donated|scrapped|traded in|dropped|dropped out of|deleted|ended|terminated|closed|lost|dumped|threw out|threw away|ditched) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", "end", holds=False),
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:sold|cancell?ed|got rid of|gave away|gave up|donated|scrapped|traded in|dropped out of|deleted|ended|terminated|dumped|threw out|threw away|ditched) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", "end", holds=False),
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) (?:[\w-]+ ){0,3}?~contract)~stop", "end", holds=False),
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|moved|changed|migrated|converted|upgraded|swapped|gone|went|transitioned) (?:over )?(?:away )?from ~old (?:over )?to ~short~stop", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:replaced|swapped|traded(?: in)?|exchanged) ~old (?:with|for|by) ~short~end", "update"),
     _many("owns", r"~who~adv(?:owns?|bought|purchased|adopted|got|have|has) (?P<value>(?:an?|two|three|four|five|\d+|some|my (?:first|own)|no) (?:[\w-]+ ){0,4}[\w-]+)~stop"),
     _many("subscription", r"~who~advsubscribed to ~value"),
     _many("subscription", r"~who~advunsubscribed from ~value", "end", holds=False),
     _many("{what}", r"~who~adv~use ~value"),
-    _many("{what}", r"~who~adv~use~end(?P<value>)"),
+    _many("{what}", r"~who~adv~alone~end(?P<value>)"),
 )  # fmt: skip
 _PLANS = (
     _many("decided", r"~who~adv(?:decided|chose|chosen|agreed|settled) (?P<value>(?:to|on|not to|that|against) [^.!?;\n]+)"),

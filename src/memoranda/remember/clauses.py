@@ -114,12 +114,53 @@ _QUALIFIED: Final = re.compile(
     r"|\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
+# Words beside a change that leave what was: it holds for a while, somewhere, as one of two, or is not meant.
+_RESERVED: Final = re.compile(
+    r"\b(?:too|as well)(?=\s*(?:[.,!;)]|$))|\b(?:besides|in addition|on top of|on the side|a second|another|spare time|stays? with"
+    r"|as a (?:company|team|joke|prank|test)|for now|for the time being|over the|just for|on (?:holiday|vacation)"
+    r"|with (?:clothes|shoes)|for (?:the|this|an?|one|two|three|four|five|six|several|some|few|\d+) (?:\w+ )?(?:days?|nights?|weeks?|weekends?"
+    r"|months?|summer|winter|spring|autumn|semester|term|holidays?|project|season|update|wedding|conference|meeting|visit)"
+    r"|ha(?:ha)+|lol|lmao|rofl|obviously|no one ever|nobody ever|as if|if you count|technically|autocorrect|at least (?:today|for now|this)"
+    r"|for the sake of|thought experiment|(?:worst|best)[ -]case|scenario|hypothe\w+|in character|(?:my|a|one) wish|on stage"
+    r"|(?:is|was) (?:wrong|false|untrue|nonsense|a (?:myth|lie|rumou?r|mistake|hoax|prank|scam)|spam|not true))\b|(?:^|\s)/s\b|\b(?-i:C?EST|CET|E[SD]T|P[SD]T|GMT|UTC|BST|JST)\b|[😂🤣😜😉♪]"
+    r"|^\W*(?:check|put|turn|translate|rewrite|say|read)\b[^.!?]*\bthis\b[^.!?]*[-–—]"
+    r"|^\W*(?:(?:and|but|so|well|even)\s+)*(?:if|had|were|should|suppose|supposing|imagine|picture|say)\b"
+    r"|\bleft\s+(?-i:[A-Z])[\w&.'’ -]*?\s(?:with (?:an?|the|my|two|three|full|some)|by (?:car|bus|train|bike)|on foot|in an?|through|carrying)\b"
+    r"|\bmoved to [\w ]+? (?:on (?!(?:mon|tues|wednes|thurs|fri|satur|sun)day|the \d|\d)(?-i:[A-Za-z])|as an? (?:hobby|joke))",
+    re.I,
+)  # fmt: skip
+# What comes before a colon and is the speaker's own: "Update: I moved to Ghent".
+_ANNOUNCED: Final = re.compile(
+    r"(?:(?:(?:a |an |the |some |my |our |just |quick |small |big |good |great |bad |sad |short |important |latest |personal |final |new |exciting |life |so"
+    r"|ok|okay|well|yes|no|hi|hey|hello|and|but|also|btw|fyi|ps|p\.s|please|actually|sorry|long story short|by the way|for the record"
+    r"|for your (?:records|information)|from (?:now on|me)|as of (?:now|today)|to be clear|in short)\b[\s,!]*)*"
+    r"(?:update|news|correction|note|notes|noted|reminder|remember(?: this)?|important|announcement|edit|info|heads[- ]?up|fact|facts|change|changes"
+    r"|change of plans?|status|profile|about me|me|result|decision|outcome|conclusion|fyi|btw|ps|p\.s|tl;?dr|anyway|guess what|it[’']s official|official"
+    r"|(?:please )?note|memo|context|background|job|work|home|address|city|family|health|diet|name|phone|work update|preference|preferences)?[\s,!.]*)",
+    re.I,
+)
+_LABEL: Final = re.compile(
+    r"(?:^|(?<=[.!?\n])\s*)[ \t]*(?P<label>[^.!?:\n]{1,80}|[^:\n]{0,40}\(\d\d?:\d\d\)):[ \t\n]+(?=(?:i|i['’]\w+|we|my|our)\b)",
+    re.I,
+)
+# A text around the words that are somebody else's: a letter, a story, an exercise, a test.
+_FRAMED: Final = re.compile(
+    r"^\W*dear\b|(?:^|\n|[.!?]\s+)(?:best|regards|(?:kind|best|warm) (?:regards|wishes)|yours \w+|sincerely|cheers|greetings|love),?\s*\n?\s*(?-i:[A-Z])"
+    r"|[.!]\s+not[.!]*\s*$|^\W*(?:ex|exercise|question|q)\W*\d|-->|^\W*(?:label|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
+    r"|posting|quoting|let['’]s (?:play|pretend|imagine)|you are (?:an?|the|my) \w+ (?:and|who)|playing)\b"
+    r"|\bon behalf of\b|\b(?:this|that|it|here) (?:is|comes) from\b|\b(?:from|in|on) (?:a|the|my|some) (?:forum|blog|book|novel|film|movie|song|game|play|website|script)\b"
+    r"|\b(?:lyrics|subtitles?|caption|sentiment|role-?play|sentences?|paragraph|chapter|scene|dialogue|fiction)\b"
+    r"|\b(?:my|a|the|this|short|following) (?:short )?(?:story|poem|essay|bio|tweet|screenplay|speech|exercise)\b|\bcorrect (?:english|grammar|spelling)\b",
+    re.I,
+)
 _LONG_AGO: Final = re.compile(
     r"\bwhen (?:i|we) (?:was|were)\b|\bat (?:age )?\d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bback then\b"
     r"|\b(?:before|after) (?:school|college|uni|university|high school|graduation)\b|\bi was (?:\d{1,2}|one|two|three|four|five|six"
     r"|seven|eight|nine|ten|eleven|twelve)\b",
     re.I,
 )
+_HEADING: Final = 4
+"""How many words the first line of a pasted text has at most."""
 _SUBJECT: Final = re.compile(
     r"(?:i|we|(?:the\s+)?(?:user|customer|client|patient)|(?-i:[A-Z][\w-]+(?:\s[A-Z][\w-]+)?))(?=\s|['’])", re.I
 )
@@ -168,12 +209,27 @@ class Clause:
 def find_clauses(text: str) -> tuple[Clause, ...]:
     """Return the clauses in which the speaker states something."""
     own = blank_foreign(text)
+    framed = _is_framed(text)
     clauses: list[Clause] = []
     for start, end in sentence_spans(own):
         sentence = own[start:end]
         if not sentence.rstrip(" \t\n\"'”’)").endswith("?"):
-            clauses += _clauses_of(sentence, start)
+            clauses += _clauses_of(sentence, start, reserved=framed or _is_reserved(sentence))
     return tuple(clauses)
+
+
+def _is_framed(text: str) -> bool:
+    """Return whether the words of a text may be somebody else's: then they change nothing, and are only linked."""
+    if _FRAMED.search(text) is not None:
+        return True
+    if any(not _ANNOUNCED.fullmatch(found["label"].strip()) for found in _LABEL.finditer(text)):
+        return True
+    first, _, rest = text.strip().partition("\n")
+    return bool(rest) and len(first.split()) <= _HEADING and re.search(r"[.!?,]$|^[-*•]", first.strip()) is None
+
+
+def _is_reserved(sentence: str) -> bool:
+    return _RESERVED.search(sentence) is not None
 
 
 def blank_foreign(text: str) -> str:
@@ -186,10 +242,10 @@ def blank_foreign(text: str) -> str:
     return text if pasted is None else text[: pasted.start()] + " " * (len(text) - pasted.start())
 
 
-def _clauses_of(sentence: str, offset: int) -> Iterator[Clause]:
+def _clauses_of(sentence: str, offset: int, *, reserved: bool) -> Iterator[Clause]:
     subject, past, stated, corrects = "", False, True, False
     position, find_possible = 0, _filter().find
-    qualified, long_ago = _QUALIFIED.search(sentence) is not None, _LONG_AGO.search(sentence) is not None
+    qualified, long_ago = reserved or _QUALIFIED.search(sentence) is not None, _LONG_AGO.search(sentence) is not None
     for end in [*(found.start() for found in _SPLIT.finditer(sentence)), len(sentence)]:
         part = sentence[position:end]
         own = len(part) - len(part.lstrip(" \t\n,;:()—–-."))

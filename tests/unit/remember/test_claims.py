@@ -283,7 +283,8 @@ def test_every_pattern_compiles_and_uses_every_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "old"), [("Correction: 1985", "1985", None), ("I meant Thursday, not Tuesday.", "Thursday", None)]
+    ("text", "value", "old"),
+    [("Correction: 1985", "1985", None), ("I meant Thursday, not Tuesday.", "Thursday", "Tuesday")],
 )
 def test_bare_correction_names_only_the_right_value(text: str, value: str, old: str | None) -> None:
     (claim,) = claims(text)

@@ -88,9 +88,9 @@ class TestRelate:
         assert relate(finer, claim("Germany", JUNE)) == "none"
         assert relate(finer, claim("Germany", JUNE, "update")) == "none"
 
-    def test_finer_value_ends_coarser_one_only_when_it_is_a_change(self) -> None:
+    def test_finer_value_follows_coarser_one_when_it_is_a_change(self) -> None:
         assert relate(claim("Germany"), claim("Berlin, Germany", JUNE)) == "none"
-        assert relate(claim("Germany"), claim("Berlin, Germany", JUNE, "update")) == "end"
+        assert relate(claim("Germany"), claim("Berlin, Germany", JUNE, "update")) == "follow"
 
 
 @pytest.mark.parametrize(

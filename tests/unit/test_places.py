@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.remember.places import is_place
+from memoranda.places import is_place
 
 
 @pytest.mark.parametrize(
