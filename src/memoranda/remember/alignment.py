@@ -209,7 +209,7 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
     measured = old_kind.kind == new_kind.kind and old_kind.kind in _MEASURES
     if old_kind.kind != new_kind.kind and {old_kind.kind, new_kind.kind} & _MEASURES:
         return None  # "on Tuesday" and "at 3 pm", "80 kg" and "pregnant": both may be true
-    if measured and old_kind.unit != new_kind.unit and old_kind.unit and new_kind.unit:
+    if measured and old_kind.unit != new_kind.unit:
         return None
     # "I am always …" and "it is so …" are about the moment: after "is", the words before it must name something.
     if not measured and (verb not in _ONE_VALUE or (verb in _COPULAS and not about) or first[0] in _POINTING):

@@ -191,7 +191,7 @@ _HEALTH = (
     _many("allergic to", r"~who~adv(?:very |severely |deathly )?allergic to ~value"),
     _many("allergic to", r"~who~adv(?:have|has) (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
     _many("allergic to", r"~who~advoutgr(?:ew|own) (?:my|his|her|their|the) (?P<value>\w+) allergy", "end", holds=False),
-    _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?:at|in|on|with|when|around|for)\b)", "end", holds=False),
+    _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?!(?:any|now|since|and|but|because|so|today|these|either|or|as of)\b)\w)", "end", holds=False),
     _many("diet", r"~who~adv(?:an? |a strict |gone |went )?~diet\b"),
     _many("condition", r"~who(?:was |got |~adv)(?:just |recently )?diagnosed with ~value"),
     _many("condition", r"~who~adv(?:have|has|suffers? from) (?P<value>~illness)\b"),

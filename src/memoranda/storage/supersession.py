@@ -175,7 +175,8 @@ def _may_both_hold(older: Claim, newer: Claim) -> bool:
         return False  # it says itself what is over
     if older.attribute == "city":
         return place_level(older.value) != place_level(newer.value)
-    if _words(older.value) < _words(newer.value) or _is_slip(older.value, newer.value):
+    finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
+    if finer or _is_slip(older.value, newer.value):
         return True
     if _currency(older.value) != _currency(newer.value):
         return True
