@@ -129,6 +129,9 @@ _RESERVED: Final = re.compile(
     r"|^\W*(?:(?:and|but|so|well|even)\s+)*(?:if|had|were|should|suppose|supposing|imagine|picture|say)\b"
     r"|\bleft\s+(?-i:[A-Z])[\w&.'’ -]*?\s(?:with (?:an?|the|my|two|three|full|some)|by (?:car|bus|train|bike)|on foot|in an?|through|carrying)\b"
     r"|\b(?:left|quit)\s+(?-i:[A-Z])[\w&.'’ -]*?\sto (?!(?:join|work|start|become|found|build|study|go|move|focus|care|raise|pursue|travel|be|teach)\b)"
+    r"|^\W*(?:oh,? (?:yes|yeah|sure|right|great)|sure)\b"
+    # English inside a sentence of another language is quoted.
+    r"|\b(?:ich|nicht|und|jetzt|dem|je|ne|dit|elle|est|une|avec|pero|ella|una|porque|che|sono)\b"
     r"|,\s*not[.!]*\s*$|\bmoved to [\w ]+? (?:on (?!(?:mon|tues|wednes|thurs|fri|satur|sun)day|the \d|\d)(?-i:[A-Za-z])|as an? (?:hobby|joke))",
     re.I,
 )  # fmt: skip
