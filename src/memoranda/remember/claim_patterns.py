@@ -37,7 +37,7 @@ PARTS: Final = {
     "value": r"(?P<value>(?:[^.!?;\n]|\.(?=\S)|(?<=\b(?:Mr|Ms|Dr|St))\.|(?<=\bMrs)\.)+)",
     "short": r"(?P<value>(?:[^.!?;,\n]|\.(?=\S))+?)",
     "end": r"(?=[\s.!;,]*$)",
-    "stop": r"(?=\s*(?:[.,;!]|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|a|two|three|earlier|instead|with|to) ?)",
+    "stop": r"(?=\s*(?:[.,;!]|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|(?:a|two|three) (?:\w+ )?(?:day|week|month|year|decade|while|few|couple)|earlier|instead|with|to) ?)",
     # Nouns that look like a verb: "the meeting is on Monday".
     "ing_noun": (
         r"(?:meeting|building|wedding|training|morning|evening|painting|booking|rating|hearing|screening|briefing|opening|closing|heating"
@@ -63,7 +63,7 @@ PARTS: Final = {
         r"|volunteering at|banking with|commuting (?:by|on|with)|subscribing to|going to|training at|listening to)"
     ),
     "no_more": r"(?:no longer|don't|doesn't|do not|does not)",
-    "stopped": r"(?:(?:have |has |'ve )?(?:stopped|quit|gave up|given up|ceased|finished|am done|'m done|is done))",
+    "stopped": r"(?:(?:have |has |'ve )?(?:stopped|quit|gave up|given up|ceased|am done|'m done|is done))",
     "status": r"(?P<value>married|single|engaged|divorced|widowed|separated)",
     "diet": (
         r"(?P<value>vegan|vegetarian|pescatarian|flexitarian|diabetic|coeliac|celiac|teetotal|sober|halal|kosher|keto|paleo"
@@ -137,14 +137,14 @@ _PEOPLE = (
     _many("handle", r"(?:(?:you can|please|just) )*(?:reach|find|message|tag|ping|follow|contact|email|dm) (?P<who>me) (?:at|on|under|as|via) (?P<value>@[\w.-]*\w|[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
     _one("age", r"~who~adv(?P<value>\d{1,3}) years? old\b"),
     _one("age", r"(?P<who>i|we|~user|~kin)(?:(?='(?:m|s) )| )~adv(?P<value>\d{1,3})~end"),
-    _one("age", r"~who~advturned (?P<value>\d{1,3})\b", "update"),
+    _one("age", r"~who~advturned (?P<value>\d{1,3})\b(?!°| (?:degrees?|pages?|percent|times?|rounds?)\b)", "update"),
     _one("birth year", r"~who(?:was )?born in (?P<value>(?:19|20)\d\d)\b"),
     _one("birthplace", r"~who(?:was )?born (?:and raised )?in ~name"),
     _one("home town", r"~who~adv(?:originally )?(?:from|grew up in) ~name"),
     _one("relationship status", r"~who~adv(?:happily |newly )?~status~stop"),
     _one("relationship status", r"~who~adv(?:got|gotten) (?:re)?~status", "update"),
     _one("relationship status", r"~who~adv(?P<value>married|divorced|engaged)(?: to| from)? (?-i:[A-Z]\w+)"),
-    _one("partner", r"~who~adv(?:(?:dating|seeing|engaged to|married to)) ~name"),
+    _one("partner", r"~who~adv(?:(?:dating|seeing|engaged to|married to)) ~name(?! (?:about|for|at|regarding)\b)"),
     _one("partner", r"(?:~who(?:and \w+ )?|(?P<value2>(?-i:[A-Z]\w+)) and i )~adv(?:broke up|split up|separated|got divorced)(?: with (?P<value>(?-i:[A-Z]\w+)))?", "end", holds=False),
 )  # fmt: skip
 _HOME = (
@@ -161,15 +161,16 @@ _WORK = (
     _one("employer", r"~who~adv(?:works?|working|worked|employed|interning|interns?) (?:\w+ )?(?:at|for|by|with) ~name"),
     _one("employer", r"~who~adv(?:joined|joins) ~name~stop"),
     _one("employer", r"~who~adv(?:started|starting|starts|begun|began) (?:work(?:ing)? |(?:a|the|my) (?:new )?(?:job|position|role|internship) )?(?:at|with|for) ~name", "update"),
-    _one("employer", r"~who~adv(?:got|took|accepted|landed|have|has) (?:an?|the|my) (?:new )?(?:job|position|role|internship|offer)(?: offer)? (?:at|with|from) ~name", "update"),
+    _one("employer", r"~who~adv(?:got|took|accepted|landed|have|has) (?:an?|the|my) (?:new )?(?:job|position|role|internship) (?:at|with|from) ~name", "update"),
+    _one("employer", r"~who~adv(?:took|accepted) (?:an?|the|my|their) (?:new )?(?:job )?offer (?:at|with|from) ~name", "update"),
     _one("employer", r"(?:(?:yesterday|today|monday|tuesday|wednesday|thursday|friday|this week) )?(?:was|is|marks|had) (?P<whose>my) (?:very )?(?:first|1st) (?:day|week|shift) (?:at|with|for) ~name", "update"),
     _one("employer", r"(?P<whose>my) (?:very )?(?:first|1st) (?:day|week|shift) (?:at|with|for) ~name", "update"),
     _one("employer", r"~who~adv(?:got )?hired (?:by|at) ~name", "update"),
     _one("employer", r"~who~adv~no_more (?:work|employed)s? (?:at|for|with|by) ~name", "end", holds=False),
     _one("employer", r"~who~adv(?:left|quit|resigned from|retired from) ~name~stop", "end", holds=False),
     _one("employer", r"~who~adv(?:quit|left|lost|gave up|resigned from|handed in (?:my|his|her) \w+)(?: (?:my|his|her|their|the) (?:\w+ )?(?:job|position|role))?(?: (?:at|with) ~name)~stop", "end", holds=False),
-    _one("employer", r"~who~adv(?:quit|left|lost) (?:my|his|her|their) (?:\w+ )?job\b(?P<value>)", "end", holds=False),
-    _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?: (?:from|by|at) ~name)?", "end", holds=False),
+    _one("employer", r"~who~adv(?:quit|left|lost) (?:my|his|her|their) (?:\w+ )?job~stop(?P<value>)", "end", holds=False),
+    _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?! (?:up|of)\b)(?: (?:from|by|at) ~name)?", "end", holds=False),
     _one("occupation", r"~who~adv(?:works?|working|employed) (?:\w+ ){0,2}as (?:an? |the )?~short~stop"),
     _one("occupation", r"~who~adv(?:a|an|the|our) (?P<value>(?:[\w-]+ ){0,2}~role)\b"),
     _one("occupation", r"~who~adv(?:got |been |was )?(?:promoted to|became|become) (?:a |an |the )?(?P<value>(?:[\w-]+ ){0,3}~role)\b", "update"),

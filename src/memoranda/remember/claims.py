@@ -58,7 +58,7 @@ _RESIDENCE: Final = re.compile(
 )
 # Where somebody is need not be where they live: "I'm in Rome now", "we're staying in Bonn".
 _STAYS: Final = re.compile(
-    r"\bstay(?:s|ing)?\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
+    r"\b(?:stay(?:s|ing)?|moving|relocating)\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
     re.I,
 )
 _TAKE_BACKS: Final = (

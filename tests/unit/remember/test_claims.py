@@ -334,3 +334,20 @@ def test_words_about_something_else_take_nothing_back(text: str) -> None:
 
 def test_correction_without_a_value_corrects_nothing() -> None:
     assert claims("Forget the recipe, I was wrong.") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I left Bosch a bad review.",
+        "I lost my job interview notes.",
+        "I got fired up by the talk.",
+        "I just finished smoking.",
+        "I turned 90 degrees left.",
+        "I'm now seeing Tom about the car.",
+        "I got a job offer from Siemens.",
+        "We are moving to Bonn.",
+    ],
+)
+def test_other_sense_of_a_word_for_a_change_is_no_change(text: str) -> None:
+    assert [claim for claim in claims(text) if claim.operation != "state"] == []
