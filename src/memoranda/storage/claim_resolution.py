@@ -303,8 +303,14 @@ def _fits(made: Claim, claim: Claim) -> bool:
     if claim.replaces is not None:
         return names_value(made.value, claim.replaces)
     if claim.operation == "correct":
-        return value_shape(made.value) == value_shape(claim.value)
+        return value_shape(made.value) == value_shape(claim.value) and _are_as_long(made.value, claim.value)
     return names_value(made.value, claim.value)
+
+
+def _are_as_long(one: str, other: str) -> bool:
+    """Return whether two numbers have about as many digits: 12 corrects no phone number."""
+    digits = [sum(char.isdigit() for char in value) for value in (one, other)]
+    return abs(digits[0] - digits[1]) <= 1
 
 
 def _end_claims(tx: Transaction, ended: Sequence[StoredClaim], ending: Ending) -> set[int]:

@@ -16,14 +16,23 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
-from memoranda.storage.claims import Claim, fold
+from memoranda.places import place_level
+from memoranda.storage.claims import Claim, fold, value_shape
 from memoranda.types import trust_rank
 
 Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]
 _WORD: Final = re.compile(r"[^\W_]+")
 _ARTICLES: Final = frozenset(("the", "a", "an", "my", "our", "his", "her", "their"))
+_ANY_SHAPE: Final = ("occupation", "relationship status", "favourite ", "preferred ")
+"""Attributes whose values are written with or without a capital: "teacher", "CTO"."""
+_CURRENCY: Final = re.compile(r"[$€£¥]|\b(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|yen)\b")
+_SYMBOLS: Final = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "usd": "dollar", "eur": "euro", "gbp": "pound"}
+_SHORT_WORD: Final = 5
+_SLIP: Final = 0.85
+"""How alike two words are of which one is the other with a typing error."""
 _FOLLOWED: Final = 20
 """How many older claims refer to a newer one at most, the latest ones: a list of likes may be long."""
 
@@ -155,7 +164,36 @@ def relate_contradiction(older: Claim, newer: Claim) -> Relation:
         return "none"  # it says which value it replaces, and that is another one
     if trust_rank(newer.trust) < trust_rank(older.trust):
         return "contradict"
-    return "follow" if newer.operation in ("state", "event") else "end"
+    if newer.operation in ("state", "event") or (newer.operation == "update" and _may_both_hold(older, newer)):
+        return "follow"
+    return "end"
+
+
+def _may_both_hold(older: Claim, newer: Claim) -> bool:
+    """Return whether another value need not replace the older one: it may be a part, another measure, or a slip."""
+    if newer.replaces is not None or not (older.holds and newer.holds):
+        return False  # it says itself what is over
+    if older.attribute == "city":
+        return place_level(older.value) != place_level(newer.value)
+    finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
+    if finer or _is_slip(older.value, newer.value):
+        return True
+    if _currency(older.value) != _currency(newer.value):
+        return True
+    # "My car is a Golf" and "my car is dirty now" are of different kinds: a name, a number, an ordinary word.
+    return not older.attribute.startswith(_ANY_SHAPE) and value_shape(older.value) != value_shape(newer.value)
+
+
+def _currency(value: str) -> str | None:
+    found = _CURRENCY.search(fold(value))
+    return _SYMBOLS.get(found[0], found[0].rstrip("s")) if found else None
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Return whether two words differ as by a typing error."""
+    if not (one.isalpha() and other.isalpha()) or min(len(one), len(other)) < _SHORT_WORD:
+        return False
+    return SequenceMatcher(None, fold(one), fold(other)).ratio() >= _SLIP
 
 
 def _disagree(older: Claim, newer: Claim) -> bool:
