@@ -101,6 +101,14 @@ class StoredClaim:
         return claim_from_json(as_made(claims_of(self.memory)[self.position]))
 
 
+def voice_of(memory: Memory) -> str:
+    """Return whose words a memory is: a person by name, or empty for a note that nobody in particular said."""
+    name = fold(memory.speaker or "")
+    if name and name not in _UNNAMED:
+        return name
+    return fold(memory.user or "user") if memory.trust == "user" else ""
+
+
 def claims_in(notes: Mapping[str, Any]) -> tuple[Claim, ...]:
     """Return the claims in the notes of a memory."""
     found = notes.get(CLAIMS) or []

@@ -183,3 +183,30 @@ class TestListMemories:
         first = manager.list_memories(3, user="ana", known_at=MARCH)
         second = manager.list_memories(3, first[-1].id, user="ana", known_at=MARCH)
         assert len({memory.id for memory in [*first, *second]}) == 6
+
+
+def say_as(manager: MemoryManager, name: str, text: str) -> None:
+    [outcome] = manager.remember({"role": "user", "name": name, "content": text}, user="ana")
+    assert outcome.status == "stored"
+
+
+class TestOtherSpeakers:
+    @pytest.mark.parametrize(
+        "text", ["Ana no longer lives in Ghent.", "Ana moved to Rome.", "Ana lives in Rome.", "Ana now lives in Rome."]
+    )
+    def test_another_person_disputes_but_hides_nothing(self, manager: MemoryManager, text: str) -> None:
+        say_as(manager, "Bob", text)
+        contents = [hit.memory.content for hit in manager.recall("Where does Ana live?", user="ana").hits]
+        assert "I moved to Ghent last week." in contents
+        assert ("Ana/city", "Ghent") in values_of(manager)
+        [conflict] = manager.conflicts(user="ana")
+        assert [value.speaker for value in conflict.values] == ["Ana", "Bob"]
+
+    def test_own_words_after_a_dispute_still_end_the_own_statement(self, manager: MemoryManager) -> None:
+        say_as(manager, "Ana", "I moved to Oslo.")
+        say_as(manager, "Bob", "Ana moved to Rome.")
+        say_as(manager, "Ana", "I moved to Bern.")
+        contents = [hit.memory.content for hit in manager.recall("Where does Ana live?", user="ana").hits]
+        assert "I moved to Oslo." not in contents
+        assert "Ana moved to Rome." in contents
+        assert values_of(manager) == [("Ana/city", "Bern")]

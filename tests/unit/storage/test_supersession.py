@@ -171,3 +171,19 @@ class TestReplay:
         ]
         done = replay(again)
         assert (done.endings, done.follows) == ([Ending(JUNE, 2), None, None], {(3, 2)})
+
+
+class TestVoices:
+    def test_another_person_contradicts_what_somebody_said(self) -> None:
+        made = [MadeClaim(1, BERLIN, "ana"), MadeClaim(2, claim("Berlin", JUNE, "end", holds=False), "bob")]
+        done = replay(made)
+        assert done.endings == [None, None]
+        assert done.conflicts == {(2, 1)}
+
+    def test_anybody_may_end_a_note_that_nobody_in_particular_said(self) -> None:
+        note = MadeClaim(1, claim("Berlin", trust="assistant"))
+        assert replay([note, MadeClaim(2, claim("Rome", JUNE, "update"), "ana")]).endings == [Ending(JUNE, 2), None]
+
+    def test_nobody_takes_back_the_words_of_another(self) -> None:
+        back = claim("Berlin", JUNE, "retract", holds=False)
+        assert replay([MadeClaim(1, BERLIN, "ana"), MadeClaim(2, back, "bob")]).endings == [None, None]
