@@ -9,6 +9,7 @@ from typing import Final
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
+from memoranda.messages.message import ROLES
 from memoranda.remember.base import KnownTexts, NoKnownTexts, Utterance
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.echoes import EchoIndex, list_parts, to_lookup
@@ -109,7 +110,7 @@ class _Search:
 
 def utterance_of_memory(memory: Memory, scope: Scope) -> Utterance:
     """Return a stored memory as an utterance."""
-    name = None if memory.speaker == memory.trust else memory.speaker
+    name = None if memory.speaker in (memory.trust, *ROLES) else memory.speaker
     speaker = speaker_name(name, memory.trust, scope)
     span = (0, len(memory.content))
     owner = speaker_name(None, "user", scope)

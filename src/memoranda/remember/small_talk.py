@@ -39,10 +39,10 @@ _PRAISE: Final = _set(
     "problem worries spirit deal"
 )
 _FEELINGS: Final = _set(
-    "see saw know think guess hope hear heard look looking sound sounds feel feels seem seems mean means love loved like "
-    "wish appreciate appreciated agreed believe believing understood glad happy excited thrilled proud lucky grateful "
-    "thankful sorry sure curious inspired motivated wait waiting rooting thank thanks talk talking chat chatting catch "
-    "catching speak tell say try enjoy help helping fine good great well"
+    "see saw know think guess hope hear heard look looking sound sounds feel feels seem seems mean means love loved "
+    "like wish appreciate appreciated agreed believe believing understood glad happy excited thrilled proud lucky "
+    "grateful thankful sorry sure curious inspired motivated wait waiting rooting thank thanks talk talking chat "
+    "chatting catch catching speak tell say try enjoy help helping fine good great well"
 )
 _SET_PHRASES: Final = re.compile(
     r"\b(?:got it|get it|get that|on it|so do i|me too|you know|a lot|so much|long time"

@@ -210,3 +210,21 @@ class TestOtherSpeakers:
         assert "I moved to Oslo." not in contents
         assert "Ana moved to Rome." in contents
         assert values_of(manager) == [("Ana/city", "Bern")]
+
+
+class TestSources:
+    @pytest.mark.parametrize("name", ["Ana", None])
+    def test_message_with_a_source_is_the_word_of_that_source(self, manager: MemoryManager, name: str | None) -> None:
+        message = {"role": "user", "content": "I moved to Rome.", **({"name": name} if name else {})}
+        [outcome] = manager.remember(message, user="ana", source=PAGE)
+        assert outcome.memory is not None
+        assert outcome.memory.trust == "document"
+        contents = [hit.memory.content for hit in manager.recall("Where does Ana live?", user="ana").hits]
+        assert "I moved to Ghent last week." in contents
+        assert ("Ana/city", "Ghent") in values_of(manager)
+
+    def test_conversation_is_a_source_of_the_users_own_words(self, manager: MemoryManager) -> None:
+        message = {"role": "user", "name": "Ana", "content": "I keep bees."}
+        [outcome] = manager.remember(message, user="ana", session="s1", source="s1")
+        assert outcome.memory is not None
+        assert outcome.memory.trust == "user"
