@@ -37,7 +37,7 @@ class WriteOptions:
     at: datetime | None
     short_term_ttl: timedelta
     trust: str = "user"
-    """Whose word a text is: the user's, an agent's own note, or a document's. A message is trusted no more than that."""
+    """Whose word a text is: the user's, an agent's own note, or a document's. A message counts no more than that."""
     keep_all: bool = False
     """Whether every message becomes a memory, without the gate."""
 
