@@ -55,8 +55,8 @@ class _Known:
         return trust_rank(self.claim.trust), self.made.is_own
 
     @property
-    def order(self) -> tuple[datetime, int]:
-        return told_at(self.claim), self.memory.id
+    def order(self) -> tuple[datetime, int, int]:
+        return told_at(self.claim), self.memory.id, self.claim.span[0]
 
     def to_value(self) -> FactValue:
         claim, memory = self.claim, self.memory

@@ -266,6 +266,7 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
     text = "" if spoken is None else clean_text(spoken)
     # What is said cannot be newer than now: a wrong clock would keep every true update from counting.
     said_at = min(message.timestamp, options.now)
+    owner = speaker if role == "user" else owner  # what Ana says about "the user" is about Ana
     return Utterance(message.message_id, role, speaker, said_at, text, (0, len(text)), message, key, owner)
 
 
