@@ -131,6 +131,11 @@ def content_hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
 
 
+def fold_phrase(text: str) -> str:
+    """Return a text as phrases are searched in it: without case, in one Unicode form, with single spaces."""
+    return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text.casefold()))
+
+
 def lower_case(text: str) -> str:
     """Return the text in lower case, with every character at the same offset."""
     return text.replace("\u0130", "i").lower()  # the only character whose lower case has two characters

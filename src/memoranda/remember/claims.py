@@ -18,6 +18,7 @@ from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
 from memoranda.remember.lexicon import NOW, TAKEN_BACK
+<<<<<<< HEAD
 from memoranda.remember.values import (
     PREFERENCE,
     Reading,
@@ -29,6 +30,12 @@ from memoranda.remember.values import (
     trim_value,
 )
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold
+=======
+from memoranda.remember.places import is_place, is_region, looks_like_place
+from memoranda.remember.values import PREFERENCE, Reading, attribute_for, read_value, split_list, trim_value
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
+from memoranda.storage.supersession import names_value, relate
+>>>>>>> mend13
 from memoranda.text import Span, has_content
 
 _MAX_TEXT: Final = 4_000
@@ -115,6 +122,7 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     for clause in find_clauses(utterance.text):
         claims += _claims_in(clause, utterance, events)
     claims += _commitments(utterance, events)
+<<<<<<< HEAD
     return tuple(_take_back(_keep_last_change(claims), utterance))
 
 
@@ -131,6 +139,47 @@ def _keep_last_change(claims: list[Claim]) -> list[Claim]:
 
 def _changes(claim: Claim) -> bool:
     return claim.single and claim.operation == "update" and claim.holds and claim.attribute != ANY_ATTRIBUTE
+=======
+    return tuple(_take_back(_settle(claims), utterance))
+
+
+def _settle(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims of one text as its end leaves them: "I live in Hamburg. I moved to Ghent yesterday."."""
+    settled: list[Claim] = []
+    for claim in claims:
+        newer = _bind_correction(claim, settled) if claim.attribute == ANY_ATTRIBUTE else claim
+        ended = [older for older in settled if _ends(older, newer)]
+        if newer.operation == "correct":
+            settled = [older for older in settled if older not in ended]  # it never was true
+        else:
+            settled = [_until(older, newer.valid_from) if older in ended else older for older in settled]
+        settled.append(newer)
+    return settled
+
+
+def _bind_correction(claim: Claim, before: Sequence[Claim]) -> Claim:
+    """Return a correction that names only a value as one of the claim before it with a value of the same shape."""
+    if claim.operation != "correct":
+        return claim
+    for older in reversed(before):
+        wanted = names_value(older.value, claim.replaces) if claim.replaces else _same_shape(older.value, claim.value)
+        if wanted and fold(older.subject) == fold(claim.subject) and older.holds and older.valid_to is None:
+            return replace(claim, attribute=older.attribute, single=older.single)
+    return claim
+
+
+def _same_shape(one: str, other: str) -> bool:
+    return value_shape(one) == value_shape(other)
+
+
+def _ends(older: Claim, newer: Claim) -> bool:
+    same_slot = (fold(older.subject), older.attribute) == (fold(newer.subject), newer.attribute)
+    return same_slot and older.attribute != ANY_ATTRIBUTE and relate(older, newer) == "end"
+
+
+def _until(claim: Claim, end: datetime) -> Claim:
+    return replace(claim, valid_from=min(claim.valid_from, end), valid_to=end)
+>>>>>>> mend13
 
 
 def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:
@@ -365,13 +414,18 @@ def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
     if lowered in ("", "the", "this"):
         return utterance.owner if "whose" in groups or not groups.get("who") else None
     if lowered in _FIRST_PERSON:
-        return utterance.speaker if _is_person(utterance) else None
+        return _first_person(utterance) if _is_person(utterance) else None
     if _USER.match(lowered):
         return utterance.owner
     if (kin := _KIN.match(" ".join(found.split()))) is not None:
-        return f"{utterance.speaker}'s {kin[1]}"
+        return f"{_first_person(utterance)}'s {kin[1]}"
     name = re.sub(r"['’]s$", "", " ".join(found.split()))
     return None if lowered.split()[0] in _NO_SUBJECTS else name
+
+
+def _first_person(utterance: Utterance) -> str:
+    """Return whom "I" means: where a user speaks without a name, the person whose memory it is."""
+    return utterance.owner if utterance.role == "user" and utterance.owner != "user" else utterance.speaker
 
 
 def _is_person(utterance: Utterance) -> bool:

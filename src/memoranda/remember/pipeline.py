@@ -23,7 +23,7 @@ from memoranda.llm.failures import CallPause
 from memoranda.messages.message import Message, as_message
 from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
-from memoranda.remember.duplicates import KnownTextIndex
+from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
 from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
@@ -38,6 +38,7 @@ from memoranda.remember.new_memory import (
     speaker_name,
     spoken_text,
     to_stored_message,
+    trust_of_message,
 )
 from memoranda.remember.quarantine import screen
 from memoranda.remember.updates import UpdateFinder
@@ -277,12 +278,14 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
         speaker = speaker_name(None, role, options.scope)
         return Utterance("", role, speaker, said_at, text, (0, len(text)), None, key, owner)
     message = as_message(content)
-    speaker = speaker_name(message.name, message.role, options.scope)
+    role = trust_of_message(message, options)
+    speaker = speaker_name(message.name, role, options.scope)
     spoken = spoken_text(message)
     text = "" if spoken is None else clean_text(spoken)
     # What is said cannot be newer than now: a wrong clock would keep every true update from counting.
     said_at = min(message.timestamp, options.now)
-    return Utterance(message.message_id, message.role, speaker, said_at, text, (0, len(text)), message, key, owner)
+    owner = speaker if role == "user" else owner  # what Ana says about "the user" is about Ana
+    return Utterance(message.message_id, role, speaker, said_at, text, (0, len(text)), message, key, owner)
 
 
 def _mask_message(message: Message) -> Message:
@@ -344,6 +347,7 @@ def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list
         if utterance.message is None:
             new = from_text(piece.content, options, importance=piece.importance)
             new.deduplicate, new.notes = True, _notes_without_evidence(piece)
+            new.recurs = tells_what_happened(piece.content)
         else:
             new = from_message(piece.content, utterance.message, options, piece.type)
             new.importance, new.notes = piece.importance, to_notes(piece)

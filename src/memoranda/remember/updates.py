@@ -108,7 +108,7 @@ _ABOUT_AS_NEAR: Final = 0.1
 _STANDS_OUT: Final = 0.25
 """Where much was said, something is always near: how much nearer in meaning than the twelfth nearest a memory must be."""
 _NEAR_AMONG_MANY: Final = 0.34
-_NOTHING_SHARED: Final = -0.07
+_NOTHING_SHARED: Final = -0.25
 
 
 class UpdateFinder:

@@ -3,7 +3,7 @@
 Of two claims the one that was said later counts, whenever they were stored. An explicit change ("I moved to Ghent", "I
 no longer smoke") ends the older claim. A plain statement with another value only follows it: both stay, and the older
 one refers to the newer. A source of lower trust neither ends nor follows what a source of higher trust said: it
-contradicts it, and both are shown.
+contradicts it, and both are shown. So does another person: only who said something may end it.
 
 What holds depends only on the stored claims. So after a claim is removed, `replay` of the remaining ones gives what
 holds now: a claim that only the removed one ended holds again, and one that another would have ended too is now ended
@@ -43,6 +43,14 @@ class MadeClaim:
 
     memory: int
     claim: Claim
+    voice: str = ""
+    """Whose words it is (`claims.voice_of`): empty for a note that nobody in particular said."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether somebody says it about themselves, or about what is theirs."""
+        subject = fold(self.claim.subject)
+        return bool(self.voice) and (subject == self.voice or subject.startswith(f"{self.voice}'s "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,7 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
         if newer.claim.operation == "retract" or result.endings[position] is not None:
             continue
         for older in held.comparable(newer):
-            relation = relate(made[older].claim, newer.claim)
+            relation = relate_made(made[older], newer)
             if relation == "end":
                 result.endings[older] = Ending(newer.claim.valid_from, newer.memory)
                 held.remove(older)
@@ -112,6 +120,7 @@ def _takes_back(back: MadeClaim, other: MadeClaim) -> bool:
     return (
         said.operation != "retract"
         and back.memory != other.memory
+        and _may_end(other, back)
         and said.said_at <= back.claim.said_at
         and _is_same(said.value, back.claim.value)
         and trust_rank(back.claim.trust) >= trust_rank(said.trust)
@@ -145,6 +154,21 @@ class _HeldClaims:
         self._by_value[fold_value(self._made[position].claim.value)].remove(position)
         if position in self._single:
             self._single.remove(position)
+
+
+def relate_made(older: MadeClaim, newer: MadeClaim) -> Relation:
+    """Return what a claim that was said later means for an older one, in view of who said each of them."""
+    relation = relate(older.claim, newer.claim)
+    if relation == "end" and not _may_end(older, newer):
+        return "contradict"
+    if relation == "follow" and older.is_own and newer.voice and not newer.is_own:
+        return "contradict"  # what Bob says about Ana does not replace what she says about herself
+    return relation
+
+
+def _may_end(older: MadeClaim, newer: MadeClaim) -> bool:
+    """Return whether one may hide the other: it is the same person's, or nobody in particular said the older one."""
+    return older.voice in ("", newer.voice)
 
 
 def relate(older: Claim, newer: Claim) -> Relation:
