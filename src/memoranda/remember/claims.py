@@ -18,7 +18,6 @@ from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
 from memoranda.remember.lexicon import NOW, TAKEN_BACK
-<<<<<<< HEAD
 from memoranda.remember.values import (
     PREFERENCE,
     Reading,
@@ -29,13 +28,8 @@ from memoranda.remember.values import (
     split_list,
     trim_value,
 )
-from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold
-=======
-from memoranda.remember.places import is_place, is_region, looks_like_place
-from memoranda.remember.values import PREFERENCE, Reading, attribute_for, read_value, split_list, trim_value
 from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
 from memoranda.storage.supersession import names_value, relate
->>>>>>> mend13
 from memoranda.text import Span, has_content
 
 _MAX_TEXT: Final = 4_000
@@ -122,25 +116,7 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     for clause in find_clauses(utterance.text):
         claims += _claims_in(clause, utterance, events)
     claims += _commitments(utterance, events)
-<<<<<<< HEAD
-    return tuple(_take_back(_keep_last_change(claims), utterance))
-
-
-def _keep_last_change(claims: list[Claim]) -> list[Claim]:
-    """Return the claims with one change of a slot, the last: "I moved to Rome, then back to Kiel" ends nothing else."""
-    last = {(claim.subject, claim.attribute): n for n, claim in enumerate(claims) if _changes(claim)}
-    return [
-        replace(claim, operation="state", valid_to=claim.valid_from)
-        if _changes(claim) and last[claim.subject, claim.attribute] != n
-        else claim
-        for n, claim in enumerate(claims)
-    ]
-
-
-def _changes(claim: Claim) -> bool:
-    return claim.single and claim.operation == "update" and claim.holds and claim.attribute != ANY_ATTRIBUTE
-=======
-    return tuple(_take_back(_settle(claims), utterance))
+    return tuple(_take_back(_keep_last_change(_settle(claims)), utterance))
 
 
 def _settle(claims: Sequence[Claim]) -> list[Claim]:
@@ -179,7 +155,21 @@ def _ends(older: Claim, newer: Claim) -> bool:
 
 def _until(claim: Claim, end: datetime) -> Claim:
     return replace(claim, valid_from=min(claim.valid_from, end), valid_to=end)
->>>>>>> mend13
+
+
+def _keep_last_change(claims: list[Claim]) -> list[Claim]:
+    """Return the claims with one change of a slot, the last: "I moved to Rome, then back to Kiel" ends nothing else."""
+    last = {(claim.subject, claim.attribute): n for n, claim in enumerate(claims) if _changes(claim)}
+    return [
+        replace(claim, operation="state", valid_to=claim.valid_from)
+        if _changes(claim) and last[claim.subject, claim.attribute] != n
+        else claim
+        for n, claim in enumerate(claims)
+    ]
+
+
+def _changes(claim: Claim) -> bool:
+    return claim.single and claim.operation == "update" and claim.holds and claim.attribute != ANY_ATTRIBUTE
 
 
 def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:

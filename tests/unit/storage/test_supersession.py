@@ -174,7 +174,6 @@ class TestReplay:
         assert (done.endings, done.follows) == ([Ending(JUNE, 2), None, None], {(3, 2)})
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
@@ -210,7 +209,8 @@ def test_place_that_is_named_as_the_old_one_ends_whatever_its_size() -> None:
 def test_value_of_another_kind_follows(older: str, newer: str, relation: str) -> None:
     made = [replace(each, attribute="car") for each in (claim(older), claim(newer, JUNE, "update"))]
     assert relate(*made) == relation
-=======
+
+
 class TestVoices:
     def test_another_person_contradicts_what_somebody_said(self) -> None:
         made = [MadeClaim(1, BERLIN, "ana"), MadeClaim(2, claim("Berlin", JUNE, "end", holds=False), "bob")]
@@ -225,4 +225,3 @@ class TestVoices:
     def test_nobody_takes_back_the_words_of_another(self) -> None:
         back = claim("Berlin", JUNE, "retract", holds=False)
         assert replay([MadeClaim(1, BERLIN, "ana"), MadeClaim(2, back, "bob")]).endings == [None, None]
->>>>>>> mend13
