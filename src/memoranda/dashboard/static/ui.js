@@ -103,13 +103,18 @@ export const clip = (text, length) => (text && text.length > length ? `${text.sl
 
 /** A text with the words of a question marked. It is always text, never markup. */
 export function Marked({ text, terms }) {
-  const words = (terms || []).filter((word) => word.length > 1).slice(0, 20);
-  if (!words.length) return text;
-  const pattern = new RegExp(`(${words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "giu");
+  if (!terms || !terms.length) return text;
+  const starts = terms.slice(0, 20).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])((?:${starts})[\\p{L}\\p{N}]*)`, "giu");
   return text.split(pattern).map((part, n) => (n % 2 ? html`<mark>${part}</mark>` : part));
 }
 
-export const wordsOf = (text) => (text.match(/[\p{L}\p{N}]{2,}/gu) || []).filter((word) => word.length > 2);
+/** The words of a question that were looked up: its terms are stems, so a word counts when it begins like one. */
+export function termsToMark(question, explanation) {
+  const stems = explanation ? explanation.terms : [];
+  const words = question.match(/[\p{L}\p{N}]{2,}/gu) || [];
+  return words.filter((word) => stems.some((stem) => stem.startsWith(word.toLowerCase().slice(0, 3))));
+}
 
 /** A dialog of the browser: it keeps the focus inside and closes with Escape. */
 export function Dialog({ title, children, onClose, actions }) {

@@ -1,4 +1,4 @@
-import { html, useState, useEffect, useMemo, Page, Card, Loaded, useLoad, Icon, Bar, Badge, Time, Empty, Marked, MemoryBadges, topReasons, percent, plural, clip, wordsOf, moveFocus } from "../ui.js";
+import { html, useState, useEffect, Page, Card, Loaded, useLoad, Icon, Bar, Badge, Time, Empty, Marked, MemoryBadges, topReasons, percent, plural, clip, termsToMark, moveFocus } from "../ui.js";
 import { getScope, postScoped } from "../api.js";
 
 const MODES = ["fast", "default", "best"];
@@ -31,7 +31,7 @@ function Answer({ question, mode, asOf, small }) {
   return html`<${Loaded} of=${answer} lines=${8}>${(data) => html`<section class=${`answer ${answer.loading ? "stale" : ""}`} aria-label=${`Answer, ${mode}`}>
     <${Card} title=${small ? mode : "Answer"} aside=${`${data.recall.elapsed_ms.toFixed(1)} ms`}><div class="verdict"><${Verdict} value=${data.recall.answerable} />
       ${data.recall.degraded.map((part) => html`<${Badge} tone="quarantined">without ${part}<//>`)}</div><${Understood} explanation=${data.recall.explanation} /><//>
-    <div class=${small ? "stack" : "grid wide-left"}><${Card} title="Hits" aside=${plural(data.hits.length, "hit")}><${Hits} hits=${data.hits} question=${question} /><//>
+    <div class=${small ? "stack" : "grid wide-left"}><${Card} title="Hits" aside=${plural(data.hits.length, "hit")}><${Hits} hits=${data.hits} terms=${termsToMark(question, data.recall.explanation)} /><//>
     <div class="stack"><${Card} title="The text for the prompt" aside=${`${plural(data.tokens, "token")}, ${plural(data.shown, "hit")}`}>${data.text ? html`<pre class="prompt" dir="auto" tabindex="0">${data.text}</pre>` : html`<p class="muted">Nothing relevant enough: the prompt gets no text.</p>`}<//>
     <${Card} title="Left out, and why"><${DroppedList} dropped=${data.dropped} /><//></div></div></section>`}<//>`;
 }
@@ -50,8 +50,7 @@ function Understood({ explanation }) {
     ${explanation.notes.map((note) => html`<dt>Note</dt><dd dir="auto">${note}</dd>`)}</dl>`;
 }
 
-function Hits({ hits, question }) {
-  const terms = useMemo(() => wordsOf(question), [question]);
+function Hits({ hits, terms }) {
   if (!hits.length) return html`<p class="muted">No memory fits.</p>`;
   return html`<ol class="hits" onKeyDown=${moveFocus}>${hits.map((hit) => html`<li><a data-row class="hit" href=${`#/memories/${hit.memory.id}`}><span class="score"><${Bar} share=${hit.score} label=${`score ${hit.score.toFixed(3)}`} /><span>${hit.score.toFixed(2)}</span></span>
     <span class="row-main"><span class="row-text" dir="auto"><${Marked} text=${clip(hit.memory.content, 600)} terms=${terms} /></span><span class="row-meta"><${MemoryBadges} memory=${hit.memory} link=${false} /><${Time} at=${hit.memory.valid_from} /></span>

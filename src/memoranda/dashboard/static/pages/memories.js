@@ -1,4 +1,4 @@
-import { html, useState, useEffect, useRef, useMemo, Page, Icon, MemoryRow, Empty, Failure, Skeleton, moveFocus, wordsOf, plural, typeName } from "../ui.js";
+import { html, useState, useEffect, useRef, useMemo, Page, Icon, MemoryRow, Empty, Failure, Skeleton, moveFocus, termsToMark, plural, typeName } from "../ui.js";
 import { postScoped } from "../api.js";
 
 const TYPES = ["semantic", "episodic", "procedural", "working", "short_term", "long_term", "reflection", "shared"];
@@ -58,10 +58,10 @@ function Found({ text, filters }) {
     }, WAIT);
     return () => { clearTimeout(timer); stop.abort(); };
   }, [asked]);
-  const terms = useMemo(() => wordsOf(text), [text]);
   if (state.error) return html`<${Failure} error=${state.error} />`;
   if (!state.recall) return html`<${Skeleton} lines=${6} />`;
   const hits = state.recall.hits;
+  const terms = termsToMark(text, state.recall.explanation);
   if (!hits.length) return html`<${Empty} icon="search" title="Nothing found">No memory that takes part in recall fits these words. Archived, replaced and quarantined ones are in the list without a search.<//>`;
   return html`<p class="muted small" role="status">${plural(hits.length, "hit")} in ${state.recall.elapsed_ms.toFixed(1)} ms</p>
     <div class="list" onKeyDown=${moveFocus}>${hits.map((hit) => html`<${MemoryRow} key=${hit.memory.id} memory=${hit.memory} hit=${hit} terms=${terms} />`)}</div>`;

@@ -28,7 +28,7 @@ memory.recall("Where does Ana live?", user="ana")`}</pre></div>
     <div><h3>From the terminal</h3><pre tabindex="0">${`memoranda remember "I moved to Oslo" --user ana
 memoranda recall "Where does Ana live?" --user ana`}</pre></div></div>
     ${mayWrite && html`<button class="button primary" onClick=${load} disabled=${busy}><${Icon} name="chat" />${busy ? "Storing the conversation…" : "Load the demo conversation"}</button>
-    <p class="muted small">200 messages of two friends over a year, stored under the user <code>nora-and-theo</code>. Forget that user to remove them.</p>`}</section>`;
+    <p class="muted small">210 messages of two friends over nine months, stored under the user <code>nora-and-theo</code>. Forget that user to remove them.</p>`}</section>`;
 }
 
 function Numbers({ data, admin, live }) {
