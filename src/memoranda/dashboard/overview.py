@@ -7,6 +7,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, timedelta
+from math import ceil
 from statistics import median
 from typing import Final
 
@@ -98,7 +99,7 @@ def _recall_days(tx: ReadTransaction, tenant: str) -> tuple[RecallDay, ...]:
 def _recall_day(number: int, values: Sequence[tuple[float, float]]) -> RecallDay:
     times = sorted(elapsed for elapsed, _ in values)
     share = sum(answerable for _, answerable in values) / len(values)
-    return RecallDay(_day_name(number), len(values), median(times), times[int(0.95 * (len(times) - 1))], share)
+    return RecallDay(_day_name(number), len(values), median(times), times[ceil(0.95 * len(times)) - 1], share)
 
 
 def _day_name(number: int) -> str:

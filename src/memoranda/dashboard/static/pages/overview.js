@@ -32,8 +32,8 @@ memoranda recall "Where does Ana live?" --user ana`}</pre></div></div>
 }
 
 function Numbers({ data, admin, live }) {
-  return html`<div class="tiles"><${Tile} label="memories" value=${data.memories} href="#/memories" icon="memory" /><${Tile} label="people" value=${data.users} href="#/people" icon="people" />
-    <${Tile} label="agents" value=${data.agents} icon="graph" /><${Tile} label="executions" value=${data.executions} href="#/activity" icon="runs" /></div>
+  return html`<div class="tiles"><${Tile} label=${data.memories === 1 ? "memory" : "memories"} value=${data.memories} href="#/memories" icon="memory" /><${Tile} label=${data.users === 1 ? "person" : "people"} value=${data.users} href="#/people" icon="people" />
+    <${Tile} label=${data.agents === 1 ? "agent" : "agents"} value=${data.agents} icon="graph" /><${Tile} label=${data.executions === 1 ? "execution" : "executions"} value=${data.executions} href="#/activity" icon="runs" /></div>
     ${admin && html`<${HealthCard} round=${live.round} />`}
     <div class="grid two"><${Growth} growth=${data.growth} /><${Recalls} recalls=${data.recalls} /></div>
     <div class="grid three"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
@@ -68,11 +68,11 @@ function Recalls({ recalls }) {
     latency: [{ label: "Median, ms", colour: "--accent", values: recalls.map((day) => day.median_ms) }, { label: "95%, ms", colour: "--warm", values: recalls.map((day) => day.p95_ms) }],
     share: [{ label: "Answerable", colour: "--accent", fill: "--accent-soft", values: recalls.map((day) => day.answerable) }] }), [recalls]);
   const total = recalls.reduce((sum, day) => sum + day.recalls, 0);
+  if (!total) return html`<${Card} title="Recall"><${Empty} icon="search" title="No recalls yet">Latency and how often memory had an answer appear here.<//><//>`;
   const last = recalls[recalls.length - 1];
   const body = recalls.length > 1
     ? html`<${Chart} key=${which} title="Recalls over time" days=${chart.days} series=${chart[which]} format=${which === "share" ? percent : (value) => value.toFixed(0)} />`
     : html`<div class="big-numbers"><div><b>${last.median_ms.toFixed(1)} ms</b><span class="muted">median</span></div><div><b>${last.p95_ms.toFixed(1)} ms</b><span class="muted">95%</span></div><div><b>${percent(last.answerable)}</b><span class="muted">answerable</span></div></div>`;
-  if (!total) return html`<${Card} title="Recall"><${Empty} icon="search" title="No recalls yet">Latency and how often memory had an answer appear here.<//><//>`;
   return html`<${Card} title="Recall" aside=${`the last ${plural(total, "recall")}`}>${recalls.length > 1 && html`<div class="tabs" role="group" aria-label="What to show">
     <button aria-pressed=${which === "latency"} onClick=${() => setWhich("latency")}>Latency</button><button aria-pressed=${which === "share"} onClick=${() => setWhich("share")}>Answerable</button></div>`}${body}<//>`;
 }
