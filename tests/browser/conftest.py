@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,6 @@ from tests.server.running import serving
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCREENSHOTS = Path(__file__).resolve().parents[2] / ".bench" / "screenshots"
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run all browser tests in one worker: they share the browser, and two of them would only wait for each other."""
-    for item in items:
-        if "tests/browser" in str(item.fspath):
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.fixture(scope="session")
@@ -108,32 +100,33 @@ def look(browser: Any) -> Iterator[Callable[..., Watched]]:
         assert problems == []
 
 
-@contextmanager
-def _server(folder: Path, **config: Any) -> Iterator[str]:
-    with serving(folder, **config) as url:
-        yield url
+@pytest.fixture(scope="session")
+def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    fill_small(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def small(small_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with a small store, which tests only read."""
-    folder = tmp_path_factory.mktemp("small")
-    fill_small(folder)
-    with _server(folder) as url:
+    folder = tmp_path_factory.mktemp("served")
+    shutil.copytree(small_store, folder, dirs_exist_ok=True)
+    with serving(folder) as url:
         yield url
 
 
 @pytest.fixture
-def writable(tmp_path: Path) -> Iterator[str]:
+def writable(small_store: Path, tmp_path: Path) -> Iterator[str]:
     """A server with a small store of its own."""
-    fill_small(tmp_path)
-    with _server(tmp_path) as url:
+    shutil.copytree(small_store, tmp_path, dirs_exist_ok=True)
+    with serving(tmp_path) as url:
         yield url
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[str]:
-    with _server(tmp_path) as url:
+    with serving(tmp_path) as url:
         yield url
 
 
@@ -141,5 +134,5 @@ def empty(tmp_path: Path) -> Iterator[str]:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("hostile")
     fill_hostile(folder)
-    with _server(folder) as url:
+    with serving(folder) as url:
         yield url

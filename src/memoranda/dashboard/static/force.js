@@ -9,6 +9,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
   let matches = null;
   let chosen = null;
   let waiting = false;
+  let moved = false;
   let size = { width: 0, height: 0 };
   const links = graph.links.map((link) => ({ ...link }));
   const simulation = d3.forceSimulation(graph.nodes)
@@ -16,12 +17,22 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     .force("link", d3.forceLink(links).id((node) => node.id).distance(large ? 22 : 42).strength((link) => 0.25 + 0.4 * link.strength))
     .force("x", d3.forceX().strength(0.05)).force("y", d3.forceY().strength(0.06))
     .alphaDecay(large ? 0.05 : 0.03)
-    .on("tick", request);
+    .on("tick", () => { if (!moved) fit(); request(); });
   graph.links.splice(0, graph.links.length, ...links);
 
   const radius = (node) => 2.5 + Math.min(9, Math.sqrt(node.degree) * 1.6 + node.weight * 2);
   const colour = (node) => colours.kinds[node.kind] || colours.kinds.other;
   const visible = (node) => (!matches || matches.has(node.id));
+
+  /** Fill the picture with the graph, until somebody moves it. */
+  function fit() {
+    let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+    for (const node of graph.nodes) {
+      left = Math.min(left, node.x); right = Math.max(right, node.x); top = Math.min(top, node.y); bottom = Math.max(bottom, node.y);
+    }
+    const scale = Math.min(2.2, 0.86 * Math.min(size.width / (right - left + 60), size.height / (bottom - top + 60)));
+    if (scale > 0) view = { scale, x: (-scale * (left + right)) / 2, y: (-scale * (top + bottom)) / 2 };
+  }
 
   function request() {
     if (waiting) return;
@@ -95,6 +106,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     if (!drag) return;
     const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
     drag.moved ||= Math.hypot(dx, dy) > 4;
+    moved ||= drag.moved;
     if (!drag.moved) return;
     if (drag.node) {
       [drag.node.fx, drag.node.fy] = toGraph(event);
@@ -115,6 +127,7 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
   };
   const wheel = (event) => {
     event.preventDefault();
+    moved = true;
     const factor = Math.exp(-event.deltaY * 0.0012);
     const scale = Math.min(8, Math.max(0.05, view.scale * factor));
     const box = canvas.getBoundingClientRect();

@@ -35,7 +35,7 @@ function View({ data, text, hidden, setHidden, chosen, setChosen }) {
     <div class="grid graph-grid"><section class="card canvas-card" aria-label="Picture"><${Picture} graph=${shown} matches=${wanted ? new Set(matches.map((node) => node.id)) : null} chosen=${chosen} onChoose=${setChosen} />
       <p class="muted small legend">${plural(shown.nodes.length, "node")}, ${plural(shown.links.length, "link")}${data.truncated ? " · more are not shown" : ""}. Drag to move, scroll to zoom, click to read.</p></section>
     <div class="stack">${chosen && html`<${Chosen} node=${chosen} shown=${shown} onChoose=${setChosen} />`}<${Card} title="As a table" aside=${plural(matches.length, "node")}><div class="scroll tall" tabindex="0" role="region" aria-label="The graph as a table"><table><thead><tr><th scope="col">Memory or name</th><th scope="col">Kind</th><th scope="col">Links</th></tr></thead>
-      <tbody>${matches.slice(0, TABLE_ROWS).map((node) => html`<tr><td>${node.memory ? html`<a href=${`#/memories/${node.memory}`} dir="auto">${clip(node.label, 90)}</a>` : html`<b dir="auto">${clip(node.label, 60)}</b>`}</td><td>${node.memory ? typeName(node.kind) : "name"}</td><td>${node.degree}</td></tr>`)}</tbody></table></div>
+      <tbody>${matches.slice(0, TABLE_ROWS).map((node) => html`<tr><td>${node.memory ? html`<a href=${`#/memories/${node.memory}`} dir="auto">${clip(node.label, 90)}</a>` : html`<b dir="auto">${clip(node.label, 60)}</b>`}</td><td class="short">${node.memory ? typeName(node.kind) : "name"}</td><td>${node.degree}</td></tr>`)}</tbody></table></div>
       ${matches.length > TABLE_ROWS && html`<p class="muted small">The ${TABLE_ROWS} with the most links; search for others.</p>`}<//></div></div>`;
 }
 

@@ -42,7 +42,7 @@ function FactTable({ facts }) {
     <tr><td dir="auto">${clip(fact.subject, 60)}</td><th scope="row" dir="auto">${clip(fact.attribute, 60)}</th><td><a href=${`#/memories/${fact.memory_id}`} dir="auto" title=${clip(fact.content, 300)}>${fact.holds ? "" : "not "}${clip(fact.value, 200)}</a>
       ${fact.replaced.length > 0 && html`<details><summary>replaced ${plural(fact.replaced.length, "value")}</summary>${fact.replaced.map((value) => html`<${Value} value=${value} />`)}</details>`}
       ${fact.disputed_by.length > 0 && html`<div><${Badge} tone="quarantined">disputed<//>${fact.disputed_by.map((value) => html`<${Value} value=${value} />`)}</div>`}</td>
-    <td><${Time} at=${fact.since} /></td><td><span dir="auto">${clip(fact.speaker || fact.source || fact.trust, 40)}</span></td></tr>`)}</tbody></table></div>`;
+    <td class="short"><${Time} at=${fact.since} /></td><td><span dir="auto">${clip(fact.speaker || fact.source || fact.trust, 40)}</span></td></tr>`)}</tbody></table></div>`;
 }
 
 function Timeline({ facts }) {
