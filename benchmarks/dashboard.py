@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import median
 
 import httpx2
-
 from tests.browser.stores import fill_large
 from tests.server.running import serving
 

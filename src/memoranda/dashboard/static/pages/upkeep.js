@@ -1,11 +1,22 @@
 import { html, useState, Page, Card, useCan, Icon, Badge, Empty, Failure, Skeleton, Dialog, toast, plural, number, clip, act } from "../ui.js";
 import { postScoped, getScope } from "../api.js";
 
-const POLICIES = [["expire", "Remove what has expired"], ["merge", "Merge what says the same"], ["summarize", "Summarize ended sessions"], ["consolidate", "Make one memory from several about the same"], ["window", "Archive old short-term memories"], ["fade", "Archive what is old, unimportant and unused"], ["delete", "Delete what was archived long ago"]];
+const POLICIES = [
+  ["extract", "Give the model the messages that it failed to read"],
+  ["expire", "Archive what is past its expiry time"],
+  ["merge", "Merge memories that are the same statement"],
+  ["consolidate", "Make one memory of several about one thing"],
+  ["fade", "Archive small talk whose importance has faded"],
+  ["summarize", "Summarize conversations that have ended"],
+  ["reflect", "Write down the most important statements of a week"],
+  ["window", "Archive short-term memories beyond the newest 200"],
+  ["delete", "Remove what has been archived for 30 days"],
+];
+const USUAL = ["extract", "expire", "merge", "consolidate", "fade"];
 
 export function UpkeepPage() {
   const mayWrite = useCan("write");
-  const [chosen, setChosen] = useState(POLICIES.map(([name]) => name).filter((name) => name !== "delete"));
+  const [chosen, setChosen] = useState(USUAL);
   const [state, setState] = useState({});
   const [confirming, setConfirming] = useState(false);
   if (!mayWrite) return html`<${Page} title="Upkeep"><${Empty} icon="key" title="Your key can only read">Upkeep changes memories: sign in with a key that has the write scope.<//><//>`;
