@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from memoranda import MemoryManager
 from memoranda.testing.fakes import HashEmbedder
+from memoranda.types import Clock, utc_now
 
 HOSTILE = (
     "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>",
@@ -20,12 +22,23 @@ HOSTILE = (
 HOSTILE_USER = "<b>Eve</b>\"'><script>window.hacked=1</script>"
 
 
-def open_manager(folder: Path) -> MemoryManager:
-    return MemoryManager(f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64))
+def open_manager(folder: Path, clock: Clock | None = None) -> MemoryManager:
+    return MemoryManager(f"sqlite:///{folder}/server.db", embedder=HashEmbedder(64), clock=clock)
+
+
+def _fill_past_days(folder: Path) -> None:
+    """Some days of writing and asking, so that there is something to draw."""
+    for days, count in ((12, 3), (9, 5), (8, 2), (5, 7), (2, 4)):
+        then = utc_now() - timedelta(days=days)
+        with open_manager(folder, lambda then=then: then) as memory:
+            memory.add_memories([f"Item {n} of the list of {then:%d %B}" for n in range(count)], user="cleo")
+            for n in range(count):
+                memory.recall(f"Which item is {n} on the list?", user="cleo")
 
 
 def fill_small(folder: Path) -> None:
     """A few people with facts that changed, associations, executions, a session, and something in quarantine."""
+    _fill_past_days(folder)
     with open_manager(folder) as memory:
         said = [
             ("Ana", "I live in Lisbon and I work at Acme.", "2025-01-10T10:00:00Z"),

@@ -44,7 +44,10 @@ def test_overview_shows_counts_health_and_recalls(look: Look, small: str) -> Non
     page = look(small).open()
     text = page.inner_text("main")
     assert "Everything works." in text
-    assert "answerable" in text
+    assert "Answerable" in text
+    page.locator(".chart canvas").first.wait_for()
+    page.get_by_text("Table").first.click()
+    assert page.locator(".chart table").first.locator("tbody tr").count() >= 12
     tile = page.locator(".tile").first.inner_text()
     assert int(tile.split()[0]) == httpx2.get(f"{small}/v1/stats").json()["long_term_entries"]
 

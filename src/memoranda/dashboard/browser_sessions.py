@@ -57,18 +57,23 @@ class BrowserSessions:
 
     def find(self, token: str | None) -> BrowserSession | None:
         """Return the session of a cookie; None when it never existed or has ended."""
-        if not token:
+        if not token or not self.is_open(token):
             return None
+        key = _hash(token)
+        self._sessions[key].used_at = self._timer()
+        self._sessions.move_to_end(key)
+        return self._sessions[key]
+
+    def is_open(self, token: str) -> bool:
+        """Whether the session of a cookie has not ended. Asking is no use of it."""
         key, now = _hash(token), self._timer()
         session = self._sessions.get(key)
         if session is None:
-            return None
+            return False
         if now - session.used_at > self._idle or now - session.created_at > self.lifetime:
             del self._sessions[key]
-            return None
-        session.used_at = now
-        self._sessions.move_to_end(key)
-        return session
+            return False
+        return True
 
     def end(self, token: str | None) -> None:
         """Forget a session."""

@@ -129,6 +129,7 @@ class Guard:
                 if not session.allows(scope["method"], headers.get(CSRF_HEADER)):
                     raise Denied("this page is not signed in: reload it", status=403)
                 authorization = session.authorization
+        scope["state"]["authorization"] = authorization
         local = self._needs_no_key(scope, headers)
         return await self._services.authenticator.authenticate(authorization, local=local)
 

@@ -52,3 +52,14 @@ def test_only_what_changes_something_needs_the_token_of_the_page() -> None:
     assert not session.allows("POST", None)
     assert not session.allows("POST", "guess")
     assert session.allows("DELETE", session.csrf_token)
+
+
+def test_asking_whether_a_session_is_open_does_not_prolong_it() -> None:
+    timer = Timer()
+    sessions = BrowserSessions(idle=60, lifetime=1000, timer=timer)
+    token, _ = sessions.create("Bearer key")
+    timer.now = 50
+    assert sessions.is_open(token)
+    timer.now = 61
+    assert not sessions.is_open(token)
+    assert sessions.find(token) is None

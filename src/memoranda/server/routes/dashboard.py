@@ -30,7 +30,7 @@ from memoranda.dashboard.results import (
     Overview,
     Provenance,
 )
-from memoranda.errors import NotFound
+from memoranda.errors import Denied, NotFound, Unavailable
 from memoranda.results import SessionSummary
 from memoranda.server.access import Caller, Reader, Writer
 from memoranda.server.auth import LOCAL, Principal
@@ -70,6 +70,8 @@ _MEDIA_TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 _POLL_SECONDS: Final = 1.0
+_CHECK_EVERY: Final = 10
+"""Polls after which a stream checks again that its key is valid."""
 _R = TypeVar("_R")
 
 routes = APIRouter(include_in_schema=False, route_class=JsonRoute)
@@ -276,9 +278,12 @@ async def stream_events(query: Annotated[EventsQuery, Query()], caller: Reader, 
 async def _events(caller: Caller, insight: Insight, scope: Scope, request: Request) -> AsyncIterator[str]:
     head, _ = await in_thread(insight.changes_since, scope, 0, 1)
     cipher = await caller.services.get_cipher(caller.principal)
-    sessions = ""
+    sessions, polls = "", 0
     yield "retry: 2000\n\n"
     while not await request.is_disconnected():
+        polls += 1
+        if polls % _CHECK_EVERY == 0 and not await _may_listen(caller, request):
+            return
         head, changed = await in_thread(insight.changes_since, scope, head)
         if changed:
             shown = [
@@ -293,6 +298,20 @@ async def _events(caller: Caller, insight: Insight, scope: Scope, request: Reque
             sessions = latest
             yield f"event: sessions\ndata: {json.dumps(len(opened))}\n\n"
         await asyncio.sleep(_POLL_SECONDS)
+
+
+async def _may_listen(caller: Caller, request: Request) -> bool:
+    """Whether the key of a stream is still valid, and the session of its browser has not ended."""
+    token, authorization = request.cookies.get(COOKIE), request.state.authorization
+    if token is not None and not caller.services.browsers.is_open(token) and "authorization" not in request.headers:
+        return caller.principal is LOCAL
+    try:
+        await caller.services.authenticator.authenticate(authorization, local=caller.principal is LOCAL)
+    except Denied:
+        return False
+    except Unavailable:  # the rate limit of the key: that is no reason to end the stream
+        return True
+    return True
 
 
 def _scope(caller: Caller, request: ScopedRequest) -> Scope:
