@@ -71,7 +71,7 @@ function Recalls({ recalls }) {
   if (!total) return html`<${Card} title="Recall"><${Empty} icon="search" title="No recalls yet">Latency and how often memory had an answer appear here.<//><//>`;
   const last = recalls[recalls.length - 1];
   const body = recalls.length > 1
-    ? html`<${Chart} key=${which} title="Recalls over time" days=${chart.days} series=${chart[which]} format=${which === "share" ? percent : (value) => value.toFixed(0)} />`
+    ? html`<${Chart} key=${which} title="Recalls over time" days=${chart.days} series=${chart[which]} format=${which === "share" ? percent : (value) => String(Number(value.toFixed(1)))} />`
     : html`<div class="big-numbers"><div><b>${last.median_ms.toFixed(1)} ms</b><span class="muted">median</span></div><div><b>${last.p95_ms.toFixed(1)} ms</b><span class="muted">95%</span></div><div><b>${percent(last.answerable)}</b><span class="muted">answerable</span></div></div>`;
   return html`<${Card} title="Recall" aside=${`the last ${plural(total, "recall")}`}>${recalls.length > 1 && html`<div class="tabs" role="group" aria-label="What to show">
     <button aria-pressed=${which === "latency"} onClick=${() => setWhich("latency")}>Latency</button><button aria-pressed=${which === "share"} onClick=${() => setWhich("share")}>Answerable</button></div>`}${body}<//>`;
