@@ -50,7 +50,7 @@ class Watched:
     def settle(self) -> None:
         """Wait until nothing is loading."""
         self.page.wait_for_selector("main", state="attached")
-        self.wait_until("document.querySelectorAll('.skeleton, .starting').length === 0")
+        self.wait_until("document.querySelectorAll('.skeleton:not(.more *), .starting').length === 0")
 
     def wait_until(self, condition: str, seconds: float = 15.0) -> None:
         """Wait for a condition. `wait_for_function` cannot: the page's policy forbids evaluating a text."""

@@ -82,10 +82,14 @@ def fill_hostile(folder: Path) -> None:
 
 
 def fill_large(folder: Path, count: int, users: int = 1000) -> None:
-    """Many memories of many users, in few commits."""
+    """Many memories of many users, some links, and as many recalls as the overview reads."""
     words = ("tea", "Oslo", "garden", "invoice", "flight", "guitar", "deadline", "recipe", "doctor", "school")
     with open_manager(folder) as memory:
         share = count // users
         for user in range(users):
             texts = [f"{words[n % 10]} note {n} of person {user}: {words[(n * 7 + user) % 10]}" for n in range(share)]
-            memory.add_memories(texts, user=f"user-{user:04}", agent=f"agent-{user % 7}", importance=0.5)
+            name = f"user-{user:04}"
+            added = memory.add_memories(texts, user=name, agent=f"agent-{user % 7}", importance=0.5)
+            memory.recall("Which note is about the garden?", user=name, mode="fast")
+            if user % 5 == 0:
+                memory.add_memory_association(added[0].id, added[1].id, "related to", 0.5, user=name)

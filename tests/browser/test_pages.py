@@ -248,7 +248,8 @@ def test_pages_are_accessible_and_photographed(look: Look, small: str, scheme: s
     width = 1280 if other_width == 390 else 390
     watched = look(small, viewport={"width": width, "height": 860}, color_scheme=scheme)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for address in (*PAGES, f"memories/{memory_id(small, 'green tea')}"):
+    talk = "conversations/read?user=ana&agent=helper&session=first%20talk"
+    for address in (*PAGES, talk, f"memories/{memory_id(small, 'green tea')}"):
         page = watched.open(address)
         name = address.partition("?")[0].replace("/", "-")
         page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-{width}.png")

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memoranda.server.keys import open_keys
-from tests.browser.conftest import Watched
+from tests.browser.conftest import SCREENSHOTS, Watched
 from tests.browser.stores import open_manager
+from tests.browser.test_pages import serious_findings
 from tests.server.running import serving
 
 Look = Callable[..., Watched]
@@ -37,6 +38,8 @@ def test_wrong_key_is_refused_and_a_right_one_opens_the_dashboard(look: Look, tm
         watched = look(url)
         watched.expected = ("401",)
         page = watched.open()
+        page.screenshot(path=SCREENSHOTS / "login-light-1280.png")
+        assert serious_findings(page) == []
         page.fill("#key", key + "x")
         page.get_by_role("button", name="Sign in").click()
         page.get_by_text("this key is not valid").wait_for()
