@@ -47,14 +47,16 @@ def test_stream_ends_when_its_key_is_revoked(tmp_path: Path) -> None:
     with open_keys(f"sqlite:///{tmp_path}/server.db") as keys:
         issued = keys.create("test", tenant="default", scopes=("read",))
     headers = {"Authorization": f"Bearer {issued.key}"}
-    with serving(tmp_path, key_cache_seconds=0.01) as url:
-        with httpx2.Client(base_url=url, headers=headers, timeout=20) as client:
-            lines = listen(client, user="ann")
-            wait_for_line(lines, "retry")
-            with open_keys(f"sqlite:///{tmp_path}/server.db") as keys:
-                keys.revoke(issued.info.id)
-            list(lines)
-            assert client.get("/ui/overview").status_code == 401
+    with (
+        serving(tmp_path, key_cache_seconds=0.01) as url,
+        httpx2.Client(base_url=url, headers=headers, timeout=20) as client,
+    ):
+        lines = listen(client, user="ann")
+        wait_for_line(lines, "retry")
+        with open_keys(f"sqlite:///{tmp_path}/server.db") as keys:
+            keys.revoke(issued.info.id)
+        list(lines)
+        assert client.get("/ui/overview").status_code == 401
 
 
 def test_open_stream_does_not_hold_up_the_end_of_the_server(tmp_path: Path) -> None:

@@ -15,7 +15,12 @@ async function send(method, path, body, signal) {
   if (csrfToken && method !== "GET") headers["X-CSRF-Token"] = csrfToken;
   let response;
   try {
-    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(path, {
+      method,
+      headers,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The server does not answer. Is it still running?");
@@ -23,7 +28,8 @@ async function send(method, path, body, signal) {
   const text = await response.text();
   const data = text ? JSON.parse(text) : null;
   if (response.status === 401) window.dispatchEvent(new Event("signed-out"));
-  if (!response.ok) throw new ApiError(response.status, (data && data.detail) || `The server answered ${response.status}.`);
+  if (!response.ok)
+    throw new ApiError(response.status, (data && data.detail) || `The server answered ${response.status}.`);
   return data;
 }
 

@@ -1,5 +1,18 @@
 // The shell: who is signed in, the navigation, whose memories are shown, and the page of the address.
-import { html, render, useState, useEffect, useRef, Session, Icon, Toasts, Dialog, Failure, Component, clip } from "./ui.js";
+import {
+  html,
+  render,
+  useState,
+  useEffect,
+  useRef,
+  Session,
+  Icon,
+  Toasts,
+  Dialog,
+  Failure,
+  Component,
+  clip,
+} from "./ui.js";
 import { loadSession, signOut, getScope, setScope, get, eventsPath } from "./api.js";
 import { Login } from "./pages/login.js";
 import { OverviewPage } from "./pages/overview.js";
@@ -31,15 +44,28 @@ function readAddress() {
 
 function choosePage({ page, id, query }, live) {
   switch (page) {
-    case "overview": return html`<${OverviewPage} live=${live} />`;
-    case "memories": return id ? html`<${MemoryPage} id=${Number(id)} key=${id} />` : html`<${MemoriesPage} query=${query} live=${live} />`;
-    case "people": return id ? html`<${PersonPage} name=${id} key=${id} />` : html`<${PeoplePage} />`;
-    case "ask": return html`<${AskPage} query=${query} />`;
-    case "graph": return html`<${GraphPage} query=${query} />`;
-    case "conversations": return id === "read" ? html`<${ConversationPage} query=${query} key=${location.hash} />` : html`<${ConversationsPage} />`;
-    case "activity": return html`<${ActivityPage} live=${live} />`;
-    case "upkeep": return html`<${UpkeepPage} />`;
-    default: return html`<div class="page"><${Failure} error=${{ message: "There is no such page." }} /></div>`;
+    case "overview":
+      return html`<${OverviewPage} live=${live} />`;
+    case "memories":
+      return id
+        ? html`<${MemoryPage} id=${Number(id)} key=${id} />`
+        : html`<${MemoriesPage} query=${query} live=${live} />`;
+    case "people":
+      return id ? html`<${PersonPage} name=${id} key=${id} />` : html`<${PeoplePage} />`;
+    case "ask":
+      return html`<${AskPage} query=${query} />`;
+    case "graph":
+      return html`<${GraphPage} query=${query} />`;
+    case "conversations":
+      return id === "read"
+        ? html`<${ConversationPage} query=${query} key=${location.hash} />`
+        : html`<${ConversationsPage} />`;
+    case "activity":
+      return html`<${ActivityPage} live=${live} />`;
+    case "upkeep":
+      return html`<${UpkeepPage} />`;
+    default:
+      return html`<div class="page"><${Failure} error=${{ message: "There is no such page." }} /></div>`;
   }
 }
 
@@ -53,7 +79,9 @@ class Guarded extends Component {
     return { error };
   }
   render() {
-    return this.state.error ? html`<div class="page"><${Failure} error=${this.state.error} retry=${() => this.setState({ error: null })} /></div>` : this.props.children;
+    return this.state.error
+      ? html`<div class="page"><${Failure} error=${this.state.error} retry=${() => this.setState({ error: null })} /></div>`
+      : this.props.children;
   }
 }
 
@@ -75,7 +103,10 @@ function ScopeChooser({ session, onChange }) {
     setScope(name ? { user: name } : admin ? { all_users: true } : {});
     onChange();
   };
-  return html`<form class="scope" onSubmit=${(event) => { event.preventDefault(); choose(text.trim()); }}>
+  return html`<form class="scope" onSubmit=${(event) => {
+    event.preventDefault();
+    choose(text.trim());
+  }}>
     <label for="scope" class="hidden">Whose memories</label><${Icon} name="people" />
     <input id="scope" list="users" value=${text} placeholder=${admin ? "Everybody" : "Name a user"} autocomplete="off"
       onInput=${(event) => setText(event.target.value)} onChange=${(event) => choose(event.target.value.trim())} />
@@ -96,8 +127,24 @@ function ThemeButton() {
   return html`<button class="button ghost" onClick=${turn} aria-label=${dark ? "Use light colours" : "Use dark colours"} title=${dark ? "Light" : "Dark"}><${Icon} name=${dark ? "sun" : "moon"} /></button>`;
 }
 
-const KEYS = [["/", "Search or ask"], ["↑ ↓", "Move in a list"], ["Enter", "Open"], ["g then o m p a g c", "Go to a page"], ["Esc", "Close"], ["?", "This list"]];
-const SHORTCUTS = { o: "overview", m: "memories", p: "people", a: "ask", g: "graph", c: "conversations", x: "activity", u: "upkeep" };
+const KEYS = [
+  ["/", "Search or ask"],
+  ["↑ ↓", "Move in a list"],
+  ["Enter", "Open"],
+  ["g then o m p a g c", "Go to a page"],
+  ["Esc", "Close"],
+  ["?", "This list"],
+];
+const SHORTCUTS = {
+  o: "overview",
+  m: "memories",
+  p: "people",
+  a: "ask",
+  g: "graph",
+  c: "conversations",
+  x: "activity",
+  u: "upkeep",
+};
 
 function useShortcuts(showKeys) {
   const waiting = useRef(false);
@@ -132,10 +179,15 @@ function useLive(active, scopeRound) {
     source.onopen = () => setLive((old) => ({ ...old, connected: true }));
     source.onerror = () => setLive((old) => ({ ...old, connected: false }));
     source.addEventListener("changes", () => setLive((old) => ({ ...old, round: old.round + 1 })));
-    source.addEventListener("sessions", (event) => setLive((old) => ({ ...old, round: old.round + 1, sessions: JSON.parse(event.data) })));
+    source.addEventListener("sessions", (event) =>
+      setLive((old) => ({ ...old, round: old.round + 1, sessions: JSON.parse(event.data) })),
+    );
     const stop = () => source.close();
     window.addEventListener("pagehide", stop);
-    return () => { window.removeEventListener("pagehide", stop); source.close(); };
+    return () => {
+      window.removeEventListener("pagehide", stop);
+      source.close();
+    };
   }, [active, scopeRound]);
   return live;
 }
@@ -146,21 +198,33 @@ function App() {
   const [address, setAddress] = useState(readAddress());
   const [scopeRound, setScopeRound] = useState(0);
   const [keysShown, showKeys] = useState(false);
-  const load = () => { setFailure(null); loadSession().then(setSession, setFailure); };
+  const load = () => {
+    setFailure(null);
+    loadSession().then(setSession, setFailure);
+  };
   useEffect(() => {
     load();
-    const moved = () => { setAddress(readAddress()); window.scrollTo(0, 0); };
+    const moved = () => {
+      setAddress(readAddress());
+      window.scrollTo(0, 0);
+    };
     const ended = () => setSession((old) => (old && old.signed_in ? { ...old, signed_in: false, ended: true } : old));
     window.addEventListener("hashchange", moved);
     window.addEventListener("signed-out", ended);
-    return () => { window.removeEventListener("hashchange", moved); window.removeEventListener("signed-out", ended); };
+    return () => {
+      window.removeEventListener("hashchange", moved);
+      window.removeEventListener("signed-out", ended);
+    };
   }, []);
   useShortcuts(showKeys);
   const live = useLive(Boolean(session && session.signed_in), scopeRound);
   if (failure) return html`<main id="main" class="centre"><${Failure} error=${failure} retry=${load} /></main>`;
   if (!session) return html`<p class="starting">Memoranda is starting…</p>`;
   if (!session.signed_in) return html`<${Login} ended=${session.ended} onSignedIn=${setSession} />`;
-  const leave = async () => { await signOut(); setSession({ signed_in: false, scopes: [] }); };
+  const leave = async () => {
+    await signOut();
+    setSession({ signed_in: false, scopes: [] });
+  };
   return html`<${Session.Provider} value=${session}><div class="shell"><${Nav} page=${address.page} />
     <div class="column"><header class="top"><${ScopeChooser} session=${session} onChange=${() => setScopeRound((n) => n + 1)} /><span class="grow"></span>
       <span class=${`live ${live.connected ? "on" : ""}`} title=${live.connected ? "Changes appear as they happen" : "Not connected"}><span class="dot"></span><span>${live.connected ? "Live" : "Offline"}</span></span>

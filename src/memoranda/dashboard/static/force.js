@@ -12,23 +12,45 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
   let moved = false;
   let size = { width: 0, height: 0 };
   const links = graph.links.map((link) => ({ ...link }));
-  const simulation = d3.forceSimulation(graph.nodes)
-    .force("charge", d3.forceManyBody().strength(large ? -18 : -60).theta(large ? 1.2 : 0.9).distanceMax(large ? 250 : 500))
-    .force("link", d3.forceLink(links).id((node) => node.id).distance(large ? 22 : 42).strength((link) => 0.25 + 0.4 * link.strength))
-    .force("x", d3.forceX().strength(0.05)).force("y", d3.forceY().strength(0.06))
+  const simulation = d3
+    .forceSimulation(graph.nodes)
+    .force(
+      "charge",
+      d3
+        .forceManyBody()
+        .strength(large ? -18 : -60)
+        .theta(large ? 1.2 : 0.9)
+        .distanceMax(large ? 250 : 500),
+    )
+    .force(
+      "link",
+      d3
+        .forceLink(links)
+        .id((node) => node.id)
+        .distance(large ? 22 : 42)
+        .strength((link) => 0.25 + 0.4 * link.strength),
+    )
+    .force("x", d3.forceX().strength(0.05))
+    .force("y", d3.forceY().strength(0.06))
     .alphaDecay(large ? 0.05 : 0.03)
-    .on("tick", () => { if (!moved) fit(); request(); });
+    .on("tick", () => {
+      if (!moved) fit();
+      request();
+    });
   graph.links.splice(0, graph.links.length, ...links);
 
   const radius = (node) => 2.5 + Math.min(9, Math.sqrt(node.degree) * 1.6 + node.weight * 2);
   const colour = (node) => colours.kinds[node.kind] || colours.kinds.other;
-  const visible = (node) => (!matches || matches.has(node.id));
+  const visible = (node) => !matches || matches.has(node.id);
 
   /** Fill the picture with the graph, until somebody moves it. */
   function fit() {
     let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
     for (const node of graph.nodes) {
-      left = Math.min(left, node.x); right = Math.max(right, node.x); top = Math.min(top, node.y); bottom = Math.max(bottom, node.y);
+      left = Math.min(left, node.x);
+      right = Math.max(right, node.x);
+      top = Math.min(top, node.y);
+      bottom = Math.max(bottom, node.y);
     }
     const scale = Math.min(2.2, 0.86 * Math.min(size.width / (right - left + 60), size.height / (bottom - top + 60)));
     if (scale > 0) view = { scale, x: (-scale * (left + right)) / 2, y: (-scale * (top + bottom)) / 2 };
@@ -37,7 +59,10 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
   function request() {
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; draw(); });
+    requestAnimationFrame(() => {
+      waiting = false;
+      draw();
+    });
   }
 
   function draw() {
@@ -84,7 +109,9 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     context.lineWidth = 3 / view.scale;
     context.strokeStyle = colours.halo;
     context.fillStyle = colours.text;
-    const named = graph.nodes.filter((node) => (node === chosen) || (visible(node) && (!node.memory || matches))).slice(0, MAX_LABELS);
+    const named = graph.nodes
+      .filter((node) => node === chosen || (visible(node) && (!node.memory || matches)))
+      .slice(0, MAX_LABELS);
     for (const node of named) {
       const text = node.label.length > 28 ? `${node.label.slice(0, 27)}…` : node.label;
       context.strokeText(text, node.x, node.y - radius(node) - 4 / view.scale);
@@ -94,7 +121,10 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
 
   const toGraph = (event) => {
     const box = canvas.getBoundingClientRect();
-    return [(event.clientX - box.left - size.width / 2 - view.x) / view.scale, (event.clientY - box.top - size.height / 2 - view.y) / view.scale];
+    return [
+      (event.clientX - box.left - size.width / 2 - view.x) / view.scale,
+      (event.clientY - box.top - size.height / 2 - view.y) / view.scale,
+    ];
   };
   let drag = null;
   const down = (event) => {
@@ -158,7 +188,13 @@ export function drawGraph(canvas, graph, d3, colours, onChoose) {
     stop() {
       simulation.stop();
       observer.disconnect();
-      for (const [name, handler] of [["pointerdown", down], ["pointermove", move], ["pointerup", up], ["wheel", wheel]]) canvas.removeEventListener(name, handler);
+      for (const [name, handler] of [
+        ["pointerdown", down],
+        ["pointermove", move],
+        ["pointerup", up],
+        ["wheel", wheel],
+      ])
+        canvas.removeEventListener(name, handler);
     },
   };
 }

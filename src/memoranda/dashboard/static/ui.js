@@ -1,12 +1,24 @@
 // The building blocks of every page.
-import { html, render, Component, useState, useEffect, useRef, useMemo, useCallback, createContext, useContext } from "./vendor/preact-htm.js";
+import {
+  html,
+  render,
+  Component,
+  useState,
+  useEffect,
+  useRef,
+  useMemo,
+  useCallback,
+  createContext,
+  useContext,
+} from "./vendor/preact-htm.js";
 
 export { html, render, Component, useState, useEffect, useRef, useMemo, useCallback, createContext, useContext };
 
 export const Session = createContext({ scopes: [] });
 export const useCan = (name) => useContext(Session).scopes.includes(name);
 
-export const Icon = ({ name }) => html`<svg class="icon" aria-hidden="true" focusable="false"><use href=${`/ui/static/icons.svg#${name}`} /></svg>`;
+export const Icon = ({ name }) =>
+  html`<svg class="icon" aria-hidden="true" focusable="false"><use href=${`/ui/static/icons.svg#${name}`} /></svg>`;
 
 /** Loads when the dependencies change; a newer load makes an older answer void. */
 export function useLoad(load, dependencies) {
@@ -20,7 +32,9 @@ export function useLoad(load, dependencies) {
       (data) => current && setState({ data, loading: false }),
       (error) => current && error.name !== "AbortError" && setState({ error, loading: false }),
     );
-    return () => { current = false; };
+    return () => {
+      current = false;
+    };
   }, [...dependencies, round]);
   previous.current = state.data;
   return { ...state, reload: () => setRound((n) => n + 1) };
@@ -44,7 +58,9 @@ export const Empty = ({ icon = "memory", title, children }) => html`
   <div class="empty"><span class="empty-icon"><${Icon} name=${icon} /></span><h3>${title}</h3><div class="muted">${children}</div></div>`;
 
 export const Page = ({ title, lead, actions, children }) => {
-  useEffect(() => { document.title = `${title} · Memoranda`; }, [title]);
+  useEffect(() => {
+    document.title = `${title} · Memoranda`;
+  }, [title]);
   return html`<div class="page"><header class="page-head"><div><h1 tabindex="-1" dir="auto">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
     ${actions && html`<div class="actions">${actions}</div>`}</header>${children}</div>`;
 };
@@ -70,7 +86,9 @@ export function describeTime(text, now = Date.now()) {
 
 /** A moment in the reader's zone; the exact time on hover. */
 export const Time = ({ at, withClock = false }) =>
-  at ? html`<time datetime=${at} title=${exact.format(new Date(at))}>${withClock ? `${shortDay.format(new Date(at))}, ${clock.format(new Date(at))}` : describeTime(at)}</time>` : null;
+  at
+    ? html`<time datetime=${at} title=${exact.format(new Date(at))}>${withClock ? `${shortDay.format(new Date(at))}, ${clock.format(new Date(at))}` : describeTime(at)}</time>`
+    : null;
 
 const counted = new Intl.NumberFormat();
 export const number = (value) => counted.format(value);
@@ -104,7 +122,10 @@ export const clip = (text, length) => (text && text.length > length ? `${text.sl
 /** A text with the words of a question marked. It is always text, never markup. */
 export function Marked({ text, terms }) {
   if (!terms || !terms.length) return text;
-  const starts = terms.slice(0, 20).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+  const starts = terms
+    .slice(0, 20)
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    .join("|");
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])((?:${starts})[\\p{L}\\p{N}]*)`, "giu");
   return text.split(pattern).map((part, n) => (n % 2 ? html`<mark>${part}</mark>` : part));
 }
@@ -137,8 +158,16 @@ export function Toasts() {
     setTimeout(() => setShown((old) => old.filter((each) => each.id !== one.id)), one.undo ? 10000 : 5000);
   };
   const drop = (one) => setShown((old) => old.filter((each) => each.id !== one.id));
-  return html`<div class="toasts" role="status" aria-live="polite">${shown.map((one) => html`
-    <div class=${`toast ${one.bad ? "bad" : ""}`} key=${one.id}><span>${one.text}</span>${one.undo && html`<button class="button small" onClick=${() => { drop(one); one.undo(); }}><${Icon} name="undo" />Undo</button>`}</div>`)}</div>`;
+  return html`<div class="toasts" role="status" aria-live="polite">${shown.map(
+    (one) => html`
+    <div class=${`toast ${one.bad ? "bad" : ""}`} key=${one.id}><span>${one.text}</span>${
+      one.undo &&
+      html`<button class="button small" onClick=${() => {
+        drop(one);
+        one.undo();
+      }}><${Icon} name="undo" />Undo</button>`
+    }</div>`,
+  )}</div>`;
 }
 
 /** Runs an action and says how it ended. */
@@ -167,7 +196,9 @@ export function moveFocus(event) {
 
 export const Bar = ({ share, label, tone = "" }) => {
   const ref = useRef(null);
-  useEffect(() => { ref.current.style.width = `${Math.max(0, Math.min(100, share * 100))}%`; }, [share]);
+  useEffect(() => {
+    ref.current.style.width = `${Math.max(0, Math.min(100, share * 100))}%`;
+  }, [share]);
   return html`<span class="bar" title=${label}><span class=${`bar-fill ${tone}`} ref=${ref}></span></span>`;
 };
 
@@ -181,7 +212,11 @@ export function MemoryRow({ memory, hit, terms }) {
     ${!hit && html`<span class="importance" title=${`importance ${memory.importance.toFixed(2)}`}><${Bar} share=${memory.importance} label="" tone="quiet" /></span>`}</a>`;
 }
 
-export const topReasons = (hit) => hit.why.filter((arm) => arm.gain > 0.05).sort((a, b) => b.gain - a.gain).slice(0, 4);
+export const topReasons = (hit) =>
+  hit.why
+    .filter((arm) => arm.gain > 0.05)
+    .sort((a, b) => b.gain - a.gain)
+    .slice(0, 4);
 
 let loadedScripts = {};
 export function loadScript(path) {
@@ -205,7 +240,10 @@ export function useTheme() {
     window.addEventListener("theme", again);
     const dark = matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", again);
-    return () => { window.removeEventListener("theme", again); dark.removeEventListener("change", again); };
+    return () => {
+      window.removeEventListener("theme", again);
+      dark.removeEventListener("change", again);
+    };
   }, []);
   return round;
 }
