@@ -80,14 +80,18 @@ class Guarded extends Component {
   }
   render() {
     return this.state.error
-      ? html`<div class="page"><${Failure} error=${this.state.error} retry=${() => this.setState({ error: null })} /></div>`
+      ? html`<div class="page"><${Failure} error=${this.state.error} retry=${() => this.setState({ error: null })} />
+        </div>`
       : this.props.children;
   }
 }
 
 function Nav({ page }) {
-  return html`<nav class="nav" aria-label="Pages"><a class="brand" href="#/overview"><img src="/ui/static/icon.svg" alt="" width="28" height="28" /><span>Memoranda</span></a>
-    <ul>${PAGES.map(([name, title, icon]) => html`<li><a href=${`#/${name}`} aria-current=${page === name ? "page" : undefined}><${Icon} name=${icon} /><span>${title}</span></a></li>`)}</ul></nav>`;
+  return html`<nav class="nav" aria-label="Pages"><a class="brand" href="#/overview">
+    <img src="/ui/static/icon.svg" alt="" width="28" height="28" /><span>Memoranda</span></a>
+    <ul>${PAGES.map(([name, title, icon]) => html`<li>
+      <a href=${`#/${name}`} aria-current=${page === name ? "page" : undefined}><${Icon} name=${icon} /><span>${title}
+      </span></a></li>`)}</ul></nav>`;
 }
 
 function ScopeChooser({ session, onChange }) {
@@ -111,7 +115,8 @@ function ScopeChooser({ session, onChange }) {
     <input id="scope" list="users" value=${text} placeholder=${admin ? "Everybody" : "Name a user"} autocomplete="off"
       onInput=${(event) => setText(event.target.value)} onChange=${(event) => choose(event.target.value.trim())} />
     <datalist id="users">${users.map((each) => html`<option value=${each.user}></option>`)}</datalist>
-    ${text && html`<button type="button" class="button ghost small" aria-label="Show everybody" onClick=${() => choose("")}><${Icon} name="close" /></button>`}</form>`;
+    ${text && html`<button type="button" class="button ghost small" aria-label="Show everybody" onClick=${() => choose("")}>
+      <${Icon} name="close" /></button>`}</form>`;
 }
 
 function ThemeButton() {
@@ -124,7 +129,8 @@ function ThemeButton() {
     setTheme(next);
     window.dispatchEvent(new Event("theme"));
   };
-  return html`<button class="button ghost" onClick=${turn} aria-label=${dark ? "Use light colours" : "Use dark colours"} title=${dark ? "Light" : "Dark"}><${Icon} name=${dark ? "sun" : "moon"} /></button>`;
+  return html`<button class="button ghost" onClick=${turn} aria-label=${dark ? "Use light colours" : "Use dark colours"} title=${dark ? "Light" : "Dark"}>
+    <${Icon} name=${dark ? "sun" : "moon"} /></button>`;
 }
 
 const KEYS = [
@@ -226,13 +232,20 @@ function App() {
     setSession({ signed_in: false, scopes: [] });
   };
   return html`<${Session.Provider} value=${session}><div class="shell"><${Nav} page=${address.page} />
-    <div class="column"><header class="top"><${ScopeChooser} session=${session} onChange=${() => setScopeRound((n) => n + 1)} /><span class="grow"></span>
-      <span class=${`live ${live.connected ? "on" : ""}`} title=${live.connected ? "Changes appear as they happen" : "Not connected"}><span class="dot"></span><span>${live.connected ? "Live" : "Offline"}</span></span>
-      <span class="muted tenant" title="The tenant of your key" dir="auto">${clip(session.tenant, 24)}${!session.scopes.includes("write") ? " · read only" : ""}</span>
-      <button class="button ghost" aria-label="Keyboard shortcuts" title="Keyboard (?)" onClick=${() => showKeys(true)}>?</button><${ThemeButton} />
-      ${!session.local && html`<button class="button ghost" aria-label="Sign out" title="Sign out" onClick=${leave}><${Icon} name="out" /></button>`}</header>
-    <main id="main" tabindex="-1"><${Guarded} key=${`${location.hash}/${scopeRound}`}>${choosePage(address, live)}<//></main></div>
-    <${Toasts} />${keysShown && html`<${Dialog} title="Keyboard" onClose=${() => showKeys(false)}><dl class="keys">${KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl><//>`}</div><//>`;
+    <div class="column"><header class="top">
+      <${ScopeChooser} session=${session} onChange=${() => setScopeRound((n) => n + 1)} /><span class="grow"></span>
+      <span class=${`live ${live.connected ? "on" : ""}`} title=${live.connected ? "Changes appear as they happen" : "Not connected"}>
+        <span class="dot"></span><span>${live.connected ? "Live" : "Offline"}</span></span>
+      <span class="muted tenant" title="The tenant of your key" dir="auto">
+        ${clip(session.tenant, 24)}${!session.scopes.includes("write") ? " · read only" : ""}</span>
+      <button class="button ghost" aria-label="Keyboard shortcuts" title="Keyboard (?)" onClick=${() => showKeys(true)}>?</button>
+        <${ThemeButton} />
+      ${!session.local && html`<button class="button ghost" aria-label="Sign out" title="Sign out" onClick=${leave}>
+        <${Icon} name="out" /></button>`}</header>
+    <main id="main" tabindex="-1"><${Guarded} key=${`${location.hash}/${scopeRound}`}>${choosePage(address, live)}<//>
+      </main></div>
+    <${Toasts} />${keysShown && html`<${Dialog} title="Keyboard" onClose=${() => showKeys(false)}><dl class="keys">
+      ${KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl><//>`}</div><//>`;
 }
 
 document.documentElement.dataset.theme = localStorage.getItem("theme") || "";

@@ -56,8 +56,13 @@ export function Chart({ title, days, series, format = (value) => String(value) }
       plot && plot.destroy();
     };
   }, [days, series, theme]);
-  return html`<figure class="chart"><div class="chart-box" ref=${box} role="img" aria-label=${`Chart: ${title}. The same numbers are in the table below.`}></div>
-    <figcaption class="legend">${series.map((one) => html`<span><i class=${`swatch ${one.colour.slice(2)}`}></i>${one.label}</span>`)}
-    <details><summary>Table</summary><div class="scroll" tabindex="0" role="region" aria-label=${title}><table><thead><tr><th scope="col">Day</th>${series.map((one) => html`<th scope="col">${one.label}</th>`)}</tr></thead>
-    <tbody>${days.map((day, n) => html`<tr><th scope="row">${day}</th>${series.map((one) => html`<td>${format(one.values[n])}</td>`)}</tr>`).reverse()}</tbody></table></div></details></figcaption></figure>`;
+  return html`<figure class="chart">
+    <div class="chart-box" ref=${box} role="img" aria-label=${`Chart: ${title}. The same numbers are in the table below.`}>
+    </div>
+    <figcaption class="legend">${series.map((one) => html`<span><i class=${`swatch ${one.colour.slice(2)}`}></i>
+      ${one.label}</span>`)}
+    <details><summary>Table</summary><div class="scroll" tabindex="0" role="region" aria-label=${title}><table><thead>
+      <tr><th scope="col">Day</th>${series.map((one) => html`<th scope="col">${one.label}</th>`)}</tr></thead>
+    <tbody>${days.map((day, n) => html`<tr><th scope="row">${day}</th>${series.map((one) => html`<td>
+      ${format(one.values[n])}</td>`)}</tr>`).reverse()}</tbody></table></div></details></figcaption></figure>`;
 }

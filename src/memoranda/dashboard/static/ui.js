@@ -48,25 +48,30 @@ export function Loaded({ of, children, lines = 4 }) {
 }
 
 export const Skeleton = ({ lines = 4 }) => html`
-  <div class="skeleton" role="status" aria-label="Loading">${Array.from({ length: lines }, (_, n) => html`<span class=${`w${n % 4}`}></span>`)}</div>`;
+  <div class="skeleton" role="status" aria-label="Loading">
+    ${Array.from({ length: lines }, (_, n) => html`<span class=${`w${n % 4}`}></span>`)}</div>`;
 
 export const Failure = ({ error, retry }) => html`
-  <div class="notice bad" role="alert"><${Icon} name="warning" /><div><strong>This did not work.</strong><p dir="auto">${error.message}</p>
+  <div class="notice bad" role="alert"><${Icon} name="warning" /><div><strong>This did not work.</strong>
+    <p dir="auto">${error.message}</p>
   ${retry && html`<button class="button small" onClick=${retry}>Try again</button>`}</div></div>`;
 
 export const Empty = ({ icon = "memory", title, children }) => html`
-  <div class="empty"><span class="empty-icon"><${Icon} name=${icon} /></span><h3>${title}</h3><div class="muted">${children}</div></div>`;
+  <div class="empty"><span class="empty-icon"><${Icon} name=${icon} /></span><h3>${title}</h3><div class="muted">
+    ${children}</div></div>`;
 
 export const Page = ({ title, lead, actions, children }) => {
   useEffect(() => {
     document.title = `${title} · Memoranda`;
   }, [title]);
-  return html`<div class="page"><header class="page-head"><div><h1 tabindex="-1" dir="auto">${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>
+  return html`<div class="page"><header class="page-head"><div><h1 tabindex="-1" dir="auto">${title}</h1>
+    ${lead && html`<p class="lead">${lead}</p>`}</div>
     ${actions && html`<div class="actions">${actions}</div>`}</header>${children}</div>`;
 };
 
 export const Card = ({ title, aside, children, cls = "" }) => html`
-  <section class=${`card ${cls}`}>${title && html`<header class="card-head"><h2>${title}</h2>${aside && html`<span class="muted">${aside}</span>`}</header>`}${children}</section>`;
+  <section class=${`card ${cls}`}>${title && html`<header class="card-head"><h2>${title}</h2>
+    ${aside && html`<span class="muted">${aside}</span>`}</header>`}${children}</section>`;
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const shortDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
@@ -87,7 +92,8 @@ export function describeTime(text, now = Date.now()) {
 /** A moment in the reader's zone; the exact time on hover. */
 export const Time = ({ at, withClock = false }) =>
   at
-    ? html`<time datetime=${at} title=${exact.format(new Date(at))}>${withClock ? `${shortDay.format(new Date(at))}, ${clock.format(new Date(at))}` : describeTime(at)}</time>`
+    ? html`<time datetime=${at} title=${exact.format(new Date(at))}>
+      ${withClock ? `${shortDay.format(new Date(at))}, ${clock.format(new Date(at))}` : describeTime(at)}</time>`
     : null;
 
 const counted = new Intl.NumberFormat();
@@ -113,8 +119,11 @@ export function MemoryBadges({ memory, link = true }) {
   return html`<span class="badges"><${Badge} tone=${`type ${memory.type}`}>${typeName(memory.type)}<//>
     ${state !== "current" && html`<${Badge} tone=${state}>${state}<//>`}
     ${memory.pinned && html`<${Badge} tone="pinned"><${Icon} name="pin" />pinned<//>`}
-    ${!["user", "system", "assistant"].includes(memory.trust) && html`<${Badge} tone="trust">from a ${memory.trust}<//>`}
-    ${memory.user && (link ? html`<a class="badge who" href=${`#/people/${encodeURIComponent(memory.user)}`} dir="auto">${clip(memory.user, 40)}</a>` : html`<span class="badge who" dir="auto">${clip(memory.user, 40)}</span>`)}</span>`;
+    ${!["user", "system", "assistant"].includes(memory.trust) && html`<${Badge} tone="trust">from a ${memory.trust}
+      <//>`}
+    ${memory.user && (link ? html`<a class="badge who" href=${`#/people/${encodeURIComponent(memory.user)}`} dir="auto">
+      ${clip(memory.user, 40)}</a>` : html`<span class="badge who" dir="auto">${clip(memory.user, 40)}</span>`)}
+      </span>`;
 }
 
 export const clip = (text, length) => (text && text.length > length ? `${text.slice(0, length)}…` : text || "");
@@ -143,8 +152,10 @@ export function Dialog({ title, children, onClose, actions }) {
   useEffect(() => {
     if (!ref.current.open) ref.current.showModal();
   }, []);
-  return html`<dialog ref=${ref} onClose=${onClose} onCancel=${onClose} aria-label=${title}><header class="card-head"><h2>${title}</h2>
-    <button class="button ghost small" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button></header><div class="dialog-body">${children}</div>
+  return html`<dialog ref=${ref} onClose=${onClose} onCancel=${onClose} aria-label=${title}><header class="card-head">
+    <h2>${title}</h2>
+    <button class="button ghost small" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button>
+      </header><div class="dialog-body">${children}</div>
     ${actions && html`<footer class="actions">${actions}</footer>`}</dialog>`;
 }
 
@@ -205,11 +216,17 @@ export const Bar = ({ share, label, tone = "" }) => {
 /** One row of a list of memories; a hit also has its score and reasons. */
 export function MemoryRow({ memory, hit, terms }) {
   return html`<a class="row" data-row href=${`#/memories/${memory.id}`}>
-    ${hit && html`<span class="score" title=${`score ${hit.score.toFixed(3)}`}><${Bar} share=${hit.score} label="" /><span>${hit.score.toFixed(2)}</span></span>`}
-    <span class="row-main"><span class="row-text" dir="auto"><${Marked} text=${clip(memory.content, 400)} terms=${terms} /></span>
-      <span class="row-meta"><${MemoryBadges} memory=${memory} link=${false} />${memory.speaker && html`<span dir="auto">${clip(memory.speaker, 40)}</span>`}<${Time} at=${memory.valid_from} />
-      ${hit && html`<span class="reasons">${topReasons(hit).map((arm) => html`<${Badge} tone="why">${arm.arm}<//>`)}</span>`}</span></span>
-    ${!hit && html`<span class="importance" title=${`importance ${memory.importance.toFixed(2)}`}><${Bar} share=${memory.importance} label="" tone="quiet" /></span>`}</a>`;
+    ${hit && html`<span class="score" title=${`score ${hit.score.toFixed(3)}`}><${Bar} share=${hit.score} label="" />
+      <span>${hit.score.toFixed(2)}</span></span>`}
+    <span class="row-main"><span class="row-text" dir="auto">
+      <${Marked} text=${clip(memory.content, 400)} terms=${terms} /></span>
+      <span class="row-meta"><${MemoryBadges} memory=${memory} link=${false} />
+        ${memory.speaker && html`<span dir="auto">${clip(memory.speaker, 40)}</span>`}
+        <${Time} at=${memory.valid_from} />
+      ${hit && html`<span class="reasons">${topReasons(hit).map((arm) => html`<${Badge} tone="why">${arm.arm}<//>`)}
+        </span>`}</span></span>
+    ${!hit && html`<span class="importance" title=${`importance ${memory.importance.toFixed(2)}`}>
+      <${Bar} share=${memory.importance} label="" tone="quiet" /></span>`}</a>`;
 }
 
 export const topReasons = (hit) =>

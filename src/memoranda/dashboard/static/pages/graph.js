@@ -33,10 +33,17 @@ export function GraphPage({ query }) {
   const [hidden, setHidden] = useState({ entities: false });
   const [chosen, setChosen] = useState(null);
   const graph = useLoad(() => getScoped("/ui/graph", { limit, around: query.around }), [limit, query.around]);
-  return html`<${Page} title="Graph" lead=${query.around ? html`Around <a href=${`#/memories/${query.around}`}>memory ${query.around}</a>. <a href="#/graph">Show all</a>` : "How memories hang together: associations, lineage, replacements, and the names they share."}>
-    <div class="toolbar"><div class="search grow"><${Icon} name="search" /><input data-search type="search" aria-label="Find in the graph" placeholder="Find in the graph" value=${text} onInput=${(event) => setText(event.target.value)} /></div>
-      <label class="inline">Up to <select value=${limit} onChange=${(event) => setLimit(Number(event.target.value))}>${SIZES.map((size) => html`<option value=${size} selected=${size === limit}>${number(size)}</option>`)}</select> memories</label></div>
-    <${Loaded} of=${graph} lines=${10}>${(data) => (data.nodes.length ? html`<${View} data=${data} text=${text} hidden=${hidden} setHidden=${setHidden} chosen=${chosen} setChosen=${setChosen} />` : html`<${Empty} icon="graph" title="No memories to draw">Choose somebody else at the top, or write the first memory.<//>`)}<//><//>`;
+  return html`<${Page} title="Graph" lead=${query.around ? html`Around <a href=${`#/memories/${query.around}`}>memory ${query.around}
+    </a>. <a href="#/graph">Show all</a>` : "How memories hang together: associations, lineage, replacements, and the names they share."}>
+    <div class="toolbar"><div class="search grow"><${Icon} name="search" />
+      <input data-search type="search" aria-label="Find in the graph" placeholder="Find in the graph" value=${text} onInput=${(event) => setText(event.target.value)} />
+      </div>
+      <label class="inline">Up to <select value=${limit} onChange=${(event) => setLimit(Number(event.target.value))}>
+        ${SIZES.map((size) => html`<option value=${size} selected=${size === limit}>${number(size)}</option>`)}
+        </select> memories</label></div>
+    <${Loaded} of=${graph} lines=${10}>
+      ${(data) => (data.nodes.length ? html`<${View} data=${data} text=${text} hidden=${hidden} setHidden=${setHidden} chosen=${chosen} setChosen=${setChosen} />` : html`<${Empty} icon="graph" title="No memories to draw">Choose somebody else at the top, or write the first memory.<//>`)}
+      <//><//>`;
 }
 
 function kindsOf(data) {
@@ -54,18 +61,29 @@ function View({ data, text, hidden, setHidden, chosen, setChosen }) {
     [shown, wanted],
   );
   const flip = (name) => () => setHidden({ ...hidden, [name]: !hidden[name] });
-  return html`<div class="chips" role="group" aria-label="Links to show"><label class="chip"><input type="checkbox" checked=${!hidden.entities} onChange=${flip("entities")} />names (${number(data.entities.length)})</label>
+  return html`<div class="chips" role="group" aria-label="Links to show"><label class="chip">
+    <input type="checkbox" checked=${!hidden.entities} onChange=${flip("entities")} />names (${number(data.entities.length)})</label>
     ${Object.entries(kinds)
       .slice(0, 12)
       .map(
         ([kind, count]) =>
-          html`<label class="chip"><input type="checkbox" checked=${!hidden[kind]} onChange=${flip(kind)} />${clip(kind, 40)} (${number(count)})</label>`,
+          html`<label class="chip"><input type="checkbox" checked=${!hidden[kind]} onChange=${flip(kind)} />
+            ${clip(kind, 40)} (${number(count)})</label>`,
       )}</div>
-    <div class="grid graph-grid"><section class="card canvas-card" aria-label="Picture"><${Picture} graph=${shown} matches=${wanted ? new Set(matches.map((node) => node.id)) : null} chosen=${chosen} onChoose=${setChosen} />
-      <p class="muted small legend">${plural(shown.nodes.length, "node")}, ${plural(shown.links.length, "link")}${data.truncated ? " · more are not shown" : ""}. Drag to move, scroll to zoom, click to read.</p></section>
-    <div class="stack">${chosen && html`<${Chosen} node=${chosen} shown=${shown} onChoose=${setChosen} />`}<${Card} title="As a table" aside=${plural(matches.length, "node")}><div class="scroll tall" tabindex="0" role="region" aria-label="The graph as a table"><table><thead><tr><th scope="col">Memory or name</th><th scope="col">Kind</th><th scope="col">Links</th></tr></thead>
-      <tbody>${matches.slice(0, TABLE_ROWS).map((node) => html`<tr><td>${node.memory ? html`<a href=${`#/memories/${node.memory}`} dir="auto">${clip(node.label, 90)}</a>` : html`<b dir="auto">${clip(node.label, 60)}</b>`}</td><td class="short">${node.memory ? typeName(node.kind) : "name"}</td><td>${node.degree}</td></tr>`)}</tbody></table></div>
-      ${matches.length > TABLE_ROWS && html`<p class="muted small">The ${TABLE_ROWS} with the most links; search for others.</p>`}<//></div></div>`;
+    <div class="grid graph-grid"><section class="card canvas-card" aria-label="Picture">
+      <${Picture} graph=${shown} matches=${wanted ? new Set(matches.map((node) => node.id)) : null} chosen=${chosen} onChoose=${setChosen} />
+      <p class="muted small legend">${plural(shown.nodes.length, "node")}, ${plural(shown.links.length, "link")}${data.truncated ? " · more are not shown" : ""}. Drag to move, scroll to zoom, click to read.</p>
+        </section>
+    <div class="stack">${chosen && html`<${Chosen} node=${chosen} shown=${shown} onChoose=${setChosen} />`}
+      <${Card} title="As a table" aside=${plural(matches.length, "node")}>
+      <div class="scroll tall" tabindex="0" role="region" aria-label="The graph as a table"><table><thead><tr>
+      <th scope="col">Memory or name</th><th scope="col">Kind</th><th scope="col">Links</th></tr></thead>
+      <tbody>${matches.slice(0, TABLE_ROWS).map((node) => html`<tr><td>
+        ${node.memory ? html`<a href=${`#/memories/${node.memory}`} dir="auto">${clip(node.label, 90)}
+        </a>` : html`<b dir="auto">${clip(node.label, 60)}</b>`}</td><td class="short">
+        ${node.memory ? typeName(node.kind) : "name"}</td><td>${node.degree}</td></tr>`)}</tbody></table></div>
+      ${matches.length > TABLE_ROWS && html`<p class="muted small">The ${TABLE_ROWS} with the most links; search for others.</p>`}
+        <//></div></div>`;
 }
 
 function Chosen({ node, shown, onChoose }) {
@@ -82,9 +100,13 @@ function Chosen({ node, shown, onChoose }) {
     ];
     return a.id === node.id ? b : a;
   };
-  return html`<${Card} title=${node.memory ? `Memory ${node.memory}` : "Name"} aside=${html`<button class="button ghost small" aria-label="Close" onClick=${() => onChoose(null)}><${Icon} name="close" /></button>`}><p dir="auto">${clip(node.label, 400)}</p>
-    ${node.memory && html`<p><a class="button small" href=${`#/memories/${node.memory}`}>Open</a> <a class="button small" href=${`#/graph?around=${node.memory}`}>Around it</a></p>`}
-    <ul class="plain">${near.map((link) => html`<li><${Badge}>${clip(link.kind, 30)}<//> <button class="link" dir="auto" onClick=${() => onChoose(other(link))}>${clip(other(link).label, 80)}</button></li>`)}</ul><//>`;
+  return html`<${Card} title=${node.memory ? `Memory ${node.memory}` : "Name"} aside=${html`<button class="button ghost small" aria-label="Close" onClick=${() => onChoose(null)}>
+    <${Icon} name="close" /></button>`}><p dir="auto">${clip(node.label, 400)}</p>
+    ${node.memory && html`<p><a class="button small" href=${`#/memories/${node.memory}`}>Open</a> <a class="button small" href=${`#/graph?around=${node.memory}`}>Around it</a>
+      </p>`}
+    <ul class="plain">${near.map((link) => html`<li><${Badge}>${clip(link.kind, 30)}
+      <//> <button class="link" dir="auto" onClick=${() => onChoose(other(link))}>${clip(other(link).label, 80)}
+      </button></li>`)}</ul><//>`;
 }
 
 function buildGraph(data, hidden) {
@@ -143,7 +165,8 @@ function Picture({ graph, matches, chosen, onChoose }) {
     if (view.current) view.current.highlight(matches, chosen);
   }, [matches, chosen]);
   if (failure) return html`<${Failure} error=${failure} />`;
-  return html`<canvas ref=${canvas} class="graph" role="img" aria-label="The graph. The same is in the table beside it."></canvas>`;
+  return html`<canvas ref=${canvas} class="graph" role="img" aria-label="The graph. The same is in the table beside it.">
+    </canvas>`;
 }
 
 const colours = () => ({

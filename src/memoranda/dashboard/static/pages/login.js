@@ -18,10 +18,12 @@ export function Login({ ended, onSignedIn }) {
   };
   return html`<main id="main" class="centre"><form class="card login" onSubmit=${submit}>
     <img src="/ui/static/icon.svg" alt="" width="48" height="48" /><h1>Memoranda</h1>
-    <p class="muted">${ended ? "Your session has ended. Sign in again." : "See what your agents remember, check that it is right, and correct it."}</p>
+    <p class="muted">${ended ? "Your session has ended. Sign in again." : "See what your agents remember, check that it is right, and correct it."}
+      </p>
     <label for="key">API key</label>
     <input id="key" type="password" autocomplete="current-password" required autofocus value=${key} onInput=${(event) => setKey(event.target.value)} aria-describedby="key-help" aria-invalid=${problem ? "true" : undefined} />
     <p id="key-help" class="muted small">Make one with <code>memoranda keys create</code>. It is sent once; the browser keeps only a session cookie.</p>
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    <button class="button primary" disabled=${busy || !key}><${Icon} name="key" />${busy ? "Signing in…" : "Sign in"}</button></form></main>`;
+    <button class="button primary" disabled=${busy || !key}><${Icon} name="key" />${busy ? "Signing in…" : "Sign in"}
+      </button></form></main>`;
 }

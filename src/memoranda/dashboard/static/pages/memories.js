@@ -49,25 +49,35 @@ export function MemoriesPage({ query, live }) {
     (filters.state !== "any") +
     (filters.importance > 0);
   return html`<${Page} title="Memories" lead="Everything that is stored, newest first. Type to search as an agent would.">
-    <div class="search"><${Icon} name="search" /><input data-search ref=${field} type="search" aria-label="Search memories" placeholder="Search memories   ( / )" value=${text} onInput=${(event) => setText(event.target.value)} />
-      <button class="button" aria-expanded=${open} onClick=${() => setOpen(!open)}><${Icon} name="filter" />Filters${used ? ` (${used})` : ""}</button></div>
+    <div class="search"><${Icon} name="search" />
+      <input data-search ref=${field} type="search" aria-label="Search memories" placeholder="Search memories   ( / )" value=${text} onInput=${(event) => setText(event.target.value)} />
+      <button class="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>
+        <${Icon} name="filter" />Filters${used ? ` (${used})` : ""}</button></div>
     ${
       open &&
       html`<form class="card filters" onSubmit=${(event) => event.preventDefault()}>
       <${Choice} label="Type" value=${filters.type} onChange=${set("type")} options=${TYPES.map((type) => [type, typeName(type)])} />
       <${Choice} label="State" value=${filters.state} onChange=${set("state")} options=${STATES.map((state) => [state, state])} none=${false} />
       <${Choice} label="Trust" value=${filters.trust} onChange=${set("trust")} options=${TRUST.map((trust) => [trust, trust])} />
-      <label>Agent<input value=${filters.agent || ""} onChange=${set("agent")} /></label><label>Session<input value=${filters.session || ""} onChange=${set("session")} /></label>
+      <label>Agent<input value=${filters.agent || ""} onChange=${set("agent")} /></label>
+        <label>Session<input value=${filters.session || ""} onChange=${set("session")} /></label>
       <label>Source<input value=${filters.source || ""} onChange=${set("source")} /></label>
-      <label>Said from<input type="date" value=${filters.after || ""} onChange=${set("after")} /></label><label>Said before<input type="date" value=${filters.before || ""} onChange=${set("before")} /></label>
-      <label>Importance at least ${Number(filters.importance).toFixed(2)}<input type="range" min="0" max="1" step="0.05" value=${filters.importance} onInput=${set("importance")} /></label>
-      <button type="button" class="button ghost" onClick=${() => setFilters({ state: "any", importance: 0 })}>Clear</button></form>`
+      <label>Said from<input type="date" value=${filters.after || ""} onChange=${set("after")} /></label>
+        <label>Said before<input type="date" value=${filters.before || ""} onChange=${set("before")} /></label>
+      <label>Importance at least ${Number(filters.importance).toFixed(2)}
+        <input type="range" min="0" max="1" step="0.05" value=${filters.importance} onInput=${set("importance")} />
+        </label>
+      <button type="button" class="button ghost" onClick=${() => setFilters({ state: "any", importance: 0 })}>Clear</button>
+        </form>`
     }
-    ${text.trim() ? html`<${Found} text=${text.trim()} filters=${filters} />` : html`<${Listed} filters=${filters} live=${live} />`}<//>`;
+    ${text.trim() ? html`<${Found} text=${text.trim()} filters=${filters} />` : html`<${Listed} filters=${filters} live=${live} />`}
+      <//>`;
 }
 
 const Choice = ({ label, value, onChange, options, none = true }) =>
-  html`<label>${label}<select value=${value || ""} onChange=${onChange}>${none && html`<option value="">any</option>`}${options.map(([name, shown]) => html`<option value=${name} selected=${value === name}>${shown}</option>`)}</select></label>`;
+  html`<label>${label}<select value=${value || ""} onChange=${onChange}>
+    ${none && html`<option value="">any</option>`}${options.map(([name, shown]) => html`<option value=${name} selected=${value === name}>
+    ${shown}</option>`)}</select></label>`;
 
 /** Search as you type: an answer that comes after a newer question is dropped. */
 function Found({ text, filters }) {
@@ -92,8 +102,11 @@ function Found({ text, filters }) {
   const terms = termsToMark(text, state.recall.explanation);
   if (!hits.length)
     return html`<${Empty} icon="search" title="Nothing found">No memory that takes part in recall fits these words. Archived, replaced and quarantined ones are in the list without a search.<//>`;
-  return html`<p class="muted small" role="status">${plural(hits.length, "hit")} in ${state.recall.elapsed_ms.toFixed(1)} ms</p>
-    <div class="list" onKeyDown=${moveFocus}>${hits.map((hit) => html`<${MemoryRow} key=${hit.memory.id} memory=${hit.memory} hit=${hit} terms=${terms} />`)}</div>`;
+  return html`<p class="muted small" role="status">
+    ${plural(hits.length, "hit")} in ${state.recall.elapsed_ms.toFixed(1)} ms</p>
+    <div class="list" onKeyDown=${moveFocus}>
+      ${hits.map((hit) => html`<${MemoryRow} key=${hit.memory.id} memory=${hit.memory} hit=${hit} terms=${terms} />`)}
+      </div>`;
 }
 
 /** All memories, a page at a time, more as the end comes into view. */
@@ -133,6 +146,9 @@ function Listed({ filters, live }) {
   if (state.loading) return html`<${Skeleton} lines=${8} />`;
   if (!state.items.length)
     return html`<${Empty} title="No memories here">Nothing matches. Change the filters, or whose memories are shown at the top.<//>`;
-  return html`<div class="list" onKeyDown=${moveFocus}>${state.items.map((memory) => html`<${MemoryRow} key=${memory.id} memory=${memory} />`)}</div>
-    ${state.cursor ? html`<div ref=${end} class="more"><${Skeleton} lines=${2} /></div>` : html`<p class="muted centre-text small">${plural(state.items.length, "memory", "memories")}, that is all.</p>`}`;
+  return html`<div class="list" onKeyDown=${moveFocus}>
+    ${state.items.map((memory) => html`<${MemoryRow} key=${memory.id} memory=${memory} />`)}</div>
+    ${state.cursor ? html`<div ref=${end} class="more"><${Skeleton} lines=${2} />
+      </div>` : html`<p class="muted centre-text small">
+      ${plural(state.items.length, "memory", "memories")}, that is all.</p>`}`;
 }
