@@ -117,11 +117,17 @@ function Listed({ filters, live }) {
     () => ({ ...toRequest(filters), state: filters.state, trust: filters.trust ? [filters.trust] : [], limit: PAGE }),
     [JSON.stringify(filters)],
   );
-  const load = (cursor, before) =>
-    postScoped("/ui/memories", cursor ? { ...request, cursor } : request).then(
-      (page) => setState({ items: [...before, ...page.items], cursor: page.next_cursor, loading: false }),
-      (error) => setState({ items: before, error, loading: false }),
+  const round = useRef(0);
+  // The answer to an older request must not replace a newer one.
+  const load = (cursor, before) => {
+    round.current += 1;
+    const asked = round.current;
+    const show = (next) => asked === round.current && setState({ ...next, loading: false });
+    return postScoped("/ui/memories", cursor ? { ...request, cursor } : request).then(
+      (page) => show({ items: [...before, ...page.items], cursor: page.next_cursor }),
+      (error) => show({ items: before, error }),
     );
+  };
   useEffect(() => {
     setState({ items: [], loading: true });
     load(null, []);
@@ -141,7 +147,8 @@ function Listed({ filters, live }) {
     );
     observer.observe(end.current);
     return () => observer.disconnect();
-  }, [state.cursor]);
+    // Each answer is a new list, also when it ends with the same cursor as the one before.
+  }, [state.items]);
   if (state.error) return html`<${Failure} error=${state.error} retry=${() => load(null, [])} />`;
   if (state.loading) return html`<${Skeleton} lines=${8} />`;
   if (!state.items.length)
