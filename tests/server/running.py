@@ -76,6 +76,16 @@ def command_line(folder: Path, *options: str, **environment: str) -> Iterator[tu
 
 
 @contextmanager
+def dashboard(folder: Path) -> Iterator[str]:
+    """Run `memoranda ui`; yield its address once it answers."""
+    port = free_port()
+    command = ["-m", "memoranda.cli.main", "ui", "--db", f"{folder}/server.db", "--port", str(port), "--no-browser"]
+    with _started(folder, port, command, {}) as (_, url):
+        wait_for(url)
+        yield url
+
+
+@contextmanager
 def _started(
     folder: Path, port: int, arguments: list[str], environment: dict[str, str]
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:

@@ -1,4 +1,4 @@
-"""`memoranda serve` and `memoranda mcp`: run a server until it is stopped. `memoranda keys`: API keys of the server."""
+"""`memoranda serve`, `ui` and `mcp`: run a server until it is stopped. `memoranda keys`: API keys of the server."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ class McpTransport(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     command(app, "serve")(serve)
+    command(app, "ui")(ui)
     command(app, "mcp", shared=WRITE)(mcp)
 
 
@@ -72,6 +73,43 @@ def serve(
     from memoranda.server import run
 
     run(_server_config(host, port, allowed_hosts, allowed_origins, allow_unauthenticated), options.config)
+
+
+def ui(
+    options: CommandOptions,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = _PORT,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+) -> None:
+    """Open the dashboard: look at what is remembered, and correct it. Only this machine can reach it.
+
+    It needs no key until the first key is created; after that, sign in with one.
+    """
+    from memoranda.server import run
+
+    port = port or _free_port()
+    url = f"http://127.0.0.1:{port}/"
+    typer.echo(f"The dashboard is at {url} (stop it with Ctrl+C)")
+    if browser:
+        _open_soon(url)
+    run(_server_config("127.0.0.1", port, None, None, True), options.config, log_level="warning")
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _open_soon(url: str) -> None:
+    """Open a browser a moment later, when the server answers; a machine without one shows only the address."""
+    import threading
+    import webbrowser
+
+    timer = threading.Timer(1.0, webbrowser.open, [url])
+    timer.daemon = True
+    timer.start()
 
 
 def mcp(

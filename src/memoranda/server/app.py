@@ -20,6 +20,7 @@ from memoranda.server.guard import Guard
 from memoranda.server.observability import Metrics
 from memoranda.server.routes import (
     conversations,
+    dashboard,
     docs,
     executions,
     facts,
@@ -94,6 +95,7 @@ def build_app(
         app.include_router(resource.routes)
     app.include_router(status.open_routes)
     app.include_router(docs.routes)
+    app.include_router(dashboard.routes)
     app.add_exception_handler(MemorandaError, errors.handle_error)
     app.add_exception_handler(IndexError, errors.handle_index_error)
     app.add_exception_handler(RequestValidationError, errors.handle_validation_error)

@@ -11,20 +11,23 @@ from urllib.parse import urlsplit
 
 import h11
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from memoranda.errors import MemorandaError
+from memoranda.dashboard.browser_sessions import COOKIE, CSRF_HEADER
+from memoranda.errors import Denied, MemorandaError
 from memoranda.server import limits, observability
+from memoranda.server.auth import Principal
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.errors import RequestRejected, error_response, internal_error_response
 from memoranda.server.idempotency import IdempotencyCache
 from memoranda.server.observability import Metrics
-from memoranda.server.routes import docs
+from memoranda.server.routes import dashboard, docs
 from memoranda.server.services import Services
 
-_PUBLIC: Final = frozenset({"/healthz", "/openapi.json", *docs.PATHS})
+_PUBLIC: Final = frozenset({"/healthz", "/openapi.json", *docs.PATHS, *dashboard.PUBLIC_PATHS})
 _STREAMED: Final = frozenset({"/v1/import"})
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PROXY_HEADER: Final = re.compile(
@@ -95,13 +98,15 @@ class Guard:
             await Response(status_code=204, headers=_PREFLIGHT_HEADERS)(scope, receive, reply.send)
             return
         path: str = scope["path"]
-        if path in _PUBLIC:
+        if path in _PUBLIC or path.startswith(dashboard.STATIC):
             await self._app(scope, _receive_empty_body, reply.send)
             return
-        principal = await self._services.authenticator.authenticate(
-            headers.get("authorization"), local=self._needs_no_key(scope, headers)
-        )
-        scope["state"]["principal"] = principal
+        try:
+            scope["state"]["principal"] = principal = await self._authenticate(scope, headers)
+        except Denied:
+            if path not in dashboard.SIGN_IN_PATHS:
+                raise
+            scope["state"]["principal"], principal = None, None
         if path in _STREAMED:
             await self._app(scope, receive, reply.send)
             return
@@ -110,11 +115,23 @@ class Guard:
         reply.body_unread = False
         if body:
             _check_content_type(headers)
-            scope["state"]["json"] = await limits.parse_json(
-                body, self._config, self._services.parsers, principal.tenant
-            )
-        key = headers.get("idempotency-key") if self._idempotency else None
+            tenant = "" if principal is None else principal.tenant
+            scope["state"]["json"] = await limits.parse_json(body, self._config, self._services.parsers, tenant)
+        key = headers.get("idempotency-key") if self._idempotency and principal is not None else None
         await self._responses.run(self._app, scope, body, receive, reply.send, key)
+
+    async def _authenticate(self, scope: Scope, headers: Headers) -> Principal:
+        """Return who calls: by the key, or by the cookie of a browser that has given one."""
+        authorization = headers.get("authorization")
+        if authorization is None:
+            session = self._services.browsers.find(cookie_parser(headers.get("cookie", "")).get(COOKIE))
+            if session is not None:
+                if not session.allows(scope["method"], headers.get(CSRF_HEADER)):
+                    raise Denied("this page is not signed in: reload it", status=403)
+                authorization = session.authorization
+        scope["state"]["authorization"] = authorization
+        local = self._needs_no_key(scope, headers)
+        return await self._services.authenticator.authenticate(authorization, local=local)
 
     def _needs_no_key(self, scope: Scope, headers: Headers) -> bool:
         return bool(self._config.allow_unauthenticated) and _is_direct_local_caller(scope, headers)
@@ -214,6 +231,12 @@ def header_timeout_protocol(seconds: float) -> type[asyncio.Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             self._next_check.cancel()
             super().connection_lost(exc)
+
+        def shutdown(self) -> None:
+            # A stream of events never ends by itself: the server would wait for it.
+            if self.cycle is not None and self.cycle.scope["path"] == dashboard.EVENTS:
+                self.transport.close()
+            super().shutdown()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)

@@ -15,6 +15,7 @@ from types import MethodType
 from typing import Any, Final, TypeAlias, cast
 
 from memoranda.aio.manager import MemoryManager
+from memoranda.dashboard.results import EntityNode, MemoryEdge, MemoryNode, Overview
 from memoranda.errors import Conflict, ExtractionFailed, MemorandaError
 from memoranda.facts import Fact, FactValue
 from memoranda.manager import manager
@@ -40,6 +41,10 @@ ID_FIELDS: Final[dict[type, dict[str, str]]] = {
     FactValue: {"memory_id": "memory"},
     ForgetReceipt: {"ids": "memory"},
     Recall: {"head": "change"},
+    Overview: {"head": "change"},
+    MemoryNode: {"id": "memory"},
+    MemoryEdge: {"source": "memory", "target": "memory"},
+    EntityNode: {"memories": "memory"},
 }
 """Fields of results that number rows of the whole store, and what they number."""
 _Change: TypeAlias = Callable[[int, str], int]

@@ -34,7 +34,8 @@ def create_app(
 ) -> FastAPI:
     """Return the server as an ASGI application, to run in an ASGI server of your choice.
 
-    Every route but `/healthz`, `/openapi.json` and `/docs` needs a key: create one with `memoranda keys create`.
+    Every route but `/healthz`, `/openapi.json`, `/docs` and the files of the dashboard needs a key: create one with
+    `memoranda keys create`.
 
     Args:
         config: The settings of the server.

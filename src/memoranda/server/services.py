@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,8 @@ from typing import Final
 
 from memoranda.aio.manager import MemoryManager, SessionContext, create_session
 from memoranda.aio.threads import FairPool, in_thread
+from memoranda.dashboard.browser_sessions import BrowserSessions
+from memoranda.dashboard.insight import Insight
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Closed, NotFound
 from memoranda.results import SessionSummary
@@ -51,6 +54,8 @@ class Services:
         self._key_store: Store | None = None
         self._keys: Keys | None = None
         self.sessions = OpenSessions()
+        self.browsers = BrowserSessions()
+        self._insights: dict[str, Insight] = {}
         self._parsers: FairPool | None = None
 
     @property
@@ -101,6 +106,17 @@ class Services:
             self._opaque[tenant] = with_opaque_ids(await self.get_manager(tenant), cipher)
         return self._opaque[tenant]
 
+    async def get_insight(self, tenant: str) -> Insight:
+        """Return what the dashboard reads of a tenant: the same object at each call."""
+        if tenant not in self._insights:
+            manager = await self.get_manager(tenant)
+            self._insights[tenant] = Insight(manager._inner, tenant)
+        return self._insights[tenant]
+
+    async def get_cipher(self, principal: Principal) -> IdCipher | None:
+        """Return how ids are shown to a caller; None when they are shown as they are."""
+        return None if principal is LOCAL else await in_thread(self._cipher, principal.tenant)
+
     async def are_stored(self, principal: Principal, ids: set[int]) -> bool:
         """Return whether a caller's tenant still has all of these memories."""
         return await in_thread(self._are_stored, principal, ids) if ids else True
@@ -123,6 +139,7 @@ class Services:
             await manager.close()
         self._managers.clear()
         self._opaque.clear()
+        self._insights.clear()
         if root is not None:
             await root.close()
         if self._key_store is not None:
@@ -168,6 +185,15 @@ class OpenSessions:
             summary = await session.end_session()
             self._open.pop((tenant, session_id), None)
             return summary
+
+    async def summaries(self, tenant: str, limit: int) -> list[SessionSummary]:
+        """Return the open sessions of a tenant, the one used last first."""
+        found: list[SessionSummary] = []
+        newest = [session for (owner, _), session in reversed(self._open.items()) if owner == tenant]
+        for session in newest[:limit]:
+            with contextlib.suppress(Closed):  # it ended a moment ago
+                found.append(await session.get_session_summary())
+        return found
 
     async def end_all(self) -> None:
         """End every session when the server stops, so that their summaries are stored."""

@@ -189,7 +189,7 @@ class TestRequests:
         assert opened["workflow_id"] == name
 
     @pytest.mark.parametrize(
-        "path", ["/v1/memories/../../etc/passwd", "/v1/memories/%2e%2e%2f", "/v1/sessions/..", "/v1/nothing", "//"]
+        "path", ["/v1/memories/../../etc/passwd", "/v1/memories/%2e%2e%2f", "/v1/sessions/..", "/v1/nothing"]
     )
     def test_unknown_path_is_not_found(self, server: InProcessServer, key: str, path: str) -> None:
         assert server.send("GET", path, key).status_code in (404, 405, 422)

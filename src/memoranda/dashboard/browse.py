@@ -1,0 +1,150 @@
+"""Lists that the pages show: memories by state and trust, conversations with their memories, where a memory is from."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+
+from memoranda.dashboard.results import ConversationPage, ConversationSummary, LoggedMessage, PastUse, Provenance
+from memoranda.storage.base import ReadTransaction, chunked
+from memoranda.storage.changes import no_memory
+from memoranda.storage.read import find_memories, get_memories
+from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, scope_conditions, to_micros
+from memoranda.storage.schema import memories, messages, recalls
+from memoranda.types import AnyUser, Filter, Memory, Scope, utc_now
+
+MemoryState: TypeAlias = Literal["any", "current", "archived", "superseded", "quarantined", "pinned", "expired"]
+_M, _L, _R = memories.c, messages.c, recalls.c
+_NEIGHBOURS: Final = 4
+"""Messages shown before and after the one that a memory came from."""
+_SEARCHED_RECALLS: Final = 2000
+_LISTED_USES: Final = 10
+
+
+def list_by_state(
+    tx: ReadTransaction,
+    scope: Scope,
+    where: Filter,
+    *,
+    state: MemoryState,
+    trust: Sequence[str],
+    limit: int,
+    after: int,
+) -> list[Memory]:
+    """Return a page of memories, the newest first, in one state and from sources of some trust."""
+    conditions = _state_conditions(state)
+    if trust:
+        conditions.append(_M.trust.in_(trust))
+    return find_memories(tx, scope, where, limit, after, conditions, newest_first=True)
+
+
+def _state_conditions(state: MemoryState) -> list[ColumnElement[bool]]:
+    expired = and_(_M.expires_at.is_not(None), _M.expires_at <= to_micros(utc_now()))
+    holding: dict[MemoryState, list[ColumnElement[bool]]] = {
+        "any": [],
+        "current": [
+            _M.archived_at.is_(None),
+            _M.superseded_by.is_(None),
+            _M.quarantined_at.is_(None),
+            or_(_M.expires_at.is_(None), _M.expires_at > to_micros(utc_now())),
+        ],
+        "archived": [_M.archived_at.is_not(None)],
+        "superseded": [_M.superseded_by.is_not(None)],
+        "quarantined": [_M.quarantined_at.is_not(None)],
+        "pinned": [_M.pinned == 1],
+        "expired": [expired],
+    }
+    return holding[state]
+
+
+def list_conversations(tx: ReadTransaction, scope: Scope, limit: int) -> list[ConversationSummary]:
+    """Return the conversations of a scope, the one with the newest message first."""
+    owner, last = (_L.agent, _L.user, _L.session), func.max(_L.said_at)
+    query = (
+        select(*owner, func.count(_L.message_id.distinct()), func.min(_L.said_at), last)
+        .where(*scope_conditions(messages, scope))
+        .group_by(*owner)
+        .order_by(last.desc())
+        .limit(limit)
+    )
+    return [
+        ConversationSummary(row[0] or None, row[1] or None, row[2] or None, row[3], *map(from_micros, row[4:6]))
+        for row in tx.execute(query)
+    ]
+
+
+def read_conversation(
+    tx: ReadTransaction, scope: Scope, *, exact_agent: bool, limit: int, after: int
+) -> ConversationPage:
+    """Return a page of one conversation, with the memories that came from each message."""
+    conditions = [*scope_conditions(messages, scope), _L.seq > after]
+    if exact_agent:
+        conditions.append(_L.agent == (scope.agent or ""))
+    if scope.session is None:
+        conditions.append(_L.session == "")
+    numbers = list(tx.scalars(select(_L.seq).where(*conditions).order_by(_L.seq).limit(limit + 1)))
+    found = _load_messages(tx, scope, numbers[:limit])
+    return ConversationPage(tuple(found), numbers[limit - 1] if len(numbers) > limit else None)
+
+
+def read_provenance(tx: ReadTransaction, scope: Scope, memory_id: int) -> Provenance:
+    """Return the message that a memory came from, its neighbours, and the recalls that returned the memory."""
+    memory = get_memories(tx, scope, [memory_id])[0]
+    if memory is None:
+        raise no_memory(scope, memory_id)
+    number = tx.execute(select(_M.message_seq).where(_M.id == memory_id)).scalar_one()
+    source = () if number is None else tuple(_load_messages(tx, scope, _neighbours(tx, scope, number)))
+    return Provenance(source, memory.message_id, tuple(_uses(tx, scope, memory_id)))
+
+
+def _neighbours(tx: ReadTransaction, scope: Scope, number: int) -> list[int]:
+    row = tx.execute(select(_L.user, _L.session, _L.agent).where(_L.seq == number)).first()
+    if row is None:
+        return []
+    same = (_L.tenant == scope.tenant, _L.user == row[0], _L.session == row[1], _L.agent == row[2])
+    before = select(_L.seq).where(*same, _L.seq <= number).order_by(_L.seq.desc()).limit(_NEIGHBOURS + 1)
+    after = select(_L.seq).where(*same, _L.seq > number).order_by(_L.seq).limit(_NEIGHBOURS)
+    return sorted([*tx.scalars(before), *tx.scalars(after)])
+
+
+def _load_messages(tx: ReadTransaction, scope: Scope, numbers: Sequence[int]) -> list[LoggedMessage]:
+    """Return messages in order, each once: a message that is also in a conversation has two rows."""
+    found: dict[str, LoggedMessage] = {}
+    margin = _memories_of(tx, scope, numbers)
+    columns = (_L.seq, _L.message_id, _L.role, _L.speaker, _L.content, _L.said_at)
+    for part in chunked(list(numbers)):
+        for seq, message_id, role, speaker, content, said_at in tx.execute(
+            select(*columns).where(_L.seq.in_(part)).order_by(_L.seq)
+        ):
+            kept = found.get(message_id)
+            more = tuple(margin[seq]) if kept is None else (*kept.memories, *margin[seq])
+            found[message_id] = LoggedMessage(message_id, role, speaker, content, from_micros(said_at), more)
+    return list(found.values())
+
+
+def _memories_of(tx: ReadTransaction, scope: Scope, numbers: Sequence[int]) -> dict[int, list[Memory]]:
+    found: dict[int, list[Memory]] = defaultdict(list)
+    for part in chunked(list(numbers)):
+        query = SELECT_MEMORY.add_columns(_M.message_seq).where(_M.message_seq.in_(part), *in_scope(scope))
+        for row in tx.execute(query.order_by(_M.id)):
+            found[row[-1]].append(memory_from_row(row[:-1]))
+    return found
+
+
+def _uses(tx: ReadTransaction, scope: Scope, memory_id: int) -> list[PastUse]:
+    """Return the newest recalls that returned a memory. Without reading across users, only those of the same user."""
+    conditions = [_R.tenant == scope.tenant]
+    if not isinstance(scope.user, AnyUser):
+        conditions += [_R.user == (scope.user or ""), _R.all_users == 0]
+    query = select(_R.id, _R.asked_at, _R.query, _R.states).where(*conditions, _R.states.contains(f"[{memory_id},"))
+    newest = query.order_by(_R.number.desc()).limit(_SEARCHED_RECALLS)
+    found = []
+    for recall_id, asked_at, text, states in tx.execute(newest):
+        ids = [each for each, _ in json.loads(states)]
+        if memory_id in ids:
+            found.append(PastUse(recall_id, from_micros(asked_at), text, ids.index(memory_id) + 1))
+    return found[:_LISTED_USES]

@@ -1,0 +1,242 @@
+"""What the dashboard reads of one tenant. Looking at memories is no use of them: it is neither counted nor recorded."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from sqlalchemy import func, or_, select
+
+from memoranda.dashboard import browse, graph, overview
+from memoranda.dashboard.browse import MemoryState
+from memoranda.dashboard.results import (
+    ConversationPage,
+    ConversationSummary,
+    DashboardAnswer,
+    Dropped,
+    MemoryGraph,
+    MemoryStates,
+    Overview,
+    Provenance,
+)
+from memoranda.manager.manager import MemoryManager
+from memoranda.recall.pipeline import AccessCounter, RecallPipeline
+from memoranda.recall.render import RELEVANT, render_context
+from memoranda.storage.base import ReadTransaction
+from memoranda.storage.read import get_memories
+from memoranda.storage.rows import in_scope
+from memoranda.storage.schema import changes, memories, recalls
+from memoranda.types import Filter, Memory, Recall, Scope
+from memoranda.validation import check_datetime, make_filter
+
+if TYPE_CHECKING:
+    from memoranda.manager.components import StoreComponents
+
+_R = TypeVar("_R")
+_M = memories.c
+_BUDGET: Final = 1500
+_CONSIDERED: Final = 30
+"""Hits that are ranked, of which the first are the answer and the rest are shown as left out."""
+_SHOWN: Final = 10
+_MAX_DROPPED: Final = 8
+_MAX_TERMS: Final = 6
+_DEMO_USER: Final = "nora-and-theo"
+
+
+class _Uncounted(AccessCounter):
+    """Counts nothing."""
+
+    def record(self, ids: Iterable[int]) -> None:
+        """Ignore these accesses: a person who looks at a memory does not use it."""
+
+
+class Insight:
+    """Reads what the pages show, in the scope that a caller may read."""
+
+    def __init__(self, manager: MemoryManager, tenant: str) -> None:
+        self._manager = manager
+        self._tenant = tenant
+        self._lock = threading.Lock()
+        self._cached: tuple[tuple[int, int, bool], Overview] | None = None
+        self._pipeline: RecallPipeline | None = None
+
+    def overview(self, *, with_users: bool) -> Overview:
+        """Return the numbers of the first page. They are read again only after a change or a recall."""
+        opened = self._open()
+        opened.ledger.write()
+        latest = self._read(lambda tx: tx.execute(select(func.max(recalls.c.number))).scalar() or 0)
+        key = (opened.store.head(), latest, with_users)
+        cached = self._cached
+        if cached is None or cached[0] != key:
+            found = self._read(lambda tx: overview.read_overview(tx, self._tenant, with_users=with_users))
+            self._cached = cached = (key, found)
+        return cached[1]
+
+    def states(self, scope: Scope) -> MemoryStates:
+        """Return how many memories are in which state."""
+        return self._read(lambda tx: overview.count_states(tx, scope))
+
+    def list_memories(
+        self,
+        scope: Scope,
+        *,
+        where: Mapping[str, Any] | None = None,
+        types: Sequence[str] | None = None,
+        state: MemoryState = "any",
+        trust: Sequence[str] = (),
+        limit: int = 50,
+        after: int = 0,
+    ) -> list[Memory]:
+        """Return a page of memories, the newest first."""
+        filters = make_filter(where, types)
+        return self._read(
+            lambda tx: browse.list_by_state(tx, scope, filters, state=state, trust=trust, limit=limit, after=after)
+        )
+
+    def provenance(self, scope: Scope, memory_id: int) -> Provenance:
+        """Return where a memory comes from, and which recalls returned it."""
+        self._open().ledger.write()
+        return self._read(lambda tx: browse.read_provenance(tx, scope, memory_id))
+
+    def conversations(self, scope: Scope, limit: int) -> list[ConversationSummary]:
+        """Return the conversations of a scope, newest first."""
+        return self._read(lambda tx: browse.list_conversations(tx, scope, limit))
+
+    def conversation(self, scope: Scope, limit: int, after: int) -> ConversationPage:
+        """Return a page of one conversation, with the memories in its margin."""
+        return self._read(lambda tx: browse.read_conversation(tx, scope, exact_agent=True, limit=limit, after=after))
+
+    def graph(self, scope: Scope, around: int | None, limit: int) -> MemoryGraph:
+        """Return the newest memories with their links, or the neighbourhood of one."""
+        return self._read(lambda tx: graph.read_graph(tx, scope, around=around, limit=limit))
+
+    def changes_since(self, scope: Scope, head: int, limit: int = 50) -> tuple[int, list[tuple[str, int, str]]]:
+        """Return the number of the latest change, and the newest changes after `head`: what, which memory, its user."""
+        return self._read(lambda tx: _changes(tx, scope, head, limit))
+
+    def ask(
+        self,
+        question: str,
+        scope: Scope,
+        *,
+        mode: str | None = None,
+        as_of: datetime | str | None = None,
+        now: datetime | str | None = None,
+        where: Mapping[str, Any] | None = None,
+        types: Sequence[str] | None = None,
+    ) -> DashboardAnswer:
+        """Return a recall as an agent gets it, the prompt text made from it, and what was left out and why."""
+        filters = make_filter(where, types)
+        found = self._recall(question, scope, filters, mode=mode, as_of=as_of, now=now)
+        then = as_of if as_of is not None else now
+        moment = self._manager._components.clock() if then is None else check_datetime(then, "as_of")
+        text = render_context(found, _BUDGET, moment, floor=RELEVANT)
+        hits = found.hits[:_SHOWN]
+        below = [
+            Dropped(hit.memory, "limit", f"rank {rank}, score {hit.score:.2f}: below the first {_SHOWN}")
+            for rank, hit in enumerate(found.hits[_SHOWN:], _SHOWN + 1)
+        ]
+        dropped = [*self._kept_out(found, scope, filters, as_of=as_of, now=now), *below]
+        return DashboardAnswer(
+            replace(found, hits=()), hits, str(text), text.tokens, len(text.hits), tuple(dropped[:_MAX_DROPPED])
+        )
+
+    def search(self, question: str, scope: Scope, where: Filter, limit: int) -> Recall:
+        """Return the best hits for what was typed so far, with no neural model."""
+        return self._recall(question, scope, where, mode="fast", limit=limit)
+
+    def load_demo(self) -> int:
+        """Store the demo conversation as the memories of its own user; return how many memories there are then."""
+        lines = files("memoranda.demo").joinpath("conversation.jsonl").read_text(encoding="utf-8").splitlines()
+        sessions: dict[str, list[dict[str, str]]] = {}
+        for row in map(json.loads, lines):
+            message = {
+                "role": "user",
+                "name": row["speaker"],
+                "content": row["text"],
+                "timestamp": row["at"],
+                "message_id": row["id"],
+            }
+            sessions.setdefault(row["session"], []).append(message)
+        stored = 0
+        for session, said in sessions.items():
+            outcomes = self._manager.remember(said, user=_DEMO_USER, session=session, keep_all=True)
+            stored += sum(outcome.memory is not None for outcome in outcomes)
+        return stored
+
+    def _recall(
+        self,
+        question: str,
+        scope: Scope,
+        where: Filter,
+        *,
+        mode: str | None,
+        limit: int = _CONSIDERED,
+        as_of: datetime | str | None = None,
+        now: datetime | str | None = None,
+    ) -> Recall:
+        return self._pipeline_for_looking().recall(
+            question, scope, where, limit, now=now, as_of=as_of, mode=mode, explain=True
+        )
+
+    def _pipeline_for_looking(self) -> RecallPipeline:
+        with self._lock:
+            if self._pipeline is None:
+                opened, clock = self._open(), self._manager._components.clock
+                self._pipeline = RecallPipeline(
+                    opened.store, opened.vectors, opened.partitions, clock, _Uncounted(opened.store, clock)
+                )
+            return self._pipeline
+
+    def _kept_out(
+        self,
+        found: Recall,
+        scope: Scope,
+        filters: Filter,
+        *,
+        as_of: datetime | str | None,
+        now: datetime | str | None,
+    ) -> list[Dropped]:
+        """Return memories with a word of the question that no longer take part in recall, and what keeps them out."""
+        terms = () if found.explanation is None else found.explanation.terms
+        known = {hit.id for hit in found.hits}
+        outside = self._read(lambda tx: _outside_recall(tx, scope, terms[:_MAX_TERMS]))
+        dropped = []
+        for memory in (each for each in outside if each.id not in known):
+            reason = self._pipeline_for_looking().why_not(
+                found.query, memory.id, scope, filters, _SHOWN, now=now, as_of=as_of
+            )
+            if reason.step != "found":
+                dropped.append(Dropped(memory, reason.step, reason.reason))
+        return dropped
+
+    def _open(self) -> StoreComponents:
+        return self._manager._components.open()
+
+    def _read(self, work: Callable[[ReadTransaction], _R]) -> _R:
+        return self._open().store.read(work)
+
+
+def _outside_recall(tx: ReadTransaction, scope: Scope, terms: Sequence[str]) -> list[Memory]:
+    words = [term for term in terms if term.isalnum() and len(term) > 2]
+    if not words:
+        return []
+    outside = or_(_M.superseded_by.is_not(None), _M.archived_at.is_not(None), _M.quarantined_at.is_not(None))
+    matches = or_(*(_M.terms.contains(word, autoescape=True) for word in words))
+    ids = list(tx.scalars(select(_M.id).where(*in_scope(scope), outside, matches).order_by(_M.id.desc()).limit(6)))
+    return [each for each in get_memories(tx, scope, ids) if each is not None]
+
+
+def _changes(tx: ReadTransaction, scope: Scope, head: int, limit: int) -> tuple[int, list[tuple[str, int, str]]]:
+    h = changes.c
+    owner = [h.tenant == scope.tenant]
+    if scope.user is None or isinstance(scope.user, str):
+        owner.append(h.user == (scope.user or ""))
+    query = select(h.seq, h.op, h.memory_id, h.user).where(h.seq > head, *owner)
+    rows = list(tx.execute(query.order_by(h.seq.desc()).limit(limit)))
+    return max((row[0] for row in rows), default=head), [(row[1], row[2], row[3]) for row in rows]

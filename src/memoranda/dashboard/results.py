@@ -1,0 +1,187 @@
+"""What the pages of the dashboard show and the REST API does not return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda.types import Hit, Memory, Recall
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCount:
+    """How many memories an agent, a user or a type has."""
+
+    name: str
+    memories: int
+    last_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthDay:
+    """What was stored and removed on one day, in UTC."""
+
+    day: str
+    added: int
+    removed: int
+    total: int
+    """How many memories there were at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecallDay:
+    """The recalls of one day, in UTC."""
+
+    day: str
+    recalls: int
+    median_ms: float
+    p95_ms: float
+    answerable: float
+    """The mean of `answerable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The first page: how much is stored, by whom, and how recall does."""
+
+    memories: int
+    users: int
+    agents: int
+    executions: int
+    by_type: tuple[NamedCount, ...]
+    by_agent: tuple[NamedCount, ...]
+    by_user: tuple[NamedCount, ...]
+    """The users with the most memories; empty for a key without the admin scope."""
+    growth: tuple[GrowthDay, ...]
+    recalls: tuple[RecallDay, ...]
+    head: int
+    """The number of the latest change in the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStates:
+    """How many memories are in a state that somebody may want to look at."""
+
+    quarantined: int
+    archived: int
+    superseded: int
+    pinned: int
+    low_trust: int
+    """From tools, documents and models."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedMessage:
+    """A message of the log, and the memories that came from it."""
+
+    message_id: str
+    role: str
+    speaker: str | None
+    content: str | None
+    said_at: datetime
+    memories: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    """Messages of one conversation, oldest first."""
+
+    messages: tuple[LoggedMessage, ...]
+    next_cursor: int | None
+    """The position of the next page; None on the last page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    """A conversation, told by who took part."""
+
+    agent: str | None
+    user: str | None
+    session: str | None
+    messages: int
+    started_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PastUse:
+    """A recall that returned a memory."""
+
+    recall_id: str
+    asked_at: datetime
+    query: str
+    position: int
+    """1 was the best hit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a memory comes from and who used it."""
+
+    source: tuple[LoggedMessage, ...]
+    """The message it came from, with its neighbours in the conversation; empty when it came from none."""
+    message_id: str | None
+    uses: tuple[PastUse, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A memory that fits the words of a question but is not in the answer."""
+
+    memory: Memory
+    step: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardAnswer:
+    """A recall as an agent gets it, the text that it would be given, and what was left out."""
+
+    recall: Recall
+    hits: tuple[Hit, ...]
+    text: str
+    tokens: int
+    shown: int
+    """How many hits the text shows."""
+    dropped: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNode:
+    """A memory in the graph."""
+
+    id: int
+    text: str
+    type: str
+    user: str | None
+    importance: float
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEdge:
+    """A link of the graph between two memories."""
+
+    source: int
+    target: int
+    kind: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class EntityNode:
+    """A name that memories of the graph mention."""
+
+    name: str
+    memories: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGraph:
+    """Memories and how they are linked: by association, by lineage, by replacement, by the names they mention."""
+
+    nodes: tuple[MemoryNode, ...]
+    edges: tuple[MemoryEdge, ...]
+    entities: tuple[EntityNode, ...]
+    truncated: bool
+    """Whether there are more memories than were asked for."""

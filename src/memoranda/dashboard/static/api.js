@@ -1,0 +1,87 @@
+// Calls to the server. A failed call throws ApiError with the server's own sentence.
+let csrfToken = null;
+let scope = readScope();
+
+export class ApiError extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+async function send(method, path, body, signal) {
+  const headers = {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (csrfToken && method !== "GET") headers["X-CSRF-Token"] = csrfToken;
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "The server does not answer. Is it still running?");
+  }
+  const text = await response.text();
+  const data = text ? JSON.parse(text) : null;
+  if (response.status === 401) window.dispatchEvent(new Event("signed-out"));
+  if (!response.ok)
+    throw new ApiError(response.status, (data && data.detail) || `The server answered ${response.status}.`);
+  return data;
+}
+
+function query(values) {
+  const found = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined && value !== null && value !== "") found.set(name, value);
+  }
+  const text = found.toString();
+  return text ? `?${text}` : "";
+}
+
+export const get = (path, values = {}) => send("GET", path + query(values));
+export const post = (path, body = {}, signal) => send("POST", path, body, signal);
+export const patch = (path, body) => send("PATCH", path, body);
+/** The same with whose memories are looked at. */
+export const getScoped = (path, values = {}) => get(path, { ...scope, ...values });
+export const postScoped = (path, body = {}, signal) => post(path, { ...scope, ...body }, signal);
+export const eventsPath = () => "/ui/events" + query(scope);
+
+export async function signIn(key) {
+  return keep(await send("POST", "/ui/login", { key }));
+}
+
+export async function signOut() {
+  csrfToken = null;
+  await send("POST", "/ui/logout", {});
+}
+
+export async function loadSession() {
+  return keep(await send("GET", "/ui/session"));
+}
+
+function keep(session) {
+  csrfToken = session.csrf_token;
+  // Reading across users needs the admin scope: without it, a user has to be named.
+  if (!session.scopes.includes("admin") && scope.all_users) setScope({});
+  if (session.scopes.includes("admin") && sessionStorage.getItem("scope") === null) setScope({ all_users: true });
+  return session;
+}
+
+export const getScope = () => scope;
+
+export function setScope(value) {
+  scope = value;
+  sessionStorage.setItem("scope", JSON.stringify(value));
+}
+
+function readScope() {
+  try {
+    return JSON.parse(sessionStorage.getItem("scope")) || {};
+  } catch {
+    return {};
+  }
+}

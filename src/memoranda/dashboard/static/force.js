@@ -1,0 +1,200 @@
+// Draws a force-directed graph on a canvas: d3-force moves the nodes, everything else is here.
+const MAX_LABELS = 60;
+const HIT_DISTANCE = 14;
+
+export function drawGraph(canvas, graph, d3, colours, onChoose) {
+  const context = canvas.getContext("2d");
+  const large = graph.nodes.length > 1500;
+  let view = { x: 0, y: 0, scale: large ? 0.35 : 0.9 };
+  let matches = null;
+  let chosen = null;
+  let waiting = false;
+  let moved = false;
+  let size = { width: 0, height: 0 };
+  const links = graph.links.map((link) => ({ ...link }));
+  const simulation = d3
+    .forceSimulation(graph.nodes)
+    .force(
+      "charge",
+      d3
+        .forceManyBody()
+        .strength(large ? -18 : -60)
+        .theta(large ? 1.2 : 0.9)
+        .distanceMax(large ? 250 : 500),
+    )
+    .force(
+      "link",
+      d3
+        .forceLink(links)
+        .id((node) => node.id)
+        .distance(large ? 22 : 42)
+        .strength((link) => 0.25 + 0.4 * link.strength),
+    )
+    .force("x", d3.forceX().strength(0.05))
+    .force("y", d3.forceY().strength(0.06))
+    .alphaDecay(large ? 0.05 : 0.03)
+    .on("tick", () => {
+      if (!moved) fit();
+      request();
+    });
+  graph.links.splice(0, graph.links.length, ...links);
+
+  const radius = (node) => 2.5 + Math.min(9, Math.sqrt(node.degree) * 1.6 + node.weight * 2);
+  const colour = (node) => colours.kinds[node.kind] || colours.kinds.other;
+  const visible = (node) => !matches || matches.has(node.id);
+
+  /** Fill the picture with the graph, until somebody moves it. */
+  function fit() {
+    let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
+    for (const node of graph.nodes) {
+      left = Math.min(left, node.x);
+      right = Math.max(right, node.x);
+      top = Math.min(top, node.y);
+      bottom = Math.max(bottom, node.y);
+    }
+    const scale = Math.min(2.2, 0.86 * Math.min(size.width / (right - left + 60), size.height / (bottom - top + 60)));
+    if (scale > 0) view = { scale, x: (-scale * (left + right)) / 2, y: (-scale * (top + bottom)) / 2 };
+  }
+
+  function request() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      draw();
+    });
+  }
+
+  function draw() {
+    const ratio = window.devicePixelRatio || 1;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, size.width, size.height);
+    context.translate(size.width / 2 + view.x, size.height / 2 + view.y);
+    context.scale(view.scale, view.scale);
+    drawLinks();
+    for (const node of graph.nodes) drawNode(node);
+    drawLabels();
+  }
+
+  function drawLinks() {
+    context.lineWidth = 0.8 / view.scale;
+    context.strokeStyle = colours.line;
+    context.globalAlpha = matches ? 0.25 : 0.7;
+    context.beginPath();
+    for (const link of links) {
+      context.moveTo(link.source.x, link.source.y);
+      context.lineTo(link.target.x, link.target.y);
+    }
+    context.stroke();
+    context.globalAlpha = 1;
+  }
+
+  function drawNode(node) {
+    context.globalAlpha = visible(node) ? (node.state === "current" ? 1 : 0.5) : 0.12;
+    context.fillStyle = colour(node);
+    context.beginPath();
+    context.arc(node.x, node.y, radius(node), 0, 7);
+    context.fill();
+    if (chosen && chosen.id === node.id) {
+      context.lineWidth = 2.5 / view.scale;
+      context.strokeStyle = colours.text;
+      context.stroke();
+    }
+    context.globalAlpha = 1;
+  }
+
+  function drawLabels() {
+    context.font = `${11 / view.scale}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    context.lineWidth = 3 / view.scale;
+    context.strokeStyle = colours.halo;
+    context.fillStyle = colours.text;
+    const named = graph.nodes
+      .filter((node) => node === chosen || (visible(node) && (!node.memory || matches)))
+      .slice(0, MAX_LABELS);
+    for (const node of named) {
+      const text = node.label.length > 28 ? `${node.label.slice(0, 27)}…` : node.label;
+      context.strokeText(text, node.x, node.y - radius(node) - 4 / view.scale);
+      context.fillText(text, node.x, node.y - radius(node) - 4 / view.scale);
+    }
+  }
+
+  const toGraph = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [
+      (event.clientX - box.left - size.width / 2 - view.x) / view.scale,
+      (event.clientY - box.top - size.height / 2 - view.y) / view.scale,
+    ];
+  };
+  let drag = null;
+  const down = (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    const node = simulation.find(...toGraph(event), HIT_DISTANCE / view.scale);
+    drag = { node, x: event.clientX, y: event.clientY, moved: false };
+  };
+  const move = (event) => {
+    if (!drag) return;
+    const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
+    drag.moved ||= Math.hypot(dx, dy) > 4;
+    moved ||= drag.moved;
+    if (!drag.moved) return;
+    if (drag.node) {
+      [drag.node.fx, drag.node.fy] = toGraph(event);
+      simulation.alphaTarget(0.1).restart();
+    } else {
+      view = { ...view, x: view.x + dx, y: view.y + dy };
+      [drag.x, drag.y] = [event.clientX, event.clientY];
+      request();
+    }
+  };
+  const up = () => {
+    if (drag && drag.node) {
+      drag.node.fx = drag.node.fy = null;
+      simulation.alphaTarget(0);
+      if (!drag.moved) onChoose(drag.node);
+    }
+    drag = null;
+  };
+  const wheel = (event) => {
+    event.preventDefault();
+    moved = true;
+    const factor = Math.exp(-event.deltaY * 0.0012);
+    const scale = Math.min(8, Math.max(0.05, view.scale * factor));
+    const box = canvas.getBoundingClientRect();
+    const [px, py] = [event.clientX - box.left - size.width / 2, event.clientY - box.top - size.height / 2];
+    const grown = scale / view.scale;
+    view = { scale, x: px - (px - view.x) * grown, y: py - (py - view.y) * grown };
+    request();
+  };
+  canvas.addEventListener("pointerdown", down);
+  canvas.addEventListener("pointermove", move);
+  canvas.addEventListener("pointerup", up);
+  canvas.addEventListener("wheel", wheel, { passive: false });
+  const observer = new ResizeObserver(() => {
+    const ratio = window.devicePixelRatio || 1;
+    size = { width: canvas.clientWidth, height: canvas.clientHeight };
+    canvas.width = size.width * ratio;
+    canvas.height = size.height * ratio;
+    request();
+  });
+  observer.observe(canvas);
+
+  return {
+    highlight(newMatches, newChosen) {
+      matches = newMatches;
+      chosen = newChosen;
+      request();
+    },
+    stop() {
+      simulation.stop();
+      observer.disconnect();
+      for (const [name, handler] of [
+        ["pointerdown", down],
+        ["pointermove", move],
+        ["pointerup", up],
+        ["wheel", wheel],
+      ])
+        canvas.removeEventListener(name, handler);
+    },
+  };
+}

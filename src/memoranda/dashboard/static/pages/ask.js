@@ -1,0 +1,144 @@
+import {
+  html,
+  useState,
+  useEffect,
+  Page,
+  Card,
+  Loaded,
+  useLoad,
+  Icon,
+  Bar,
+  Badge,
+  Time,
+  Empty,
+  Marked,
+  MemoryBadges,
+  topReasons,
+  percent,
+  plural,
+  clip,
+  termsToMark,
+  moveFocus,
+} from "../ui.js";
+import { getScope, postScoped } from "../api.js";
+
+const MODES = ["fast", "default", "best"];
+const DAY = 86400000;
+
+export function AskPage({ query }) {
+  const [text, setText] = useState(query.q || "");
+  const [asked, setAsked] = useState(query.q || "");
+  const [compare, setCompare] = useState(false);
+  const [mode, setMode] = useState("default");
+  const [daysAgo, setDaysAgo] = useState(0);
+  const [settled, setSettled] = useState(0);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(daysAgo), 250);
+    return () => clearTimeout(timer);
+  }, [daysAgo]);
+  const asOf = settled ? new Date(Date.now() - settled * DAY).toISOString() : null;
+  const submit = (event) => {
+    event.preventDefault();
+    setAsked(text.trim());
+  };
+  const who = getScope().user;
+  return html`<${Page} title="Ask" lead=${html`See a recall exactly as the agent gets it${who ? html`, as <b dir="auto">
+    ${clip(who, 40)}</b>` : ", over everybody’s memories"}. Looking here is not recorded.`}>
+    <form class="search big" onSubmit=${submit}><${Icon} name="ask" />
+      <input data-search aria-label="Question" placeholder="Where does Ana live now?" value=${text} onInput=${(event) => setText(event.target.value)} />
+      <button class="button primary">Ask</button></form>
+    <div class="toolbar"><div class="tabs" role="group" aria-label="Mode">${MODES.map(
+      (name) =>
+        html`<button aria-pressed=${!compare && mode === name} onClick=${() => {
+          setCompare(false);
+          setMode(name);
+        }}>${name}</button>`,
+    )}<button aria-pressed=${compare} onClick=${() => setCompare(true)}>side by side</button></div>
+      <label class="slider">As of <b>
+        ${daysAgo ? new Date(Date.now() - daysAgo * DAY).toLocaleDateString(undefined, { dateStyle: "medium" }) : "now"}
+        </b><input type="range" min="0" max="1095" step="1" value=${daysAgo} onInput=${(event) => setDaysAgo(Number(event.target.value))} aria-valuetext=${daysAgo ? `${daysAgo} days ago` : "now"} />
+        </label></div>
+    ${
+      !asked
+        ? html`<${Empty} icon="ask" title="Ask something">For example “What does she drink?”, “Where did we go last summer?”, “When is the deadline?”<//>`
+        : html`<div class=${compare ? "grid three" : "stack"}>
+          ${(compare ? MODES : [mode]).map((name) => html`<${Answer} key=${name} question=${asked} mode=${name} asOf=${asOf} small=${compare} />`)}
+          </div>`
+    }<//>`;
+}
+
+function Answer({ question, mode, asOf, small }) {
+  const answer = useLoad(
+    () => postScoped("/ui/ask", asOf ? { question, mode, as_of: asOf } : { question, mode }),
+    [question, mode, asOf],
+  );
+  return html`<${Loaded} of=${answer} lines=${8}>${(
+    data,
+  ) => html`<section class=${`answer ${answer.loading ? "stale" : ""}`} aria-label=${`Answer, ${mode}`}>
+    <${Card} title=${small ? mode : "Answer"} aside=${`${data.recall.elapsed_ms.toFixed(1)} ms`}><div class="verdict">
+      <${Verdict} value=${data.recall.answerable} />
+      ${data.recall.degraded.map((part) => html`<${Badge} tone="quarantined">without ${part}<//>`)}</div>
+        <${Understood} explanation=${data.recall.explanation} /><//>
+    <div class=${small ? "stack" : "grid wide-left"}><${Card} title="Hits" aside=${plural(data.hits.length, "hit")}>
+      <${Hits} hits=${data.hits} terms=${termsToMark(question, data.recall.explanation)} /><//>
+    <div class="stack"><${Card} title="The text for the prompt" aside=${`${plural(data.tokens, "token")}, ${plural(data.shown, "hit")}`}>
+      ${data.text ? html`<pre class="prompt" dir="auto" tabindex="0">${data.text}
+      </pre>` : html`<p class="muted">Nothing relevant enough: the prompt gets no text.</p>`}<//>
+    <${Card} title="Left out, and why"><${DroppedList} dropped=${data.dropped} /><//></div></div></section>`}<//>`;
+}
+
+function Verdict({ value }) {
+  const tone = value >= 0.6 ? "good" : value >= 0.35 ? "fair" : "poor";
+  const words = {
+    good: "Memory probably has the answer",
+    fair: "Memory may have the answer",
+    poor: "Memory probably has no answer",
+  };
+  return html`<span class=${`gauge ${tone}`}><b>${percent(value)}</b>
+    <${Bar} share=${value} label="answerable" tone=${tone} /><span>${words[tone]}</span></span>`;
+}
+
+function Understood({ explanation }) {
+  if (!explanation) return null;
+  return html`<dl class="facts tight">${explanation.speakers.length > 0 && html`<dt>Names</dt><dd dir="auto">
+    ${clip(explanation.speakers.join(", "), 200)}</dd>`}
+    ${explanation.windows.map((window) => html`<dt>Time</dt>
+      <dd>“${window.phrase}”: <${Time} at=${window.start} withClock /> – <${Time} at=${window.end} withClock />
+      </dd>`)}
+    <dt>Terms</dt><dd dir="auto">${explanation.terms.length ? explanation.terms.slice(0, 24).map((term) => html`<code>
+      ${clip(term, 40)}</code> `) : "none"}</dd><dt>Considered</dt><dd>
+      ${plural(explanation.considered, "memory", "memories")}</dd>
+    ${explanation.notes.map((note) => html`<dt>Note</dt><dd dir="auto">${note}</dd>`)}</dl>`;
+}
+
+function Hits({ hits, terms }) {
+  if (!hits.length) return html`<p class="muted">No memory fits.</p>`;
+  return html`<ol class="hits" onKeyDown=${moveFocus}>${hits.map(
+    (
+      hit,
+    ) => html`<li><a data-row class="hit" href=${`#/memories/${hit.memory.id}`}><span class="score">
+      <${Bar} share=${hit.score} label=${`score ${hit.score.toFixed(3)}`} /><span>${hit.score.toFixed(2)}</span>
+      </span>
+    <span class="row-main"><span class="row-text" dir="auto">
+      <${Marked} text=${clip(hit.memory.content, 600)} terms=${terms} /></span><span class="row-meta">
+      <${MemoryBadges} memory=${hit.memory} link=${false} /><${Time} at=${hit.memory.valid_from} /></span>
+    <${Signals} hit=${hit} />${hit.later.length > 0 && html`<span class="later" dir="auto">Said later: ${clip(hit.later[hit.later.length - 1].content, 200)}
+      </span>`}${hit.disputed.length > 0 && html`<span class="later" dir="auto">Disputed: ${clip(hit.disputed[0].content, 200)}
+      </span>`}</span></a></li>`,
+  )}</ol>`;
+}
+
+function Signals({ hit }) {
+  const reasons = topReasons(hit);
+  const sum = reasons.reduce((total, arm) => total + arm.gain, 0) || 1;
+  return html`<span class="signals">${reasons.map((arm) => html`<span class="signal"><span>${arm.arm}</span>
+    <${Bar} share=${arm.gain / sum} label=${`${arm.arm}: ${percent(arm.gain / sum)} of the score, rank ${arm.rank}`} tone="quiet" />
+    <span class="muted">${percent(arm.gain / sum)}</span></span>`)}</span>`;
+}
+
+const DroppedList = ({ dropped }) =>
+  dropped.length
+    ? html`<ul class="plain">${dropped.map((one) => html`<li><a href=${`#/memories/${one.memory.id}`} dir="auto">
+      ${clip(one.memory.content, 160)}</a><div class="small"><${Badge} tone=${one.step}>${one.step}
+      <//> <span class="muted" dir="auto">${one.reason}</span></div></li>`)}</ul>`
+    : html`<p class="muted">Nothing that fits these words was left out.</p>`;

@@ -1,0 +1,77 @@
+import {
+  html,
+  useState,
+  useEffect,
+  Page,
+  Loaded,
+  useLoad,
+  Icon,
+  Time,
+  Empty,
+  Failure,
+  Skeleton,
+  MemoryBadges,
+  plural,
+  clip,
+  moveFocus,
+} from "../ui.js";
+import { get, getScoped } from "../api.js";
+import { Message } from "./memory.js";
+
+const PAGE = 60;
+
+export function ConversationsPage() {
+  const found = useLoad(() => getScoped("/ui/conversations", { limit: 200 }), []);
+  return html`<${Page} title="Conversations" lead="Every message, word for word, with the memories that came from it.">
+    <${Loaded} of=${found} lines=${8}>${(data) =>
+      data.length
+        ? html`<div class="list" onKeyDown=${moveFocus}>${data.map(
+            (one) => html`<a class="row" data-row href=${`#/conversations/read?${address(one)}`}>
+      <span class="row-main"><span class="row-text" dir="auto">
+        ${clip(one.session || one.user || one.agent || "No name", 120)}</span><span class="row-meta">
+        ${one.user && html`<span class="badge who" dir="auto">${clip(one.user, 40)}
+        </span>`}${one.agent && html`<span class="badge" dir="auto">${clip(one.agent, 40)}</span>`}<span>
+        ${plural(one.messages, "message")}</span><span>
+        <${Time} at=${one.started_at} /> – <${Time} at=${one.last_at} /></span></span></span><${Icon} name="arrow" />
+        </a>`,
+          )}</div>`
+        : html`<${Empty} icon="chat" title="No conversations">Messages that an agent stores with <code>remember</code> or in a conversation appear here.<//>`}
+          <//><//>`;
+}
+
+const address = (one) =>
+  new URLSearchParams(
+    Object.entries({ agent: one.agent, user: one.user, session: one.session }).filter(([, value]) => value),
+  ).toString();
+
+export function ConversationPage({ query }) {
+  const [state, setState] = useState({ messages: [], loading: true });
+  const load = (after, before) =>
+    get("/ui/conversation", { ...query, limit: PAGE, after }).then(
+      (page) => setState({ messages: [...before, ...page.messages], next: page.next_cursor, loading: false }),
+      (error) => setState({ messages: before, error, loading: false }),
+    );
+  useEffect(() => {
+    load(0, []);
+  }, []);
+  const who = [query.user, query.agent].filter(Boolean).join(" with ");
+  return html`<${Page} title=${clip(query.session || who || "Conversation", 100)} lead=${html`<a href="#/conversations">
+    <${Icon} name="back" /> All conversations</a>${who && query.session ? html` · <span dir="auto">${clip(who, 80)}
+    </span>` : ""}`}>
+    ${state.error && html`<${Failure} error=${state.error} />`}${
+      state.loading
+        ? html`<${Skeleton} lines=${8} />`
+        : html`<ol class="talk margin">
+          ${state.messages.map((message) => html`<${Message} message=${message} key=${message.message_id}>
+          <${Margin} memories=${message.memories} /><//>`)}</ol>
+    ${!state.messages.length && !state.error && html`<${Empty} icon="chat" title="No messages">This conversation is empty.<//>`}
+    ${state.next && html`<button class="button" onClick=${() => load(state.next, state.messages)}>More messages</button>`}`
+    }<//>`;
+}
+
+const Margin = ({ memories }) =>
+  memories.length
+    ? html`<aside class="margin-notes" aria-label="Memories from this message">
+      ${memories.map((memory) => html`<a href=${`#/memories/${memory.id}`} class="margin-note"><span dir="auto">
+      ${clip(memory.content, 160)}</span><${MemoryBadges} memory=${memory} link=${false} /></a>`)}</aside>`
+    : null;

@@ -1,0 +1,269 @@
+import {
+  html,
+  useState,
+  Page,
+  Card,
+  Loaded,
+  useLoad,
+  useCan,
+  Icon,
+  Time,
+  MemoryBadges,
+  Dialog,
+  Badge,
+  Empty,
+  Failure,
+  act,
+  toast,
+  stateOf,
+  plural,
+  clip,
+  number,
+  Bar,
+  typeName,
+} from "../ui.js";
+import { getScoped, postScoped, patch, getScope } from "../api.js";
+
+export function MemoryPage({ id }) {
+  const memory = useLoad(() => getScoped(`/v1/memories/${id}`), [id]);
+  return html`<${Loaded} of=${memory}>${(data) => html`<${Details} memory=${data} reload=${memory.reload} />`}<//>`;
+}
+
+function Details({ memory, reload }) {
+  const path = `/v1/memories/${memory.id}`;
+  const history = useLoad(
+    () => getScoped(`${path}/history`),
+    [memory.id, memory.version, memory.archived_at, memory.quarantined_at],
+  );
+  const origin = useLoad(() => getScoped(`/ui/memories/${memory.id}/provenance`), [memory.id]);
+  const related = useLoad(() => {
+    const { session, ...scope } = getScope();
+    return getScoped(`${path}/related`, { ...scope, depth: 1 });
+  }, [memory.id]);
+  return html`<${Page} title=${`Memory ${memory.id}`} lead=${html`<a href="#/memories">
+    <${Icon} name="back" /> All memories</a>`} actions=${html`<${Actions} memory=${memory} reload=${reload} />`}>
+    ${memory.quarantined_at && html`<div class="notice warn"><${Icon} name="shield" /><div>
+      <strong>In quarantine since <${Time} at=${memory.quarantined_at} />.</strong>
+      <p>It was suspicious when it came, so recall leaves it out until somebody releases it.${reasonOf(memory)}</p>
+      </div></div>`}
+    <div class="grid wide-left"><div class="stack"><${Card}><p class="content" dir="auto" tabindex="0">
+      ${memory.content}</p><${MemoryBadges} memory=${memory} /><//>
+      <${Card} title="Where it comes from"><${Loaded} of=${origin}>
+        ${(data) => html`<${Source} data=${data} memory=${memory} />`}<//><//>
+      <${Card} title="History"><${Loaded} of=${history}>${(data) => html`<${History} data=${data} />`}<//><//></div>
+    <div class="stack"><${Card} title="About it"><${Facts} memory=${memory} /><//>
+      <${Card} title="Linked memories" aside=${html`<a href=${`#/graph?around=${memory.id}`}>Graph</a>`}>
+        <${Loaded} of=${related} lines=${2}>${(data) => html`<${Related} data=${data} />`}<//><//>
+      <${Card} title="Recent recalls that used it"><${Loaded} of=${origin} lines=${2}>
+        ${(data) => html`<${Uses} uses=${data.uses} />`}<//><//>
+      ${Object.keys(memory.metadata).length > 0 && html`<${Card} title="Metadata">
+        <pre class="json" dir="auto" tabindex="0">${JSON.stringify(memory.metadata, null, 2)}</pre><//>`}</div></div>
+        <//>`;
+}
+
+const reasonOf = (memory) =>
+  memory.notes.quarantine
+    ? ` Reason: ${clip(String(memory.notes.quarantine.reason || memory.notes.quarantine), 300)}`
+    : "";
+
+function Actions({ memory, reload }) {
+  const mayWrite = useCan("write");
+  const [dialog, setDialog] = useState(null);
+  if (!mayWrite) return null;
+  const path = `/v1/memories/${memory.id}`;
+  const turn = (verb, done, back) => async () => {
+    await act(
+      () => postScoped(`${path}/${verb}`),
+      done,
+      back && (() => act(() => postScoped(`${path}/${back}`), "Undone").then(reload, () => {})),
+    ).catch(() => {});
+    reload();
+  };
+  return html`${memory.quarantined_at && html`<button class="button primary" onClick=${turn("release", "Released: it takes part in recall")}>
+    <${Icon} name="check" />Release</button>`}
+    <button class="button" onClick=${() => setDialog("edit")}><${Icon} name="edit" />Edit</button>
+    <button class="button" onClick=${memory.pinned ? turn("unpin", "No longer pinned", "pin") : turn("pin", "Pinned", "unpin")}>
+      <${Icon} name="pin" />${memory.pinned ? "Unpin" : "Pin"}</button>
+    <button class="button" onClick=${memory.archived_at ? turn("restore", "Restored", "archive") : turn("archive", "Archived", "restore")}>
+      <${Icon} name="archive" />${memory.archived_at ? "Restore" : "Archive"}</button>
+    <button class="button danger" onClick=${() => setDialog("forget")}><${Icon} name="trash" />Forget…</button>
+    ${dialog === "edit" && html`<${EditDialog} memory=${memory} reload=${reload} onClose=${() => setDialog(null)} />`}
+    ${
+      dialog === "forget" &&
+      html`<${ForgetDialog} selection=${{ ids: [memory.id] }} what="this memory" onClose=${() => setDialog(null)} onDone=${() => {
+        location.hash = "#/memories";
+      }} />`
+    }`;
+}
+
+function EditDialog({ memory, reload, onClose }) {
+  const [content, setContent] = useState(memory.content);
+  const [importance, setImportance] = useState(memory.importance);
+  const [problem, setProblem] = useState(null);
+  const save = async () => {
+    const fields = {};
+    if (content !== memory.content) fields.content = content;
+    if (Number(importance) !== memory.importance) fields.importance = Number(importance);
+    if (!Object.keys(fields).length) return onClose();
+    try {
+      const changed = await patch(`/v1/memories/${memory.id}`, {
+        ...getScope(),
+        ...fields,
+        expected_version: memory.version,
+      });
+      const before = Object.fromEntries(Object.keys(fields).map((name) => [name, memory[name]]));
+      toast("Saved", {
+        undo: () =>
+          act(
+            () => patch(`/v1/memories/${memory.id}`, { ...getScope(), ...before, expected_version: changed.version }),
+            "Undone",
+          ).then(reload, () => {}),
+      });
+      onClose();
+      reload();
+    } catch (error) {
+      setProblem(error);
+    }
+    return undefined;
+  };
+  return html`<${Dialog} title="Edit" onClose=${onClose} actions=${html`<button class="button ghost" onClick=${onClose}>Cancel</button>
+    <button class="button primary" onClick=${save}>Save</button>`}>
+    ${problem && html`<${Failure} error=${problem} />`}
+      <label>Text<textarea rows="6" dir="auto" value=${content} onInput=${(event) => setContent(event.target.value)}>
+      </textarea></label>
+    <label>Importance ${Number(importance).toFixed(2)}
+      <input type="range" min="0" max="1" step="0.01" value=${importance} onInput=${(event) => setImportance(event.target.value)} />
+      </label>
+    <p class="muted small">The earlier version stays in the history.</p><//>`;
+}
+
+/** Shows what would be erased before anything is. */
+export function ForgetDialog({ selection, what, onClose, onDone }) {
+  const preview = useLoad(() => postScoped("/v1/forget", { ...selection, dry_run: true }), []);
+  const [busy, setBusy] = useState(false);
+  const run = async () => {
+    setBusy(true);
+    const receipt = await act(() => postScoped("/v1/forget", selection), null).catch(() => null);
+    setBusy(false);
+    if (!receipt) return;
+    toast(`Forgotten: ${plural(receipt.ids.length, "memory", "memories")}. Receipt ${receipt.id.slice(0, 8)}`);
+    onClose();
+    onDone();
+  };
+  return html`<${Dialog} title=${`Forget ${what}?`} onClose=${onClose} actions=${html`<button class="button ghost" onClick=${onClose}>Keep</button>
+    <button class="button danger" disabled=${busy || !preview.data} onClick=${run}><${Icon} name="trash" />
+      ${busy ? "Erasing…" : "Forget for ever"}</button>`}>
+    <${Loaded} of=${preview}>${(
+      receipt,
+    ) => html`<p>This erases <b>${plural(receipt.ids.length, "memory", "memories")}
+      </b> and everything derived from it. It cannot be undone; a signed receipt stays.</p>
+      <table><thead><tr><th scope="col">Place</th><th scope="col">Erased there</th></tr></thead><tbody>
+        ${receipt.stores.map((store) => html`<tr><th scope="row">${store.store}</th><td>${describeStore(store)}</td>
+        </tr>`)}</tbody></table>
+      ${receipt.recalls.length > 0 && html`<p class="muted small">
+        ${plural(receipt.recalls.length, "past recall")} returned it.</p>`}`}<//><//>`;
+}
+
+const describeStore = (store) =>
+  [store.count ? number(store.count) : null, store.status, store.detail].filter(Boolean).join(" · ");
+
+function Facts({ memory }) {
+  const rows = [
+    ["State", stateOf(memory)],
+    ["Type", typeName(memory.type)],
+    [
+      "Importance",
+      html`<span class="with-bar">${memory.importance.toFixed(2)}<${Bar} share=${memory.importance} label="" />
+        </span>`,
+    ],
+    ["Said", html`<${Time} at=${memory.valid_from} withClock />`],
+    ["Stored", html`<${Time} at=${memory.recorded_at} withClock />`],
+    ["True until", memory.valid_to && html`<${Time} at=${memory.valid_to} withClock />`],
+    ["Expires", memory.expires_at && html`<${Time} at=${memory.expires_at} withClock />`],
+    ["Speaker", memory.speaker],
+    ["User", memory.user],
+    ["Agent", memory.agent],
+    ["Session", memory.session],
+    ["Source", memory.source],
+    ["Trust", memory.trust],
+    ["Version", memory.version],
+    [
+      "Replaced by",
+      memory.superseded_by && html`<a href=${`#/memories/${memory.superseded_by}`}>memory ${memory.superseded_by}
+        </a>`,
+    ],
+  ];
+  return html`<dl class="facts">${rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => html`<dt>
+    ${name}</dt><dd dir="auto">${typeof value === "string" ? clip(value, 200) : value}</dd>`)}</dl>`;
+}
+
+function Source({ data, memory }) {
+  if (!data.source.length)
+    return html`<p class="muted">It was stored directly, not taken from a message${memory.source ? html`, by <b dir="auto">
+      ${clip(memory.source, 100)}</b>` : ""}.</p>`;
+  return html`<ol class="talk">${data.source.map((message) => html`<${Message} message=${message} here=${message.message_id === data.message_id} />`)}
+    </ol>`;
+}
+
+export const Message = ({
+  message,
+  here,
+  children,
+}) => html`<li class=${`message ${here ? "here" : ""} ${message.role}`} aria-current=${here ? "true" : undefined}>
+  <div class="message-head"><b dir="auto">${clip(message.speaker || message.role, 60)}</b>
+  <${Time} at=${message.said_at} withClock />${here && html`<${Badge} tone="pinned">source<//>`}</div>
+  <p dir="auto">${clip(message.content || "", 4000)}</p>${children}</li>`;
+
+function History({ data }) {
+  const entries = [
+    ...data.versions.map((one) => ({
+      at: one.changed_at,
+      text: html`<span class="muted">Version ${one.version}, until then:</span> <span dir="auto">
+        ${clip(one.content, 500)}</span>`,
+    })),
+  ];
+  if (data.superseded_by)
+    entries.push({
+      at: data.memory.superseded_at || data.memory.valid_to,
+      text: html`Replaced by <a href=${`#/memories/${data.superseded_by.id}`} dir="auto">
+        ${clip(data.superseded_by.content, 300)}</a>`,
+    });
+  for (const id of data.supersedes)
+    entries.push({
+      at: data.memory.valid_from,
+      text: html`It replaced <a href=${`#/memories/${id}`}>memory ${id}</a>`,
+    });
+  for (const one of data.sources)
+    entries.push({
+      at: data.memory.recorded_at,
+      text: html`${one.kind} from <a href=${`#/memories/${one.source_id}`}>memory ${one.source_id}</a>`,
+    });
+  for (const one of data.derived)
+    entries.push({
+      at: data.memory.recorded_at,
+      text: html`${one.kind} into <a href=${`#/memories/${one.derived_id}`}>memory ${one.derived_id}</a>`,
+    });
+  for (const one of data.later)
+    entries.push({
+      at: one.valid_from,
+      text: html`Later about the same: <a href=${`#/memories/${one.id}`} dir="auto">${clip(one.content, 300)}</a>`,
+    });
+  entries.push({ at: data.memory.recorded_at, text: "Stored" });
+  entries.sort((a, b) => String(b.at).localeCompare(String(a.at)));
+  return html`<ol class="timeline">${entries.map((entry) => html`<li><${Time} at=${entry.at} withClock /><div>
+    ${entry.text}</div></li>`)}</ol>`;
+}
+
+const Related = ({ data }) =>
+  data.length
+    ? html`<ul class="plain">${data.slice(0, 20).map((one) => html`<li><${Badge}>
+      ${clip(one.relationship_type, 40)} ${one.strength.toFixed(2)}
+      <//> <a href=${`#/memories/${one.memory.id}`} dir="auto">${clip(one.memory.content, 140)}</a></li>`)}</ul>`
+    : html`<p class="muted">No associations.</p>`;
+
+const Uses = ({ uses }) =>
+  uses.length
+    ? html`<ul class="plain">${uses.map((use) => html`<li>
+      <a href=${`#/ask?q=${encodeURIComponent(use.query)}`} dir="auto">${clip(use.query, 120)}</a>
+      <div class="muted small">place ${use.position} · <${Time} at=${use.asked_at} /></div></li>`)}</ul>`
+    : html`<p class="muted">No recall has returned it lately.</p>`;

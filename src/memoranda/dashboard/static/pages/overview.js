@@ -1,0 +1,177 @@
+import {
+  html,
+  useState,
+  useMemo,
+  Page,
+  Card,
+  Loaded,
+  useLoad,
+  useCan,
+  Icon,
+  Bar,
+  Time,
+  Empty,
+  number,
+  plural,
+  percent,
+  typeName,
+  clip,
+  act,
+  Badge,
+} from "../ui.js";
+import { get, getScoped, getScope, post } from "../api.js";
+import { Chart } from "../chart.js";
+
+export function OverviewPage({ live }) {
+  const admin = useCan("admin");
+  const overview = useLoad(() => get("/ui/overview"), [live.round]);
+  return html`<${Page} title="Overview" lead="What your agents remember, and how well they find it again.">
+    <${Loaded} of=${overview} lines=${8}>
+      ${(data) => (data.memories === 0 ? html`<${Welcome} reload=${overview.reload} />` : html`<${Numbers} data=${data} admin=${admin} live=${live} />`)}
+      <//><//>`;
+}
+
+function Welcome({ reload }) {
+  const [busy, setBusy] = useState(false);
+  const mayWrite = useCan("write");
+  const load = async () => {
+    setBusy(true);
+    await act(() => post("/ui/demo"), "The demo conversation is stored: Nora and Theo, 13 sessions").catch(() => null);
+    setBusy(false);
+    reload();
+  };
+  return html`<section class="card welcome"><img src="/ui/static/icon.svg" alt="" width="56" height="56" />
+    <h2>Nothing is remembered yet</h2>
+    <p class="muted">This store is empty. Memories appear here as soon as an agent writes one.</p>
+    <div class="steps"><div><h3>From Python</h3><pre tabindex="0">${`from memoranda import MemoryManager
+
+memory = MemoryManager("memories.db")
+memory.remember("I moved to Oslo", user="ana")
+memory.recall("Where does Ana live?", user="ana")`}</pre></div>
+    <div><h3>From the terminal</h3><pre tabindex="0">${`memoranda remember "I moved to Oslo" --user ana
+memoranda recall "Where does Ana live?" --user ana`}</pre></div></div>
+    ${
+      mayWrite &&
+      html`<button class="button primary" onClick=${load} disabled=${busy}><${Icon} name="chat" />
+        ${busy ? "Storing the conversation…" : "Load the demo conversation"}</button>
+    <p class="muted small">210 messages of two friends over nine months, stored under the user <code>nora-and-theo</code>. Forget that user to remove them.</p>`
+    }</section>`;
+}
+
+function Numbers({ data, admin, live }) {
+  return html`<div class="tiles">
+    <${Tile} label=${data.memories === 1 ? "memory" : "memories"} value=${data.memories} href="#/memories" icon="memory" />
+    <${Tile} label=${data.users === 1 ? "person" : "people"} value=${data.users} href="#/people" icon="people" />
+    <${Tile} label=${data.agents === 1 ? "agent" : "agents"} value=${data.agents} icon="graph" />
+      <${Tile} label=${data.executions === 1 ? "execution" : "executions"} value=${data.executions} href="#/activity" icon="runs" />
+      </div>
+    ${admin && html`<${HealthCard} round=${live.round} />`}
+    <div class="grid two"><${Growth} growth=${data.growth} /><${Recalls} recalls=${data.recalls} /></div>
+    <div class="grid three"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
+    ${admin && html`<${Counts} title="By person" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
+    <${Counts} title="By agent" rows=${data.by_agent} link=${(row) => `#/memories?agent=${encodeURIComponent(row.name)}`} none="No memory belongs to an agent." />
+      <${Attention} round=${live.round} /></div>`;
+}
+
+function Tile({ label, value, href, icon }) {
+  const inside = html`<${Icon} name=${icon} /><span class="tile-value">${number(value)}</span><span class="muted">
+    ${label}</span>`;
+  return href ? html`<a class="card tile" href=${href}>${inside}</a>` : html`<div class="card tile">${inside}</div>`;
+}
+
+function HealthCard({ round }) {
+  const health = useLoad(
+    () => get("/v1/health").catch((error) => (error.status === 403 ? null : Promise.reject(error))),
+    [round > 0],
+  );
+  return html`<${Loaded} of=${health} lines=${1}>${(data) =>
+    data &&
+    html`<div class=${`notice ${data.status === "ok" ? "good" : "bad"}`}>
+      <${Icon} name=${data.status === "ok" ? "check" : "warning"} /><div>
+    <strong>${data.status === "ok" ? "Everything works." : plural(data.problems.length, "problem")}</strong>
+    ${data.problems.map((problem) => html`<p dir="auto">${problem}</p>`)}
+    <p class="muted small">${(data.size_bytes / 1e6).toFixed(1)} MB · SQLite ${data.sqlite_version} · ${data.embedder || "no embedding model"} · durability ${data.durability}${data.encrypted ? " · encrypted" : ""}${data.unread_messages ? ` · ${plural(data.unread_messages, "message")} wait for the model` : ""}
+      </p></div></div>`}<//>`;
+}
+
+function Growth({ growth }) {
+  const chart = useMemo(
+    () => ({
+      days: growth.map((day) => day.day),
+      series: [
+        { label: "Memories", colour: "--accent", fill: "--accent-soft", values: growth.map((day) => day.total) },
+      ],
+    }),
+    [growth],
+  );
+  const week = growth.slice(-7).reduce((sum, day) => sum + day.added, 0);
+  return html`<${Card} title="Growth" aside=${`${number(week)} added in the last week of writing`}>${
+    growth.length > 1
+      ? html`<${Chart} title="Memories over time" days=${chart.days} series=${chart.series} format=${compact} />`
+      : html`<${Empty} icon="clock" title="The first day">Everything was written today. A curve appears tomorrow.<//>`
+  }<//>`;
+}
+
+function Recalls({ recalls }) {
+  const [which, setWhich] = useState("latency");
+  const chart = useMemo(
+    () => ({
+      days: recalls.map((day) => day.day),
+      latency: [
+        { label: "Median, ms", colour: "--accent", values: recalls.map((day) => day.median_ms) },
+        { label: "95%, ms", colour: "--warm", values: recalls.map((day) => day.p95_ms) },
+      ],
+      share: [
+        {
+          label: "Answerable",
+          colour: "--accent",
+          fill: "--accent-soft",
+          values: recalls.map((day) => day.answerable),
+        },
+      ],
+    }),
+    [recalls],
+  );
+  const total = recalls.reduce((sum, day) => sum + day.recalls, 0);
+  if (!total)
+    return html`<${Card} title="Recall">
+      <${Empty} icon="search" title="No recalls yet">Latency and how often memory had an answer appear here.<//><//>`;
+  const last = recalls[recalls.length - 1];
+  const body =
+    recalls.length > 1
+      ? html`<${Chart} key=${which} title="Recalls over time" days=${chart.days} series=${chart[which]} format=${which === "share" ? percent : (value) => String(Number(value.toFixed(1)))} />`
+      : html`<div class="big-numbers"><div><b>${last.median_ms.toFixed(1)} ms</b><span class="muted">median</span>
+        </div><div><b>${last.p95_ms.toFixed(1)} ms</b><span class="muted">95%</span></div><div><b>
+        ${percent(last.answerable)}</b><span class="muted">answerable</span></div></div>`;
+  return html`<${Card} title="Recall" aside=${`the last ${plural(total, "recall")}`}>${
+    recalls.length > 1 &&
+    html`<div class="tabs" role="group" aria-label="What to show">
+    <button aria-pressed=${which === "latency"} onClick=${() => setWhich("latency")}>Latency</button>
+      <button aria-pressed=${which === "share"} onClick=${() => setWhich("share")}>Answerable</button></div>`
+  }${body}<//>`;
+}
+
+function Counts({ title, rows, link, name = (text) => text, none = "Nothing yet." }) {
+  const most = Math.max(1, ...rows.map((row) => row.memories));
+  return html`<${Card} title=${title}>${rows.length ? html`<ul class="counts">${rows.map((row) => html`<li>
+    <a href=${link(row)}><span class="counts-name" dir="auto">${clip(name(row.name), 40)}</span>
+    <${Bar} share=${row.memories / most} label="" /><span class="counts-number">${number(row.memories)}</span></a>
+    </li>`)}</ul>` : html`<p class="muted">${none}</p>`}<//>`;
+}
+
+const STATES = [
+  ["quarantined", "kept out of recall as suspicious"],
+  ["superseded", "replaced by something newer"],
+  ["archived", "out of recall until restored"],
+  ["pinned", "protected from upkeep"],
+];
+
+function Attention({ round }) {
+  const states = useLoad(() => getScoped("/ui/states"), [round]);
+  return html`<${Card} title="States" aside=${getScope().user ? "of this person" : ""}>
+    <${Loaded} of=${states} lines=${4}>${(data) => html`<ul class="states">
+    ${STATES.map(([state, meaning]) => html`<li><a href=${`#/memories?state=${state}`}><${Badge} tone=${state}>
+    ${state}<//><span class="muted">${meaning}</span><b>${number(data[state])}</b></a></li>`)}</ul>`}<//><//>`;
+}
+
+const compact = (value) => new Intl.NumberFormat(undefined, { notation: "compact" }).format(value);

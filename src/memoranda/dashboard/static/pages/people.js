@@ -1,0 +1,141 @@
+import {
+  html,
+  useState,
+  Page,
+  Card,
+  Loaded,
+  useLoad,
+  useCan,
+  Icon,
+  Time,
+  Badge,
+  Empty,
+  plural,
+  number,
+  clip,
+  moveFocus,
+} from "../ui.js";
+import { get } from "../api.js";
+import { ForgetDialog } from "./memory.js";
+import { setScope } from "../api.js";
+
+export function PeoplePage() {
+  const admin = useCan("admin");
+  const [after, setAfter] = useState([""]);
+  const [name, setName] = useState("");
+  const users = useLoad(
+    () => (admin ? get("/v1/users", { limit: 100, after: after[after.length - 1] }) : Promise.resolve(null)),
+    [admin, after.length],
+  );
+  const open = (event) => {
+    event.preventDefault();
+    if (name.trim()) location.hash = `#/people/${encodeURIComponent(name.trim())}`;
+  };
+  return html`<${Page} title="People" lead="Everyone your agents know, and what is known about them now.">
+    <form class="search" onSubmit=${open}><${Icon} name="search" />
+      <input data-search type="search" aria-label="Name of a person" placeholder="Open a person by name" value=${name} onInput=${(event) => setName(event.target.value)} />
+      <button class="button">Open</button></form>
+    <${Loaded} of=${users} lines=${6}>${(data) =>
+      data === null
+        ? html`<${Empty} icon="key" title="Your key cannot list people">Name one above. Listing everybody needs a key with the admin scope.<//>`
+        : !data.length
+          ? html`<${Empty} icon="people" title=${after.length > 1 ? "That is all" : "Nobody yet"}>Memories with a <code>user</code> appear here.<//>`
+          : html`<div class="people" onKeyDown=${moveFocus}>
+            ${data.map((one) => html`<a class="card person" data-row href=${`#/people/${encodeURIComponent(one.user)}`}>
+            <span class="avatar" aria-hidden="true">${initials(one.user)}</span><span class="person-text">
+            <b dir="auto">${clip(one.user, 60)}</b><span class="muted">
+            ${plural(one.memories, "memory", "memories")} · <${Time} at=${one.last_active} /></span></span></a>`)}
+            </div>
+      <div class="actions pager">${after.length > 1 && html`<button class="button" onClick=${() => setAfter(after.slice(0, -1))}>
+        <${Icon} name="back" />Back</button>`}${data.length === 100 && html`<button class="button" onClick=${() => setAfter([...after, data[99].user])}>More<${Icon} name="arrow" />
+        </button>`}</div>`}<//><//>`;
+}
+
+const initials = (name) =>
+  [...name.replace(/[^\p{L}\p{N} _-]/gu, "")].length
+    ? name
+        .replace(/[^\p{L}\p{N} _-]/gu, "")
+        .split(/[ _-]+/)
+        .filter(Boolean)
+        .map((word) => [...word][0])
+        .slice(0, 2)
+        .join("")
+        .toUpperCase()
+    : "·";
+
+export function PersonPage({ name }) {
+  const mayWrite = useCan("write");
+  const [forgetting, setForgetting] = useState(false);
+  const [asOf, setAsOf] = useState("");
+  const facts = useLoad(() => get("/v1/facts", { user: name, as_of: asOf && `${asOf}T23:59:59Z` }), [name, asOf]);
+  const conflicts = useLoad(() => get("/v1/conflicts", { user: name }), [name]);
+  const look = () => {
+    setScope({ user: name });
+  };
+  return html`<${Page} title=${clip(name, 80)} lead=${html`<a href="#/people">
+    <${Icon} name="back" /> Everyone</a>`} actions=${html`<a class="button" href="#/memories" onClick=${look}>
+    <${Icon} name="memory" />Memories</a><a class="button" href="#/ask" onClick=${look}><${Icon} name="ask" />Ask</a>
+    ${
+      mayWrite &&
+      html`<button class="button danger" onClick=${() => {
+        setScope({ user: name });
+        setForgetting(true);
+      }}><${Icon} name="trash" />Forget…</button>`
+    }`}>
+    ${
+      forgetting &&
+      html`<${ForgetDialog} selection=${{}} what=${`everything about ${clip(name, 40)}`} onClose=${() => setForgetting(false)} onDone=${() => {
+        location.hash = "#/people";
+      }} />`
+    }
+    <${Loaded} of=${conflicts} lines=${1}>
+      ${(data) => data.length > 0 && html`<${Card} title="Disputed" cls="warn-edge"><ul class="plain">
+      ${data.map((one) => html`<li><b dir="auto">${clip(one.subject, 60)} · ${clip(one.attribute, 60)}</b>
+      ${one.values.map((value) => html`<${Value} value=${value} />`)}</li>`)}</ul><//>`}<//>
+    <div class="grid wide-left"><${Card} title=${asOf ? "Known to be true then" : "What is known now"} aside=${html`<label class="inline">as of <input type="date" aria-label="As of" value=${asOf} onChange=${(event) => setAsOf(event.target.value)} />
+      </label>`}>
+      <${Loaded} of=${facts} lines=${6}>
+        ${(data) => (data.length ? html`<${FactTable} facts=${data} />` : html`<${Empty} icon="people" title="No facts">No statement about an attribute was understood${asOf ? " by then" : ""}. The memories themselves may say more.<//>`)}
+        <//><//>
+    <${Card} title="Timeline"><${Loaded} of=${facts} lines=${6}>${(data) => html`<${Timeline} facts=${data} />`}<//>
+      <//></div><//>`;
+}
+
+const Value = ({ value }) =>
+  html`<div class="value"><a href=${`#/memories/${value.memory_id}`} dir="auto">
+    ${value.holds ? "" : "not "}${clip(value.value, 200)}</a>
+    <span class="muted small">since <${Time} at=${value.since} />
+    ${value.until ? html` until <${Time} at=${value.until} />` : ""} · ${clip(value.speaker || value.trust, 40)}
+    </span></div>`;
+
+function FactTable({ facts }) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Facts"><table class="fact-table"><thead><tr>
+    <th scope="col">About</th><th scope="col">What</th><th scope="col">Value</th><th scope="col">Since</th>
+    <th scope="col">From</th></tr></thead><tbody>${facts.map(
+    (fact) => html`
+    <tr><td dir="auto">${clip(fact.subject, 60)}</td><th scope="row" dir="auto">${clip(fact.attribute, 60)}</th><td>
+      <a href=${`#/memories/${fact.memory_id}`} dir="auto" title=${clip(fact.content, 300)}>
+      ${fact.holds ? "" : "not "}${clip(fact.value, 200)}</a>
+      ${fact.replaced.length > 0 && html`<details><summary>replaced ${plural(fact.replaced.length, "value")}</summary>
+        ${fact.replaced.map((value) => html`<${Value} value=${value} />`)}</details>`}
+      ${fact.disputed_by.length > 0 && html`<div><${Badge} tone="quarantined">disputed<//>
+        ${fact.disputed_by.map((value) => html`<${Value} value=${value} />`)}</div>`}</td>
+    <td class="short"><${Time} at=${fact.since} /></td><td><span dir="auto">
+      ${clip(fact.speaker || fact.source || fact.trust, 40)}</span></td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+function Timeline({ facts }) {
+  const events = facts.flatMap((fact) => [
+    { at: fact.since, fact, value: fact, now: true },
+    ...fact.replaced.map((value) => ({ at: value.since, fact, value })),
+  ]);
+  events.sort((a, b) => b.at.localeCompare(a.at));
+  if (!events.length) return html`<p class="muted">Nothing yet.</p>`;
+  return html`<ol class="timeline">${events.slice(0, 60).map((event) => html`<li class=${event.now ? "" : "past"}>
+    <${Time} at=${event.at} withClock /><div><span class="muted" dir="auto">
+    ${clip(event.fact.subject, 40)} · ${clip(event.fact.attribute, 40)}
+    </span> <a href=${`#/memories/${event.value.memory_id}`} dir="auto">
+    ${event.value.holds ? "" : "not "}${clip(event.value.value, 120)}</a></div></li>`)}</ol>
+    ${events.length > 60 && html`<p class="muted small">and ${number(events.length - 60)} earlier</p>`}`;
+}

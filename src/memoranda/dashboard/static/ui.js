@@ -1,0 +1,266 @@
+// The building blocks of every page.
+import {
+  html,
+  render,
+  Component,
+  useState,
+  useEffect,
+  useRef,
+  useMemo,
+  useCallback,
+  createContext,
+  useContext,
+} from "./vendor/preact-htm.js";
+
+export { html, render, Component, useState, useEffect, useRef, useMemo, useCallback, createContext, useContext };
+
+export const Session = createContext({ scopes: [] });
+export const useCan = (name) => useContext(Session).scopes.includes(name);
+
+export const Icon = ({ name }) =>
+  html`<svg class="icon" aria-hidden="true" focusable="false"><use href=${`/ui/static/icons.svg#${name}`} /></svg>`;
+
+/** Loads when the dependencies change; a newer load makes an older answer void. */
+export function useLoad(load, dependencies) {
+  const [state, setState] = useState({ loading: true });
+  const [round, setRound] = useState(0);
+  const previous = useRef(null);
+  useEffect(() => {
+    let current = true;
+    setState((old) => ({ ...old, loading: true, error: null }));
+    load().then(
+      (data) => current && setState({ data, loading: false }),
+      (error) => current && error.name !== "AbortError" && setState({ error, loading: false }),
+    );
+    return () => {
+      current = false;
+    };
+  }, [...dependencies, round]);
+  previous.current = state.data;
+  return { ...state, reload: () => setRound((n) => n + 1) };
+}
+
+/** Shows the state of a load, or its data. */
+export function Loaded({ of, children, lines = 4 }) {
+  if (of.error) return html`<${Failure} error=${of.error} retry=${of.reload} />`;
+  if (of.data === undefined) return html`<${Skeleton} lines=${lines} />`;
+  return children(of.data);
+}
+
+export const Skeleton = ({ lines = 4 }) => html`
+  <div class="skeleton" role="status" aria-label="Loading">
+    ${Array.from({ length: lines }, (_, n) => html`<span class=${`w${n % 4}`}></span>`)}</div>`;
+
+export const Failure = ({ error, retry }) => html`
+  <div class="notice bad" role="alert"><${Icon} name="warning" /><div><strong>This did not work.</strong>
+    <p dir="auto">${error.message}</p>
+  ${retry && html`<button class="button small" onClick=${retry}>Try again</button>`}</div></div>`;
+
+export const Empty = ({ icon = "memory", title, children }) => html`
+  <div class="empty"><span class="empty-icon"><${Icon} name=${icon} /></span><h3>${title}</h3><div class="muted">
+    ${children}</div></div>`;
+
+export const Page = ({ title, lead, actions, children }) => {
+  useEffect(() => {
+    document.title = `${title} · Memoranda`;
+  }, [title]);
+  return html`<div class="page"><header class="page-head"><div><h1 tabindex="-1" dir="auto">${title}</h1>
+    ${lead && html`<p class="lead">${lead}</p>`}</div>
+    ${actions && html`<div class="actions">${actions}</div>`}</header>${children}</div>`;
+};
+
+export const Card = ({ title, aside, children, cls = "" }) => html`
+  <section class=${`card ${cls}`}>${title && html`<header class="card-head"><h2>${title}</h2>
+    ${aside && html`<span class="muted">${aside}</span>`}</header>`}${children}</section>`;
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const shortDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+
+export function describeTime(text, now = Date.now()) {
+  const then = new Date(text);
+  const seconds = (then - now) / 1000;
+  const age = Math.abs(seconds);
+  if (age < 45) return "just now";
+  if (age < 3600) return relative.format(Math.round(seconds / 60), "minute");
+  if (age < 86400) return relative.format(Math.round(seconds / 3600), "hour");
+  if (age < 7 * 86400) return relative.format(Math.round(seconds / 86400), "day");
+  return shortDay.format(then);
+}
+
+/** A moment in the reader's zone; the exact time on hover. */
+export const Time = ({ at, withClock = false }) =>
+  at
+    ? html`<time datetime=${at} title=${exact.format(new Date(at))}>
+      ${withClock ? `${shortDay.format(new Date(at))}, ${clock.format(new Date(at))}` : describeTime(at)}</time>`
+    : null;
+
+const counted = new Intl.NumberFormat();
+export const number = (value) => counted.format(value);
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+export const percent = (value) => `${Math.round(100 * value)}%`;
+
+const TYPES = { short_term: "short-term", long_term: "long-term" };
+export const typeName = (type) => TYPES[type] || type;
+
+export function stateOf(memory) {
+  if (memory.quarantined_at) return "quarantined";
+  if (memory.archived_at) return "archived";
+  if (memory.superseded_by) return "superseded";
+  if (memory.expires_at && new Date(memory.expires_at) <= new Date()) return "expired";
+  return "current";
+}
+
+export const Badge = ({ children, tone = "" }) => html`<span class=${`badge ${tone}`}>${children}</span>`;
+
+export function MemoryBadges({ memory, link = true }) {
+  const state = stateOf(memory);
+  return html`<span class="badges"><${Badge} tone=${`type ${memory.type}`}>${typeName(memory.type)}<//>
+    ${state !== "current" && html`<${Badge} tone=${state}>${state}<//>`}
+    ${memory.pinned && html`<${Badge} tone="pinned"><${Icon} name="pin" />pinned<//>`}
+    ${!["user", "system", "assistant"].includes(memory.trust) && html`<${Badge} tone="trust">from a ${memory.trust}
+      <//>`}
+    ${memory.user && (link ? html`<a class="badge who" href=${`#/people/${encodeURIComponent(memory.user)}`} dir="auto">
+      ${clip(memory.user, 40)}</a>` : html`<span class="badge who" dir="auto">${clip(memory.user, 40)}</span>`)}
+      </span>`;
+}
+
+export const clip = (text, length) => (text && text.length > length ? `${text.slice(0, length)}…` : text || "");
+
+/** A text with the words of a question marked. It is always text, never markup. */
+export function Marked({ text, terms }) {
+  if (!terms || !terms.length) return text;
+  const starts = terms
+    .slice(0, 20)
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    .join("|");
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])((?:${starts})[\\p{L}\\p{N}]*)`, "giu");
+  return text.split(pattern).map((part, n) => (n % 2 ? html`<mark>${part}</mark>` : part));
+}
+
+/** The words of a question that were looked up: its terms are stems, so a word counts when it begins like one. */
+export function termsToMark(question, explanation) {
+  const stems = explanation ? explanation.terms : [];
+  const words = question.match(/[\p{L}\p{N}]{2,}/gu) || [];
+  return words.filter((word) => stems.some((stem) => stem.startsWith(word.toLowerCase().slice(0, 3))));
+}
+
+/** A dialog of the browser: it keeps the focus inside and closes with Escape. */
+export function Dialog({ title, children, onClose, actions }) {
+  const ref = useRef(null);
+  useEffect(() => {
+    if (!ref.current.open) ref.current.showModal();
+  }, []);
+  return html`<dialog ref=${ref} onClose=${onClose} onCancel=${onClose} aria-label=${title}><header class="card-head">
+    <h2>${title}</h2>
+    <button class="button ghost small" aria-label="Close" onClick=${onClose}><${Icon} name="close" /></button>
+      </header><div class="dialog-body">${children}</div>
+    ${actions && html`<footer class="actions">${actions}</footer>`}</dialog>`;
+}
+
+let showToast = () => {};
+export const toast = (text, options = {}) => showToast({ text, ...options, id: Math.random() });
+
+export function Toasts() {
+  const [shown, setShown] = useState([]);
+  showToast = (one) => {
+    setShown((old) => [...old.slice(-2), one]);
+    setTimeout(() => setShown((old) => old.filter((each) => each.id !== one.id)), one.undo ? 10000 : 5000);
+  };
+  const drop = (one) => setShown((old) => old.filter((each) => each.id !== one.id));
+  return html`<div class="toasts" role="status" aria-live="polite">${shown.map(
+    (one) => html`
+    <div class=${`toast ${one.bad ? "bad" : ""}`} key=${one.id}><span>${one.text}</span>${
+      one.undo &&
+      html`<button class="button small" onClick=${() => {
+        drop(one);
+        one.undo();
+      }}><${Icon} name="undo" />Undo</button>`
+    }</div>`,
+  )}</div>`;
+}
+
+/** Runs an action and says how it ended. */
+export async function act(work, done, undo) {
+  try {
+    const result = await work();
+    if (done) toast(done, { undo });
+    return result;
+  } catch (error) {
+    toast(error.message, { bad: true });
+    throw error;
+  }
+}
+
+/** Arrow keys move between the rows of a list. */
+export function moveFocus(event) {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  const rows = [...event.currentTarget.querySelectorAll("[data-row]")];
+  const at = rows.indexOf(document.activeElement.closest("[data-row]"));
+  const next = rows[at + (event.key === "ArrowDown" ? 1 : -1)];
+  if (next) {
+    event.preventDefault();
+    next.focus();
+  }
+}
+
+export const Bar = ({ share, label, tone = "" }) => {
+  const ref = useRef(null);
+  useEffect(() => {
+    ref.current.style.width = `${Math.max(0, Math.min(100, share * 100))}%`;
+  }, [share]);
+  return html`<span class="bar" title=${label}><span class=${`bar-fill ${tone}`} ref=${ref}></span></span>`;
+};
+
+/** One row of a list of memories; a hit also has its score and reasons. */
+export function MemoryRow({ memory, hit, terms }) {
+  return html`<a class="row" data-row href=${`#/memories/${memory.id}`}>
+    ${hit && html`<span class="score" title=${`score ${hit.score.toFixed(3)}`}><${Bar} share=${hit.score} label="" />
+      <span>${hit.score.toFixed(2)}</span></span>`}
+    <span class="row-main"><span class="row-text" dir="auto">
+      <${Marked} text=${clip(memory.content, 400)} terms=${terms} /></span>
+      <span class="row-meta"><${MemoryBadges} memory=${memory} link=${false} />
+        ${memory.speaker && html`<span dir="auto">${clip(memory.speaker, 40)}</span>`}
+        <${Time} at=${memory.valid_from} />
+      ${hit && html`<span class="reasons">${topReasons(hit).map((arm) => html`<${Badge} tone="why">${arm.arm}<//>`)}
+        </span>`}</span></span>
+    ${!hit && html`<span class="importance" title=${`importance ${memory.importance.toFixed(2)}`}>
+      <${Bar} share=${memory.importance} label="" tone="quiet" /></span>`}</a>`;
+}
+
+export const topReasons = (hit) =>
+  hit.why
+    .filter((arm) => arm.gain > 0.05)
+    .sort((a, b) => b.gain - a.gain)
+    .slice(0, 4);
+
+let loadedScripts = {};
+export function loadScript(path) {
+  loadedScripts[path] ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = path;
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`${path} could not be loaded`));
+    document.head.append(script);
+  });
+  return loadedScripts[path];
+}
+
+export const cssValue = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** Counts up when the colours change, so that canvases are drawn again. */
+export function useTheme() {
+  const [round, setRound] = useState(0);
+  useEffect(() => {
+    const again = () => setRound((n) => n + 1);
+    window.addEventListener("theme", again);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", again);
+    return () => {
+      window.removeEventListener("theme", again);
+      dark.removeEventListener("change", again);
+    };
+  }, []);
+  return round;
+}

@@ -1,0 +1,378 @@
+"""The dashboard: its files, signing in with a key, and what its pages read beyond the routes under `/v1`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Final, TypeVar
+
+from fastapi import APIRouter, Path, Query
+from pydantic import ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from memoranda.aio.threads import in_thread
+from memoranda.dashboard.browse import MemoryState
+from memoranda.dashboard.browser_sessions import COOKIE
+from memoranda.dashboard.insight import Insight
+from memoranda.dashboard.results import (
+    ConversationPage,
+    ConversationSummary,
+    DashboardAnswer,
+    MemoryGraph,
+    MemoryStates,
+    Overview,
+    Provenance,
+)
+from memoranda.errors import Denied, NotFound, Unavailable
+from memoranda.results import SessionSummary
+from memoranda.server.access import Caller, Reader, Writer
+from memoranda.server.auth import LOCAL, Principal
+from memoranda.server.opaque_ids import change_ids
+from memoranda.server.requests import (
+    Limit,
+    MemoryId,
+    Mode,
+    Moment,
+    Names,
+    RequestModel,
+    ScopedRequest,
+    ScopeQuery,
+    Text,
+    TypeNames,
+    WhereFilter,
+)
+from memoranda.server.responses import CountResponse, JsonRoute, MemoryPage
+from memoranda.server.services import Services
+from memoranda.shown_ids import using_cipher
+from memoranda.types import Recall, Scope
+from memoranda.validation import make_filter
+
+STATIC: Final = "/ui/static/"
+EVENTS: Final = "/ui/events"
+PUBLIC_PATHS: Final = frozenset({"/", "/favicon.ico"})
+SIGN_IN_PATHS: Final = frozenset({"/ui/session", "/ui/login", "/ui/logout"})
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_MEDIA_TYPES: Final = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
+_POLL_SECONDS: Final = 1.0
+_CHECK_EVERY: Final = 10
+"""Polls after which a stream checks again that its key is valid."""
+_R = TypeVar("_R")
+
+routes = APIRouter(include_in_schema=False, route_class=JsonRoute)
+
+
+class LoginRequest(RequestModel):
+    key: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class BrowseRequest(ScopedRequest):
+    types: TypeNames | None = None
+    where: WhereFilter | None = None
+    state: MemoryState = "any"
+    trust: Names = Field(default_factory=list)
+    limit: Limit = 50
+    cursor: Annotated[str, Field(pattern=r"^[0-9]{1,18}$")] | None = None
+
+
+class AskRequest(ScopedRequest):
+    question: Text
+    mode: Mode | None = None
+    as_of: Moment | None = None
+    now: Moment | None = None
+    types: TypeNames | None = None
+    where: WhereFilter | None = None
+
+
+class FindRequest(ScopedRequest):
+    query: Text
+    types: TypeNames | None = None
+    where: WhereFilter | None = None
+    limit: Limit = 30
+
+
+class PagedQuery(ScopeQuery):
+    limit: Limit = 100
+    after: Annotated[int, Field(ge=0)] = 0
+
+
+class GraphQuery(ScopeQuery):
+    limit: Annotated[int, Field(ge=1, le=5000)] = 400
+    around: MemoryId | None = None
+
+
+class EventsQuery(ScopeQuery):
+    model_config = ConfigDict(strict=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """Who looks at the dashboard, and what they may do."""
+
+    signed_in: bool
+    tenant: str | None = None
+    scopes: tuple[str, ...] = ()
+    local: bool = False
+    csrf_token: str | None = None
+
+
+@routes.get("/")
+async def get_page() -> Response:
+    return _respond("index.html")
+
+
+@routes.get("/favicon.ico")
+async def get_icon() -> Response:
+    return _respond("icon.svg")
+
+
+@routes.get(STATIC + "{name:path}")
+async def get_file(name: Annotated[str, Path(max_length=200)], request: Request) -> Response:
+    etag = _read(name)[1]
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "no-cache"})
+    return _respond(name)
+
+
+@routes.get("/ui/session")
+async def get_session(request: Request) -> SignedIn:
+    """Return who is signed in; needs no key, so that a page can ask before it shows the form."""
+    principal: Principal | None = request.state.principal
+    services: Services = request.app.state.services
+    session = services.browsers.find(request.cookies.get(COOKIE))
+    return _signed_in(principal, None if session is None else session.csrf_token)
+
+
+@routes.post("/ui/login")
+async def log_in(body: LoginRequest, request: Request) -> Response:
+    """Check a key and set the cookie of a new session."""
+    services: Services = request.app.state.services
+    authorization = f"Bearer {body.key.strip()}"
+    principal = await services.authenticator.authenticate(authorization, local=False)
+    services.browsers.end(request.cookies.get(COOKIE))
+    token, session = services.browsers.create(authorization)
+    response = _json(_signed_in(principal, session.csrf_token))
+    secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    response.set_cookie(
+        COOKIE, token, max_age=int(services.browsers.lifetime), httponly=True, samesite="strict", secure=secure
+    )
+    return response
+
+
+@routes.post("/ui/logout")
+async def log_out(request: Request) -> Response:
+    """End the session of this browser."""
+    services: Services = request.app.state.services
+    services.browsers.end(request.cookies.get(COOKIE))
+    response = _json(SignedIn(False))
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return response
+
+
+@routes.get("/ui/overview")
+async def get_overview(caller: Reader) -> Overview:
+    """Return the numbers of the first page."""
+    insight = await caller.services.get_insight(caller.principal.tenant)
+    with_users = "admin" in caller.principal.scopes
+    return await _show(caller, partial(insight.overview, with_users=with_users))
+
+
+@routes.get("/ui/states")
+async def get_states(query: Annotated[ScopeQuery, Query()], caller: Reader) -> MemoryStates:
+    """Return how many memories are quarantined, archived and so on."""
+    return await _with_insight(caller, query, lambda insight, scope: insight.states(scope))
+
+
+@routes.post("/ui/memories")
+async def browse_memories(request: BrowseRequest, caller: Reader) -> MemoryPage:
+    """Return a page of memories, the newest first, by state, trust and the filters of `/v1`."""
+    after = int(request.cursor or 0)
+    cipher = await caller.services.get_cipher(caller.principal)
+    arguments = request.arguments("cursor")
+    arguments["after"] = cipher.decode(after) if cipher is not None and after else after
+    items = await _with_insight(caller, request, lambda insight, scope: insight.list_memories(scope, **arguments))
+    return MemoryPage(items, str(items[-1].id) if len(items) == request.limit else None)
+
+
+@routes.post("/ui/search")
+async def search_memories(request: FindRequest, caller: Reader) -> Recall:
+    """Return the best hits for what was typed so far; it is not recorded as a recall."""
+    where = make_filter(None if request.where is None else request.where.model_dump(exclude_unset=True), request.types)
+    return await _with_insight(
+        caller, request, lambda insight, scope: insight.search(request.query, scope, where, request.limit)
+    )
+
+
+@routes.post("/ui/ask")
+async def ask(request: AskRequest, caller: Reader) -> DashboardAnswer:
+    """Return a recall as an agent gets it, the text made from it, and what was left out."""
+    arguments = request.arguments("question")
+    return await _with_insight(
+        caller, request, lambda insight, scope: insight.ask(request.question, scope, **arguments)
+    )
+
+
+@routes.get("/ui/memories/{memory_id}/provenance")
+async def get_provenance(memory_id: MemoryId, query: Annotated[ScopeQuery, Query()], caller: Reader) -> Provenance:
+    """Return the message that a memory came from, and the recalls that returned it."""
+    plain = await _plain_id(caller, memory_id)
+    return await _with_insight(caller, query, lambda insight, scope: insight.provenance(scope, plain))
+
+
+@routes.get("/ui/conversations")
+async def list_conversations(query: Annotated[PagedQuery, Query()], caller: Reader) -> list[ConversationSummary]:
+    """Return the conversations of a scope, newest first."""
+    return await _with_insight(caller, query, lambda insight, scope: insight.conversations(scope, query.limit))
+
+
+@routes.get("/ui/conversation")
+async def read_conversation(query: Annotated[PagedQuery, Query()], caller: Reader) -> ConversationPage:
+    """Return a page of one conversation, with the memories that came from each message."""
+    return await _with_insight(
+        caller, query, lambda insight, scope: insight.conversation(scope, query.limit, query.after)
+    )
+
+
+@routes.get("/ui/graph")
+async def get_graph(query: Annotated[GraphQuery, Query()], caller: Reader) -> MemoryGraph:
+    """Return memories and their links."""
+    around = None if query.around is None else await _plain_id(caller, query.around)
+    return await _with_insight(caller, query, lambda insight, scope: insight.graph(scope, around, query.limit))
+
+
+@routes.get("/ui/sessions")
+async def list_open_sessions(caller: Reader) -> list[SessionSummary]:
+    """Return the sessions that callers of this server have open."""
+    return await caller.services.sessions.summaries(caller.principal.tenant, limit=100)
+
+
+@routes.post("/ui/demo")
+async def load_demo(caller: Writer) -> CountResponse:
+    """Store the demo conversation."""
+    insight = await caller.services.get_insight(caller.principal.tenant)
+    return CountResponse(await in_thread(insight.load_demo))
+
+
+@routes.get(EVENTS)
+async def stream_events(query: Annotated[EventsQuery, Query()], caller: Reader, request: Request) -> Response:
+    """Stream what changes, as server-sent events: memories as they are written, and the open sessions."""
+    insight = await caller.services.get_insight(caller.principal.tenant)
+    return StreamingResponse(_events(caller, insight, _scope(caller, query), request), media_type="text/event-stream")
+
+
+async def _events(caller: Caller, insight: Insight, scope: Scope, request: Request) -> AsyncIterator[str]:
+    head, _ = await in_thread(insight.changes_since, scope, 0, 1)
+    cipher = await caller.services.get_cipher(caller.principal)
+    sessions, polls = "", 0
+    yield "retry: 2000\n\n"
+    while not await request.is_disconnected():
+        polls += 1
+        if polls % _CHECK_EVERY == 0 and not await _may_listen(caller, request):
+            return
+        head, changed = await in_thread(insight.changes_since, scope, head)
+        if changed:
+            shown = [
+                {"op": op, "id": number if cipher is None else cipher.encode(number), "user": user or None}
+                for op, number, user in changed
+            ]
+            yield f"event: changes\ndata: {json.dumps(shown)}\n\n"
+        opened = await caller.services.sessions.summaries(caller.principal.tenant, limit=20)
+        # The duration changes all the time; what counts is who did what.
+        latest = json.dumps([(each.session_id, each.total_interactions) for each in opened])
+        if latest != sessions:
+            sessions = latest
+            yield f"event: sessions\ndata: {json.dumps(len(opened))}\n\n"
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+async def _may_listen(caller: Caller, request: Request) -> bool:
+    """Whether the key of a stream is still valid, and the session of its browser has not ended."""
+    token, authorization = request.cookies.get(COOKIE), request.state.authorization
+    if token is not None and not caller.services.browsers.is_open(token) and "authorization" not in request.headers:
+        return caller.principal is LOCAL
+    try:
+        await caller.services.authenticator.authenticate(authorization, local=caller.principal is LOCAL)
+    except Denied:
+        return False
+    except Unavailable:  # the rate limit of the key: that is no reason to end the stream
+        return True
+    return True
+
+
+def _scope(caller: Caller, request: ScopedRequest) -> Scope:
+    return Scope(caller.principal.tenant, request.agent, caller.read_user(request), request.session)
+
+
+async def _with_insight(caller: Caller, request: ScopedRequest, work: Callable[[Insight, Scope], _R]) -> _R:
+    scope = _scope(caller, request)
+    insight = await caller.services.get_insight(caller.principal.tenant)
+    return await _show(caller, partial(work, insight, scope))
+
+
+async def _show(caller: Caller, work: Callable[[], _R]) -> _R:
+    """Run the work in a thread; return its result with ids as the caller sees them."""
+    cipher = await caller.services.get_cipher(caller.principal)
+
+    def run() -> _R:
+        with using_cipher(cipher):
+            found = work()
+        return found if cipher is None else change_ids(found, cipher.encode)
+
+    return await in_thread(run)
+
+
+async def _plain_id(caller: Caller, shown: int) -> int:
+    cipher = await caller.services.get_cipher(caller.principal)
+    return shown if cipher is None else cipher.decode(shown)
+
+
+def _signed_in(principal: Principal | None, csrf_token: str | None) -> SignedIn:
+    if principal is None:
+        return SignedIn(False)
+    return SignedIn(True, principal.tenant, tuple(sorted(principal.scopes)), principal is LOCAL, csrf_token)
+
+
+def _json(value: Any) -> Response:
+    from pydantic_core import to_json
+
+    return Response(to_json(value), media_type="application/json")
+
+
+def _respond(name: str) -> Response:
+    content, etag = _read(name)
+    headers = {"Content-Security-Policy": _POLICY, "ETag": etag, "Cache-Control": "no-cache"}
+    return Response(content, media_type=_MEDIA_TYPES[PurePosixPath(name).suffix], headers=headers)
+
+
+@lru_cache
+def _names() -> frozenset[str]:
+    """Return the files that may be asked for: a name in a request is never made into a path."""
+    root = files("memoranda.dashboard").joinpath("static")
+    found = []
+    for folder in ("", "pages/", "vendor/"):
+        entries = root.joinpath(folder).iterdir() if folder else root.iterdir()
+        found += [folder + each.name for each in entries if PurePosixPath(each.name).suffix in _MEDIA_TYPES]
+    return frozenset(found)
+
+
+@lru_cache
+def _read(name: str) -> tuple[bytes, str]:
+    if name not in _names():
+        raise NotFound("the dashboard has no such file")
+    content = files("memoranda.dashboard").joinpath("static", *name.split("/")).read_bytes()
+    return content, f'"{sha256(content).hexdigest()[:20]}"'

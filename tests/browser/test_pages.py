@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+from tests.browser.conftest import SCREENSHOTS, Watched
+from tests.browser.stores import HOSTILE_USER
+
+Look = Callable[..., Watched]
+PAGES = ("overview", "memories", "people", "people/ana", "ask?q=Where does Ana live%3F", "graph", "conversations",
+         "activity", "upkeep")  # fmt: skip
+AXE = Path(__file__).resolve().parents[2] / ".bench" / "axe.min.js"
+
+
+def memory_id(url: str, words: str) -> int:
+    found = httpx2.post(f"{url}/ui/memories", json={"all_users": True, "limit": 200}).json()["items"]
+    return next(int(memory["id"]) for memory in found if words in memory["content"])
+
+
+def test_each_page_opens_on_an_empty_store(look: Look, empty: str) -> None:
+    watched = look(empty)
+    for address in PAGES:
+        page = watched.open(address)
+        assert page.locator("h1").inner_text(), address
+        assert page.locator(".notice.bad").count() == 0, address
+        watched.check()
+
+
+def test_first_visit_says_what_to_do_and_loads_the_demo(look: Look, empty: str) -> None:
+    page = look(empty).open()
+    assert "Nothing is remembered yet" in page.inner_text("main")
+    page.get_by_role("button", name="Load the demo conversation").click()
+    page.get_by_text("By person").wait_for(timeout=60_000)
+    assert "nora-and-theo" in page.inner_text("main")
+
+
+def test_overview_shows_counts_health_and_recalls(look: Look, small: str) -> None:
+    page = look(small).open()
+    text = page.inner_text("main")
+    assert "Everything works." in text
+    assert "Answerable" in text
+    page.locator(".chart canvas").first.wait_for()
+    page.get_by_text("Table").first.click()
+    assert page.locator(".chart table").first.locator("tbody tr").count() >= 12
+    tile = page.locator(".tile").first.inner_text()
+    assert int(tile.split()[0]) == httpx2.get(f"{small}/v1/stats").json()["long_term_entries"]
+
+
+def test_search_finds_as_one_types_and_marks_the_words(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.open("memories")
+    page.keyboard.press("/")
+    page.keyboard.type("green tea", delay=10)
+    page.locator("mark", has_text="tea").first.wait_for()
+    assert "green tea" in page.locator(".row").first.inner_text()
+    assert "0." in page.locator(".row .score").first.inner_text()
+
+
+def test_search_is_not_recorded_as_a_recall(look: Look, writable: str) -> None:
+    count = sum(day["recalls"] for day in httpx2.get(f"{writable}/ui/overview").json()["recalls"])
+    page = look(writable).open("memories")
+    page.fill("[data-search]", "tea")
+    page.locator("mark").first.wait_for()
+    after = sum(day["recalls"] for day in httpx2.get(f"{writable}/ui/overview").json()["recalls"])
+    assert after == count
+
+
+def test_filters_narrow_the_list(look: Look, small: str) -> None:
+    page = look(small).open("memories?state=quarantined")
+    page.locator(".row").first.wait_for()
+    assert {row.strip() for row in page.locator(".badge.quarantined").all_inner_texts()} == {"quarantined"}
+    page = look(small).open("memories?state=archived")
+    page.locator(".row").first.wait_for()
+    assert "cold in May" in page.locator(".list").inner_text()
+
+
+def test_arrow_keys_move_in_the_list(look: Look, small: str) -> None:
+    page = look(small).open("memories")
+    page.locator(".row").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement === document.querySelectorAll('.row')[1]")
+    page.keyboard.press("Enter")
+    page.get_by_text("Where it comes from").wait_for()
+
+
+def test_memory_shows_its_message_and_its_recalls(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.open(f"memories/{memory_id(small, 'green tea')}")
+    assert "green tea" in page.locator(".message.here").inner_text()
+    assert "What does Ana drink?" in page.inner_text("main")
+
+
+def test_memory_is_edited_and_the_edit_is_undone(look: Look, writable: str) -> None:
+    watched = look(writable)
+    number = memory_id(writable, "cello")
+    page = watched.open(f"memories/{number}")
+    page.get_by_role("button", name="Edit").click()
+    page.fill("dialog textarea", "Bo plays the viola on Mondays")
+    page.get_by_role("button", name="Save").click()
+    page.locator(".content", has_text="viola").wait_for()
+    page.locator(".timeline", has_text="cello").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.locator(".content", has_text="cello").wait_for()
+
+
+def test_memory_is_pinned_archived_and_restored(look: Look, writable: str) -> None:
+    number = memory_id(writable, "cello")
+    page = look(writable).open(f"memories/{number}")
+    page.get_by_role("button", name="Pin", exact=True).click()
+    page.locator(".badge.pinned").first.wait_for()
+    page.get_by_role("button", name="Archive", exact=True).click()
+    page.locator(".badge.archived").first.wait_for()
+    page.get_by_role("button", name="Restore", exact=True).click()
+    page.get_by_role("button", name="Archive", exact=True).wait_for()
+    stored = httpx2.get(f"{writable}/v1/memories/{number}", params={"all_users": True}).json()
+    assert (stored["pinned"], stored["archived_at"]) == (True, None)
+
+
+def test_forget_shows_what_goes_before_it_goes(look: Look, writable: str) -> None:
+    number = memory_id(writable, "cello")
+    page = look(writable).open(f"memories/{number}")
+    page.get_by_role("button", name="Forget…").click()
+    page.get_by_text("1 memory", exact=True).wait_for()
+    assert httpx2.get(f"{writable}/v1/memories/{number}", params={"all_users": True}).status_code == 200
+    page.get_by_role("button", name="Forget for ever").click()
+    page.get_by_role("heading", name="Memories").wait_for()
+    assert httpx2.get(f"{writable}/v1/memories/{number}", params={"all_users": True}).status_code == 404
+
+
+def test_memory_is_released_from_quarantine(look: Look, writable: str) -> None:
+    number = memory_id(writable, "Ignore all previous")
+    page = look(writable).open(f"memories/{number}")
+    page.get_by_role("button", name="Release").click()
+    page.get_by_text("takes part in recall").wait_for()
+    assert httpx2.get(f"{writable}/v1/memories/{number}", params={"all_users": True}).json()["quarantined_at"] is None
+
+
+def test_person_shows_what_is_known_and_what_it_replaced(look: Look, small: str) -> None:
+    page = look(small).open("people/ana")
+    text = page.locator(".fact-table").inner_text()
+    assert "Oslo" in text
+    page.get_by_text("replaced 1 value").first.click()
+    assert "Lisbon" in page.locator(".fact-table").inner_text()
+
+
+def test_ask_shows_hits_signals_and_the_prompt(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.open("ask?q=Where does Ana live%3F")
+    page.locator(".hit").first.wait_for()
+    assert page.locator(".signal").count() > 0
+    assert "<memoranda-memory" in page.locator(".prompt").inner_text()
+    assert "token" in page.inner_text("main")
+    page.get_by_role("button", name="side by side").click()
+    watched.wait_until("document.querySelectorAll('.answer').length === 3")
+
+
+def test_ask_answers_as_of_an_earlier_day(look: Look, small: str) -> None:
+    asked = {"question": "Where does Ana live?", "user": "ana"}
+    now = httpx2.post(f"{small}/ui/ask", json=asked).json()
+    then = httpx2.post(f"{small}/ui/ask", json=asked | {"as_of": "2025-02-01T00:00:00Z"}).json()
+    assert "Oslo" in json.dumps(now["hits"])
+    assert "Oslo" not in json.dumps([hit["memory"]["content"] for hit in then["hits"]])
+
+
+def test_graph_has_the_same_in_a_table(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.open("graph")
+    page.locator("canvas.graph").wait_for()
+    assert "updated by" in page.locator(".chips").inner_text()
+    assert "green tea" in page.locator(".graph-grid table").inner_text()
+    page.fill("[data-search]", "cello")
+    watched.wait_until("document.querySelectorAll('.graph-grid tbody tr').length === 1")
+
+
+def test_conversation_has_its_memories_in_the_margin(look: Look, small: str) -> None:
+    page = look(small).open("conversations")
+    page.locator(".row", has_text="first talk").click()
+    page.locator(".margin-note").first.wait_for()
+    assert "green tea" in page.locator(".talk").inner_text()
+
+
+def test_activity_shows_executions_and_checks_the_chain(look: Look, small: str) -> None:
+    page = look(small).open("activity")
+    assert page.locator("tbody tr").count() == 6
+    page.get_by_role("button", name="Check the chain").click()
+    page.get_by_text("The chain is whole: 6 records.").wait_for()
+
+
+def test_open_sessions_appear_while_the_page_is_open(look: Look, writable: str) -> None:
+    page = look(writable).open("activity")
+    page.get_by_text("No session is open on this server.").wait_for()
+    httpx2.post(f"{writable}/v1/sessions", json={"workflow_id": "campaign-7"})
+    page.get_by_text("campaign-7").wait_for(timeout=10_000)
+
+
+def test_new_memories_appear_while_the_page_is_open(look: Look, writable: str) -> None:
+    page = look(writable).open("memories")
+    page.locator(".live.on").first.wait_for()
+    httpx2.post(f"{writable}/v1/memories", json={"content": "A memory that came just now", "user": "bo"})
+    page.get_by_text("A memory that came just now").wait_for(timeout=10_000)
+
+
+def test_upkeep_is_previewed_and_run(look: Look, writable: str) -> None:
+    watched = look(writable)
+    page = watched.open("upkeep")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("It would do this").wait_for()
+    run = page.get_by_role("button", name="Run it…")
+    if run.is_enabled():
+        run.click()
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.get_by_text("It did this").wait_for()
+    watched.check()
+
+
+HOSTILE_PERSON = f"people/{quote(HOSTILE_USER, safe='')}"
+HOSTILE_PAGES = ("overview", "memories", "people", HOSTILE_PERSON, "ask?q=script", "graph", "conversations", "activity")
+
+
+def test_hostile_content_is_shown_as_text(look: Look, hostile: str) -> None:
+    watched = look(hostile, viewport={"width": 390, "height": 800})
+    for address in HOSTILE_PAGES:
+        page = watched.open(address)
+        assert page.locator(".notice.bad").count() == 0, address
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), address
+        assert page.locator("main script, main img[src=x], main b b").count() == 0
+        watched.check()
+
+
+def test_hostile_memories_open_one_by_one(look: Look, hostile: str) -> None:
+    watched = look(hostile, viewport={"width": 390, "height": 800})
+    items = httpx2.post(f"{hostile}/ui/memories", json={"all_users": True}).json()["items"]
+    for memory in items:
+        page = watched.open(f"memories/{memory['id']}")
+        page.locator(".content").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), memory["content"][:60]
+        watched.check()
+
+
+@pytest.mark.parametrize(("scheme", "other_width"), [("light", 390), ("dark", 1280)])
+def test_pages_are_accessible_and_photographed(look: Look, small: str, scheme: str, other_width: int) -> None:
+    width = 1280 if other_width == 390 else 390
+    watched = look(small, viewport={"width": width, "height": 860}, color_scheme=scheme)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    talk = "conversations/read?user=ana&agent=helper&session=first%20talk"
+    for address in (*PAGES, talk, f"memories/{memory_id(small, 'green tea')}"):
+        page = watched.open(address)
+        name = address.partition("?")[0].replace("/", "-")
+        page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-{width}.png")
+        assert serious_findings(page) == [], address
+        page.set_viewport_size({"width": other_width, "height": 860})
+        page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-{other_width}.png")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), address
+        page.set_viewport_size({"width": width, "height": 860})
+
+
+def serious_findings(page: Any) -> list[str]:
+    if not AXE.exists():
+        pytest.skip("axe-core is not here: scripts/system-packages fetches it")
+    if not page.evaluate("window.axe !== undefined"):
+        page.evaluate(AXE.read_text("utf-8"))
+    options = {"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    found = page.evaluate("options => axe.run(document, options)", options)
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]} {each['nodes'][0]['failureSummary'][:300]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from memoranda.server.keys import open_keys
+from tests.browser.conftest import SCREENSHOTS, Watched
+from tests.browser.stores import open_manager
+from tests.browser.test_pages import serious_findings
+from tests.server.running import serving
+
+Look = Callable[..., Watched]
+
+
+def make_key(folder: Path, scopes: tuple[str, ...], tenant: str = "default") -> str:
+    with open_keys(f"sqlite:///{folder}/server.db") as keys:
+        return keys.create("test", tenant=tenant, scopes=scopes).key
+
+
+def fill(folder: Path) -> None:
+    with open_manager(folder) as memory:
+        memory.add_memory("Ana drinks tea", user="ana")
+        memory.for_tenant("other").add_memory("A secret of another tenant", user="ana")
+
+
+def sign_in(watched: Watched, key: str) -> None:
+    page = watched.open()
+    page.fill("#key", key)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator(".nav").wait_for()
+    watched.settle()
+
+
+def test_wrong_key_is_refused_and_a_right_one_opens_the_dashboard(look: Look, tmp_path: Path) -> None:
+    fill(tmp_path)
+    key = make_key(tmp_path, ("read", "write", "admin"))
+    with serving(tmp_path) as url:
+        watched = look(url)
+        watched.expected = ("401",)
+        page = watched.open()
+        page.screenshot(path=SCREENSHOTS / "login-light-1280.png")
+        assert serious_findings(page) == []
+        page.fill("#key", key + "x")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("this key is not valid").wait_for()
+        page.fill("#key", key)
+        page.get_by_role("button", name="Sign in").click()
+        page.locator(".nav").wait_for()
+        watched.open("memories")
+        assert "Ana drinks tea" in page.inner_text(".list")
+        assert "another tenant" not in page.inner_text("main")
+
+
+def test_session_is_a_cookie_that_scripts_cannot_read_and_ends_on_sign_out(look: Look, tmp_path: Path) -> None:
+    fill(tmp_path)
+    key = make_key(tmp_path, ("read", "write", "admin"))
+    with serving(tmp_path) as url:
+        watched = look(url)
+        sign_in(watched, key)
+        page = watched.page
+        (cookie,) = page.context.cookies()
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        assert page.evaluate("document.cookie") == ""
+        assert key not in page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+        page.get_by_role("button", name="Sign out").click()
+        page.locator("#key").wait_for()
+        assert page.context.cookies() == []
+
+
+def test_read_only_key_sees_no_buttons_that_change_anything(look: Look, tmp_path: Path) -> None:
+    fill(tmp_path)
+    key = make_key(tmp_path, ("read", "admin"))
+    with serving(tmp_path) as url:
+        watched = look(url)
+        sign_in(watched, key)
+        page = watched.open("memories")
+        page.locator(".row").first.click()
+        page.get_by_text("Where it comes from").wait_for()
+        names = page.get_by_role("button").all_inner_texts()
+        assert not {"Edit", "Pin", "Archive", "Forget…"}.intersection(name.strip() for name in names)
+        page = watched.open("upkeep")
+        assert "Your key can only read" in page.inner_text("main")
+
+
+def test_key_without_admin_names_a_user_to_look_at(look: Look, tmp_path: Path) -> None:
+    fill(tmp_path)
+    key = make_key(tmp_path, ("read",))
+    with serving(tmp_path) as url:
+        watched = look(url)
+        sign_in(watched, key)
+        page = watched.open("memories")
+        assert "Ana drinks tea" not in page.inner_text("main")
+        page.fill("#scope", "ana")
+        page.keyboard.press("Enter")
+        page.get_by_text("Ana drinks tea").wait_for()

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+import re
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+STATIC = Path(str(files("memoranda.dashboard").joinpath("static")))
+OWN = [*STATIC.glob("*.js"), *STATIC.glob("pages/*.js")]
+
+
+def test_vendored_files_are_the_published_ones() -> None:
+    listed = json.loads(STATIC.joinpath("vendor", "vendor.json").read_text("utf-8"))
+    present = {file.name for file in STATIC.joinpath("vendor").iterdir()} - {"vendor.json", "NOTICE"}
+    assert set(listed) == present
+    for name, row in listed.items():
+        assert sha256(STATIC.joinpath("vendor", name).read_bytes()).hexdigest() == row["sha256"], name
+
+
+def test_notice_holds_the_licence_of_each_package() -> None:
+    notice = STATIC.joinpath("vendor", "NOTICE").read_text("utf-8")
+    rows = json.loads(STATIC.joinpath("vendor", "vendor.json").read_text("utf-8")).values()
+    for package in {row["package"] for row in rows} | {"preact"}:
+        assert f"\n{package}\n" in notice
+
+
+def test_no_file_asks_another_server_or_runs_a_text() -> None:
+    for file in [*OWN, STATIC / "index.html", STATIC / "app.css"]:
+        text = file.read_text("utf-8")
+        addresses = set(re.findall(r"(?:https?:)?//[\w.-]+\.[a-z]{2,}", text))
+        assert addresses == set(), file.name
+        assert not re.search(r"\beval\(|new Function|innerHTML|dangerouslySetInnerHTML|document\.write", text), (
+            file.name
+        )
+
+
+def test_page_has_no_inline_script_or_style() -> None:
+    page = STATIC.joinpath("index.html").read_text("utf-8")
+    assert re.findall(r"<script(?![^>]*src=)", page) == []
+    assert "<style" not in page
+    assert re.findall(r"\s(?:on\w+|style)=", page) == []
+
+
+def test_every_icon_that_is_used_exists() -> None:
+    drawn = set(re.findall(r'symbol id="(\w+)"', STATIC.joinpath("icons.svg").read_text("utf-8")))
+    used: set[str] = set()
+    for file in OWN:
+        text = file.read_text("utf-8")
+        used |= set(re.findall(r'Icon\} name="(\w+)"', text)) | set(re.findall(r'\bicon[=:] ?"(\w+)"', text))
+    assert used - drawn == set()
+    assert len(used) > 10
+
+
+def test_every_module_that_is_imported_exists() -> None:
+    for file in OWN:
+        for name in re.findall(r'from "(\.[^"]+)"', file.read_text("utf-8")):
+            assert (file.parent / name).exists(), f"{file.name}: {name}"
+
+
+def test_dashboard_loads_less_than_a_hundred_kilobytes_of_other_peoples_code() -> None:
+    assert sum(file.stat().st_size for file in STATIC.joinpath("vendor").glob("*.js")) < 100_000

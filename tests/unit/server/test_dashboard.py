@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.in_process import InProcessServer, open_server
+
+ALL = ("read", "write", "admin")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[InProcessServer]:
+    with open_server(tmp_path, key_cache_seconds=0.0) as opened:
+        yield opened
+
+
+def add(server: InProcessServer, content: str, **options: Any) -> int:
+    key = options.pop("key", None)
+    return int(server.send("POST", "/v1/memories", key, json={"content": content, **options}).json()["id"])
+
+
+def sign_in(server: InProcessServer, key: str) -> str:
+    answer = server.http.post("/ui/login", json={"key": key})
+    assert answer.status_code == 200
+    return str(answer.json()["csrf_token"])
+
+
+def test_page_and_files_need_no_key_and_have_a_strict_policy(server: InProcessServer) -> None:
+    server.key()
+    for path in ("/", "/ui/static/app.js", "/ui/static/app.css", "/ui/static/icons.svg", "/ui/static/pages/ask.js"):
+        answer = server.http.get(path)
+        assert answer.status_code == 200, path
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize(
+    "name", ["../insight.py", "..%2Finsight.py", "%2e%2e/%2e%2e/types.py", "vendor/NOTICE", "x.js", "/etc/passwd"]
+)
+def test_only_the_listed_files_are_served(server: InProcessServer, name: str) -> None:
+    assert server.http.get(f"/ui/static/{name}").status_code in (401, 404)
+
+
+def test_unchanged_file_is_not_sent_again(server: InProcessServer) -> None:
+    etag = server.http.get("/ui/static/app.js").headers["etag"]
+    again = server.http.get("/ui/static/app.js", headers={"If-None-Match": etag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_local_caller_is_signed_in_until_the_first_key(server: InProcessServer) -> None:
+    assert server.http.get("/ui/session").json()["local"] is True
+    server.key()
+    assert server.http.get("/ui/session").json()["signed_in"] is False
+    assert server.http.get("/ui/overview").status_code == 401
+
+
+def test_wrong_key_signs_nobody_in(server: InProcessServer) -> None:
+    key = server.key()
+    answer = server.http.post("/ui/login", json={"key": key[:-2] + "zz"})
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers
+
+
+def test_cookie_reads_but_writes_only_with_the_token_of_the_page(server: InProcessServer) -> None:
+    token = sign_in(server, server.key(scopes=ALL))
+    assert server.http.get("/v1/stats").status_code == 200
+    body = {"content": "Ann likes tea"}
+    assert server.http.post("/v1/memories", json=body).status_code == 403
+    assert server.http.post("/v1/memories", json=body, headers={"X-CSRF-Token": "guess"}).status_code == 403
+    assert server.http.post("/v1/memories", json=body, headers={"X-CSRF-Token": token}).status_code == 201
+
+
+def test_cookie_of_one_page_is_of_no_use_to_another_origin(server: InProcessServer) -> None:
+    token = sign_in(server, server.key(scopes=ALL))
+    headers = {"X-CSRF-Token": token, "Origin": "https://evil.example"}
+    assert server.http.post("/v1/memories", json={"content": "x"}, headers=headers).status_code == 403
+
+
+def test_cookie_is_strict_and_hidden_from_scripts(server: InProcessServer) -> None:
+    answer = server.http.post("/ui/login", json={"key": server.key()})
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "max-age=" in cookie
+
+
+def test_session_ends_with_its_key_and_with_signing_out(server: InProcessServer) -> None:
+    from memoranda.server.keys import open_keys
+
+    key = server.key(scopes=ALL)
+    sign_in(server, key)
+    with open_keys(server.db_url) as keys:
+        keys.revoke(next(iter(keys.all())).id)
+    assert server.http.get("/ui/overview").status_code == 401
+    sign_in(server, server.key(scopes=ALL))
+    assert server.http.get("/ui/overview").status_code == 200
+    server.http.post("/ui/logout", json={})
+    assert server.http.get("/ui/overview").status_code == 401
+
+
+def test_key_that_only_reads_cannot_write_with_its_cookie(server: InProcessServer) -> None:
+    token = sign_in(server, server.key(scopes=("read",)))
+    answer = server.http.post("/ui/demo", json={}, headers={"X-CSRF-Token": token})
+    assert answer.status_code == 403
+
+
+READS = ("/ui/states", "/ui/conversations", "/ui/conversation", "/ui/graph", "/ui/memories/1/provenance")
+
+
+@pytest.mark.parametrize("path", READS)
+def test_reading_across_users_needs_the_admin_scope(server: InProcessServer, path: str) -> None:
+    key = server.key(scopes=("read", "write"))
+    assert server.send("GET", path, key, params={"all_users": "true"}).status_code == 403
+
+
+def test_key_without_admin_sees_no_user_names_in_the_overview(server: InProcessServer) -> None:
+    add(server, "Ann likes tea", user="ann")
+    limited, full = server.key(scopes=("read",)), server.key(scopes=ALL)
+    assert server.send("GET", "/ui/overview", limited).json()["by_user"] == []
+    assert [each["name"] for each in server.send("GET", "/ui/overview", full).json()["by_user"]] == ["ann"]
+
+
+def test_tenants_see_neither_memories_nor_ids_of_each_other(server: InProcessServer) -> None:
+    mine, other = server.key(scopes=ALL), server.key("other", scopes=ALL)
+    shown = add(server, "Ann likes tea", user="ann", key=mine)
+    scope = {"all_users": True}
+    assert server.send("POST", "/ui/memories", other, json=scope).json()["items"] == []
+    assert server.send("GET", "/ui/graph", other, params=scope).json()["nodes"] == []
+    assert server.send("GET", f"/ui/memories/{shown}/provenance", other, params=scope).status_code == 404
+    listed = server.send("POST", "/ui/memories", mine, json=scope).json()["items"]
+    graph = server.send("GET", "/ui/graph", mine, params=scope | {"around": shown}).json()
+    assert [memory["id"] for memory in listed] == [shown]
+    assert [node["id"] for node in graph["nodes"]] == [shown]
+    assert shown != 1
+
+
+def test_memories_are_paged_newest_first_with_opaque_cursors(server: InProcessServer) -> None:
+    key = server.key(scopes=ALL)
+    ids = [add(server, f"note number {number}", user="ann", key=key) for number in range(7)]
+    seen: list[int] = []
+    cursor = None
+    while True:
+        body = {"user": "ann", "limit": 3} | ({"cursor": cursor} if cursor else {})
+        page = server.send("POST", "/ui/memories", key, json=body).json()
+        seen += [memory["id"] for memory in page["items"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert seen == ids[::-1]
+
+
+def test_memories_are_listed_by_state_and_trust(server: InProcessServer) -> None:
+    kept, gone = add(server, "Ann likes tea"), add(server, "Bo likes milk")
+    server.http.post(f"/v1/memories/{gone}/archive", json={})
+
+    def listed(**filters: Any) -> list[int]:
+        return [memory["id"] for memory in server.http.post("/ui/memories", json=filters).json()["items"]]
+
+    assert listed(state="current") == [kept]
+    assert listed(state="archived") == [gone]
+    assert listed(trust=["user"]) == [gone, kept]
+    assert listed(trust=["model"]) == []
+    assert server.http.post("/ui/memories", json={"state": "lost"}).status_code == 422
+
+
+def test_ask_returns_the_text_for_the_prompt_and_what_was_left_out(server: InProcessServer) -> None:
+    gone = add(server, "Ann likes green tea very much", user="ann")
+    add(server, "Ann lives in Oslo", user="ann")
+    server.http.post(f"/v1/memories/{gone}/archive", json={"user": "ann"})
+    answer = server.http.post("/ui/ask", json={"question": "Which tea does Ann like?", "user": "ann"}).json()
+    assert [(each["memory"]["id"], each["step"]) for each in answer["dropped"]] == [(gone, "archived")]
+    assert answer["recall"]["explanation"]["considered"] == 1
+
+
+def test_looking_is_not_recorded_and_not_counted(server: InProcessServer) -> None:
+    add(server, "Ann likes tea")
+    for _ in range(3):
+        server.http.post("/ui/search", json={"query": "tea"})
+        server.http.post("/ui/ask", json={"question": "tea?"})
+    assert server.http.get("/ui/overview").json()["recalls"] == []
+    server.http.post("/v1/recall", json={"query": "tea"})
+    assert [day["recalls"] for day in server.http.get("/ui/overview").json()["recalls"]] == [1]
+
+
+def test_overview_counts_what_was_added_and_removed(server: InProcessServer) -> None:
+    ids = [add(server, f"note number {number}", user="ann", agent="helper") for number in range(5)]
+    server.http.delete(f"/v1/memories/{ids[0]}", params={"user": "ann"})
+    overview = server.http.get("/ui/overview").json()
+    assert (overview["memories"], overview["users"], overview["agents"]) == (4, 1, 1)
+    assert [(day["added"], day["removed"], day["total"]) for day in overview["growth"]] == [(5, 1, 4)]
+
+
+def test_provenance_names_the_message_and_the_recalls(server: InProcessServer) -> None:
+    said = [{"role": "user", "name": "Ann", "content": text} for text in ("I live in Oslo.", "My cat is called Tom.")]
+    outcomes = server.http.post("/v1/remember", json={"content": said, "user": "ann", "session": "s1"}).json()
+    cat = next(each["memory"] for each in outcomes if each["memory"] and "Tom" in each["memory"]["content"])
+    server.http.post("/v1/recall", json={"query": "What is the cat called?", "user": "ann"})
+    found = server.http.get(f"/ui/memories/{cat['id']}/provenance", params={"user": "ann"}).json()
+    assert [message["content"] for message in found["source"]] == [message["content"] for message in said]
+    assert [use["query"] for use in found["uses"]] == ["What is the cat called?"]
+
+
+def test_conversation_pages_go_on_where_the_last_one_ended(server: InProcessServer) -> None:
+    said = [{"role": "user", "name": "Ann", "content": f"I bought item {number} in Oslo."} for number in range(5)]
+    server.http.post("/v1/remember", json={"content": said, "user": "ann", "session": "s1"})
+    (summary,) = server.http.get("/ui/conversations", params={"user": "ann"}).json()
+    assert (summary["session"], summary["messages"]) == ("s1", 5)
+    scope = {"user": "ann", "session": "s1", "limit": 3}
+    first = server.http.get("/ui/conversation", params=scope).json()
+    rest = server.http.get("/ui/conversation", params=scope | {"after": first["next_cursor"]}).json()
+    assert [each["content"] for each in first["messages"] + rest["messages"]] == [each["content"] for each in said]
+    assert rest["next_cursor"] is None
+
+
+def test_graph_links_memories_by_association_and_by_name(server: InProcessServer) -> None:
+    said = [
+        {"role": "user", "name": "Ann", "content": text} for text in ("I moved to Oslo.", "I love the parks in Oslo.")
+    ]
+    server.http.post("/v1/remember", json={"content": said, "user": "ann", "keep_all": True})
+    ids = [memory["id"] for memory in server.http.post("/ui/memories", json={"user": "ann"}).json()["items"]]
+    body = {"memory_id": ids[0], "related_memory_id": ids[1], "relationship_type": "same place", "user": "ann"}
+    server.http.post("/v1/associations", json=body)
+    graph = server.http.get("/ui/graph", params={"user": "ann"}).json()
+    assert {"source": ids[0], "target": ids[1], "kind": "same place", "strength": 1.0} in graph["edges"]
+    assert "Oslo" in [entity["name"] for entity in graph["entities"]]
+
+
+def test_demo_is_loaded_once(server: InProcessServer) -> None:
+    assert server.http.post("/ui/demo", json={}).json()["count"] > 200
+    before = server.http.get("/v1/stats").json()["long_term_entries"]
+    server.http.post("/ui/demo", json={})
+    assert server.http.get("/v1/stats").json()["long_term_entries"] == before
