@@ -4,8 +4,10 @@
 
 Sets: `locomo` (turns), `locomo-pooled` (all its conversations in one scope), `longmemeval` (turns and sessions, one
 haystack per question), `user-turns` (the same without the assistant's turns), `pooled` (ten merged haystacks),
-`pooled-all` (all haystacks merged). Answers are saved in `--work`, so that a stopped run continues where it stopped;
-`--again` starts from the beginning.
+`pooled-all` (all haystacks merged). A name with `-absent`: the answerable questions, and the same ones asked in another
+conversation, which does not answer them.
+
+Answers are saved in `--work`, so that a stopped run continues where it stopped; `--again` starts from the beginning.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from evaluation.vectors import CachedVectors
 
 BENCHMARKS = Path(__file__).resolve().parent
 SETS = ("locomo", "locomo-pooled", "longmemeval", "user-turns", "pooled")
+OTHER_SETS = ("pooled-all", "locomo-absent", "user-turns-absent", "longmemeval-absent")
 _WITH_PEERS = ("locomo", "locomo-pooled", "user-turns")
 MODELS = {"default": None, "best": None, "fast": "fast"}
 """The embedding model of the store by mode."""
@@ -62,7 +65,7 @@ class Run:
         with open_store(self._store(questions, model), self.embedder(model)) as manager:
             label = f"{questions.name}, {change or mode}"
             for number, question in enumerate(bar(missing, len(missing), label), start=1):
-                user_turns = questions.name in ("longmemeval", "pooled", "pooled-all")
+                user_turns = questions.name.startswith(("longmemeval", "pooled"))
                 found[question.id] = ask(manager, question, mode if mode == "best" else None, user_turns=user_turns)
                 if number % _SAVE_EVERY == 0 or number == len(missing):
                     path.write_text(json.dumps(found))
@@ -130,7 +133,7 @@ def _run_ablation(run: Run, questions: QuestionSet) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder that holds the question sets")
-    parser.add_argument("--sets", nargs="*", default=SETS, choices=(*SETS, "pooled-all"))
+    parser.add_argument("--sets", nargs="*", default=SETS, choices=(*SETS, *OTHER_SETS))
     parser.add_argument("--modes", nargs="*", default=("default",), choices=tuple(MODELS))
     parser.add_argument(
         "--peers",

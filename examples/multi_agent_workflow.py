@@ -39,7 +39,10 @@ def main() -> None:
                 print(f"{message.agent_id}: {message.content}")
             summary = session.get_session_summary()
         print(f"{len(summary.active_agents)} agents, {summary.total_interactions} interactions")
-        lesson = memory_manager.search_similar("analytics_agent", "Which subject was opened?")[0]
+        of_campaign = {"workflow_id": "spring_campaign"}
+        lesson = memory_manager.search_similar(
+            "analytics_agent", "Which subject was opened?", filter_metadata=of_campaign
+        )[0]
         print("stored for the next campaign:", lesson.content)
         stats = memory_manager.get_stats()
         print(f"Active sessions: {stats['active_sessions']}, short-term entries: {stats['short_term_entries']}")

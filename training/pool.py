@@ -58,15 +58,14 @@ class Haystack:
         return f"{before.said} {turn.said}" if before and before.session == turn.session else turn.said
 
 
-def read_pool(file: Path, limit: int | None = None) -> list[Haystack]:
+def read_pool(file: Path) -> list[Haystack]:
     """Return the haystacks of the pool, several of one source merged into one."""
     groups: dict[str, list[dict[str, list[list[object]]]]] = defaultdict(list)
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
             groups[row["src"]].append(row)
-    merged = [haystack for rows in groups.values() for haystack in _merge(rows)]
-    return merged[:limit]
+    return [haystack for rows in groups.values() for haystack in _merge(rows)]
 
 
 def _merge(rows: Sequence[dict[str, list[list[object]]]]) -> Iterator[Haystack]:

@@ -2,7 +2,7 @@
 
     python training/train.py --stock STOCK --pool train.jsonl.gz --out OUT
 
-STOCK is the folder that `training/stock.py` fills. `--smoke` runs two steps on two haystacks, to test a machine.
+STOCK is the folder that `training/stock.py` fills. `--smoke` trains on a few questions, to test a machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import lzma
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.nn import functional
 
 MINED = 30
+_SMOKE_TURNS, _SMOKE_QUESTIONS = 200, 4
 _TEMPERATURE = 0.02
 _TEACHER_TEMPERATURE = 2.0
 _MASK_MARGIN = 0.5
@@ -55,6 +56,10 @@ class Machine:
     def __init__(self, vocabulary: Path) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._tokenizer = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
+
+    def half_precision(self) -> torch.autocast:
+        """Return the context that computes in bf16 on a GPU; most processors only imitate it, slowly."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
 
     def texts(self, texts: Sequence[str], window: int = 128) -> tuple[Tensor, Tensor, Tensor]:
         return self._pad([(self._ids(text, window), []) for text in texts])
@@ -98,14 +103,14 @@ def mine(machine: Machine, embedder: Bert, haystacks: Iterable[Haystack]) -> Non
         add_hard_turns(haystack, machine.embed(embedder, asked) @ passages.T, MINED)
 
 
-def train_reranker(machine: Machine, stock: Path, items: Sequence[Item], seed: int, steps: int | None) -> Bert:
+def train_reranker(machine: Machine, stock: Path, items: Sequence[Item], recipe: Recipe, seed: int) -> Bert:
     """Return the reranker trained with a softmax over each list."""
     model, teacher = (load(stock, is_reranker=True).to(machine.device) for _ in range(2))
     teacher.eval()
     rng = random.Random(seed)
-    for batch, optimizer, schedule in _steps(model, items, RERANKER, rng, steps):
-        lists, made_up = _lists(batch, RERANKER, rng)
-        with torch.autocast(machine.device.type, torch.bfloat16):
+    for batch, optimizer, schedule in _steps(model, items, recipe, rng):
+        lists, made_up = _lists(batch, recipe, rng)
+        with machine.half_precision():
             logits = machine.rank_lists(model, lists)
             with torch.no_grad():
                 known = machine.rank_lists(teacher, lists)
@@ -120,21 +125,21 @@ def train_reranker(machine: Machine, stock: Path, items: Sequence[Item], seed: i
 
 
 def train_embedder(
-    machine: Machine, stock: Path, teacher: Bert, items: Sequence[Item], seed: int, steps: int | None
+    machine: Machine, stock: Path, teacher: Bert, items: Sequence[Item], recipe: Recipe, seed: int
 ) -> Bert:
     """Return the embedder trained with in-batch and hard wrong turns, and to agree with the reranker on the latter."""
     model = load(stock, is_reranker=False).to(machine.device)
     rng = random.Random(seed)
     # In bf16 one step in eight has gradients that are not finite.
     torch.backends.cuda.matmul.allow_tf32 = True
-    width = 1 + EMBEDDER.hard
-    for batch, optimizer, schedule in _steps(model, items, EMBEDDER, rng, steps):
-        picked = [pick_list(haystack, question, rng, EMBEDDER.hard, 0) for haystack, question in batch]
+    width = 1 + recipe.hard
+    for batch, optimizer, schedule in _steps(model, items, recipe, rng):
+        picked = [pick_list(haystack, question, rng, recipe.hard, recipe.same_session) for haystack, question in batch]
         whole = [(item, turns) for item, turns in zip(batch, picked, strict=True) if len(turns) == width]
         questions = [f"query: {without_names(question.text, haystack.turns)}" for (haystack, question), _ in whole]
         passages = [f"passage: {haystack.turns[n].text}" for (haystack, _), turns in whole for n in turns]
         asked, found = model(*machine.texts(questions)), model(*machine.texts(passages))
-        with torch.no_grad(), torch.autocast(machine.device.type, torch.bfloat16):
+        with torch.no_grad(), machine.half_precision():
             lists = [(question.text, [haystack.turns[n].said for n in turns]) for (haystack, question), turns in whole]
             wanted = torch.stack(machine.rank_lists(teacher, lists)) / _TEACHER_TEMPERATURE
         cosines = asked @ found.T / _TEMPERATURE
@@ -157,10 +162,10 @@ def _lists(batch: Sequence[Item], recipe: Recipe, rng: random.Random) -> tuple[l
 
 
 def _steps(
-    model: Bert, items: Sequence[Item], recipe: Recipe, rng: random.Random, limit: int | None
+    model: Bert, items: Sequence[Item], recipe: Recipe, rng: random.Random
 ) -> Iterator[tuple[list[Item], torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]]:
     """Yield shuffled batches, with an optimizer whose rate rises for a tenth of the steps and then falls to 0."""
-    total = min(limit or len(items), recipe.epochs * (len(items) // recipe.batch))
+    total = recipe.epochs * (len(items) // recipe.batch)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=0.01)
     warm = max(1, total // 10)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -171,8 +176,6 @@ def _steps(
     for _ in range(recipe.epochs):
         order = rng.sample(range(len(items)), len(items))
         for at in range(0, len(items) - recipe.batch + 1, recipe.batch):
-            if step == total:
-                return
             yield [items[number] for number in order[at : at + recipe.batch]], optimizer, schedule
             step += 1
             if step % 100 == 0 or step == total:
@@ -199,25 +202,32 @@ def _write(model: Bert, stock: Path, file: Path) -> None:
     print(f"{file.name}: {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()}")
 
 
+def _cut(haystack: Haystack) -> Haystack:
+    """Return the beginning of a haystack, with the questions that it answers."""
+    turns = haystack.turns[:_SMOKE_TURNS]
+    questions = [each for each in haystack.questions if max(each.gold) < len(turns)]
+    return Haystack(turns, questions[:_SMOKE_QUESTIONS])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stock", type=Path, required=True, help="folder of embedder.onnx, reranker.onnx, vocab.txt")
     parser.add_argument("--pool", type=Path, required=True, help="the training pool, train.jsonl.gz")
     parser.add_argument("--out", type=Path, required=True, help="folder for the trained files")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--smoke", action="store_true", help="two steps on two haystacks")
+    parser.add_argument("--smoke", action="store_true", help="one short epoch on a small part of the pool")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     machine = Machine(options.stock / "vocab.txt")
-    haystacks = read_pool(options.pool, 2 if options.smoke else None)
+    haystacks = [_cut(each) for each in read_pool(options.pool)[:1]] if options.smoke else read_pool(options.pool)
+    recipes = [replace(each, batch=4, epochs=1) if options.smoke else each for each in (RERANKER, EMBEDDER)]
     print(f"{len(haystacks)} haystacks, {sum(len(each.questions) for each in haystacks)} questions")
     mine(machine, load(options.stock / "embedder.onnx", is_reranker=False).to(machine.device), haystacks)
     items = [(haystack, question) for haystack in haystacks for question in haystack.questions if question.gold]
-    steps = 2 if options.smoke else None
-    reranker = train_reranker(machine, options.stock / "reranker.onnx", items, options.seed, steps)
+    reranker = train_reranker(machine, options.stock / "reranker.onnx", items, recipes[0], options.seed)
     _write(reranker, options.stock / "reranker.onnx", options.out / "reranker-dialogue.onnx")
-    embedder = train_embedder(machine, options.stock / "embedder.onnx", reranker, items, options.seed, steps)
+    embedder = train_embedder(machine, options.stock / "embedder.onnx", reranker, items, recipes[1], options.seed)
     _write(embedder, options.stock / "embedder.onnx", options.out / "e5-dialogue.onnx")
 
 

@@ -74,7 +74,7 @@ def roc_curve(scores: Sequence[float], answerable: Sequence[bool]) -> list[list[
 def views(questions: QuestionSet) -> dict[str, tuple[str, Callable[[Question], tuple[str, ...]]]]:
     """Return by view its ranking in an answer, and the function that gives the expected ids of a question."""
     turns: tuple[str, Callable[[Question], tuple[str, ...]]] = ("turns", lambda question: question.gold)
-    if questions.name.startswith("locomo") or questions.name == "user-turns":
+    if questions.name.startswith(("locomo", "user-turns")):
         return {"turns": turns}
     return {
         "user turns": ("user_turns", questions.user_gold),

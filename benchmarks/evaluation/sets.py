@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from typing import Any
 
 LOCOMO, LONGMEMEVAL = "locomo-dev", "longmemeval-s-dev"
 _POOLED_SCOPES = 10
+_ABSENT = "-absent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class QuestionSet:
 
 def load(name: str, data: Path) -> QuestionSet:
     """Load a question set by name: see `SETS` in `benchmarks/quality.py`."""
+    if name.endswith(_ABSENT):
+        return _ask_elsewhere(name, load(name.removesuffix(_ABSENT), data))
     if name.startswith("locomo"):
         found = _locomo(data / LOCOMO)
         return found if name == "locomo" else _pool(name, found)
@@ -96,6 +100,23 @@ def _pool(name: str, found: QuestionSet) -> QuestionSet:
         for each in found.questions
     ]
     return QuestionSet(name, {name: turns}, questions)
+
+
+def _ask_elsewhere(name: str, found: QuestionSet) -> QuestionSet:
+    """Ask every answerable question once more in the next conversation, about its people: nothing there answers it."""
+    scopes = list(found.scopes)
+    people = {scope: sorted({turn.speaker for turn in found.scopes[scope] if turn.speaker}) for scope in scopes}
+    asked = [each for each in found.questions if each.answerable]
+    moved = []
+    for each in asked:
+        other = scopes[(scopes.index(each.scope) + 1) % len(scopes)]
+        text = each.text
+        for old, new in zip(people[each.scope], people[other], strict=False):
+            text = re.sub(rf"\b{re.escape(old)}\b", new, text)
+        moved.append(
+            replace(each, id=f"{each.id}{_ABSENT}", scope=other, text=text, gold=(), gold_sessions=(), answerable=False)
+        )
+    return QuestionSet(name, found.scopes, [*asked, *moved])
 
 
 def _without_assistant(found: QuestionSet) -> QuestionSet:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from memoranda.persistent.memory import PersistentMemory
     from memoranda.persistent.tools import MemoryTools, ToolCall, ToolMessage
+    from memoranda.recalls import AffectedRecall, Context, ErasedHit, Replay
     from memoranda.receipts import ForgetReceipt, StoreReceipt
     from memoranda.redaction import Redactor
     from memoranda.remember.pipeline import Content
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
         CheckReport,
         CleanedMemory,
         CleanupReport,
-        Context,
         Derivation,
         Document,
         ExecutionPage,
@@ -88,12 +88,10 @@ if TYPE_CHECKING:
     from memoranda.types import (
         ANY,
         JSON,
-        AffectedRecall,
         AnyUser,
         ArmScore,
         Association,
         Clock,
-        ErasedHit,
         Explanation,
         FloatArray,
         Hit,
@@ -105,7 +103,6 @@ if TYPE_CHECKING:
         Progress,
         Recall,
         Related,
-        Replay,
         RetentionPolicy,
         Scope,
         Usage,
@@ -283,8 +280,9 @@ _HOMES = {
     "memoranda.receipts": "ForgetReceipt StoreReceipt",
     "memoranda.redaction": "Redactor",
     "memoranda.remember.pipeline": "Content",
+    "memoranda.recalls": "AffectedRecall Context ErasedHit Replay",
     "memoranda.results": (
-        "AgentActivity Backup CheckReport CleanedMemory CleanupReport Context Derivation Document "
+        "AgentActivity Backup CheckReport CleanedMemory CleanupReport Derivation Document "
         "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
         "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
         "RepairReport Revision "
@@ -297,8 +295,8 @@ _HOMES = {
     "memoranda.sessions.values": "InMemoryBackend",
     "memoranda.settings": "MemoryConfig Settings get_settings",
     "memoranda.types": (
-        "ANY AffectedRecall AnyUser ArmScore Association Clock ErasedHit Explanation FloatArray Hit IntArray JSON "
-        "Memory MemoryType Outcome Outcomes Progress Recall Related Replay RetentionPolicy Scope Usage WhyNot "
+        "ANY AnyUser ArmScore Association Clock Explanation FloatArray Hit IntArray JSON "
+        "Memory MemoryType Outcome Outcomes Progress Recall Related RetentionPolicy Scope Usage WhyNot "
         "WhyNotStep Window"
     ),
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memoranda import display
-from memoranda.types import Record
+from memoranda.records import Record
 
 
 @dataclass(frozen=True, slots=True, repr=False)

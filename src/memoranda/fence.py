@@ -43,8 +43,8 @@ FACTS_HEADING: Final = "## What holds on"
 """Begins the lines of `context` that say what holds, followed by a date."""
 # A line that only `context` writes: "- ann, city: Ghent (since 2026-11-16) [#2]".
 _FACT_LINE: Final = re.compile(
-    rf"^[ \t]*{FACTS_HEADING} [\d-]+[ \t]*$|^[-*•\d.)\"' \t]{{0,8}}[^\n:]{{1,120}}, [^\n:]{{1,80}}: [^\n]{{1,100}}"
-    r" \(since \d{4}-\d\d-\d\d(?:; disputed)?\)[\"']?(?: \[#\d+\])?[ \t]*$",
+    rf"^[ \t]*{FACTS_HEADING} [\d-]+[ \t]*$|^(?:[^\n:]{{1,60}}:[ \t]{{1,4}}(?=[-*•]))?[-*•\d.)\"' \t]{{0,8}}"
+    r"[^\n:]{1,120}, [^\n:]{1,80}: [^\n]{1,100} \(since \d{4}-\d\d-\d\d(?:; disputed)?\)[\"']?(?: \[#\d+\])?[ \t]*$",
     re.M,
 )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from memoranda.encryption import EncryptedWriter, EncryptionKey, is_encrypted_file, open_encrypted
-from memoranda.errors import EncryptionKeyError, Incompatible, NotFound, Unavailable
+from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, NotFound, Unavailable
 from memoranda.types import JSON
 
 PRIVATE = 0o600
@@ -33,6 +33,10 @@ def atomic_replace(target: Path, mode: int = PRIVATE) -> Iterator[Path]:
     The file is on disk before it replaces the target. When the block raises, the temporary file is deleted and the
     target is unchanged.
     """
+    if "\0" in str(target):
+        raise InvalidInput(f"{str(target)!r} is not the name of a file: it holds a NUL character")
+    if target.exists() and not target.is_file():
+        raise InvalidInput(f"{target} is not an ordinary file: name another one")
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.partial")
     os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
     try:

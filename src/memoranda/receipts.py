@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from memoranda.types import AffectedRecall, Record
+from memoranda.recalls import AffectedRecall
+from memoranda.records import Record
 
 ErasureStatus: TypeAlias = Literal["erased", "pending", "remains", "not searched", "not reachable"]
 """`erased`: nothing of it is left in this place, or never was. `pending`: to be done, or still to be finished.

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import pairwise
 from typing import Final
 
 from memoranda.errors import InvalidInput
-from memoranda.secret_patterns import SHAPE_HINT, SPOKEN, SPOKEN_HINT, VENDOR_KEYS
-from memoranda.text import Span
+from memoranda.secret_patterns import (
+    DESCRIPTION,
+    KEY_CONTEXT,
+    NO_KEY_CONTEXT,
+    PLAIN_PASSWORD,
+    SHAPE_HINT,
+    SPOKEN,
+    SPOKEN_HINT,
+    SPOKEN_WORDS,
+    VENDOR_KEYS,
+    WORDS_HINT,
+)
+from memoranda.text import Span, text_cache
 from memoranda.types import JSON
 
 REPLACEMENT: Final = "[redacted]"
@@ -26,42 +38,46 @@ DEFAULT_PATTERNS: Final = VENDOR_KEYS
 
 _MAY_HOLD_KEY: Final = re.compile(SHAPE_HINT)
 _MAY_BE_SAID: Final = re.compile(SPOKEN_HINT)
+_BLANK_LINES: Final = re.compile(r"\n\s*\n")
+_MAY_HOLD_CODE: Final = re.compile(r"\d(?:(?<=[^\s\d.,:;/$€£(]\d)|(?:[ -]{0,3}\d){2}|[a-z#*_!])")
+"""Three digits, or a digit next to a letter or a symbol: "1. Bread" and "at 9:30" hold no code."""
 _PLACEHOLDER: Final = re.compile(
-    r"\$\{?\w+\}?|\$\(\w+\)|<[^<>]{1,60}>|(?:process|os|env|config|settings|self|args|options)\.[\w.()\[\]\"']+|\{\{? ?\w+ ?\}?\}|%\w+%"
+    r"\$\{?\w+\}?|\$\(\w+\)|<[^<>]{1,60}>|\{\{? ?\w+ ?\}?\}|%\w+%|"
+    r"(?:process|os|env|config|settings|self|args|options)\.[\w.()\[\]\"']+|"
+    r"(?i:(?:my|your|the|some|dummy|fake|sample|example|insert|enter|replace|put)[-_][a-z_-]*(?:key|secret|token|password|pass|here))"
 )
 """What stands for a secret that is kept elsewhere."""
 _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_START: Final = re.compile(r"4|5[1-5]|2[2-7]|3[0-9]|6")
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
 _IBAN_CONTEXT: Final = re.compile(r"\b(?:iban|account|konto|compte|cuenta|conto|conta|rekening|bank)", re.I)
+_IBAN_COUNTRY: Final = re.compile(
+    r"A[DELTZ]|B[AEGHR]|C[HRYZ]|D[EKO]|E[ES]|F[IOR]|G[BEILR]|H[RU]|I[ELST]|JO|K[WZ]|L[BITUV]|M[CDEKT]|N[LO]|P[KLST]|QA|"
+    r"R[OS]|S[AEIKM]|T[NR]|UA"
+)
 _PHRASE: Final = re.compile(
-    r"(?<![a-z'-])(?<![a-z] )(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?:[ ,\n]{1,3}+(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?![a-z'-])){11,23}+(?![ ,\n]{1,3}[a-z])"  # noqa: E501
+    r"(?<![A-Za-z'-])(?:(?<![a-z] )|(?<= is )|(?<= are ))(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?:[ ,\n]{1,3}+(?:\d{1,2}[.)] ?)?[a-z]{3,8}+(?![a-z'-])){11,23}+(?![ ,\n]{1,3}[a-z])"  # noqa: E501
 )
 _PHRASE_CONTEXT: Final = re.compile(r"\b(?:seed|recovery|mnemonic|wallet|backup|secret)\b[^.\n]{0,40}$", re.I)
 _PHRASE_LENGTHS: Final = (12, 15, 18, 21, 24)
-_NO_PHRASE_WORDS: Final = frozenset(
-    [
-        "the",
-        "and",
-        "was",
-        "for",
-        "are",
-        "but",
-        "not",
-        "his",
-        "her",
-        "our",
-        "its",
-        "has",
-        "had",
-        "did",
-        "were",
-        "from",
-        "been",
-        "she",
-        "him",
-        "out",
-    ]
+_ORDINARY: Final = re.compile(
+    "the|and|was|for|are|but|not|his|her|our|its|has|had|did|were|from|been|she|him|out|your?|who|how|what|when|why|which|"
+    "th(?:is|at|ese|ose|an|en|ey|em|eir|ere)|with|have|some|about|into|over|because|would|could|should|might|also|each|"
+    "every|any|all|more|most|very|just|like"
+)
+"""Words that make a sentence; most of them are in no list of words for recovery phrases."""
+_PHRASE_LABELS: Final = frozenset(["seed", "wallet", "recovery", "mnemonic", "phrase"])
+_MOST_ORDINARY: Final = 2
+_RANDOM: Final = re.compile(r"(?<![\w+/.-])[A-Za-z0-9+/_~-]{16,512}={0,2}(?![\w/]|\.\w)")
+_KEY_CONTEXT: Final = re.compile(KEY_CONTEXT)
+_NO_KEY_CONTEXT: Final = re.compile(NO_KEY_CONTEXT)
+_LEAST_CHANGES: Final = 0.3
+"""How often a random key changes between capitals, small letters and digits, per character. Names do so less."""
+_SECRET_MANIFEST: Final = re.compile(r"\bkind: [\"']?Secret\b|\bstringData:")
+_MANIFEST_DATA: Final = re.compile(r"(?:^|\n)\s{0,4}(?:stringD|d)ata:")
+_MANIFEST_VALUE: Final = re.compile(
+    r"(?:^|\n)[ \t]{2,}(?!(?:name|namespace|type|app|kind)\b)[\w.-]{1,80}:[ \t]+"
+    r"[\"']?([^\s\"'{}|>$]{6,})(?=[\"']?\s*(?:\n|$))"
 )
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")
@@ -129,15 +145,18 @@ def holds_secret(text: str) -> bool:
     return bool(find_secrets(text))
 
 
-@lru_cache(maxsize=256)  # the gate checks a text, and masking its message checks it again
+@text_cache(256)  # the gate checks a text, and masking its message checks it again
 def find_secrets(text: str) -> tuple[Span, ...]:
     """Return where the secrets of a text are: keys, passwords, cards, account numbers and recovery phrases."""
     lowered = text.lower()
-    found = [*_find_cards(text), *_find_accounts(text), *_find_phrases(text)]
+    found = [*_find_phrases(text)]
     if may_hold_secret(lowered):
-        found += default_redactor().spans(text)
-    if _MAY_BE_SAID.search(lowered):
-        found += _spoken_redactor().spans(text)
+        found += [*default_redactor().spans(text), *_find_random_keys(text, lowered), *_find_manifest_values(text)]
+    if _MAY_HOLD_CODE.search(lowered):
+        found += [*_find_cards(text), *_find_accounts(text)]
+    if any(map(lowered.__contains__, WORDS_HINT)) or _MAY_HOLD_CODE.search(lowered):
+        for start, end in _paragraphs(text):
+            found += [(start + one, start + other) for one, other in _find_spoken(text[start:end])]
     merged: list[Span] = []
     for start, end in sorted(found):
         if merged and start <= merged[-1][1]:
@@ -145,6 +164,26 @@ def find_secrets(text: str) -> tuple[Span, ...]:
         else:
             merged.append((start, end))
     return tuple(span for span in merged if not _is_redacted(text[slice(*span)]))
+
+
+def _paragraphs(text: str) -> Iterator[Span]:
+    """Yield the parts of a text between blank lines: most parts of a long text need no closer look."""
+    start = 0
+    for match in _BLANK_LINES.finditer(text):
+        yield start, match.start()
+        start = match.end()
+    yield start, len(text)
+
+
+def _find_spoken(text: str) -> list[Span]:
+    """Return where the secrets are that are said in a sentence or used in a command."""
+    lowered = text.lower()
+    found: list[Span] = []
+    if any(map(lowered.__contains__, WORDS_HINT)):
+        found += [*_spoken_redactor(SPOKEN_WORDS).spans(text), *_find_plain_passwords(text)]
+    if _MAY_HOLD_CODE.search(lowered) and _MAY_BE_SAID.search(lowered):  # most texts have no code
+        found += _spoken_redactor(SPOKEN).spans(text)
+    return found
 
 
 def redact_secrets(text: str, replacement: str = REPLACEMENT) -> str:
@@ -180,12 +219,21 @@ def _is_redacted(value: str) -> bool:
 
 def _find_cards(text: str) -> list[Span]:
     """Return the numbers that are payment cards by their first digits and their check digit."""
-    found = []
-    for match in _CARD.finditer(text):
-        digits = re.sub(r"\D", "", match[0])
-        if 13 <= len(digits) <= 19 and _CARD_START.match(digits) and _passes_luhn(digits) and len(set(digits)) > 1:
-            found.append(match.span())
-    return found
+    return [span for match in _CARD.finditer(text) if (span := _card_span(match)) is not None]
+
+
+def _card_span(match: re.Match[str]) -> Span | None:
+    """Return the longest run of whole groups that is a card; the date on which it expires may follow."""
+    ends = [group.end() for group in re.finditer(r"\d+", match[0])]
+    for end in reversed(ends):
+        if _is_card(re.sub(r"\D", "", match[0][:end])):
+            return match.start(), match.start() + end
+    return None
+
+
+def _is_card(digits: str) -> bool:
+    plausible = 13 <= len(digits) <= 19 and _CARD_START.match(digits) is not None and len(set(digits)) > 1
+    return plausible and _passes_luhn(digits)
 
 
 def _passes_luhn(digits: str) -> bool:
@@ -194,10 +242,9 @@ def _passes_luhn(digits: str) -> bool:
 
 
 def _find_accounts(text: str) -> list[Span]:
-    """Return the account numbers in a text that speaks of a bank: an IBAN alone may be any code."""
-    if not _IBAN_CONTEXT.search(text):
-        return []
-    return [match.span() for match in _IBAN.finditer(text) if _is_iban(match[0].replace(" ", ""))]
+    """Return the account numbers: an IBAN of a known country, or in a text that speaks of a bank."""
+    codes = [match for match in _IBAN.finditer(text) if _is_iban(match[0].replace(" ", ""))]
+    return [match.span() for match in codes if _IBAN_COUNTRY.match(match[0]) or _IBAN_CONTEXT.search(text)]
 
 
 def _is_iban(code: str) -> bool:
@@ -207,18 +254,65 @@ def _is_iban(code: str) -> bool:
 
 def _find_phrases(text: str) -> list[Span]:
     """Return the recovery phrases of wallets: 12 to 24 short words in a row, which make no sentence."""
+    return [match.span() for match in _PHRASE.finditer(text) if _is_phrase(match)]
+
+
+def _is_phrase(match: re.Match[str]) -> bool:
+    words = re.findall(r"[a-z]+", match[0])
+    label = [word for word in words[:4] if word in _PHRASE_LABELS]
+    named = bool(label) or _PHRASE_CONTEXT.search(match.string[: match.start()]) is not None
+    ordinary = sum(_ORDINARY.fullmatch(word) is not None for word in words)
+    if named:
+        return ordinary == 0 or (ordinary <= _MOST_ORDINARY and len(words) - len(label) in _PHRASE_LENGTHS)
+    # Without a name, a list of things is no phrase: "1. loring park", "calm, kind, funny".
+    numbers = len(re.findall(r"\d+", match[0]))
+    return ordinary == 0 and len(words) in _PHRASE_LENGTHS and "," not in match[0] and numbers in (0, len(words))
+
+
+def _find_random_keys(text: str, lowered: str) -> list[Span]:
+    """Return the long random values that a word right before them calls a key, a token or a secret."""
     found = []
-    for match in _PHRASE.finditer(text):
-        words = re.findall(r"[a-z]+", match[0])
-        named = _PHRASE_CONTEXT.search(text[: match.start()]) is not None
-        if (named or len(words) in _PHRASE_LENGTHS) and _NO_PHRASE_WORDS.isdisjoint(words):
+    for match in _RANDOM.finditer(text):
+        before = lowered[max(0, match.start() - 40) : match.start()].rpartition("\n")[2]
+        named = _KEY_CONTEXT.search(before) is not None and _NO_KEY_CONTEXT.search(before) is None
+        if named and _looks_random(match[0]):
             found.append(match.span())
     return found
 
 
+def _looks_random(value: str) -> bool:
+    kinds = ["d" if char.isdigit() else "U" if char.isupper() else "l" if char.islower() else "-" for char in value]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return kinds.count("d") >= 2 and changes >= _LEAST_CHANGES * len(value)
+
+
+def _find_manifest_values(text: str) -> list[Span]:
+    """Return the values of a Kubernetes secret, whatever their names are."""
+    data = _MANIFEST_DATA.search(text)
+    if data is None or _SECRET_MANIFEST.search(text) is None:
+        return []
+    return [match.span(1) for match in _MANIFEST_VALUE.finditer(text, data.end())]
+
+
+def _find_plain_passwords(text: str) -> list[Span]:
+    """Return the passwords that are an ordinary word, unless the word describes the password."""
+    matches = (match for pattern in _plain_patterns() for match in pattern.finditer(text))
+    return [match.span("value") for match in matches if not any(map(_description().fullmatch, match["value"].split()))]
+
+
+@cache
+def _plain_patterns() -> list[re.Pattern[str]]:
+    return [re.compile(pattern) for pattern in PLAIN_PASSWORD]
+
+
+@cache
+def _description() -> re.Pattern[str]:
+    return re.compile(DESCRIPTION)
+
+
 @cache  # its patterns are compiled on first use
-def _spoken_redactor() -> Redactor:
-    return Redactor(SPOKEN)
+def _spoken_redactor(patterns: tuple[str, ...]) -> Redactor:
+    return Redactor(patterns)
 
 
 def may_hold_secret(lowered: str) -> bool:

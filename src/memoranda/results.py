@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias, overload
 
 from memoranda import display
 from memoranda.facts import FactValue
-from memoranda.types import JSON, DictRecord, Hit, Memory, MemoryType, Record, Usage
+from memoranda.records import DictRecord, Record
+from memoranda.types import JSON, Memory, MemoryType, Usage
 
 DerivationKind: TypeAlias = Literal["merged", "consolidated", "summary", "reflection"]
 """How one memory came from others: `merged` says the same, the rest were made from them."""
@@ -469,37 +470,3 @@ class SessionSummary(DictRecord):
     def duration(self) -> float:
         """Seconds from the first opening to the end, or until now."""
         return self.duration_seconds
-
-
-class Context(str):
-    """Recalled text for a prompt, with the hits it was made from. Empty when nothing was found."""
-
-    __slots__ = ("answerable", "degraded", "hits", "left_out", "recall_id", "tokens")
-
-    hits: tuple[Hit, ...]
-    """The hits that the text shows, in the same order."""
-    left_out: int
-    """The number of hits that did not fit."""
-    tokens: int
-    recall_id: str
-    answerable: float
-    degraded: tuple[str, ...]
-
-    __repr__ = display.context_repr
-    _repr_html_ = display.context_html
-
-    def __new__(
-        cls,
-        text: str = "",
-        *,
-        hits: tuple[Hit, ...] = (),
-        left_out: int = 0,
-        tokens: int = 0,
-        recall_id: str = "",
-        answerable: float = 0.0,
-        degraded: tuple[str, ...] = (),
-    ) -> Context:
-        self = super().__new__(cls, text)
-        self.hits, self.left_out, self.tokens = hits, left_out, tokens
-        self.recall_id, self.answerable, self.degraded = recall_id, answerable, degraded
-        return self

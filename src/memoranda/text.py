@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.languages import (
@@ -77,6 +77,31 @@ _INNER_CAPITAL = re.compile(r" (?<=[a-z,;] )[A-Z][a-z]")
 """A capital letter inside a sentence. Where nearly every text has one, as in German, recall ignores `HAS_NAME`."""
 
 
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+_caches: list[Any] = []
+
+
+def text_cache(size: int) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
+    """Return a decorator that keeps what a function returns for a text, until the write that asked for it ends.
+
+    Not longer: that a text was read before, by any tenant, must not be told from the time that reading it takes.
+    """
+
+    def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+        cached = lru_cache(maxsize=size)(function)
+        _caches.append(cached)
+        return cast("Callable[_Parameters, _Result]", cached)
+
+    return decorate
+
+
+def clear_text_caches() -> None:
+    """Drop what `text_cache` keeps."""
+    for cached in _caches:
+        cached.cache_clear()
+
+
 def clean_text(text: object, name: str = "content") -> str:
     """Return the text if it can be stored; otherwise raise `InvalidInput` with the reason."""
     if not isinstance(text, str):
@@ -104,6 +129,11 @@ def check_unicode(text: str, name: str) -> str:
 def content_hash(text: str) -> bytes:
     """Return a 16-byte hash of the text."""
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()
+
+
+def fold_phrase(text: str) -> str:
+    """Return a text as phrases are searched in it: without case, in one Unicode form, with single spaces."""
+    return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text.casefold()))
 
 
 def lower_case(text: str) -> str:
@@ -188,7 +218,7 @@ def query_terms(text: str) -> list[str]:
     return list(_query_terms(text))
 
 
-@lru_cache(maxsize=64)  # several steps of one write use the same text one after the other
+@text_cache(64)  # several steps of one write use the same text one after the other
 def _query_terms(text: str) -> tuple[str, ...]:
     words, unstemmed = _split(text)
     languages = _languages(text, words)
@@ -231,7 +261,7 @@ def widen_terms(text: str, found: Sequence[str], stored: Collection[str]) -> lis
     return list(widened) or list(found)
 
 
-@lru_cache(maxsize=64)
+@text_cache(64)
 def languages_of(text: str) -> tuple[str, ...]:
     """Return the languages that a text may be in; none for English, and where nothing shows the language."""
     return _languages(text, _split(text)[0])
@@ -373,7 +403,7 @@ _END: Final = re.compile(
 _NOT_BLANK: Final = re.compile(r"\S")
 
 
-@lru_cache(maxsize=16)  # entities and claims are extracted from the same text one after the other
+@text_cache(16)  # entities and claims are extracted from the same text one after the other
 def sentence_spans(text: str) -> tuple[Span, ...]:
     """Return where each sentence or line is, without the white space around it."""
     return tuple(_find_spans(text))
@@ -463,7 +493,7 @@ def _is_small_talk(text: str, names: Collection[str]) -> bool:
     return is_small_talk(words)
 
 
-@lru_cache(maxsize=64)  # the gate and the importance use the same text one after the other
+@text_cache(64)  # the gate and the importance use the same text one after the other
 def first_content_words(text: str) -> tuple[str, ...]:
     """Return the first six content words of a text, in lower case."""
     folded = _lower(text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from memoranda import display
+from memoranda.records import Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,74 +88,6 @@ class Scope:
         named = {"agent": self.agent, "user": self.user, "session": self.session}
         parts = [f"{key}={value}" for key, value in named.items() if value is not None]
         return ", ".join(parts) or "the default scope"
-
-
-class Record(display.Shown):
-    """A value that can also be read like a dict: `hit["score"]`, `dict(message)`, `len`, `items()`."""
-
-    __slots__ = ()
-    _aliases: ClassVar[tuple[str, ...]] = ()
-
-    def keys(self) -> list[str]:
-        return [f.name for f in fields(self)]  # type: ignore[arg-type]
-
-    def items(self) -> list[tuple[str, Any]]:
-        return [(key, self[key]) for key in self.keys()]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
-
-    def __len__(self) -> int:
-        return len(self.keys())
-
-    def __getitem__(self, key: str) -> Any:
-        if key in self._aliases or key in self.keys():
-            return getattr(self, key)
-        raise KeyError(key)
-
-    def get(self, key: str, default: Any = None) -> Any:
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._aliases or key in self.keys()
-
-
-class DictRecord(Record, dict[str, Any]):
-    """A record that is a dict of plain JSON data too: JSON encoders and code that asks for a dict take it as it is.
-
-    The dict is the caller's own. Changing it changes neither the attributes nor what is stored.
-    """
-
-    __slots__ = ()
-
-    def __post_init__(self) -> None:
-        dict.update(self, {name: _to_plain(getattr(self, name)) for name in (*self._fields(), *self._aliases)})
-
-    def _fields(self) -> list[str]:
-        return [f.name for f in fields(self)]  # type: ignore[arg-type]
-
-    keys = dict.keys  # type: ignore[assignment]
-    values = dict.values
-    items = dict.items  # type: ignore[assignment]
-    get = dict.get  # type: ignore[assignment]
-    __iter__ = dict.__iter__
-    __len__ = dict.__len__
-    __getitem__ = dict.__getitem__
-    __contains__ = dict.__contains__
-
-
-def _to_plain(value: Any) -> Any:
-    """Return a value as plain JSON data."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Record):
-        return {key: _to_plain(item) for key, item in value.items()}
-    if isinstance(value, dict):
-        return {key: _to_plain(item) for key, item in value.items()}
-    return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 class _WithEmbedding:
@@ -462,40 +395,6 @@ class Recall(display.Shown, Sequence[Hit]):
             if hit.session is not None:
                 weights[hit.session] = weights.get(hit.session, 0.0) + 1.0 / (1 + rank)
         return tuple(sorted(weights, key=lambda session: -weights[session]))
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ErasedHit(Record):
-    """A memory that a past recall returned and that is gone by now."""
-
-    position: int
-    """Its position in that recall; 1 was the best."""
-    id: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Replay(Record):
-    """A past recall as it was answered then, whatever became of its memories."""
-
-    recall: Recall
-    """The hits that can still be shown: same ids, order, scores, reasons and texts as then."""
-    asked_at: datetime
-    parameters: dict[str, JSON]
-    """What the call was given besides the question."""
-    erased: tuple[ErasedHit, ...]
-    """The hits that were deleted or forgotten since."""
-    complete: bool
-    """Whether every hit is shown."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class AffectedRecall(Record):
-    """A past recall that returned some of certain memories."""
-
-    id: str
-    asked_at: datetime
-    memories: int
-    """How many of them it returned."""
 
 
 Status: TypeAlias = Literal["stored", "duplicate", "superseded", "quarantined", "rejected"]

@@ -11,19 +11,9 @@ from math import isfinite
 from typing import Any, Final, TypeAlias, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
+from memoranda.records import Record
 from memoranda.text import check_unicode, clean_text
-from memoranda.types import (
-    JSON,
-    AnyUser,
-    Clock,
-    Condition,
-    Filter,
-    MemoryType,
-    Operator,
-    Record,
-    RetentionPolicy,
-    Scope,
-)
+from memoranda.types import JSON, AnyUser, Clock, Condition, Filter, MemoryType, Operator, RetentionPolicy, Scope
 
 MAX_LIMIT: Final = 1000
 MAX_CHOICES: Final = 10_000

@@ -23,7 +23,7 @@ USER: Final = "nora"
 STORE_EVERY: Final = 25
 """A new store after so many canaries."""
 SHARE_WITH_READER: Final = 0.15
-FINISH_S: Final = 60.0
+FINISH_S: Final = 15.0
 FILLER: Final = "the river runs past the stone bridge and the old lamp "
 
 
@@ -86,15 +86,15 @@ def find_bytes(folder: Path, word: str) -> list[str]:
 
 def run(plan: Plan) -> Result:
     """Write, forget and look for one word after another."""
-    sqlite_store._COMPACT_SECONDS = 0.3  # type: ignore[attr-defined]
+    sqlite_store._COMPACT_SECONDS = 0.3
     done, violations, ways = 0, list[str](), Counter[str]()
     with scratch_folder() as folder:
-        while plan.goes_on(done) and len(violations) < 20:
+        while plan.goes_on(done, violations):
             place = folder / str(done)
             place.mkdir()
             with open_manager(place / "memories.db", faiss_index_path=str(place / "memories.faiss")) as manager:
                 manager.add_memories([f"note {number}: {FILLER}" for number in range(40)], user="other")
-                while plan.goes_on(done):
+                while plan.goes_on(done, violations):
                     violations += [f"canary {done}: {line}" for line in _try(manager, place, plan.rng(done), ways)]
                     done += 1
                     if done % STORE_EVERY == 0:
@@ -127,7 +127,8 @@ def _forget(manager: MemoryManager, place: Path, word: str, *, read_meanwhile: b
         left = find_bytes(place, word)
         problems = [f"the receipt is complete, and {word} is in {left}"] if left and receipt.complete else []
     until = time.monotonic() + FINISH_S
-    while read_meanwhile and time.monotonic() < until and not manager.receipt(receipt.id).complete:
+    while time.monotonic() < until and not manager.receipt(receipt.id).complete:
+        manager.upkeep(user=USER, policies=["expire"])  # which finishes what a forget could not
         time.sleep(0.05)
     receipt = manager.receipt(receipt.id)
     if not receipt.complete:

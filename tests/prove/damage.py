@@ -161,7 +161,7 @@ def run(plan: Plan) -> Result:
     with scratch_folder() as folder:
         templates = make_templates(folder / "templates")
         stale = make_stale_files(folder / "stale")
-        while plan.goes_on(runs) and len(violations) < 20:
+        while plan.goes_on(runs, violations):
             count = min(CASES_PER_PROCESS, plan.runs - runs)
             seeds = [f"{plan.seed}/{number}" for number in range(runs, runs + count)]
             cases = [(seed, random.Random(f"{seed}/template").choice(templates)) for seed in seeds]

@@ -6,6 +6,8 @@ A check that finds nothing proves little; one that finds each of these has shown
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -39,7 +41,6 @@ class Defect:
 _CONNECTIONS: Final = "storage/sqlite/connections.py"
 _TRANSACTION: Final = "storage/sqlite/transaction.py"
 _COMMITS: Final = "storage/sqlite/group_commit.py"
-_COMPACTION: Final = "storage/sqlite/compaction.py"
 _WRITE: Final = "storage/write.py"
 _FORGET: Final = "maintenance/forget.py"
 
@@ -50,7 +51,7 @@ DEFECTS: Final = (
     Defect("sync off", "power", _TRANSACTION, 'f"synchronous={durability.upper()}"', '"synchronous=OFF"'),
     Defect("acknowledged before the sync", "power", _TRANSACTION,
            'f"synchronous={durability.upper()}"', '"synchronous=NORMAL"'),
-    Defect("no journal", "kill", _TRANSACTION, '"journal_mode=WAL",', '"journal_mode=OFF",'),
+    Defect("no journal", "power", _TRANSACTION, '"journal_mode=WAL",', '"journal_mode=OFF",'),
     Defect("commit left out", "kill", _CONNECTIONS,
            "yield connection\n                self._commit(connection)", "yield connection"),
     Defect("error of a commit swallowed", "faults", _CONNECTIONS,
@@ -61,7 +62,7 @@ DEFECTS: Final = (
     Defect("writer that gave up is written all the same", "pauses", _COMMITS,
            "if waited > _MAX_WAIT and ticket.begin():", "if waited > _MAX_WAIT:"),
     Defect("a writer waits without end", "pauses", _COMMITS,
-           "if waited > _MAX_WAIT and ticket.begin():", "if waited > 1000 * _MAX_WAIT and ticket.begin():"),
+           "if waited > _MAX_WAIT and ticket.begin():", "if waited > 60 * _MAX_WAIT and ticket.begin():"),
     Defect("holder of a lease not checked", "pauses", "storage/meta.py",
            "if _read_lease(tx, lease)[0] != lease.holder:", "if False:"),
     Defect("version not checked at an update", "processes", _WRITE,
@@ -71,12 +72,12 @@ DEFECTS: Final = (
            "        tx.execute(delete(vectors).where(vectors.c.memory_id == change.id))\n"
            "        insert_vectors(tx, [(change.id, new)])\n",
            "        tx.execute(delete(vectors).where(vectors.c.memory_id == change.id))\n"),
-    Defect("terms not stored", "kill", "storage/add.py", "to_json(new.notes), new.terms,", 'to_json(new.notes), "",'),
+    Defect("terms not stored", "kill", "storage/add.py", "to_json(new.notes), _terms(new),", 'to_json(new.notes), "",'),
     Defect("removal missing from the change log", "kill", _WRITE,
            '    insert_changes(tx, "remove", [(row[0], row[1], row[2]) for row in rows])\n', ""),
     Defect("new memories not counted", "kill", "storage/add.py", "    tx.add_counts(_counts(columns, rows))\n", ""),
     Defect("superseded memory stays current", "kill", _WRITE,
-           "outcomes += [claim_resolution.resolve_new(tx, outcome, change) for outcome, change in added]",
+           "outcomes += [claim_resolution.resolve_new(tx, outcome, each) for outcome, each in added]",
            "outcomes += [outcome for outcome, _ in added]"),
     Defect("revoked key stays valid", "kill", "server/keys.py",
            "values(revoked_at=tx.at)).rowcount", "values(revoked_at=None)).rowcount"),
@@ -95,9 +96,6 @@ DEFECTS: Final = (
            "if _size(log) and not _size(path):", "if False:"),
     Defect("file not compacted after a forget", "canaries", "storage/sqlite/store.py",
            "return self._compaction.run(_COMPACT_SECONDS)", "return True"),
-    Defect("log not emptied after a forget", "canaries", _COMPACTION,
-           '        tx.driver_sql("VACUUM")\n        if not truncate_log(tx, _BUSY_MS):\n            return "busy"\n',
-           '        tx.driver_sql("VACUUM")\n'),
     Defect("receipt complete while bytes are left", "canaries", _FORGET,
            'return _file_places("pending", _LEFT_UNDONE, index="erased")', 'return _file_places("erased", "")'),
     Defect("questions kept after a forget", "canaries", _FORGET,
@@ -112,16 +110,24 @@ DEFECTS: Final = (
 )  # fmt: skip
 
 
+def _regime_runs(name: str, plan: Sequence[object]) -> bool:
+    """Return whether the regime runs on the package as it is: only then does a crash tell of the defect."""
+    try:
+        return not run_apart(name, *map(str, plan), source=PACKAGE.parent).violations
+    except RuntimeError:
+        return False
+
+
 def run_one(defect: Defect, folder: Path, seed: int) -> tuple[bool, str]:
     """Run the short version of the regime on a copy of the package with the defect; return whether it was found."""
     copy = folder / "memoranda"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     try:
         defect.plant(copy)
-        runs = str(REGIMES[defect.regime].short)
-        found = run_apart(defect.regime, "--runs", runs, "--seed", str(seed), "--seconds", "120", source=folder)
-    except RuntimeError as error:  # the regime itself could not go on
-        return True, str(error)[-200:]
+        plan = ("--runs", REGIMES[defect.regime].short, "--seed", seed, "--seconds", 120, "--most-violations", 1)
+        found = run_apart(defect.regime, *map(str, plan), source=folder)
+    except RuntimeError as error:  # the regime could not go on, which a broken machine brings about too
+        return _regime_runs(defect.regime, plan), str(error)[-200:]
     finally:
         shutil.rmtree(copy)
     return bool(found.violations), found.violations[0].strip().splitlines()[-1][:200] if found.violations else ""
@@ -138,6 +144,7 @@ def run(plan: Plan) -> Result:
                 break
             found, how = run_one(defect, folder, plan.seed)
             done += 1
+            print(f"{defect.name}: {defect.regime}: {how if found else 'NOT FOUND'}", file=sys.stderr, flush=True)
             caught[defect.name] = f"{defect.regime}: {how}" if found else "not found"
             missed += [] if found else [f"{defect.name}: not found by {defect.regime}"]
     return result("defects", plan, done, missed, {"caught": caught})

@@ -55,9 +55,11 @@ class DiskFile:
 
     def image(self, rng: random.Random, mode: str) -> bytes:
         """Return what may be on disk."""
+        # What a failed sync left behind may be on disk all the same.
+        certain = self.seen if self.seen is not None and mode == "all" else self.content
         if mode == "none" or not self.pending:
-            return bytes(self.content)
-        newest, found = bytearray(self.content), bytearray(self.content)
+            return bytes(certain)
+        newest, found = bytearray(certain), bytearray(certain)
         last = rng.randint(0, len(self.pending))
         for number, (offset, data) in enumerate(self.pending):
             _apply(newest, offset, data)
@@ -187,7 +189,7 @@ class Progress:
     """What the program had done when the power went off, from the notes in its record."""
 
     states: list[State] = field(default_factory=lambda: [{}])
-    """What the store may hold: one state, and one more after each operation that failed."""
+    """What the store may hold: one state, and one more after each operation whose outcome is unknown."""
     under_way: Operation | None = None
     acknowledged: int = 0
 
@@ -197,7 +199,9 @@ class Progress:
             self.states = [self.under_way.apply(state) for state in self.states]
             self.under_way = None
             self.acknowledged += 1
-        elif note == b"failed":
+        elif note == b"refused":
+            self.under_way = None
+        elif note == b"unknown":
             assert self.under_way is not None
             self.states += [self.under_way.apply(state) for state in self.states]
             self.under_way = None

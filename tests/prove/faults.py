@@ -43,6 +43,8 @@ _CALLS: Final = {
     "WSTRULO": (errno.EIO, errno.ENOSPC),
 }
 """Which errors each kind of call can have; 0 for a write that is done in part."""
+_WITH_FILES: Final = ("backup", "restore", "restore", "forget", "execution", "key")
+"""Operations that also write files of our own."""
 _PASSING: Final = (errno.EINTR, 0)
 """What a caller must simply go on after: it is never for good."""
 
@@ -66,13 +68,18 @@ class Fault:
         most = 40 if calls in ("W", "WSTRULO") else 10
         return cls(calls, rng.randint(1, rng.randint(1, most)), times, error, rng.random() < 0.3)
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Return which operations make such calls; all of them write and sync."""
+        return _WITH_FILES if self.calls in ("R", "L", "U") else ()
+
     def arm(self) -> None:
         arm(self.calls, self.first, self.times, self.error or errno.EIO, short=self.error == 0)
 
 
 def work(path: Path, log: Path, state: State, fault: Fault, seed: str, pipe: int) -> None:
     """Write until the disk fails; when it works again, write once more, and send what the store holds at the end."""
-    planner = Planner(random.Random(seed), NAME, dict(state), "1")
+    planner = Planner(random.Random(seed), NAME, dict(state), "1", fault.kinds)
     watch(path.parent, log)
     if fault.at_open:
         fault.arm()
@@ -99,8 +106,10 @@ def _write(manager: MemoryManager, path: Path, planner: Planner, pipe: int, coun
         try:
             perform(Writer(manager, NAME, path.parent), operation)
         except MemorandaError as error:
-            note("failed")
-            send(pipe, failed=type(error).__name__, unknown=isinstance(error, OutcomeUnknown), says=str(error))
+            # An error that does not say that the outcome is unknown says that nothing was written.
+            unknown = isinstance(error, OutcomeUnknown) or not operation.atomic or operation.kind in STEPWISE
+            note("unknown" if unknown else "refused")
+            send(pipe, failed=type(error).__name__, unknown=unknown, says=str(error))
             return
         note("done")
         send(pipe, done=True)
@@ -161,8 +170,7 @@ class Verdict:
         self.failed_kind = operation.kind
         if not self.armed:
             self.violations.append(f"{operation.kind} failed although the disk works again: {name}: {says}")
-        # An error that does not say that the outcome is unknown says that nothing was written.
-        if unknown or not operation.atomic or operation.kind in STEPWISE:
+        if unknown:
             self.ledger.interrupt()
         else:
             self.ledger.in_flight = None
@@ -179,15 +187,15 @@ def run(plan: Plan) -> Result:
         warm_up(folder / "warm-up")
         template = folder / "template"
         state = _make_template(template, plan.rng("template"))
-        while plan.goes_on(runs) and len(violations) < 20:
+        while plan.goes_on(runs, violations):
             rng = plan.rng("fault", runs)
             fault = Fault.random(rng)
             place, log = folder / "store", folder / "log"
             shutil.copytree(template, place)
             disk = Disk.with_files_of(place)
             verdict = _run_one(place, log, state, fault, str(rng.random()))
-            if not verdict.violations and "S" in fault.calls and verdict.hits:
-                verdict.violations += _cut_at_the_end(disk, log, state, folder / "image")
+            if not verdict.violations and verdict.hits:
+                verdict.violations += _cut_the_power(disk, log, state, folder / "image")
             violations += [f"run {runs}, {fault}: {line}" for line in verdict.violations]
             runs, met = runs + 1, met + (verdict.hits > 0)
             errors[verdict.error or "none"] += verdict.hits > 0
@@ -220,19 +228,28 @@ def _run_one(place: Path, log: Path, state: State, fault: Fault, seed: str) -> V
     return verdict
 
 
-def _cut_at_the_end(disk: Disk, log: Path, state: State, target: Path) -> list[str]:
-    """Cut the power at the end of a run in which a sync failed: what was acknowledged is on disk all the same."""
-    progress = Progress([dict(state)])
+def _cut_the_power(disk: Disk, log: Path, state: State, target: Path) -> list[str]:
+    """Cut the power right after each error and at the end of a run.
+
+    What was refused is not on disk, though all of its writes may be; what was acknowledged is, whatever sync failed.
+    """
+    progress, problems = Progress([dict(state)]), list[str]()
     for event in read_log(log):
+        disk.apply(event)
         if event.kind == "N":
             progress.read(event.first)
-        disk.apply(event)
+            if event.first == b"refused":
+                problems += _check_cut(disk, progress, target, "all")
+    return problems + _check_cut(disk, progress, target, "none")
+
+
+def _check_cut(disk: Disk, progress: Progress, target: Path, mode: str) -> list[str]:
     target.mkdir()
-    for name, content in disk.image(random.Random(0), "none").items():
+    for name, content in disk.image(random.Random(0), mode).items():
         (target / name).write_bytes(content)
     try:
         problems = check_image(target, progress, whole=False)
     except MemorandaError as error:
         problems = [f"{type(error).__name__}: {error}"]
     shutil.rmtree(target)
-    return [f"after a failed sync and a power cut: {problem}" for problem in problems]
+    return [f"after a power cut, mode {mode}: {problem}" for problem in problems]

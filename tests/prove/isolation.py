@@ -12,7 +12,7 @@ import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +21,11 @@ from typing import Any
 from memoranda import ANY, MemoryManager
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.manager.manager import create_session
+from memoranda.records import Record
+from memoranda.results import ExecutionPage
 from memoranda.testing.fakes import CONFUSABLE_NAMES, HashEmbedder
 from memoranda.testing.values import CONFUSABLE
+from memoranda.types import Recall
 from tests.mcp import test_tenants as mcp_tenants
 from tests.mcp.http_server import NEWEST, open_mcp_server
 from tests.prove.regime import Plan, Result, result
@@ -141,7 +144,7 @@ def _run(ask: Asking) -> Any:
 QUERIES: dict[str, Query] = {
     # Not its explanation, which repeats the words of the question.
     "recall": lambda a: a.manager.recall(a.words, user=a.user, limit=50, shared=True, explain=True).hits,
-    "context": lambda a: a.manager.context(a.words, user=a.user, budget=5000),
+    "context": lambda a: a.manager.context(a.words, user=a.user, budget=5000, min_score=0.0),
     "search_memories": lambda a: a.manager.search_memories(a.words, user=a.user, limit=50),
     "search_memory": lambda a: a.manager.search_memory(a.words, limit=50, user=a.user),
     "search_similar": lambda a: a.manager.search_similar("writer", a.words, 50, shared=True),
@@ -166,6 +169,7 @@ QUERIES: dict[str, Query] = {
     "receipts": lambda a: a.manager.receipts(user=ANY),
     "receipt": lambda a: a.manager.receipt(a.other.receipt_id),
     "verify_receipt": lambda a: a.manager.verify_receipt(a.other.receipt_id),
+    "users": lambda a: a.manager.users(),
     "get_stats": lambda a: a.manager.get_stats(),
     "health": lambda a: a.manager.health(),
     "check": lambda a: a.manager.check(),
@@ -260,7 +264,7 @@ def ask_methods(
 def ask(name: str, mine: Owner, other: Owner, rng: random.Random, folder: Path) -> str | None:
     """Ask one method; return what was wrong with the answer."""
     try:
-        answer = repr(QUERIES[name](Asking(mine.manager, other, rng, folder)))
+        answer = _whole(QUERIES[name](Asking(mine.manager, other, rng, folder)))
     except MemorandaError as error:
         answer = str(error)
     except Exception as error:  # noqa: BLE001 - an untyped error is a violation
@@ -268,6 +272,15 @@ def ask(name: str, mine: Owner, other: Owner, rng: random.Random, folder: Path) 
     foreign = set(CANARY.findall(answer)) - {mine.canary}
     # `why` is given the other tenant's recall by its owner, and only scores come back.
     return f"{name} of {mine.canary} shows {sorted(foreign)[:3]}" if foreign else None
+
+
+def _whole(value: object) -> str:
+    """Return everything in a result: its own repr is cut."""
+    if isinstance(value, Recall | ExecutionPage | list | tuple | set | frozenset):
+        return " ".join(map(_whole, value))
+    if isinstance(value, Mapping | Record):
+        return " ".join(f"{key} {_whole(item)}" for key, item in value.items())
+    return str(value)
 
 
 def ask_routes(plan: Plan, requests: int, until: float, folder: Path, violations: list[str]) -> int:

@@ -41,6 +41,8 @@ KILLS_PER_STORE = 100
 TIMEOUT_S = 60.0
 MAX_OPERATIONS = 4
 """A writer finishes at most this many, and is killed during the next."""
+SHARE_CHECKED = 0.2
+"""After how many operations the writer checks the store that it has open."""
 READER_PAUSE_S = 0.03
 STEP = timedelta(minutes=6)
 """Each writer's clock is ahead of the one before by more than a lease lasts: the dead hold no lease for long."""
@@ -81,6 +83,8 @@ def _write(writer: Writer, planner: Planner, pipe: int) -> None:
             send(pipe, refused=operation.kind)
             return
         send(pipe, done=operation.kind)
+        if planner.rng.random() < SHARE_CHECKED:  # the index of this process has followed every change so far
+            send(pipe, problems=find_problems(writer))
         if not KINDS[operation.kind].shared:
             return
 
@@ -213,6 +217,8 @@ class Lane:
             match message:
                 case {"state": state, "problems": problems}:
                     self.violations += slot.ledger.check(list(state.items())) + problems
+                case {"problems": problems}:
+                    self.violations += problems
                 case {"begin": operation}:
                     slot.ledger.begin(Operation(**operation | {"drop": tuple(operation["drop"])}))
                 case {"done": kind}:

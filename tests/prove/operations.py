@@ -72,7 +72,8 @@ def open_manager(path: Path, *, dimension: int = DIMENSION, **options: Any) -> M
 
 def observe(writer: Writer) -> State:
     """Return everything that the store holds of a writer."""
-    return writer.store.read(lambda tx: read_state(tx, writer.name)) | read_files(writer.folder, writer.name)
+    rows: State = writer.store.read(lambda tx: read_state(tx, writer.name))
+    return rows | read_files(writer.folder, writer.name)
 
 
 def find_problems(writer: Writer) -> list[str]:
@@ -179,7 +180,7 @@ def _count_memories(file: Path, name: str) -> str:
 
 def key_of(content: str) -> str:
     """Return the key of a memory in the state: a word of its text that no edit changes."""
-    return f"memory/{content.split()[3 if content.startswith('I moved') else 1].strip('.')}"
+    return f"memory/{content.split()[3 if content.startswith('I moved') else 1].strip('.,')}"
 
 
 @dataclass(slots=True)

@@ -10,6 +10,8 @@ import os
 import random
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -102,10 +104,21 @@ def pause_lock_holder(manager: MemoryManager, path: Path, rng: random.Random, nu
 def _try_to_write(manager: MemoryManager, number: int) -> bool:
     """Return whether a write was refused because the lock is taken."""
     try:
-        manager.add_memory(f"during {number}", user="other")
+        with _short_wait():
+            manager.add_memory(f"during {number}", user="other")
     except Unavailable:
         return True
     return False
+
+
+@contextmanager
+def _short_wait() -> Iterator[None]:
+    usual = group_commit._MAX_WAIT
+    group_commit._MAX_WAIT = WAIT_S  # type: ignore[misc]
+    try:
+        yield
+    finally:
+        group_commit._MAX_WAIT = usual  # type: ignore[misc]
 
 
 def _check_after(manager: MemoryManager, number: int, *, refused: bool, killed: bool, seen: str | None) -> list[str]:
@@ -148,7 +161,8 @@ def pause_lease_holder(manager: MemoryManager, path: Path, rng: random.Random, n
             return True
 
         try:
-            taken = store.write(take_over)
+            with _short_wait():
+                taken = store.write(take_over)
         except Unavailable:  # it was stopped while it held the lock of the file as well
             taken = False
         os.kill(child.pid, signal.SIGCONT)
@@ -166,12 +180,11 @@ def pause_lease_holder(manager: MemoryManager, path: Path, rng: random.Random, n
 
 def run(plan: Plan) -> Result:
     """Stop one process after another."""
-    group_commit._MAX_WAIT = WAIT_S  # type: ignore[misc]
     done, violations, kinds = 0, list[str](), {"lock": 0, "lease": 0}
     with scratch_folder() as folder:
         path = folder / "memories.db"
         open_manager(path).__enter__().close()
-        while plan.goes_on(done) and len(violations) < 20:
+        while plan.goes_on(done, violations):
             rng = plan.rng(done)
             kind = rng.choice(list(kinds))
             pause = pause_lock_holder if kind == "lock" else pause_lease_holder

@@ -7,7 +7,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +21,13 @@ class Plan:
     runs: int
     seed: int = 0
     seconds: float = 3600.0
+    most_violations: int = 20
+    """Stop once so many were found."""
     started: float = field(default_factory=time.monotonic)
 
-    def goes_on(self, done: int) -> bool:
-        """Return whether another run is wanted after so many."""
-        return done < self.runs and self.elapsed < self.seconds
+    def goes_on(self, done: int, violations: Sequence[str] = ()) -> bool:
+        """Return whether another run is wanted after so many, with these violations."""
+        return done < self.runs and self.elapsed < self.seconds and len(violations) < self.most_violations
 
     @property
     def elapsed(self) -> float:
@@ -55,9 +57,11 @@ class Regime(Protocol):
     def __call__(self, plan: Plan) -> Result: ...
 
 
-def result(name: str, plan: Plan, runs: int, violations: list[str], detail: dict[str, object] | None = None) -> Result:
+def result(
+    name: str, plan: Plan, runs: int, violations: list[str], detail: Mapping[str, object] | None = None
+) -> Result:
     """Return the result of a plan that ended now."""
-    return Result(name, runs, tuple(violations), plan.seed, round(plan.elapsed, 1), detail or {})
+    return Result(name, runs, tuple(violations), plan.seed, round(plan.elapsed, 1), dict(detail or {}))
 
 
 def keep_copy(folder: Path, name: str) -> None:

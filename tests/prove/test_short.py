@@ -16,7 +16,7 @@ from tests.prove.run import REGIMES, run_short, save, table
 def test_short_version_finds_no_violation(name: str) -> None:
     found = run_short(name)
     assert found.violations == ()
-    assert found.runs == REGIMES[name].short, "the time was too short for the short version"
+    assert found.runs >= REGIMES[name].short, "the time was too short for the short version"
 
 
 def test_the_same_seed_makes_the_same_random_numbers_whatever_ran_before() -> None:

@@ -28,7 +28,8 @@ COUNTS = {
     *("limit", "budget", "depth", "top_k", "keep", "start", "stop", "positions", "max_tokens", "max_age_days"),
     *("version", "expected_version", "rank", "position", "considered", "left_out", "tokens", "count", "size"),
     *("max_messages", "examined", "removed", "checked", "first_bad", "number", "timed", "chunks", "added", "kept"),
-    *("memories", "known", "messages", "associations", "sessions", "executions", "skipped", "interactions"),
+    *("memories", "known", "messages", "associations", "sessions", "executions", "skipped"),
+    *("total_interactions", "conversation_messages"),
     *("short_term_entries", "long_term_entries", "active_sessions", "calls", "input_tokens", "output_tokens"),
     *("checked_rows", "status", "by_status", "by_type", "activity", "settings"),
     # Of the whole server, for its administrator only.

@@ -129,6 +129,7 @@ def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
         ("GET", f"/v1/sessions/{session}/values", {"params": agent}),
         ("GET", "/v1/knowledge", {}),
         ("GET", "/v1/stats", {}),
+        ("GET", "/v1/users", {}),
         ("GET", "/v1/health", {}),
         ("GET", "/v1/metrics", {}),
         ("GET", "/healthz", {}),
@@ -231,14 +232,14 @@ def test_id_of_another_tenant_runs_the_same_queries_as_an_unknown_id(
 ) -> None:
     """A test of time would fail on a busy machine; the queries that take the time can be compared."""
     ran: list[str] = []
-    connect = connections._connect
+    connect = connections.connect
 
-    def traced(*how: Any) -> Any:
-        raw = connect(*how)
+    def traced(*how: Any, **options: Any) -> Any:
+        raw = connect(*how, **options)
         raw.set_trace_callback(ran.append)
         return raw
 
-    monkeypatch.setattr(connections, "_connect", traced)
+    monkeypatch.setattr(connections, "connect", traced)
     with open_server(tmp_path, key_cache_seconds=600.0) as server:
         mine, other = Tenant(server, "red"), Tenant(server, "blue")
         mine.fill()

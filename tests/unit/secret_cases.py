@@ -20,8 +20,8 @@ _LETTERS: Final = {
 }
 
 
-def read_secrets() -> list[tuple[str, str]]:
-    """Return texts, each with the secret in it."""
+def read_secrets() -> list[tuple[str, list[str]]]:
+    """Return texts, each with the secrets in it."""
     numbers = random.Random(7)
 
     def fill(match: re.Match[str]) -> str:
@@ -30,9 +30,9 @@ def read_secrets() -> list[tuple[str, str]]:
     cases = []
     for line in _lines("secrets.txt"):
         text = re.sub(r"\{([axdUB])(\d+)\}", fill, line.replace("\\n", "\n"))
-        secret = re.search(r"«([^»]*)»", text)
-        assert secret is not None, line
-        cases.append((text.replace("«", "").replace("»", ""), secret[1].strip('"')))
+        secrets = [secret.strip('"') for secret in re.findall(r"«([^»]*)»", text)]
+        assert secrets, line
+        cases.append((text.replace("«", "").replace("»", ""), secrets))
     return cases
 
 
@@ -43,13 +43,14 @@ def read_said() -> list[str]:
 
 def read_benign() -> list[str]:
     """Return texts without a secret."""
-    return _lines("benign.txt")
+    return [line.replace("\\n", "\n") for line in _lines("benign.txt")]
 
 
-def keeps_out(text: str, secret: str) -> bool:
-    """Return whether nothing is left of a secret that would help to guess it."""
+def keeps_out(text: str, secrets: list[str]) -> bool:
+    """Return whether nothing is left of the secrets that would help to guess them."""
     left = redact_secrets(text)
-    return secret not in left and not any(part in left for part in secret.split() if len(part) > 3)
+    parts = [part for secret in secrets for part in (secret, *secret.split()) if part == secret or len(part) > 3]
+    return not any(part in left for part in parts)
 
 
 def _lines(name: str) -> list[str]:
@@ -59,7 +60,7 @@ def _lines(name: str) -> list[str]:
 
 def main() -> None:
     secrets, benign = read_secrets(), read_benign()
-    missed = [text for text, secret in secrets if not keeps_out(text, secret)]
+    missed = [text for text, parts in secrets if not keeps_out(text, parts)]
     alarms = [text for text in benign if find_secrets(text)]
     print(f"kept out {len(secrets) - len(missed)} of {len(secrets)}, false alarms {len(alarms)} of {len(benign)}")
     for text in (*missed, *alarms):

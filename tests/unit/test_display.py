@@ -97,7 +97,9 @@ def test_outcomes_say_how_each_write_ended(manager: MemoryManager) -> None:
 
 def test_hostile_text_is_shown_as_text_everywhere(manager: MemoryManager) -> None:
     outcomes = manager.remember(HOSTILE, user=HOSTILE[:200].replace("\x1b", ""), source="<b>page</b>")
-    user = outcomes[0].memory.user if outcomes[0].memory else None
+    assert outcomes[0].memory is not None
+    user = outcomes[0].memory.user
+    manager.release(outcomes[0].memory.id, user=user)  # it looks like an attack
     recall = manager.recall("script alert quoted", user=user)
     assert len(recall) == 1
     context = manager.context("script alert quoted", user=user)

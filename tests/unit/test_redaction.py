@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memoranda.errors import InvalidInput
 from memoranda.redaction import DEFAULT_PATTERNS, Redactor, holds_secret, may_hold_secret, redact_secrets
 from memoranda.types import JSON
+from tests.unit.secret_cases import keeps_out, read_benign, read_said, read_secrets
 
 # Concatenated, so that no line of this file looks like a secret to a scanner.
 SECRETS = [
@@ -176,3 +177,50 @@ def test_secret_in_a_sentence_or_a_command_is_found(before: str, secret: str) ->
 )
 def test_placeholder_or_ordinary_value_is_no_secret(text: str) -> None:
     assert not holds_secret(text)
+
+
+def test_secrets_by_shape_are_kept_out() -> None:
+    cases = read_secrets()
+    kept = [text for text, secrets in cases if not keeps_out(text, secrets)]
+    assert len(cases) >= 500
+    assert len(kept) <= 0.05 * len(cases), kept
+
+
+def test_secrets_as_people_say_them_are_found() -> None:
+    texts = read_said()
+    missed = [text for text in texts if not holds_secret(text)]
+    assert len(texts) >= 130
+    assert len(missed) <= 0.05 * len(texts), missed
+
+
+def test_texts_without_a_secret_are_left_alone() -> None:
+    texts = read_benign()
+    alarms = [text for text in texts if holds_secret(text)]
+    assert len(texts) >= 700
+    assert len(alarms) <= 0.02 * len(texts), alarms
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "code is ",
+        "pin ",
+        "1 ",
+        "cookie: a=",
+        "log in with ",
+        "one two ",
+        "safe ",
+        "A1-",
+        "password is a ",
+        "user a pass ",
+        "alarm 1 is ",
+        "secret key: aB1",
+        "QUJDREVGR0hJSktM\n",
+        "a:b@",
+        "api_key=",
+    ],
+)
+def test_finding_secrets_is_fast_for_any_text(piece: str) -> None:
+    started = time.process_time()
+    holds_secret(piece * (20_000 // len(piece)))
+    assert time.process_time() - started < 3

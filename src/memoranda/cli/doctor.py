@@ -21,7 +21,7 @@ from memoranda.cli.options import CommandOptions, command
 from memoranda.cli.output import DAMAGED, message, print_result, safe_text, stack
 from memoranda.display import plural
 from memoranda.errors import Incompatible, MemorandaError
-from memoranda.types import Record
+from memoranda.records import Record
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

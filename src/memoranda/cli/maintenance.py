@@ -27,7 +27,7 @@ from memoranda.cli.output import (
     table,
 )
 from memoranda.display import plural
-from memoranda.types import Record
+from memoranda.records import Record
 from memoranda.validation import check_integer
 
 if TYPE_CHECKING:

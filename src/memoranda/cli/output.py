@@ -29,7 +29,8 @@ from memoranda.errors import (
     NotFound,
     Unavailable,
 )
-from memoranda.types import JSON, Progress, Record
+from memoranda.records import Record
+from memoranda.types import JSON, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType

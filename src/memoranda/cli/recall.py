@@ -23,7 +23,8 @@ from memoranda.cli.output import (
     table,
 )
 from memoranda.display import plural
-from memoranda.types import Hit, Memory, Recall, Related, Replay
+from memoranda.recalls import Replay
+from memoranda.types import Hit, Memory, Recall, Related
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

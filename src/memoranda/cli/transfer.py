@@ -13,7 +13,8 @@ from memoranda.cli.options import WHOLE_TENANT, WRITE, CommandOptions, command
 from memoranda.cli.output import make_group, message, print_result, progress_bar
 from memoranda.display import plural
 from memoranda.errors import Incompatible, NotFound
-from memoranda.types import Progress, Record
+from memoranda.records import Record
+from memoranda.types import Progress
 
 if TYPE_CHECKING:
     from memoranda.manager.manager import MemoryManager

@@ -24,10 +24,10 @@ from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
 from memoranda.messages.message import Message
+from memoranda.recalls import Context, Replay
 from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
     CleanupReport,
-    Context,
     ExecutionPage,
     ExecutionStats,
     Health,
@@ -53,7 +53,6 @@ from memoranda.types import (
     Progress,
     Recall,
     Related,
-    Replay,
     WhyNot,
 )
 from memoranda.validation import CHANGEABLE_FIELDS, check_changed_fields, check_id, check_type, make_filter

@@ -32,7 +32,7 @@ from memoranda.dates.rules import (
 )
 from memoranda.dates.vocabulary import NUMBER, find_word_kinds, parse_count, weekday_number
 from memoranda.languages import ENGLISH, recognize
-from memoranda.text import languages_of, lower_case
+from memoranda.text import languages_of, lower_case, text_cache
 
 MentionKind: TypeAlias = Literal["at", "since", "until"]
 
@@ -247,7 +247,7 @@ class Mention:
         return _YEAR.search(self.text) is not None
 
 
-@lru_cache(maxsize=256)  # several steps use the same text one after the other
+@text_cache(256)  # several steps use the same text one after the other
 def find_mentions(text: str, said_at: datetime, *, prefer: Tense | None = None) -> tuple[Mention, ...]:
     """Return the times that a text mentions, in order.
 

@@ -19,7 +19,8 @@ from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.message import as_message
 from memoranda.persistent.backends import parse_mem0_time
-from memoranda.types import JSON, MemoryType, Progress, Record
+from memoranda.records import Record
+from memoranda.types import JSON, MemoryType, Progress
 from memoranda.validation import copy_json_object
 
 _MEM0_KEYS = frozenset(

@@ -41,6 +41,7 @@ from memoranda.storage.schema import (
     sessions,
     vectors,
 )
+from memoranda.text import fold_phrase
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, Scope
 from memoranda.validation import SHARED_USER
 
@@ -423,7 +424,7 @@ def _find_memories_of(tx: ReadTransaction, seqs: Collection[int]) -> set[int]:
 
 
 def _contains(content: str, phrase: str | None) -> bool:
-    return phrase is None or phrase.casefold() in content.casefold()
+    return phrase is None or fold_phrase(phrase) in fold_phrase(content)
 
 
 def _count_rows(tx: ReadTransaction, ids: Collection[int], seqs: Collection[int]) -> dict[str, int]:

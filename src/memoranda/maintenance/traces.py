@@ -13,6 +13,7 @@ from memoranda.receipts import StoreReceipt
 from memoranda.remember.duplicates import statement_tokens
 from memoranda.storage.base import ReadTransaction
 from memoranda.storage.schema import executions, sessions
+from memoranda.text import fold_phrase
 
 _RUN: Final = 3
 """A shorter text counts only where it is a whole value: "yes" is in every log."""
@@ -24,7 +25,7 @@ class ErasedTexts:
     """Texts that were erased, to be found in others."""
 
     def __init__(self, texts: Collection[str], phrase: str | None = None) -> None:
-        self._phrase = None if phrase is None else phrase.casefold()
+        self._phrase = None if phrase is None else fold_phrase(phrase)
         self._whole: set[tuple[str, ...]] = set()
         self._by_start: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
         for text in texts:
@@ -36,7 +37,7 @@ class ErasedTexts:
 
     def is_in(self, text: str) -> bool:
         """Return whether a text contains one of them, whatever its case and punctuation."""
-        if self._phrase is not None and self._phrase in text.casefold():
+        if self._phrase is not None and self._phrase in fold_phrase(text):
             return True
         words = statement_tokens(text)
         if words in self._whole:

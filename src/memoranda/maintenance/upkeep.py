@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
 
-CHECKED_ROWS: Final = 2_000
+CHECKED_ROWS: Final = 10_000
 """Rows that one run checks for damage, which takes some milliseconds."""
 
 

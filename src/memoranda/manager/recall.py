@@ -11,15 +11,16 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from memoranda.recalls import Replay
 from memoranda.text import clean_text
-from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Replay, Scope, WhyNot
+from memoranda.types import JSON, AnyUser, ArmScore, MemoryType, Outcomes, Progress, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_id, check_integer, check_limit, make_filter, make_scope
 
 if TYPE_CHECKING:
     from memoranda.manager.components import Components
+    from memoranda.recalls import Context
     from memoranda.remember.new_memory import WriteOptions
     from memoranda.remember.pipeline import Content
-    from memoranda.results import Context
 
 
 class ManagerMethods:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from memoranda.errors import InvalidInput, InvalidType
+from memoranda.records import Record
 from memoranda.text import check_unicode
-from memoranda.types import JSON, Record
+from memoranda.types import JSON
 from memoranda.validation import MAX_DEPTH
 
 _T = TypeVar("_T")

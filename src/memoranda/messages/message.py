@@ -28,7 +28,8 @@ from memoranda.messages.content import (
     refuse_change,
     thaw,
 )
-from memoranda.types import JSON, DictRecord, Record
+from memoranda.records import DictRecord, Record
+from memoranda.types import JSON
 from memoranda.validation import check_datetime
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import datetime
 from math import exp
@@ -15,6 +15,7 @@ from memoranda.errors import NotFound
 from memoranda.index.partition import Partition
 from memoranda.recall.query import ROLES, ParsedQuery, RecallQuery
 from memoranda.recall.rank import Ranking, to_scores
+from memoranda.recalls import Replay
 from memoranda.shown_ids import show_id
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import read_archive_reason, read_lineage
@@ -27,7 +28,6 @@ from memoranda.types import (
     IntArray,
     Memory,
     Recall,
-    Replay,
     Scope,
     WhyNot,
     WhyNotStep,
@@ -69,7 +69,6 @@ def explain_absence(
     ranking: Ranking,
     allowed: NDArray[np.bool_] | None,
     memory: Memory,
-    first: Sequence[int],
 ) -> WhyNot:
     """Return which step left out a memory of the scope, or its rank.
 
@@ -82,7 +81,6 @@ def explain_absence(
         ranking: The candidates and their sums.
         allowed: Which candidates pass the filters; None when there are no filters.
         memory: The memory that was expected.
-        first: The ids of the hits, in the order in which recall returns them.
     """
     rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64))
     if not len(rows):
@@ -94,16 +92,9 @@ def explain_absence(
     if not len(positions):
         reason = "it shares no word with the question, and no model compared its meaning"
         return WhyNot(memory.id, reason, step="no match")
-    rank, score = _find_rank(memory.id, int(positions[0]), first, query.limit), float(to_scores(ranking.sums[[row]])[0])
+    rank, score = int(positions[0]) + 1, float(to_scores(ranking.sums[row : row + 1])[0])
     step, reason = _compare_rank(rank, score, query.limit, query.min_score)
     return WhyNot(memory.id, reason, rank, score, ranking.why(row), step)
-
-
-def _find_rank(memory_id: int, position: int, first: Sequence[int], limit: int) -> int:
-    """Return the rank of a memory at a position of the ranking; reranking may have moved it, also off the list."""
-    if memory_id in first:
-        return first.index(memory_id) + 1
-    return (max(position, limit) if len(first) >= limit else position) + 1
 
 
 def _compare_rank(rank: int, score: float, limit: int, floor: float | None) -> tuple[WhyNotStep, str]:

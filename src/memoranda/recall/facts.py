@@ -24,6 +24,7 @@ from memoranda.storage.claims import (
     fold,
     owner_of,
     slot_of,
+    voice_of,
 )
 from memoranda.storage.past import reworded_since
 from memoranda.storage.supersession import MadeClaim, fold_value, replay, told_at
@@ -45,8 +46,17 @@ class _Known:
         return self.claim.valid_from <= moment and (self.until is None or self.until > moment)
 
     @property
-    def order(self) -> tuple[datetime, int]:
-        return told_at(self.claim), self.memory.id
+    def made(self) -> MadeClaim:
+        return MadeClaim(self.memory.id, self.claim, voice_of(self.memory))
+
+    @property
+    def standing(self) -> tuple[int, bool]:
+        """How much it counts against others: by trust, and one's own words above those of other people."""
+        return trust_rank(self.claim.trust), self.made.is_own
+
+    @property
+    def order(self) -> tuple[datetime, int, int]:
+        return told_at(self.claim), self.memory.id, self.claim.span[0]
 
     def to_value(self) -> FactValue:
         claim, memory = self.claim, self.memory
@@ -139,7 +149,7 @@ class Facts:
 
 def _resolve(stored: Sequence[StoredClaim]) -> list[_Known]:
     claims = [each.as_made() for each in stored]
-    made = [MadeClaim(each.memory.id, claim) for each, claim in zip(stored, claims, strict=True)]
+    made = [MadeClaim(each.memory.id, claim, voice_of(each.memory)) for each, claim in zip(stored, claims, strict=True)]
     ends = replay(made).endings
     return [
         _Known(claim, each.memory, claim.valid_to if ending is None else ending.at)
@@ -158,7 +168,7 @@ def _facts_of(slot: Sequence[_Known], moment: datetime) -> Iterator[Fact]:
         by_value = sorted(true_then, key=lambda known: fold_value(known.claim.value))
         groups = [list(run) for _, run in groupby(by_value, key=lambda known: fold_value(known.claim.value))]
     for group in groups:
-        current = max(group, key=lambda known: (trust_rank(known.claim.trust), known.order))
+        current = max(group, key=lambda known: (known.standing, known.order))
         yield _to_fact(current, slot, moment)
 
 
@@ -168,7 +178,7 @@ def _is_denied(known: _Known, others: Sequence[_Known]) -> bool:
         not other.claim.holds
         and other.order > known.order
         and fold_value(other.claim.value) in ("", fold_value(known.claim.value))
-        and trust_rank(other.claim.trust) >= trust_rank(known.claim.trust)
+        and other.standing >= known.standing
         for other in others
     )
 
@@ -206,12 +216,11 @@ def _to_fact(current: _Known, slot: Sequence[_Known], moment: datetime) -> Fact:
 
 
 def _is_below(known: _Known, current: _Known) -> bool:
-    return trust_rank(known.claim.trust) < trust_rank(current.claim.trust)
+    return known.standing < current.standing
 
 
 def _disputed(slot: Sequence[_Known], moment: datetime) -> list[_Known]:
     """Return the values that contradict each other, most trusted first; none when later ones replaced earlier ones."""
-    made = [MadeClaim(known.memory.id, known.claim) for known in slot]
-    memories = {memory for pair in replay(made).conflicts for memory in pair}
+    memories = {memory for pair in replay([known.made for known in slot]).conflicts for memory in pair}
     found = [known for known in slot if known.memory.id in memories and known.is_true_at(moment)]
-    return sorted(found, key=lambda known: (-trust_rank(known.claim.trust), known.order))
+    return sorted(found, key=lambda known: (*(-part for part in known.standing), known.order))

@@ -61,8 +61,8 @@ def _arm_scores(hit: Hit) -> dict[str, float]:
     return {score.arm: score.score for score in hit.why if score.arm in _OWN_WORDS}
 
 
-WeakPairs: TypeAlias = frozenset[tuple[int, int]]
-"""Memories and older ones that are only near in meaning: they may well be about different things."""
+WeakPairs: TypeAlias = dict[tuple[int, int], float]
+"""Memories and older ones that are only near in meaning, and may be about different things; the strength of each."""
 
 
 def attach_later(
@@ -74,13 +74,13 @@ def attach_later(
     """
     marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
     if not marked:
-        return list(hits), frozenset()
+        return list(hits), {}
     newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)))
     against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS))
     wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
     found = {memory.id: memory for memory in store.get(scope, wanted) if memory and _counts(memory, known_at)}
     weak = {
-        (newer, older)
+        (newer, older): strength
         for older, found_newer in newer_ids.items()
         for newer, strength in found_newer.items()
         if strength <= BY_MEANING
@@ -93,7 +93,7 @@ def attach_later(
         )
         for hit in hits
     ]
-    return attached, frozenset(weak)
+    return attached, weak
 
 
 def put_newer_first(hits: Sequence[Hit], make_hit: Callable[[Memory, Hit], Hit | None]) -> list[Hit]:

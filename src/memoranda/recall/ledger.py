@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 from memoranda.deserialize import build
 from memoranda.errors import Incompatible, MemorandaError, NotFound
 from memoranda.fork_safety import register_fork_handler
+from memoranda.recalls import ErasedHit, Replay
 from memoranda.redaction import default_redactor
 from memoranda.storage.recalls import (
     LedgerRow,
@@ -33,7 +34,7 @@ from memoranda.storage.recalls import (
     read_recall,
 )
 from memoranda.storage.rows import from_micros, to_micros
-from memoranda.types import JSON, AnyUser, ArmScore, Clock, ErasedHit, Explanation, Hit, Memory, Recall, Replay, Scope
+from memoranda.types import JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store, Transaction

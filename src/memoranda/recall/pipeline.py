@@ -37,8 +37,9 @@ from memoranda.recall.query import (
     widen_useless_windows,
 )
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
-from memoranda.recall.rerank import FIRST_LIMIT, RERANK_LIMIT, Reranking
+from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.past import as_known_at
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 
 
 _STATIC_PROVIDER = "static"
-_NEURAL_PROVIDER = "onnx"
 _NEARLY: Final = 0.3
 """The share of a hit's score that a memory which is only near in meaning must have to be put above it."""
 _SPARE: Final = 2
@@ -108,7 +108,7 @@ class RecallPipeline:
         ranking = self._rank(query, partition, parsed, vector, degraded)
         allowed = self._apply_filters(query, ranking)
         hits = self._load_hits(query, ranking, allowed)
-        hits = self._rerank(query, ranking, allowed, hits, degraded)
+        hits = self._rerank(query, ranking, hits, degraded)
         hits = self._add_later(query, parsed, ranking, allowed, hits)
         hits = self._as_known(query, hits)
         self._accesses.record(hit.id for hit in hits)
@@ -157,8 +157,7 @@ class RecallPipeline:
         vector = self._embed(query, parsed, [])
         ranking = self._rank(query, partition, parsed, vector, [])
         allowed = self._apply_filters(query, ranking)
-        first = [hit.id for hit in self._rerank(query, ranking, allowed, self._load_hits(query, ranking, allowed), [])]
-        return explain_absence(self._store, query, partition, ranking, allowed, memory, first)
+        return explain_absence(self._store, query, partition, ranking, allowed, memory)
 
     def _validate(
         self,
@@ -245,7 +244,7 @@ class RecallPipeline:
         return allowed
 
     def _load_hits(self, query: RecallQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None) -> tuple[Hit, ...]:
-        count = max(query.limit, self._count_reranked(query, ranking, allowed)) + _SPARE
+        count = (max(query.limit, RERANK_LIMIT) if query.mode == "best" else query.limit) + _SPARE
         rows = ranking.best(count, allowed)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
         memories = self._store.get(query.scope, ranking.candidates.ids[rows].tolist())
@@ -259,31 +258,15 @@ class RecallPipeline:
         )[: count - _SPARE]
 
     def _rerank(
-        self,
-        query: RecallQuery,
-        ranking: Ranking,
-        allowed: NDArray[np.bool_] | None,
-        hits: tuple[Hit, ...],
-        degraded: list[str],
+        self, query: RecallQuery, ranking: Ranking, hits: tuple[Hit, ...], degraded: list[str]
     ) -> tuple[Hit, ...]:
-        """Reorder the first hits where that is worth its time; in any mode, cut them to the limit."""
-        count = self._count_reranked(query, ranking, allowed)
-        reorder = self._reranking.rerank if query.mode == "best" else self._reranking.rerank_first
-        try:
-            hits = reorder(query.text, query.scope, ranking, hits) if count else hits
-        except Unavailable as error:
-            degraded.append(f"reranker: {error}")
-        return hits[: query.limit]
-
-    def _count_reranked(self, query: RecallQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None) -> int:
-        """Return how many of the first hits are reranked in this mode; 0 for none."""
+        """Reorder the hits in mode "best"; in any mode, cut them to the limit."""
         if query.mode == "best":
-            return RERANK_LIMIT
-        embedder = self._vectors.embedder
-        # Where a question is not embedded by a model in this process, milliseconds count for more.
-        if query.mode == "fast" or embedder is None or embedder.identity.provider != _NEURAL_PROVIDER:
-            return 0
-        return FIRST_LIMIT if self._reranking.pays(ranking, ranking.best(FIRST_LIMIT, allowed)) else 0
+            try:
+                hits = self._reranking.rerank(query.text, query.scope, ranking, hits)
+            except Unavailable as error:
+                degraded.append(f"reranker: {error}")
+        return hits[: query.limit]
 
     def _add_later(
         self,
@@ -305,7 +288,9 @@ class RecallPipeline:
             if not rows or (allowed is not None and not allowed[rows[0]]):
                 return None
             score = float(to_scores(ranking.sums[rows])[0])
-            if (memory.id, below.id) in weak and score < _NEARLY * below.score:
+            strength = weak.get((memory.id, below.id), 1.0)
+            needed = 0.0 if strength > BY_MEANING else _NEARLY if strength == BY_MEANING else 1.0
+            if score < needed * below.score:
                 return None
             return Hit(memory, below.score, ranking.why(rows[0]))
 

@@ -23,8 +23,8 @@ ASKING_COST = 0.8
 """What a turn that ends with a question loses: a question states nothing."""
 SESSION_SHARE = 0.25
 """Share of the best score in a session that all its turns get."""
-SPEAKER_ODDS = 3.0
-"""Three of four answers about somebody were said by that person."""
+SPEAKER_ODDS = 4.0
+"""Four of five answers about somebody were said by that person."""
 SPEAKER_SHARE = 0.7
 """Share of those log-odds that counts: what a person said is often close to a question about that person anyway."""
 _INSIDE_ODDS = 4.0

@@ -12,7 +12,7 @@ from typing import Any, Final
 from memoranda.conversation.base import TokenCounter, default_counter
 from memoranda.errors import InvalidInput
 from memoranda.fence import FACTS_HEADING, MARKER_BYTES, close_mark, neutralise, open_mark
-from memoranda.results import Context
+from memoranda.recalls import Context
 from memoranda.shown_ids import show_id
 from memoranda.storage.claims import claims_in
 from memoranda.text import terms

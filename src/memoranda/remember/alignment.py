@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Final
 
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.lexicon import NOW
 from memoranda.remember.values import read_value
 from memoranda.storage.claims import Claim, Operation
+from memoranda.text import text_cache
 
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
 _MAX_TOKENS: Final = 30
@@ -61,6 +61,11 @@ _EMPTY_WORDS = """
 """
 _EMPTY: Final = frozenset(_EMPTY_WORDS.split())
 _COPULAS: Final = frozenset(("is", "are", "am"))
+_MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
+_NO_VALUE: Final = frozenset(("not", "no", "never", "who", "which", "is", "are", "was", "were"))
+_PREPOSITIONS: Final = frozenset(("in", "on", "at", "to", "under", "over", "with", "from", "by", "out", "off", "near"))
+_SHORTEST_ING: Final = 5
+"""So that "king" and "ring" are values."""
 _POINTING: Final = frozenset(
     ("it", "this", "that", "these", "those", "there", "you", "your", "last", "since", "not", "what")
 )
@@ -119,7 +124,7 @@ class _Sentence:
     denies: bool
 
 
-@lru_cache(maxsize=1024)  # what is similar to one text is often similar to the next
+@text_cache(1024)  # what is similar to one text is often similar to the next
 def _present_clauses(text: str) -> tuple[_Sentence, ...]:
     """Return the clauses about the present that are short enough to be compared."""
     sentences: list[_Sentence] = []
@@ -171,7 +176,8 @@ def _compare_denial(old: Clause, new: Clause, one: Sequence[_Word], other: Seque
     """Return a pair when the newer clause says that what the older one says is no longer so."""
     said = [_lemma(word.text) for word in one]
     denied = [_lemma(word.text) for word in other if word.text not in _NEGATIONS]
-    if any(word.text in ("not", "never", "no") for word in one) or not denied:
+    twice = "longer" in (texts := [word.text for word in other]) and not {"not", "never"}.isdisjoint(texts)
+    if twice or any(word.text in ("not", "never", "no") for word in one) or not denied:
         return None
     content = [word for word in denied if word not in _EMPTY]
     known = iter(said)
@@ -197,22 +203,36 @@ def _compare_values(older: _Sentence, newer: _Sentence) -> _Pair | None:
         return None
     about = [word for word in first[: first.index(verb)] if word not in _EMPTY]
     old_value, new_value = _text(old, old_words), _text(new, new_words)
-    if {word.text for word in (*old_words, *new_words)} & {"not", "no", "never", "who", "which"}:
+    if {word.text for word in (*old_words, *new_words)} & _NO_VALUE:
         return None
     old_kind, new_kind = read_value(old_value), read_value(new_value)
-    measured = old_kind.kind == new_kind.kind and old_kind.kind in ("number", "money", "time", "day", "address")
-    if measured and old_kind.unit != new_kind.unit and old_kind.unit and new_kind.unit:
+    measured = old_kind.kind == new_kind.kind and old_kind.kind in _MEASURES
+    if old_kind.kind != new_kind.kind and {old_kind.kind, new_kind.kind} & _MEASURES:
+        return None  # "on Tuesday" and "at 3 pm", "80 kg" and "pregnant": both may be true
+    if measured and old_kind.unit != new_kind.unit:
         return None
     # "I am always …" and "it is so …" are about the moment: after "is", the words before it must name something.
     if not measured and (verb not in _ONE_VALUE or (verb in _COPULAS and not about) or first[0] in _POINTING):
         return None
+    if not measured and verb in _COPULAS and not _are_alike(old_words, new_words):
+        return None
     operation: Operation = "state"
-    certain = measured or _is_telling(frame, verb, beside_verb=True)
+    # What something is called is replaced by another name; how it is ("happy", "tired") need not be.
+    named = verb not in _COPULAS or old_kind.kind == new_kind.kind in ("name", "state")
+    certain = measured or (named and _is_telling(frame, verb, beside_verb=True))
     if certain and new.corrects:
         operation = "correct"
     elif certain and _NOW.search(new.text):
         operation = "update"
     return _Pair(" ".join(frame), old_value, new_value, _span(old, one), _span(new, other), operation)
+
+
+def _are_alike(old: Sequence[_Word], new: Sequence[_Word]) -> bool:
+    """Return whether two values after "is" can be answers to one question: not "Olga" and "on holiday"."""
+    first, second = old[0].text, new[0].text
+    if any(word.endswith("ing") and len(word) > _SHORTEST_ING for word in (first, second)):
+        return False  # what somebody is doing
+    return first == second or not {first, second} & _PREPOSITIONS
 
 
 def _is_telling(frame: Sequence[str], verb: str, *, beside_verb: bool = False) -> bool:

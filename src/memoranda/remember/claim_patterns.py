@@ -37,7 +37,7 @@ PARTS: Final = {
     "value": r"(?P<value>(?:[^.!?;\n]|\.(?=\S)|(?<=\b(?:Mr|Ms|Dr|St))\.|(?<=\bMrs)\.)+)",
     "short": r"(?P<value>(?:[^.!?;,\n]|\.(?=\S))+?)",
     "end": r"(?=[\s.!;,]*$)",
-    "stop": r"(?=\s*(?:[.,;!]|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|a|two|three|earlier|instead|with|to) ?)",
+    "stop": r"(?=\s*(?:[.,;!]|$)| (?:as|last|this|in|on|yesterday|today|now|recently|from|since|(?:a|two|three) (?:\w+ )?(?:day|week|month|year|decade|while|few|couple)|earlier|instead|with|to) ?)",
     # Nouns that look like a verb: "the meeting is on Monday".
     "ing_noun": (
         r"(?:meeting|building|wedding|training|morning|evening|painting|booking|rating|hearing|screening|briefing|opening|closing|heating"
@@ -55,13 +55,15 @@ PARTS: Final = {
         r"|watch(?:es)?|uses?|rents?|supports?|follows?|takes?|keeps?|attends?|dates?|vapes?|fasts?|swims?|meditates?|gambles?"
         r"|volunteers? at|banks? with|commutes? (?:by|on|with)|subscribes? to|goes to|go to|trains? at|belongs? to|listens? to)"
     ),
+    # Of these verbs some say enough without an object: "Theo smokes".
+    "alone": r"(?P<what>drinks?|smokes?|drives?|rides?|runs?|vapes?|fasts?|swims?|meditates?|gambles?)",
     "using": (
         r"(?P<what>drinking|eating|smoking|driving|owning|riding|wearing|playing|teaching|practi[cs]ing|collecting|running|studying"
         r"|reading|watching|using|renting|supporting|following|taking|keeping|attending|dating|vaping|fasting|swimming|meditating|gambling"
         r"|volunteering at|banking with|commuting (?:by|on|with)|subscribing to|going to|training at|listening to)"
     ),
     "no_more": r"(?:no longer|don't|doesn't|do not|does not)",
-    "stopped": r"(?:(?:have |has |'ve )?(?:stopped|quit|gave up|given up|ceased|finished|am done|'m done|is done))",
+    "stopped": r"(?:(?:have |has |'ve )?(?:stopped|quit|gave up|given up|ceased|am done|'m done|is done))",
     "status": r"(?P<value>married|single|engaged|divorced|widowed|separated)",
     "diet": (
         r"(?P<value>vegan|vegetarian|pescatarian|flexitarian|diabetic|coeliac|celiac|teetotal|sober|halal|kosher|keto|paleo"
@@ -79,6 +81,8 @@ PARTS: Final = {
         r"(?:(?:type [12] )?diabetes|asthma|epilepsy|arthritis|migraines?|insomnia|anxiety|depression|adhd|ibs|eczema"
         r"|(?:high |low )?blood pressure|hypertension|hypotension|anaemia|anemia|cancer|celiac disease|coeliac disease|psoriasis)"
     ),
+    # What can be dropped, closed or lost only for good, unlike a phone or a laptop.
+    "contract": r"(?:subscription|membership|account|course|class|major|plan|contract|policy|business|company|practice|job|lease|licen[cs]e)",
     "like": r"(?:love|like|enjoy|adore|prefer|am into|'m into|am a (?:big |huge )?fan of|'m a (?:big |huge )?fan of)s?",
     "dislike": r"(?:hate|dislike|loathe|can't stand|cannot stand|detest|despise)s?",
     "liked": (
@@ -133,14 +137,14 @@ _PEOPLE = (
     _many("handle", r"(?:(?:you can|please|just) )*(?:reach|find|message|tag|ping|follow|contact|email|dm) (?P<who>me) (?:at|on|under|as|via) (?P<value>@[\w.-]*\w|[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
     _one("age", r"~who~adv(?P<value>\d{1,3}) years? old\b"),
     _one("age", r"(?P<who>i|we|~user|~kin)(?:(?='(?:m|s) )| )~adv(?P<value>\d{1,3})~end"),
-    _one("age", r"~who~advturned (?P<value>\d{1,3})\b", "update"),
+    _one("age", r"~who~advturned (?P<value>\d{1,3})\b(?!°| (?:degrees?|pages?|percent|times?|rounds?)\b)", "update"),
     _one("birth year", r"~who(?:was )?born in (?P<value>(?:19|20)\d\d)\b"),
     _one("birthplace", r"~who(?:was )?born (?:and raised )?in ~name"),
     _one("home town", r"~who~adv(?:originally )?(?:from|grew up in) ~name"),
     _one("relationship status", r"~who~adv(?:happily |newly )?~status~stop"),
     _one("relationship status", r"~who~adv(?:got|gotten) (?:re)?~status", "update"),
     _one("relationship status", r"~who~adv(?P<value>married|divorced|engaged)(?: to| from)? (?-i:[A-Z]\w+)"),
-    _one("partner", r"~who~adv(?:(?:dating|seeing|engaged to|married to)) ~name"),
+    _one("partner", r"~who~adv(?:(?:dating|seeing|engaged to|married to)) ~name(?! (?:about|for|at|regarding)\b)"),
     _one("partner", r"(?:~who(?:and \w+ )?|(?P<value2>(?-i:[A-Z]\w+)) and i )~adv(?:broke up|split up|separated|got divorced)(?: with (?P<value>(?-i:[A-Z]\w+)))?", "end", holds=False),
 )  # fmt: skip
 _HOME = (
@@ -149,7 +153,7 @@ _HOME = (
     _one("city", r"~who~adv(?:settled(?: down)?|(?:got|found|bought|rented|own|owns)(?: \w+){1,3}(?:flat|apartment|house|place|home|condo)) in ~place", "update"),
     _one("city", r"~place is (?:(?:my|our) )?(?:new )?home(?: now| these days| sweet home)?~end", "update"),
     _one("city", r"(?:my |our )?home is (?:now )?~place"),
-    _one("city", r"~who~adv(?:in|at) ~place now~end", "update"),
+    _one("city", r"~who~adv(?:in|at) ~place now~end"),
     _one("city", r"~who~adv~no_more (?:live|reside|stay)s? (?:in|at) ~place", "end", holds=False),
     _one("city", r"~who~adv(?:moved out of|moved away from) ~place~stop", "end", holds=False),
 )  # fmt: skip
@@ -157,15 +161,16 @@ _WORK = (
     _one("employer", r"~who~adv(?:works?|working|worked|employed|interning|interns?) (?:\w+ )?(?:at|for|by|with) ~name"),
     _one("employer", r"~who~adv(?:joined|joins) ~name~stop"),
     _one("employer", r"~who~adv(?:started|starting|starts|begun|began) (?:work(?:ing)? |(?:a|the|my) (?:new )?(?:job|position|role|internship) )?(?:at|with|for) ~name", "update"),
-    _one("employer", r"~who~adv(?:got|took|accepted|landed|have|has) (?:an?|the|my) (?:new )?(?:job|position|role|internship|offer)(?: offer)? (?:at|with|from) ~name", "update"),
+    _one("employer", r"~who~adv(?:got|took|accepted|landed|have|has) (?:an?|the|my) (?:new )?(?:job|position|role|internship) (?:at|with|from) ~name", "update"),
+    _one("employer", r"~who~adv(?:took|accepted) (?:an?|the|my|their) (?:new )?(?:job )?offer (?:at|with|from) ~name", "update"),
     _one("employer", r"(?:(?:yesterday|today|monday|tuesday|wednesday|thursday|friday|this week) )?(?:was|is|marks|had) (?P<whose>my) (?:very )?(?:first|1st) (?:day|week|shift) (?:at|with|for) ~name", "update"),
     _one("employer", r"(?P<whose>my) (?:very )?(?:first|1st) (?:day|week|shift) (?:at|with|for) ~name", "update"),
     _one("employer", r"~who~adv(?:got )?hired (?:by|at) ~name", "update"),
     _one("employer", r"~who~adv~no_more (?:work|employed)s? (?:at|for|with|by) ~name", "end", holds=False),
     _one("employer", r"~who~adv(?:left|quit|resigned from|retired from) ~name~stop", "end", holds=False),
     _one("employer", r"~who~adv(?:quit|left|lost|gave up|resigned from|handed in (?:my|his|her) \w+)(?: (?:my|his|her|their|the) (?:\w+ )?(?:job|position|role))?(?: (?:at|with) ~name)~stop", "end", holds=False),
-    _one("employer", r"~who~adv(?:quit|left|lost) (?:my|his|her|their) (?:\w+ )?job\b(?P<value>)", "end", holds=False),
-    _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?: (?:from|by|at) ~name)?", "end", holds=False),
+    _one("employer", r"~who~adv(?:quit|left|lost) (?:my|his|her|their) (?:\w+ )?job~stop(?P<value>)", "end", holds=False),
+    _one("employer", r"~who(?:was |~adv)(?:got )?(?:fired|laid off|let go)(?! (?:up|of)\b)(?: (?:from|by|at) ~name)?", "end", holds=False),
     _one("occupation", r"~who~adv(?:works?|working|employed) (?:\w+ ){0,2}as (?:an? |the )?~short~stop"),
     _one("occupation", r"~who~adv(?:a|an|the|our) (?P<value>(?:[\w-]+ ){0,2}~role)\b"),
     _one("occupation", r"~who~adv(?:got |been |was )?(?:promoted to|became|become) (?:a |an |the )?(?P<value>(?:[\w-]+ ){0,3}~role)\b", "update"),
@@ -187,7 +192,7 @@ _HEALTH = (
     _many("allergic to", r"~who~adv(?:very |severely |deathly )?allergic to ~value"),
     _many("allergic to", r"~who~adv(?:have|has) (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
     _many("allergic to", r"~who~advoutgr(?:ew|own) (?:my|his|her|their|the) (?P<value>\w+) allergy", "end", holds=False),
-    _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet\b", "end", holds=False),
+    _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?!(?:any|now|since|and|but|because|so|today|these|either|or|as of)\b)\w)", "end", holds=False),
     _many("diet", r"~who~adv(?:an? |a strict |gone |went )?~diet\b"),
     _many("condition", r"~who(?:was |got |~adv)(?:just |recently )?diagnosed with ~value"),
     _many("condition", r"~who~adv(?:have|has|suffers? from) (?P<value>~illness)\b"),
@@ -200,14 +205,16 @@ _HABITS = (
     _many("{what}", r"~who~adv~stopped ~using(?: ~value)?", "end", holds=False),
     _many("{what}", r"~who~adv(?:started|began|begun|resumed|went back to|took up) ~using(?: again)?(?: ~value)?", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv~stopped (?P<value>\w+ing(?: [^.!?;\n]+)?|coffee|alcohol|sugar|meat|gluten|dairy|caffeine|cigarettes)", "end", holds=False),
-    _many(ANY_ATTRIBUTE, r"~who~adv(?:sold|cancell?ed|returned|got rid of|gave away|gave up|donated|scrapped|traded in|dropped|dropped out of|deleted|ended|terminated|closed|lost|dumped|threw out|threw away|ditched) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", "end", holds=False),
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:sold|cancell?ed|got rid of|gave away|gave up|donated|scrapped|traded in|dropped out of|deleted|ended|terminated|dumped|threw out|threw away|ditched) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", "end", holds=False),
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) (?:[\w-]+ ){0,3}?~contract)~stop", "end", holds=False),
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|moved|changed|migrated|converted|upgraded|swapped|gone|went|transitioned) (?:over )?(?:away )?from ~old (?:over )?to ~short~stop", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:replaced|swapped|traded(?: in)?|exchanged) ~old (?:with|for|by) ~short~end", "update"),
     _many("owns", r"~who~adv(?:owns?|bought|purchased|adopted|got|have|has) (?P<value>(?:an?|two|three|four|five|\d+|some|my (?:first|own)|no) (?:[\w-]+ ){0,4}[\w-]+)~stop"),
     _many("subscription", r"~who~advsubscribed to ~value"),
     _many("subscription", r"~who~advunsubscribed from ~value", "end", holds=False),
     _many("{what}", r"~who~adv~use ~value"),
-    _many("{what}", r"~who~adv~use~end(?P<value>)"),
+    _many("{what}", r"~who~adv~alone~end(?P<value>)"),
 )  # fmt: skip
 _PLANS = (
     _many("decided", r"~who~adv(?:decided|chose|chosen|agreed|settled) (?P<value>(?:to|on|not to|that|against) [^.!?;\n]+)"),

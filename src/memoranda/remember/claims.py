@@ -13,13 +13,23 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.dates.find import Mention
+from memoranda.places import is_place, is_region, looks_like_place
 from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
 from memoranda.remember.lexicon import NOW, TAKEN_BACK
-from memoranda.remember.places import is_place, is_region, looks_like_place
-from memoranda.remember.values import PREFERENCE, Reading, attribute_for, read_value, split_list, trim_value
-from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold
+from memoranda.remember.values import (
+    PREFERENCE,
+    Reading,
+    attribute_for,
+    may_be_several,
+    names_person,
+    read_value,
+    split_list,
+    trim_value,
+)
+from memoranda.storage.claims import ANY_ATTRIBUTE, Claim, Operation, fold, value_shape
+from memoranda.storage.supersession import names_value, relate
 from memoranda.text import Span, has_content
 
 _MAX_TEXT: Final = 4_000
@@ -46,6 +56,34 @@ _RESIDENCE: Final = re.compile(
     r"|for (?:work|good|school|college)"
     r"|for (?:a|my|his|her|the|our) (?:new )?job)\b",
     re.I,
+)
+# Where somebody is need not be where they live: "I'm in Rome now", "we're staying in Bonn".
+_STAYS: Final = re.compile(
+    r"\b(?:stay(?:s|ing)?|moving|relocating)\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
+    re.I,
+)
+_TAKE_BACKS: Final = (
+    "joke",
+    "lie",
+    "prank",
+    "up",
+    "nonsense",
+    "true",
+    "kidding",
+    "joking",
+    "lying",
+    "you",
+    "leg",
+    "back",
+    "that",
+)
+"""How words end that take something back and do not go on: "never mind, I'm staying" does."""
+_POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
+_WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
+_ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
+# "I meant 12, not 11": the clause ends before "not".
+_NOT_OLD: Final = re.compile(
+    r"\s*,?\s*(?:and\s+)?not\s+(?:on\s+|in\s+|at\s+|the\s+)*(?P<old>\S+?(?:\s\S+?)?)(?=[.!,;]|\s*$)", re.I
 )
 _FIRST_PERSON: Final = frozenset(("i", "we", "me", "my", "our"))
 _USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]s)?$", re.I)
@@ -78,7 +116,60 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     for clause in find_clauses(utterance.text):
         claims += _claims_in(clause, utterance, events)
     claims += _commitments(utterance, events)
-    return tuple(_take_back(claims, utterance))
+    return tuple(_take_back(_keep_last_change(_settle(claims)), utterance))
+
+
+def _settle(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the claims of one text as its end leaves them: "I live in Hamburg. I moved to Ghent yesterday."."""
+    settled: list[Claim] = []
+    for claim in claims:
+        newer = _bind_correction(claim, settled) if claim.attribute == ANY_ATTRIBUTE else claim
+        ended = [older for older in settled if _ends(older, newer)]
+        if newer.operation == "correct":
+            settled = [older for older in settled if older not in ended]  # it never was true
+        else:
+            settled = [_until(older, newer.valid_from) if older in ended else older for older in settled]
+        settled.append(newer)
+    return settled
+
+
+def _bind_correction(claim: Claim, before: Sequence[Claim]) -> Claim:
+    """Return a correction that names only a value as one of the claim before it with a value of the same shape."""
+    if claim.operation != "correct":
+        return claim
+    for older in reversed(before):
+        wanted = names_value(older.value, claim.replaces) if claim.replaces else _same_shape(older.value, claim.value)
+        if wanted and fold(older.subject) == fold(claim.subject) and older.holds and older.valid_to is None:
+            return replace(claim, attribute=older.attribute, single=older.single)
+    return claim
+
+
+def _same_shape(one: str, other: str) -> bool:
+    return value_shape(one) == value_shape(other)
+
+
+def _ends(older: Claim, newer: Claim) -> bool:
+    same_slot = (fold(older.subject), older.attribute) == (fold(newer.subject), newer.attribute)
+    return same_slot and older.attribute != ANY_ATTRIBUTE and relate(older, newer) == "end"
+
+
+def _until(claim: Claim, end: datetime) -> Claim:
+    return replace(claim, valid_from=min(claim.valid_from, end), valid_to=end)
+
+
+def _keep_last_change(claims: list[Claim]) -> list[Claim]:
+    """Return the claims with one change of a slot, the last: "I moved to Rome, then back to Kiel" ends nothing else."""
+    last = {(claim.subject, claim.attribute): n for n, claim in enumerate(claims) if _changes(claim)}
+    return [
+        replace(claim, operation="state", valid_to=claim.valid_from)
+        if _changes(claim) and last[claim.subject, claim.attribute] != n
+        else claim
+        for n, claim in enumerate(claims)
+    ]
+
+
+def _changes(claim: Claim) -> bool:
+    return claim.single and claim.operation == "update" and claim.holds and claim.attribute != ANY_ATTRIBUTE
 
 
 def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:
@@ -89,6 +180,11 @@ def _take_back(claims: list[Claim], utterance: Utterance) -> Iterator[Claim]:
         return
     offset, said_at = utterance.span[0], utterance.said_at
     start, end = offset + found.start(), offset + found.end()
+    after = blank_foreign(utterance.text)[found.end() :]
+    about = after if found[0].endswith(_TAKE_BACKS) else utterance.text[found.start() :]
+    if has_content(after, ()) and _ABOUT_SELF.search(about) is None and not any(c.span[0] >= end for c in claims):
+        yield from claims  # "just kidding about the film" takes back nothing about the speaker
+        return
     yield from (claim for claim in claims if claim.span[1] > start)
     if not has_content(utterance.text[: found.start()], ()) or not any(claim.span[1] <= start for claim in claims):
         yield Claim(
@@ -120,8 +216,10 @@ def _claims_in(clause: Clause, utterance: Utterance, events: Sequence[Mention]) 
 
 def _correct(match: re.Match[str], clause: Clause, utterance: Utterance) -> Iterator[Claim]:
     """Yield a correction that names only the right value; the write finds the claim that it corrects."""
-    if not _is_person(utterance) or read_value(match["value"]).kind == "text":
+    value = match["value"]
+    if not _is_person(utterance) or read_value(value).kind == "text" or fold(value).split()[0] in _FIRST_PERSON:
         return
+    old = _NOT_OLD.match(utterance.text, clause.end)
     offset, said_at = utterance.span[0], utterance.said_at
     start, end = clause.span(*match.span())
     yield Claim(
@@ -133,7 +231,7 @@ def _correct(match: re.Match[str], clause: Clause, utterance: Utterance) -> Iter
         valid_from=said_at,
         trust=utterance.role,
         operation="correct",
-        replaces=match["old"],
+        replaces=match["old"] or (old and old["old"]),
     )
 
 
@@ -159,6 +257,16 @@ class _Found:
     @property
     def is_habit(self) -> bool:
         return self.about_thing and not self.pattern.single
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether it only points at its value ("Theo drinks it"), or says where a person is, not who."""
+        words = fold(self.part(self.group) or "").split()
+        if not words or not self.about_thing:
+            return False
+        if self.is_habit:
+            return words[0] in _POINTING
+        return words[0] in _WHERE and names_person(self.part("what") or "")
 
     def part(self, *names: str) -> str | None:
         """Return the first of these parts of the clause that it has."""
@@ -203,6 +311,8 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         return
     if not found.about_thing and any(event.start > utterance.said_at for event in found.near):
         return  # a plan
+    if found.is_vague:
+        return
     reading = read_value(value or "")
     attribute, single = attribute_for(pattern, found.part("what"), reading)
     old = found.part("old", "old2")
@@ -213,7 +323,7 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         old = None
     subject, attribute = _owner_of_name(subject, attribute)
     valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
-    operation = _operation(pattern, found.clause, reading, valid_from, utterance.said_at)
+    operation = _operation(found, reading, valid_from)
     if operation == "event":
         valid_to = None  # "I moved there ten years ago" does not say that it is over
     claim = Claim(
@@ -253,12 +363,14 @@ def _owner_of_name(subject: str, attribute: str) -> tuple[str, str]:
     return subject, attribute
 
 
-def _operation(
-    pattern: ClaimPattern, clause: Clause, reading: Reading, valid_from: datetime, said_at: datetime
-) -> Operation:
+def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operation:
     """Return what the clause does; a change told long after it happened is only a statement, and so is a long value."""
+    pattern, clause, said_at = found.pattern, found.clause, found.utterance.said_at
+    if found.about_thing and may_be_several(found.part("what") or ""):
+        return "state"  # a new client need not be the only one
     if pattern.attribute == "city" and (
-        is_region(reading.value)  # a country may hold the city that is known
+        _STAYS.search(clause.text)
+        or is_region(reading.value)  # a country may hold the city that is known
         or (pattern.operation == "state" and not is_place(reading.value))  # a quarter may lie in it
     ):
         return "state"
@@ -292,13 +404,18 @@ def _subject(groups: dict[str, str | None], utterance: Utterance) -> str | None:
     if lowered in ("", "the", "this"):
         return utterance.owner if "whose" in groups or not groups.get("who") else None
     if lowered in _FIRST_PERSON:
-        return utterance.speaker if _is_person(utterance) else None
+        return _first_person(utterance) if _is_person(utterance) else None
     if _USER.match(lowered):
         return utterance.owner
     if (kin := _KIN.match(" ".join(found.split()))) is not None:
-        return f"{utterance.speaker}'s {kin[1]}"
+        return f"{_first_person(utterance)}'s {kin[1]}"
     name = re.sub(r"['’]s$", "", " ".join(found.split()))
     return None if lowered.split()[0] in _NO_SUBJECTS else name
+
+
+def _first_person(utterance: Utterance) -> str:
+    """Return whom "I" means: where a user speaks without a name, the person whose memory it is."""
+    return utterance.owner if utterance.role == "user" and utterance.owner != "user" else utterance.speaker
 
 
 def _is_person(utterance: Utterance) -> bool:

@@ -11,27 +11,42 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.remember.base import KnownMatch, Utterance
+from memoranda.remember.importance_words import classes_of
 from memoranda.text import query_terms
 
 # A number with its point, a word with its apostrophe, or a sign that makes a difference ("C" and "C++", "5" and "-5").
 _TOKEN: Final = re.compile(
-    r"[+\-]?\d+(?:[.,:/]\d+)*|[^\W\d_][^\W_]*(?:'[^\W_]+)*[+#]*|[^\W_]+|[$€£¥%°&@/=<>*+#~^|\\_§]"
-    r"|[\u2190-\u2bff\U0001f000-\U0001faff]"
+    r"[+\-]?\d+(?:[.,:/]\d+)*|[^\W\d_][^\W_]*(?:'[^\W_]+)*[+#]*|[^\W_]+|[$€£¥%°&@/=<>*+#~^|\\_§¬±×÷]"
+    r"|!(?==)|(?<!\S)!(?=\w)|[:;]-?[()](?!\S)|[\u20a0-\u20cf\u2190-\u2bff\U0001f000-\U0001faff]"
+    r"|(?:(?<=\bno)|(?<=\byes)|(?<=\bnot)|(?<=\bnever)|(?<=\bdon't)|(?<=\bstop))\s?[,;:.!–—-]+(?=\s+\w)"
 )
+_PAUSE: Final = re.compile(r"\s?[,;:.!–—-]+")
+"""What follows a no in "No, more sugar", which says the opposite of "No more sugar"."""
 _QUESTION: Final = re.compile(r"\?[\"'”’)\s]*$")
 _POLITE_START: Final = re.compile(
-    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|please|kindly|thanks|thank you(?: (?:so|very) much)?)"
-    r"(?: there)?[\s,.!:;-]+)+",
+    # A greeting without punctuation may be part of what is said: "Hello Kitty is my favourite".
+    r"^(?:(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks|thank you(?: (?:so|very) much)?)"
+    r"(?: there)?\s*[,.!:;\n–—]|please\b|kindly\b)[\s,.!:;–—-]*)+",
     re.I,
 )
 _POLITE_END: Final = re.compile(
-    r"(?:[\s,.!;-]+(?:please|thanks|thank you(?: (?:so|very) much)?|thx|cheers))+[\s.!)]*$", re.I
+    r"(?:\s*[,.!;\n–—][\s,.!;–—-]*(?:please|thanks|thank you(?: (?:so|very) much)?|thx|cheers))+[\s.!)]*$", re.I
 )
+_FIRST_WORDS: Final = re.compile(r"[a-z]+")
+_VERB_WITHIN: Final = 4
+"""Words from the beginning within which the verb of an event is looked for."""
+_NO_EVENTS_WORDS = """
+    was were had knew thought meant felt lived worked liked loved hated wanted preferred moved married studied graduated
+    retired named used put read cut set hit shut lay bit built indeed hundred exceed succeed proceed breed speed
+    allergic divorced widowed engaged interested tired excited scared bored
+"""
+_NO_EVENTS: Final = frozenset(_NO_EVENTS_WORDS.split())
+"""Verbs of states and of what happens once, verbs with the same form in the present, and words in -ed that are none."""
 _ECHO_TOKENS: Final = 5
 """A shorter answer is no echo."""
 _LEAD_IN_WORDS = """
@@ -54,20 +69,31 @@ class Fingerprint:
     """The words in their order, without case, punctuation and politeness; a question ends with "?"."""
     terms: tuple[str, ...]
     times: tuple[tuple[datetime, datetime], ...]
-    """The times it mentions; "yesterday" said on two days is two times."""
+    """The times it mentions; "yesterday" said on two days is two times, and so is something that happened."""
 
 
 def fingerprint(text: str, said_at: datetime) -> Fingerprint:
     """Return the features of a text."""
     times = tuple((each.start, each.end) for each in find_mentions(text, said_at) if each.kind == "at")
+    if not times and tells_what_happened(text):
+        # "I paid rent" said again next month is another payment.
+        day = said_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        times = ((day, day + timedelta(days=1)),)
     return Fingerprint(statement_tokens(text), tuple(query_terms(text)), times)
+
+
+def tells_what_happened(text: str) -> bool:
+    """Return whether a text tells of something that may happen again: "I paid rent", not "I was born in Rome"."""
+    verbs = [word for word in _FIRST_WORDS.findall(text.lower())[:_VERB_WITHIN] if word not in _NO_EVENTS]
+    return any((len(word) > 4 and word.endswith("ed")) or "past" in classes_of(word) for word in verbs)
 
 
 def statement_tokens(text: str) -> tuple[str, ...]:
     """Return the words by which statements are compared; two texts with equal words are the same statement."""
     plain = text.replace("’", "'").replace("‘", "'").strip()
     spoken = _POLITE_END.sub("", _POLITE_START.sub("", plain, count=1)) if plain else ""
-    tokens = _TOKEN.findall((spoken or plain).casefold()) or plain.split()
+    found = _TOKEN.findall((spoken or plain).casefold()) or plain.split()
+    tokens = ["," if _PAUSE.fullmatch(token) else token for token in found]
     return (*tokens, "?") if _QUESTION.search(plain) else tuple(tokens)
 
 

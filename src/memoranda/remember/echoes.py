@@ -6,11 +6,13 @@ wholly in a known memory counts, so nothing new is lost: a person who says somet
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from memoranda.fence import find_recalled_spans
 from memoranda.remember.base import Utterance
 from memoranda.shown_ids import read_shown_id
 from memoranda.text import Span, sentence_spans
@@ -23,7 +25,7 @@ _CUT_WORDS: Final = 5
 """Words of a cut text; fewer may be anybody's."""
 _LINE: Final = re.compile(r"[^\n\r]+")
 _MARKS: Final = re.compile(
-    r"^\s*(?:</?memoranda-memory[^>\n]*>|Notes recalled from memory\b.*|#{1,3} \d{4}-\d\d-\d\d(?: \(\w+\))?|(?:relevant |recalled |known |user )?"  # noqa: E501
+    r"^\s*(?:</?memoranda-memory[^>\n]*>|Notes recalled from memory\b.*|#{1,3} (?:What holds on )?\d{4}-\d\d-\d\d(?: \(\w+\))?|(?:relevant |recalled |known |user )?"  # noqa: E501
     r"(?:memories|memory|context|notes|facts)(?: about (?:the )?\w+)?\s*:)\s*$",
     re.IGNORECASE,
 )
@@ -31,10 +33,18 @@ _BEFORE: Final = re.compile(
     r"^(?:[\s>*•·–—\-+#|]|\(?\d{1,3}[.):]\s|\[\d{1,3}\]\s|\[?\(?\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?\)?\]?(?: \(\w+\))?[:,\s-]*|[\"'“„«`])+"  # noqa: E501
 )
 _AFTER_CHARS: Final = "\"'”“»`|*,; \t\n\r\f\v\xa0"
-_AFTER: Final = re.compile(r"(?:\[#\d+[^\]\n]*\]|\(no longer true[^)\n]*\)|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\))\Z")
+# A note that `context` adds may quote a text with brackets of its own, and may have been cut.
+_AFTER: Final = re.compile(
+    r"(?:\[#\d+[^\]\n]*\]?|\((?:no longer true|later said on \d{4}-\d\d|disputed by )[^\n]*"
+    r"|\((?:[^()\n]{0,80}, )?\d{4}-\d\d-\d\d\))\Z"
+)
+_LEAD_IN: Final = re.compile(r"^[^\n:]{1,60}:\s+(?P<bullet>[-*•–]\s+)?(?=\S)")
+_JSON: Final = re.compile(r"\s*(?:```\w*\s*)?(?P<json>[\[{].*[\]}])\s*(?:```)?\s*\Z", re.DOTALL)
+_JSON_TEXT: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _AFTER_LENGTH: Final = 1_000
 """Characters of the longest mark after a text: a search for marks in the whole of a long text would take seconds."""
 _TRUNCATED: Final = ("…", "...", "[…]", "[...]")
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d[T\d:.+Z -]*")
 _SPEAKER: Final = re.compile(r"^[\w .'’-]{1,40}:\s")
 _WORD: Final = re.compile(r"\w+")
 _ID: Final = re.compile(r"\[#(\d{1,19})\b")
@@ -73,6 +83,9 @@ class EchoIndex:
         """Return the parts of an utterance that only repeat what is known."""
         if not self._by_start or not utterance.text.strip():
             return []
+        if texts := _json_texts(utterance.text):
+            is_echo = all(self._is_echo(text, utterance) for text in texts)
+            return [(0, len(utterance.text))] if is_echo else []
         parts = list_parts(utterance)
         echoes = [part for part in parts if self._is_echo(utterance.text[slice(*part)], utterance)]
         if not echoes:
@@ -81,6 +94,14 @@ class EchoIndex:
         return sorted(set(echoes) | set(marks))
 
     def _is_echo(self, part: str, utterance: Utterance) -> bool:
+        if self._repeats_known(part, utterance):
+            return True
+        lead = _LEAD_IN.match(part)  # "From my notes: - Ana: I live in Porto [#1]"
+        if lead is None or not (lead["bullet"] or utterance.role != "user"):
+            return False
+        return self._repeats_known(part[lead.start("bullet") if lead["bullet"] else lead.end() :], utterance)
+
+    def _repeats_known(self, part: str, utterance: Utterance) -> bool:
         core, is_cut = strip_decoration(part)
         words = _words(core)
         if len(words) < _LEAST_WORDS:
@@ -108,14 +129,38 @@ class EchoIndex:
                     return True
                 # A person's own words again are a duplicate, and reported as one.
                 return utterance.message is None and known.from_message
-            cut_short = len(said) >= _CUT_WORDS and _same(said, known.words[: len(said)], utterance.role)
-            if cut_short and (is_cut or is_named or utterance.role in ("assistant", "tool")):
+            is_entry = decorated and said is not words  # "- Ana: I keep three beehives behi"
+            if (is_cut or is_named or is_entry or utterance.role in ("assistant", "tool")) and _is_start(
+                said, known.words, utterance.role
+            ):
                 return True
         return False
 
 
+def _json_texts(text: str) -> list[str]:
+    """Return the sentences in a text that is JSON, as an agent writes its hits; none for another text."""
+    found = _JSON.match(text) if text.lstrip()[:1] in "[{`" else None
+    try:
+        value = None if found is None else json.loads(found["json"])
+    except (ValueError, RecursionError):
+        return []
+    texts, queue = list[str](), [value]
+    while queue:
+        item = queue.pop()
+        if (
+            isinstance(item, str)
+            and len(_words(item)) >= _LEAST_WORDS
+            and not (_DATE.fullmatch(item) or find_recalled_spans(item))
+        ):
+            texts.append(item)
+        queue += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    return texts
+
+
 def list_parts(utterance: Utterance) -> list[Span]:
     """Return the parts of a text that are compared: its lines, and the sentences of what the user did not say."""
+    if _json_texts(utterance.text):
+        return [match.span() for match in _JSON_TEXT.finditer(utterance.text)][:MAX_PARTS]
     lines = _lines(utterance.text)
     if utterance.role == "user" and utterance.message is not None:
         return lines[:MAX_PARTS]
@@ -157,7 +202,9 @@ def _strip_marks(part: str) -> str:
 
 def to_lookup(part: str) -> str:
     """Return the words by which a memory that a part may repeat is looked up: without a speaker in front."""
-    return _SPEAKER.sub("", strip_decoration(part)[0])
+    core = strip_decoration(part)[0]
+    lead = _LEAD_IN.match(core)
+    return _SPEAKER.sub("", core[lead.end() :] if lead and lead["bullet"] else core)
 
 
 def _lines(text: str) -> list[Span]:
@@ -177,6 +224,15 @@ def _without_speaker(words: tuple[str, ...], known: _Known) -> tuple[str, ...]:
 def _start(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the first words, in which texts that say the same agree."""
     return tuple(_PRONOUNS.get(word, word) for word in words[:2])
+
+
+def _is_start(said: tuple[str, ...], known: tuple[str, ...], role: str) -> bool:
+    """Return whether words are the beginning of a text, of which the last one may be cut as well."""
+    if not _CUT_WORDS <= len(said) <= len(known):
+        return False
+    last = known[len(said) - 1]
+    whole = (*said[:-1], last) if not said[-1].isdigit() and last.startswith(said[-1]) else said
+    return _same(whole, known[: len(said)], role)
 
 
 def _same(said: tuple[str, ...], known: tuple[str, ...], role: str) -> bool:

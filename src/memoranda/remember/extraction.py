@@ -13,7 +13,7 @@ from memoranda.remember.claims import find_claims
 from memoranda.remember.entities import find_entities
 from memoranda.remember.gate import DialogueContext, dialogue_context, judge
 from memoranda.remember.importance import combine_features, find_features
-from memoranda.storage.claims import CLAIMS
+from memoranda.storage.claims import CLAIMS, VOICE
 from memoranda.types import JSON, MemoryType
 
 _ASSISTANT_FACTOR: Final = 0.6
@@ -117,6 +117,9 @@ def to_notes(candidate: Candidate) -> dict[str, JSON]:
         ],
         CLAIMS: [claim.to_json() for claim in candidate.claims],
     }
+    said = candidate.utterance
+    if said.role == "user" and said.owner not in ("user", said.speaker):
+        notes[VOICE] = said.owner
     return {key: value for key, value in notes.items() if value}
 
 

@@ -15,6 +15,7 @@ from memoranda.fence import find_recalled_spans
 from memoranda.redaction import find_secrets
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.echoes import merge_spans
+from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise
 from memoranda.shown_ids import IdText
 from memoranda.text import Span, first_content_words, first_words, has_content, is_name_of, sentence_spans, words_of
 from memoranda.types import Status
@@ -182,23 +183,29 @@ def _check_content(utterance: Utterance, context: DialogueContext) -> Verdict | 
     words = first_words(utterance.text, 3)
     if _OWN.search(utterance.text):
         return None  # "I love my job" is made of words that pleasantries are made of, and says something
-    if not has_content(utterance.text, context.names) and not find_mentions(utterance.text, utterance.said_at):
+    if not _says_something(utterance, context):
         return reject(utterance, "greeting", "only pleasantries: nothing is said")
     if len(words) <= 2 and not _is_complete(utterance.text, words, context):
         return reject(utterance, "fragment", "one or two words that mean nothing alone")
     return None
 
 
-def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> bool:
-    """Return whether a word or two mean something: an answer, "He died.", two content words, another script."""
-    content = [word for word in first_content_words(text) if not is_name_of(word, context.names)]
-    if (
-        context.after_question
-        or len(content) >= 2
-        or (content and len(words) == 2 and words[0].lower() not in _ARTICLES)
-    ):
+def _says_something(utterance: Utterance, context: DialogueContext) -> bool:
+    """Return whether a text is more than pleasantries. Being short is no sign of them: "I got the job!"."""
+    text = utterance.text
+    if has_content(text, context.names) or find_mentions(text, utterance.said_at):
         return True
-    return any(not word.isascii() and len(word) > 3 for word in content)
+    return is_brief_statement(text, context.names) or (context.after_question and is_bare_answer(text))
+
+
+def _is_complete(text: str, words: Sequence[str], context: DialogueContext) -> bool:
+    """Return whether a word or two mean something: an answer, "He died.", "Divorced.", but not "the contract"."""
+    content = [word for word in first_content_words(text) if not is_name_of(word, context.names)]
+    if context.after_question or len(content) >= 2 or is_brief_statement(text, context.names):
+        return True
+    if not content or is_noise(content[0]):
+        return False
+    return len(words) == 1 or words[0].lower() not in _ARTICLES
 
 
 def _duplicate_reason(match: KnownMatch) -> str:

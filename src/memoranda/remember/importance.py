@@ -59,6 +59,7 @@ from memoranda.remember.importance_words import (
     WISHES,
     classes_of,
 )
+from memoranda.remember.small_talk import is_brief_statement
 from memoranda.text import EMPTY_WORDS, split_sentences
 
 _MAX_CHARS: Final = 4_000
@@ -324,6 +325,7 @@ def _is_small_sentence(text: _Text) -> bool:
         or _DIGIT.search(text.text)
         or text.found & NOT
         or any(feature.weight >= _MATTERS for feature in features)
+        or is_brief_statement(text.text)
     ):
         return False
     if _QUESTION.match(text.text) or _is_request(text.words):

@@ -9,12 +9,13 @@ from typing import Final
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
+from memoranda.messages.message import ROLES
 from memoranda.remember.base import KnownTexts, NoKnownTexts, Utterance
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.echoes import EchoIndex, list_parts, to_lookup
 from memoranda.remember.new_memory import WriteOptions, speaker_name
 from memoranda.storage.base import PartitionKey, Store
-from memoranda.storage.claims import FOLLOWED
+from memoranda.storage.claims import FOLLOWED, VOICE
 from memoranda.text import query_terms
 from memoranda.types import Memory, Scope
 
@@ -23,6 +24,10 @@ _NEIGHBOURS: Final = 8
 _KNOWN_SHARE: Final = 0.7
 """The share of a text's terms that must be known for it to repeat something; the others are a lead-in."""
 _MAX_TERMS: Final = 64
+_NOBODY: Final = ""
+"""Instead of a name, for what was said without one."""
+_MAX_NAMES: Final = 8
+"""Where more people spoke, nobody can tell which of them is the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,8 @@ class KnownFinder:
             same = search.find_all((each.text for each in compared), scope.session)
             known_terms = {term for each in compared for term in search.indexed(each.text)} if compared else set[str]()
             seq = partition.seq
+            names = _named_speakers(partition) if any(_is_unnamed(each, scope) for each in utterances) else {}
+        utterances = self._name_owner(utterances, names, scope)
         found = self._read(Scope(scope.tenant, scope.agent, scope.user), echoed | same)
         marked = _mark_echoes(utterances, [found[each] for each in sorted(echoed) if each in found])
         if not compared:
@@ -72,6 +79,19 @@ class KnownFinder:
         memories = {each: found[each] for each in sorted(same) if each in found and FOLLOWED not in found[each].notes}
         known = ((memory.id, utterance_of_memory(memory, scope)) for memory in memories.values())
         return marked, Known(KnownTextIndex(known, known_terms), memories, seq)
+
+    def _name_owner(self, utterances: Sequence[Utterance], names: dict[int, str], scope: Scope) -> Sequence[Utterance]:
+        """Return the utterances with the name of the user, where only one user ever spoke by name in the scope.
+
+        "User moved to Rome" and "I moved to Rome" without a name are then about the person that the others are about.
+        """
+        said = self._read(Scope(scope.tenant, user=scope.user), set(names))
+        own = [each for each, memory in sorted(said.items()) if memory.trust == "user" and VOICE not in memory.notes]
+        # Whoever spoke without a name before is known by the id of the scope: the name is another person's.
+        if len({names[each] for each in own}) != 1 or names[own[0]] in (_NOBODY, scope.user):
+            return utterances
+        owner = names[own[0]]
+        return [replace(each, owner=owner) if _is_unnamed(each, scope) else each for each in utterances]
 
     def _read(self, scope: Scope, ids: set[int]) -> dict[int, Memory]:
         found = self._store.get(scope, sorted(ids)) if ids else []
@@ -107,12 +127,26 @@ class _Search:
         return self._found[key]
 
 
+def _is_unnamed(utterance: Utterance, scope: Scope) -> bool:
+    """Return whether "the user" of an utterance is known only by the id of the scope."""
+    return isinstance(scope.user, str) and utterance.owner == scope.user
+
+
+def _named_speakers(partition: Partition) -> dict[int, str]:
+    """Return who spoke, each with the first memory of theirs; nobody when they are many."""
+    names = [name for name in partition.speakers if name not in ROLES]
+    if len(names) > _MAX_NAMES:
+        return {}
+    unnamed = {int(said[0]): _NOBODY for name in (None, "user") if len(said := partition.said_by(name))}
+    return unnamed | {int(said[0]): name for name in names if len(said := partition.said_by(name))}
+
+
 def utterance_of_memory(memory: Memory, scope: Scope) -> Utterance:
     """Return a stored memory as an utterance."""
-    name = None if memory.speaker == memory.trust else memory.speaker
+    name = None if memory.speaker in (memory.trust, *ROLES) else memory.speaker
     speaker = speaker_name(name, memory.trust, scope)
     span = (0, len(memory.content))
-    owner = speaker_name(None, "user", scope)
+    owner = speaker if memory.trust == "user" else speaker_name(None, "user", scope)
     return Utterance("", memory.trust, speaker, memory.valid_from, memory.content, span, owner=owner)
 
 

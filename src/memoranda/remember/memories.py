@@ -20,7 +20,7 @@ from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Re
 from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
-from memoranda.text import clean_text, content_hash, lexical_keys
+from memoranda.text import clean_text, clear_text_caches, content_hash, lexical_keys
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
 from memoranda.validation import check_integer
 
@@ -211,7 +211,10 @@ class Memories:
         return self._store.write(MemoryWrite([change]))[0]
 
     def _write(self, new: Sequence[NewMemory], progress: Progress | None = None) -> list[Outcome]:
-        return self._store.write(MemoryWrite(self._vectors.attach(new, progress))) if new else []
+        try:
+            return self._store.write(MemoryWrite(self._vectors.attach(new, progress))) if new else []
+        finally:
+            clear_text_caches()
 
 
 def _stored(outcome: Outcome) -> Memory:

@@ -75,7 +75,8 @@ class ModelReader:
             return ModelAnswer(waiting=list(turns), failure=reason if turns else None)
         scope = options.scope
         queued = read_queued(self._store, Scope(scope.tenant, scope.agent, scope.user), RETRIED, options.now)
-        old = [turn for turn in queued if turn not in turns]
+        new = {(each, message.message_id, message.content) for each, message in turns}
+        old = [turn for turn in queued if (turn[0], turn[1].message_id, turn[1].content) not in new]
         answer, meter = ModelAnswer(), MeteredLLM(self._llm)
         if turns or old:
             context = self._context(known, options)

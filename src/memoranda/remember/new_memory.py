@@ -12,12 +12,12 @@ from memoranda.redaction import default_redactor
 from memoranda.remember.base import Utterance
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
 from memoranda.text import clean_text, content_hash, lexical_keys
-from memoranda.types import JSON, MemoryType, Scope
+from memoranda.types import JSON, MemoryType, Scope, trust_rank
 from memoranda.validation import check_datetime, check_fraction, check_name, check_writable_type, copy_json_object
 
 DEFAULT_IMPORTANCE: Final = 0.5
 """The least importance of a text that a caller stores; what the rules find in it can only raise it."""
-USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat"))
+USER_SOURCES: Final = frozenset(("user", "user_input", "conversation", "chat", "chat import"))
 """Sources that are the user's own word; any other source of a text is an agent's or a document's."""
 AGENT_SOURCES: Final = frozenset(("agent", "assistant", "note", "notes"))
 """Sources of an agent's own notes, as `save_to_memory` writes them."""
@@ -37,7 +37,7 @@ class WriteOptions:
     at: datetime | None
     short_term_ttl: timedelta
     trust: str = "user"
-    """Whose word a plain text is: the user's, an agent's own note, or a document's."""
+    """Whose word a text is: the user's, an agent's own note, or a document's. A message counts no more than that."""
     keep_all: bool = False
     """Whether every message becomes a memory, without the gate."""
 
@@ -56,7 +56,7 @@ def check_options(
 ) -> WriteOptions:
     """Check the arguments of one call. The importance and the source may also be in the metadata.
 
-    A text with a source is the word of that source, unless the source is the user.
+    What has a source is the word of that source, unless the source is the user or the conversation itself.
     """
     extra = default_redactor().object(copy_json_object(metadata, "metadata"))
     named = extra.get("source") if source is None else source
@@ -72,12 +72,17 @@ def check_options(
         metadata=extra,
         at=None if at is None else check_datetime(at, "at"),
         short_term_ttl=short_term_ttl,
-        trust=trust if isinstance(trust, str) else _trust_of(origin),
+        trust=trust if isinstance(trust, str) else _trust_of(origin, scope),
     )
 
 
-def _trust_of(source: str | None) -> str:
-    if source is None or source.casefold() in USER_SOURCES:
+def trust_of_message(message: Message, options: WriteOptions) -> str:
+    """Return how far a message is trusted: no more than who speaks, and no more than the source it is taken from."""
+    return message.role if message.role == "system" else min(message.role, options.trust, key=trust_rank)
+
+
+def _trust_of(source: str | None, scope: Scope) -> str:
+    if source is None or source == scope.session or source.casefold() in USER_SOURCES:
         return "user"
     return "assistant" if source.casefold() in AGENT_SOURCES else "document"
 
@@ -120,7 +125,7 @@ def from_message(text: str, message: Message, options: WriteOptions, type: Memor
         content_hash=content_hash(text),
         terms=lexical_keys(text),
         source=options.source or "conversation",
-        trust=message.role,
+        trust=trust_of_message(message, options),
         metadata={**message.metadata, **options.metadata},
         message=stored,
         expires_at=expires_at,

@@ -1,8 +1,9 @@
 """The remember pipeline: stores texts and messages in one commit and returns outcomes.
 
-Read `RememberPipeline.remember` from top to bottom: validate → find known texts → gate and extract → ask the model, if
-there is one → plan the changes → embed → write. One call is one commit: it holds the messages for the log, the
-memories, and the ends of the claims that they replace. Only where a commit size is set is a long call several commits.
+Read `RememberPipeline._remember` from top to bottom: validate → find known texts → gate and extract → plan the changes
+→ embed → write, then ask the model, if there is one, and write what it found. One call is one commit: it holds the
+messages for the log, the memories, and the ends of the claims that they replace. What a model finds is a second commit,
+and only where a commit size is set is a long call several.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from memoranda.llm.failures import CallPause
 from memoranda.messages.message import Message, as_message
 from memoranda.redaction import default_redactor, redact_secrets
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
-from memoranda.remember.duplicates import KnownTextIndex
+from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
 from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
@@ -37,6 +38,7 @@ from memoranda.remember.new_memory import (
     speaker_name,
     spoken_text,
     to_stored_message,
+    trust_of_message,
 )
 from memoranda.remember.quarantine import screen
 from memoranda.remember.updates import UpdateFinder
@@ -44,7 +46,7 @@ from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
-from memoranda.text import Span, clean_text, first_words
+from memoranda.text import Span, clean_text, clear_text_caches, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any]
@@ -54,6 +56,7 @@ _COMMIT_SECONDS: Final = 0.05
 _SMALLEST_COMMIT: Final = 8
 _KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _NO_DIALOGUE: Final = DialogueContext()
+_NOT_ANSWERED: Final = "the model has not answered yet"
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 
@@ -98,18 +101,40 @@ class RememberPipeline:
             progress: Called with (done, total) while texts are embedded.
             strict: Raise `ExtractionFailed` when the model fails. Everything is stored all the same.
         """
+        try:
+            return self._remember(content, options, idempotency_key, progress, strict=strict)
+        finally:
+            clear_text_caches()
+
+    def _remember(
+        self,
+        content: Content | Sequence[Content],
+        options: WriteOptions,
+        idempotency_key: str | None,
+        progress: Progress | None,
+        *,
+        strict: bool,
+    ) -> Outcomes:
         utterances = _parse_content(content, options, idempotency_key)
         compared = [utterance for utterance in utterances if self._is_compared(utterance, options)]
         utterances, known = self._known.find(utterances, compared, options)
         extracted = self._extract(utterances, known, options)
         utterances = self._mask_secrets(utterances)
-        answer = self._ask_model(utterances, extracted, known, options)
         plan = [_plan(utterance, found, options) for utterance, found in zip(utterances, extracted, strict=True)]
-        plan.append(_plan_model_facts(answer, options))
         unremembered = _unremembered_messages(utterances, plan, options)
         recheck = None if known.seq is None else Recheck(options.scope, known.seq, _DuplicateFinder(options))
-        written = self._write(plan, unremembered, answer, options.now, recheck, progress)
-        outcomes = _report(plan, written, known, answer)
+        passed, turns = self._list_unread(utterances, extracted, options)
+        # Stored and queued before the model is asked: it may never answer, and the program may end while it waits.
+        waiting = ModelAnswer(waiting=turns, failure=_NOT_ANSWERED if turns else None)
+        written = self._write(plan, unremembered, waiting, options.now, recheck, progress)
+        answer = ModelAnswer()
+        if self._reader is not None:
+            answer = self._reader.read(passed, turns, known.texts, options)
+            plan.append(_plan_model_facts(answer, options))
+            own = frozenset(outcome.memory.id for outcome in written if outcome.memory is not None)
+            recheck = None if recheck is None else replace(recheck, own=own)
+            written = [*written, *self._write(plan[-1:], [], answer, options.now, recheck)]
+        outcomes = _report(plan, iter(written), known, answer)
         if strict and outcomes.failure is not None:
             raise _extraction_failed(answer, outcomes)
         return outcomes
@@ -123,7 +148,7 @@ class RememberPipeline:
             return None
         answer = ModelReader(self._store, llm, pause).read_again(turns, NoKnownTexts(), options)
         plan = [_plan_model_facts(answer, options)]
-        return _report(plan, self._write(plan, [], answer, options.now), Known(), answer)
+        return _report(plan, iter(self._write(plan, [], answer, options.now)), Known(), answer)
 
     def unextracted(self, scope: Scope, limit: int) -> list[StoredTurn]:
         """Return the oldest messages that a model failed to read."""
@@ -163,24 +188,20 @@ class RememberPipeline:
             for each in utterances
         ]
 
-    def _ask_model(
-        self,
-        utterances: Sequence[Utterance],
-        extracted: Sequence[Extracted],
-        known: Known,
-        options: WriteOptions,
-    ) -> ModelAnswer:
-        """Ask the model, if there is one, about what passed the gate, and about messages it failed to read before."""
-        if self._reader is None:
-            return ModelAnswer()
+    def _list_unread(
+        self, utterances: Sequence[Utterance], extracted: Sequence[Extracted], options: WriteOptions
+    ) -> tuple[list[Candidate], list[StoredTurn]]:
+        """Return what passed the gate and the messages that it is from, for the model to read; none without a model."""
         passed: list[Candidate] = []
         turns: list[StoredTurn] = []
+        if self._reader is None:
+            return passed, turns
         for utterance, found in zip(utterances, extracted, strict=True):
             candidates = only_candidates(found)
             if utterance.message is not None and candidates and self._is_judged(utterance, options):
                 passed += candidates
                 turns.append((options.scope, to_stored_message(utterance.message)))
-        return self._reader.read(passed, turns, known.texts, options)
+        return passed, turns
 
     def _write(
         self,
@@ -190,7 +211,7 @@ class RememberPipeline:
         now: datetime,
         recheck: Recheck | None = None,
         progress: Progress | None = None,
-    ) -> Iterator[Outcome]:
+    ) -> list[Outcome]:
         """Embed, find what the new memories may change, and write; return their outcomes, in order."""
         new = [piece for pieces in plan for piece in pieces if isinstance(piece, NewMemory)]
         screen(new)
@@ -198,9 +219,7 @@ class RememberPipeline:
         self._updates.attach(new, now)
         # New memories first, so that they are written together.
         changes: list[Change] = [*new, *messages, *answer.marks()]
-        if not changes:
-            return iter(())
-        return iter(self._commit(changes, recheck if new else None)[: len(new)])
+        return self._commit(changes, recheck if new else None)[: len(new)] if changes else []
 
     def _commit(self, changes: Sequence[Change], recheck: Recheck | None) -> list[Outcome]:
         """Write the changes in one commit, or with a commit size in several, so that others can write in between.
@@ -259,12 +278,14 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
         speaker = speaker_name(None, role, options.scope)
         return Utterance("", role, speaker, said_at, text, (0, len(text)), None, key, owner)
     message = as_message(content)
-    speaker = speaker_name(message.name, message.role, options.scope)
+    role = trust_of_message(message, options)
+    speaker = speaker_name(message.name, role, options.scope)
     spoken = spoken_text(message)
     text = "" if spoken is None else clean_text(spoken)
     # What is said cannot be newer than now: a wrong clock would keep every true update from counting.
     said_at = min(message.timestamp, options.now)
-    return Utterance(message.message_id, message.role, speaker, said_at, text, (0, len(text)), message, key, owner)
+    owner = speaker if role == "user" else owner  # what Ana says about "the user" is about Ana
+    return Utterance(message.message_id, role, speaker, said_at, text, (0, len(text)), message, key, owner)
 
 
 def _mask_message(message: Message) -> Message:
@@ -326,6 +347,7 @@ def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list
         if utterance.message is None:
             new = from_text(piece.content, options, importance=piece.importance)
             new.deduplicate, new.notes = True, _notes_without_evidence(piece)
+            new.recurs = tells_what_happened(piece.content)
         else:
             new = from_message(piece.content, utterance.message, options, piece.type)
             new.importance, new.notes = piece.importance, to_notes(piece)

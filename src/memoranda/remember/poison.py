@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from memoranda.lookalikes import find_hidden, fold_lookalikes
 from memoranda.remember.poison_ideas import read_features
 from memoranda.remember.poison_readings import decode, rewrite
 from memoranda.remember.poison_rules import Channel, weigh_rules
+from memoranda.text import text_cache
 
 SUSPICIOUS: Final = 1.0
 WINDOW: Final = 3
@@ -80,7 +81,7 @@ class _PoisonModel:
     weights: dict[str, float]
 
 
-@lru_cache(maxsize=256)  # the names of speakers and sources come again and again
+@text_cache(256)  # the names of speakers and sources come again and again
 def find_poison(text: str, channel: Channel = "user") -> Suspicion | None:
     """Return why a text is a suspect; None when it is not."""
     pieces = [text[start : start + _PIECE + _OVERLAP] for start in range(0, len(text), _PIECE)] or [""]

@@ -6,12 +6,12 @@ claims that a change names only by their value, and links statements that speak 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -36,11 +36,11 @@ from memoranda.remember.lexicon import (
 )
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
-from memoranda.storage.claim_resolution import BY_MEANING, names_thing
+from memoranda.storage.claim_resolution import BY_MEANING, IN_ONE_CALL, names_thing
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
-from memoranda.text import query_terms
+from memoranda.text import query_terms, text_cache
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
 _SUBJECT: Final = re.compile(
@@ -99,7 +99,7 @@ _BATCH: Final = 24
 _NEAR: Final = 0.38
 """How near an event must be to a statement to be about the same thing: the nearness in meaning, from 0 for unrelated
 texts to 1 for the same, with what shared topics and words add. Of pairs of unrelated statements 3 in 100 are."""
-_SURE: Final = 0.75
+_SURE: Final = 0.55
 """How near an event must be for recall to put it above the statement even where a question hardly names it."""
 _NEAR_IN_CALL: Final = 0.55
 """The same for a statement of the same call: what is said one after the other is always alike."""
@@ -108,7 +108,7 @@ _ABOUT_AS_NEAR: Final = 0.1
 _STANDS_OUT: Final = 0.25
 """Where much was said, something is always near: how much nearer in meaning than the twelfth nearest a memory must be."""
 _NEAR_AMONG_MANY: Final = 0.34
-_NOTHING_SHARED: Final = -0.07
+_NOTHING_SHARED: Final = -0.25
 
 
 class UpdateFinder:
@@ -135,7 +135,7 @@ class UpdateFinder:
                 followed.append(self._find_followed(partition, each, among))
                 replaced.append(_find_replaced(partition, each, among))
         wanted = [
-            {*alike, *near.nearness, *held} for alike, near, held in zip(similar, followed, replaced, strict=True)
+            {*alike, *near.likely(), *held} for alike, near, held in zip(similar, followed, replaced, strict=True)
         ]
         for n, olders in enumerate(self._read(told, wanted)):
             self._align(told[n], [olders[older] for older in similar[n] if older in olders])
@@ -145,13 +145,15 @@ class UpdateFinder:
     def _follow(self, new: NewMemory, olders: Mapping[int, Memory], near: _Nearby, batch: Sequence[NewMemory]) -> None:
         """Set what a new memory follows, of what is near in meaning and of what was said before it in the same call."""
         aligned = {memory_id for memory_id, _ in new.aligned}
+        said = list(_said_before(new, batch, self._baseline))
+        least = _least_nearness([*near.nearness.values(), *(older.nearness for older in said)])
         others = [
             _Older(older, olders[older].content, nearness)
             for older, nearness in near.nearness.items()
             if older in olders and older not in aligned
         ]
-        others += _said_before(new, batch, self._baseline)
-        new.follows = tuple(_choose_followed(new.content, others, among_many=near.among_many))
+        likely = [older for older in (*others, *said) if older.nearness >= least]
+        new.follows = tuple(_choose_followed(new.content, likely, among_many=near.among_many))
 
     @property
     def _baseline(self) -> float:
@@ -197,7 +199,7 @@ class UpdateFinder:
         if CHANGE.search(_events(new.content)) is None:
             return _Nearby({}, among_many=True)
         near = self._find_near(partition, new, among) or dict.fromkeys(_find_salient(partition, new, among), 0.0)
-        return _Nearby(_stand_out(near), among_many=True)
+        return _Nearby(near, among_many=True)
 
     @staticmethod
     def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
@@ -272,13 +274,17 @@ class _Nearby:
     among_many: bool = False
     """Whether the speaker said so much that something is always near."""
 
+    def likely(self) -> list[int]:
+        """Return the ids of those that are near enough."""
+        least = _least_nearness(list(self.nearness.values()))
+        return [memory_id for memory_id, near in self.nearness.items() if near >= least]
 
-def _stand_out(nearness: dict[int, float]) -> dict[int, float]:
-    """Return those that are much nearer than the twelfth nearest; all, when there are fewer."""
+
+def _least_nearness(nearness: Sequence[float]) -> float:
+    """Return how near a memory must be in meaning: where there are many, much nearer than the twelfth nearest."""
     if len(nearness) < _COMPARED:
-        return nearness
-    least = max(_NEAR_AMONG_MANY, min(nearness.values()) + _STANDS_OUT)
-    return {memory_id: near for memory_id, near in nearness.items() if near >= least}
+        return -math.inf
+    return max(_NEAR_AMONG_MANY, sorted(nearness, reverse=True)[_COMPARED - 1] + _STANDS_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,14 +309,14 @@ def _nearness(one: FloatArray | None, other: FloatArray | None, baseline: float)
     return (float(_unit(one) @ _unit(other)) - baseline) / (1.0 - baseline)
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _statements(text: str) -> str:
     """Return the sentences of a text that are the writer's own and ask nothing."""
     sentences = _SENTENCE_END.split(blank_foreign(text))
     return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _events(text: str) -> str:
     """Return the parts of the sentences that tell neither a wish nor a plan."""
     return ", ".join(part for part in _PART_END.split(_statements(text)) if not WISH.search(part))
@@ -329,10 +335,17 @@ def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -
     likely.sort(key=lambda each: each[0], reverse=True)
     least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
     return [
-        (older.key, min(score, 1.0) if score >= _SURE and not among_many and isinstance(older.key, int) else BY_MEANING)
+        (older.key, _strength(older, score, among_many=among_many))
         for score, older in likely[:_FOLLOWED]
         if score >= least
     ]
+
+
+def _strength(older: _Older, likeness: float, *, among_many: bool) -> float:
+    """Return how strong a link is: one within a call only marks, as what is said one after the other is always alike."""
+    if not isinstance(older.key, int):
+        return IN_ONE_CALL
+    return min(likeness, 1.0) if likeness >= _SURE and not among_many else BY_MEANING
 
 
 def _least(older: _Older) -> float:
@@ -352,10 +365,10 @@ def _likeness(older: str, newer: str, nearness: float) -> float:
     return nearness + _TOPIC[min(len(topics), 2)] + narrow + _WORD[min(words, 2)]
 
 
-_topics: Final = lru_cache(maxsize=1024)(topics_in)
+_topics: Final = text_cache(1024)(topics_in)
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _terms(text: str) -> frozenset[str]:
     return frozenset(query_terms(text))
 
@@ -374,14 +387,14 @@ def _same_people(older: str, newer: str) -> bool:
     return not (_WITH.search(older) and _WITH.search(newer))
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _subject_of(text: str) -> str:
     """Return the relative or acquaintance whom a text is about; empty when it is about the speaker or a thing."""
     found = _SUBJECT.match(_statements(text))
     return "" if found is None else _kin(found["kin"])
 
 
-@lru_cache(maxsize=1024)
+@text_cache(1024)
 def _kin_in(text: str) -> frozenset[str]:
     found = {_kin(word) for word in _PEOPLE.findall(text)}
     return frozenset(found | _PARENTS if "parents" in found else found)

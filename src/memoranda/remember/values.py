@@ -125,6 +125,13 @@ _SEVERAL_WORDS = """
 _SEVERAL: Final = frozenset(_SEVERAL_WORDS.split())
 
 
+# Nouns of which a new one may come beside the old one.
+_MAYBE_SEVERAL_WORDS = """
+    client customer student pupil patient project course class medication medicine drug supplement tattoo account card
+    subscription language instrument sport case task customer tenant investor sponsor gadget plant
+"""
+_MAYBE_SEVERAL: Final = frozenset(_MAYBE_SEVERAL_WORDS.split())
+
 # Nouns that have one value at a time, even where the value is an ordinary word.
 _WITH_ONE_VALUE_WORDS = """
     name nickname address phone email number manager boss doctor dentist therapist coach teacher landlord employer occupation job
@@ -213,6 +220,16 @@ def _has_shape(noun: str, reading: Reading) -> bool:
     if noun in _MEASURED:
         return reading.kind in ("number", "money", "time", "day")
     return True
+
+
+def names_person(what: str) -> bool:
+    """Return whether a noun phrase names somebody: "my new doctor"."""
+    return _PERSON.fullmatch(normal_noun(what).rpartition(" ")[2]) is not None
+
+
+def may_be_several(what: str) -> bool:
+    """Return whether somebody may have a new one of these and keep the old one."""
+    return normal_noun(what).rpartition(" ")[2] in _MAYBE_SEVERAL
 
 
 def normal_noun(what: str) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 from sqlalchemy import insert, or_, select, update
 
 from memoranda.errors import InvalidInput, NotFound
+from memoranda.records import Record
 from memoranda.settings import MemoryConfig, database_url, encryption_key, get_settings
 from memoranda.storage import open_store
 from memoranda.storage.base import Store, Transaction
@@ -22,7 +23,7 @@ from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import api_keys
 from memoranda.text import clean_text
-from memoranda.types import DEFAULT_TENANT, Record
+from memoranda.types import DEFAULT_TENANT
 
 SCOPES: Final = ("read", "write", "admin")
 _PREFIX: Final = "mmr"

@@ -15,6 +15,9 @@ from memoranda.server.errors import RequestRejected
 from memoranda.types import JSON
 
 # Strings come first, so that their content is never counted. An unclosed string ends the search.
+_MAX_DIGITS = 400
+_MANY_DIGITS = re.compile(rb"\d{%d}" % (_MAX_DIGITS + 1))
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _TOKENS: Final = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]|,', re.DOTALL)
 _PARSE_IN_THREAD: Final = 64_000
 """From this many bytes on, parsing would hold up the event loop."""
@@ -67,6 +70,7 @@ async def parse_json(body: bytes, config: ServerConfig, pool: FairPool, tenant: 
 
 def _parse_json(body: bytes, config: ServerConfig) -> JSON:
     check_json_size(body, config)
+    check_numbers(body)
     try:
         value: JSON = json.loads(body.decode("utf-8"), parse_constant=_reject_constant)
     except RecursionError:
@@ -109,6 +113,12 @@ def check_json_size(body: bytes, config: ServerConfig) -> None:
             raise RequestRejected(413, f"the JSON nests deeper than {config.max_depth} levels: flatten it")
         if values >= config.max_values:
             raise RequestRejected(413, f"the JSON holds more than {config.max_values:,} values: split it up")
+
+
+def check_numbers(body: bytes) -> None:
+    """Reject JSON with a number of very many digits: turning one into an integer takes the square of their count."""
+    if _MANY_DIGITS.search(body) and _MANY_DIGITS.search(_STRING.sub(b'""', body)):
+        raise RequestRejected(413, f"a number in the JSON has more than {_MAX_DIGITS} digits: send it as a text")
 
 
 def _reject_constant(constant: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
@@ -30,7 +30,7 @@ from memoranda.text import content_hash
 from memoranda.types import Memory, Outcome
 
 _Kind: TypeAlias = Literal["idempotency_key", "message", "text"]
-DedupKey: TypeAlias = tuple[_Kind, str, str, str, str, str | tuple[str, bytes] | tuple[bytes, bool]]
+DedupKey: TypeAlias = tuple[_Kind, str, str, str, str, str | tuple[str, bytes] | tuple[bytes, bool, date | None]]
 """What makes a memory a duplicate: kind, tenant, agent, user, session, and the value."""
 
 _REASONS: dict[_Kind, str] = {
@@ -103,7 +103,8 @@ def dedup_keys(new: NewMemory) -> list[DedupKey]:
         keys.append(("message", *names, (new.message.message_id, new.content_hash)))
     elif new.deduplicate:
         # A text that the user says is no duplicate of a suspect's, which nobody can recall.
-        keys.append(("text", *names, (new.content_hash, new.quarantined_at is not None)))
+        day = new.valid_from.date() if new.recurs else None
+        keys.append(("text", *names, (new.content_hash, new.quarantined_at is not None, day)))
     return keys
 
 
@@ -125,17 +126,19 @@ def _find_known(tx: Transaction, keys: Sequence[DedupKey]) -> dict[DedupKey, Mem
             for row in tx.execute(query):
                 memory = memory_from_row(row)
                 known.setdefault(_stored_key(kind, memory, row[-1]), memory)
+                if kind == "text":
+                    known.setdefault(_stored_key(kind, memory, row[-1], memory.valid_from.date()), memory)
     return known
 
 
-def _stored_key(kind: _Kind, memory: Memory, value: Any) -> DedupKey:
+def _stored_key(kind: _Kind, memory: Memory, value: Any, day: date | None = None) -> DedupKey:
     """Return the key of this kind by which a stored memory is known."""
     session = "" if kind == "idempotency_key" else memory.session or ""
     key_value = value
     if kind == "message":
         key_value = (value, content_hash(memory.content))
     elif kind == "text":
-        key_value = (bytes(value), memory.quarantined_at is not None)
+        key_value = (bytes(value), memory.quarantined_at is not None, day)
     return kind, memory.tenant, memory.agent or "", memory.user or "", session, key_value
 
 

@@ -68,6 +68,8 @@ class NewMemory:
     idempotency_key: str | None = None
     deduplicate: bool = False
     """Whether the same text in the same scope makes this a `duplicate`."""
+    recurs: bool = False
+    """Whether it tells of something that may happen again: the same text is then a `duplicate` only on the same day."""
     notes: dict[str, JSON] = field(default_factory=dict)
     """What was extracted from it."""
     related: tuple[int, ...] = ()

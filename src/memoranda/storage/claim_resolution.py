@@ -43,10 +43,11 @@ from memoranda.storage.claims import (
     owner_of,
     slots_of,
     value_shape,
+    voice_of,
     write_notes,
 )
 from memoranda.storage.read import latest_ids
-from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate, replay, told_at
+from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate_made, replay, told_at
 from memoranda.text import Span, has_content
 from memoranda.types import Memory, Outcome, Scope, trust_rank
 
@@ -55,6 +56,8 @@ SUPERSEDES: Final = "supersedes"
 FOLLOWS: Final = "follows"
 BY_MEANING: Final = 0.5
 """The strength of an association with an older memory that is only near in meaning."""
+IN_ONE_CALL: Final = 0.25
+"""The same for an older memory of the same call: recall marks it, and leaves the order as it is."""
 _LATEST: Final = 4
 """How many memories back somebody may take back what they said."""
 _TAKEN_BACK_WITHIN: Final = timedelta(days=1)
@@ -85,7 +88,9 @@ def resolve_new(tx: Transaction, outcome: Outcome, new: NewMemory) -> Outcome:
         memory = lifecycle.read_memory(tx, memory.id)
         replaced = set[int]()
     else:
-        replaced = {ended for claim, others in stored for ended in _apply(tx, memory.id, claim, others)}
+        voice = voice_of(memory)
+        made = [(MadeClaim(memory.id, claim, voice), others) for claim, others in stored]
+        replaced = {ended for claim, others in made for ended in _apply(tx, claim, others)}
     if memory.superseded_by is not None:
         return replace(outcome, status="superseded", memory=memory, reason=f"{memory.superseded_by} is newer")
     reason = IdText("replaces what ", tuple(sorted(replaced)), " said") if replaced else outcome.reason
@@ -97,15 +102,20 @@ def _needs_replay(claim: Claim, others: Sequence[StoredClaim]) -> bool:
     return claim.operation == "retract" or any(told_at(other.as_made()) > told_at(claim) for other in others)
 
 
-def _apply(tx: Transaction, memory_id: int, claim: Claim, others: Sequence[StoredClaim]) -> set[int]:
+def _apply(tx: Transaction, new: MadeClaim, others: Sequence[StoredClaim]) -> set[int]:
     """End, follow or contradict what was said before; return the memories whose claims ended."""
-    relations = [(other, relate(other.as_made(), claim)) for other in others]
+    relations = [(other, relate_made(to_made(other), new)) for other in others]
     for other, relation in relations:
         if relation == "contradict":
-            _contradict(tx, memory_id, other.memory.id)
-    follow(tx, memory_id, [other.memory.id for other, relation in relations if relation == "follow"])
+            _contradict(tx, new.memory, other.memory.id)
+    follow(tx, new.memory, [other.memory.id for other, relation in relations if relation == "follow"])
     ended = [other for other, relation in relations if relation == "end"]
-    return _end_claims(tx, ended, Ending(claim.valid_from, memory_id))
+    return _end_claims(tx, ended, Ending(new.claim.valid_from, new.memory))
+
+
+def to_made(stored: StoredClaim) -> MadeClaim:
+    """Return a stored claim as its memory made it, with whose words it is."""
+    return MadeClaim(stored.memory.id, stored.as_made(), voice_of(stored.memory))
 
 
 def follow(tx: Transaction, memory_id: int, older: Iterable[int], strength: float = 1.0) -> None:
@@ -301,8 +311,14 @@ def _fits(made: Claim, claim: Claim) -> bool:
     if claim.replaces is not None:
         return names_value(made.value, claim.replaces)
     if claim.operation == "correct":
-        return value_shape(made.value) == value_shape(claim.value)
+        return value_shape(made.value) == value_shape(claim.value) and _are_as_long(made.value, claim.value)
     return names_value(made.value, claim.value)
+
+
+def _are_as_long(one: str, other: str) -> bool:
+    """Return whether two numbers have about as many digits: 12 corrects no phone number."""
+    digits = [sum(char.isdigit() for char in value) for value in (one, other)]
+    return abs(digits[0] - digits[1]) <= 1
 
 
 def _end_claims(tx: Transaction, ended: Sequence[StoredClaim], ending: Ending) -> set[int]:
@@ -318,7 +334,7 @@ def _replay_slots(stored: Sequence[StoredClaim]) -> Iterable[tuple[list[StoredCl
     """Yield the claims of each slot, and what becomes of them."""
     for _, run in groupby(sorted(stored, key=lambda each: each.slot), key=lambda each: each.slot):
         claims = list(run)
-        yield claims, replay([MadeClaim(each.memory.id, each.as_made()) for each in claims])
+        yield claims, replay([to_made(each) for each in claims])
 
 
 def _with_ending(claim: Mapping[str, Any], ending: Ending | None) -> dict[str, Any]:

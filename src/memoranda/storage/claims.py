@@ -27,6 +27,8 @@ CLAIMS: Final = "claims"
 ENDED_BY: Final = "ended_by"
 TAKEN_BACK: Final = "taken_back"
 """The key in a claim that its speaker took back: it is no fact, and its memory stays in recall."""
+VOICE: Final = "voice"
+"""The key in a memory's notes for the name of the user, where they speak without one but are known by it."""
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
@@ -99,6 +101,14 @@ class StoredClaim:
     def as_made(self) -> Claim:
         """Return the claim as its memory made it, whatever others said later."""
         return claim_from_json(as_made(claims_of(self.memory)[self.position]))
+
+
+def voice_of(memory: Memory) -> str:
+    """Return whose words a memory is: a person by name, or empty for a note that nobody in particular said."""
+    name = fold(memory.speaker or "")
+    if name and name not in _UNNAMED:
+        return name
+    return fold(str(memory.notes.get(VOICE) or memory.user or "user")) if memory.trust == "user" else ""
 
 
 def claims_in(notes: Mapping[str, Any]) -> tuple[Claim, ...]:

@@ -13,11 +13,12 @@ from typing import Final, TypeAlias
 
 from sqlalchemy import ColumnElement, bindparam, delete, func, select, true, update
 
+from memoranda.recalls import AffectedRecall
 from memoranda.storage.base import ReadTransaction, Transaction, chunked
 from memoranda.storage.meta import get_meta, set_meta
 from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import memories, recalled_memories, recalls
-from memoranda.types import ANY, AffectedRecall, AnyUser, Scope
+from memoranda.types import ANY, AnyUser, Scope
 
 _CLEARED: Final = "recalls:cleared"
 """The key in `meta` for the microsecond of the latest erasure."""

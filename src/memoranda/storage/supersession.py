@@ -3,7 +3,7 @@
 Of two claims the one that was said later counts, whenever they were stored. An explicit change ("I moved to Ghent", "I
 no longer smoke") ends the older claim. A plain statement with another value only follows it: both stay, and the older
 one refers to the newer. A source of lower trust neither ends nor follows what a source of higher trust said: it
-contradicts it, and both are shown.
+contradicts it, and both are shown. So does another person: only who said something may end it.
 
 What holds depends only on the stored claims. So after a claim is removed, `replay` of the remaining ones gives what
 holds now: a claim that only the removed one ended holds again, and one that another would have ended too is now ended
@@ -16,14 +16,23 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
-from memoranda.storage.claims import Claim, fold
+from memoranda.places import place_level
+from memoranda.storage.claims import Claim, fold, value_shape
 from memoranda.types import trust_rank
 
 Relation: TypeAlias = Literal["none", "repeat", "end", "follow", "contradict"]
 _WORD: Final = re.compile(r"[^\W_]+")
 _ARTICLES: Final = frozenset(("the", "a", "an", "my", "our", "his", "her", "their"))
+_ANY_SHAPE: Final = ("occupation", "relationship status", "favourite ", "preferred ")
+"""Attributes whose values are written with or without a capital: "teacher", "CTO"."""
+_CURRENCY: Final = re.compile(r"[$€£¥]|\b(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|yen)\b")
+_SYMBOLS: Final = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "usd": "dollar", "eur": "euro", "gbp": "pound"}
+_SHORT_WORD: Final = 5
+_SLIP: Final = 0.85
+"""How alike two words are of which one is the other with a typing error."""
 _FOLLOWED: Final = 20
 """How many older claims refer to a newer one at most, the latest ones: a list of likes may be long."""
 
@@ -34,6 +43,14 @@ class MadeClaim:
 
     memory: int
     claim: Claim
+    voice: str = ""
+    """Whose words it is (`claims.voice_of`): empty for a note that nobody in particular said."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether somebody says it about themselves, or about what is theirs."""
+        subject = fold(self.claim.subject)
+        return bool(self.voice) and (subject == self.voice or subject.startswith(f"{self.voice}'s "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +86,7 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
         if newer.claim.operation == "retract" or result.endings[position] is not None:
             continue
         for older in held.comparable(newer):
-            relation = relate(made[older].claim, newer.claim)
+            relation = relate_made(made[older], newer)
             if relation == "end":
                 result.endings[older] = Ending(newer.claim.valid_from, newer.memory)
                 held.remove(older)
@@ -103,6 +120,7 @@ def _takes_back(back: MadeClaim, other: MadeClaim) -> bool:
     return (
         said.operation != "retract"
         and back.memory != other.memory
+        and _may_end(other, back)
         and said.said_at <= back.claim.said_at
         and _is_same(said.value, back.claim.value)
         and trust_rank(back.claim.trust) >= trust_rank(said.trust)
@@ -138,6 +156,21 @@ class _HeldClaims:
             self._single.remove(position)
 
 
+def relate_made(older: MadeClaim, newer: MadeClaim) -> Relation:
+    """Return what a claim that was said later means for an older one, in view of who said each of them."""
+    relation = relate(older.claim, newer.claim)
+    if relation == "end" and not _may_end(older, newer):
+        return "contradict"
+    if relation == "follow" and older.is_own and newer.voice and not newer.is_own:
+        return "contradict"  # what Bob says about Ana does not replace what she says about herself
+    return relation
+
+
+def _may_end(older: MadeClaim, newer: MadeClaim) -> bool:
+    """Return whether one may hide the other: it is the same person's, or nobody in particular said the older one."""
+    return older.voice in ("", newer.voice)
+
+
 def relate(older: Claim, newer: Claim) -> Relation:
     """Return what a claim that was said later means for an older one in the same slot."""
     if older.valid_to is not None or (newer.valid_to is not None and newer.valid_to <= newer.said_at):
@@ -155,7 +188,36 @@ def relate_contradiction(older: Claim, newer: Claim) -> Relation:
         return "none"  # it says which value it replaces, and that is another one
     if trust_rank(newer.trust) < trust_rank(older.trust):
         return "contradict"
-    return "follow" if newer.operation in ("state", "event") else "end"
+    if newer.operation in ("state", "event") or (newer.operation == "update" and _may_both_hold(older, newer)):
+        return "follow"
+    return "end"
+
+
+def _may_both_hold(older: Claim, newer: Claim) -> bool:
+    """Return whether another value need not replace the older one: it may be a part, another measure, or a slip."""
+    if newer.replaces is not None or not (older.holds and newer.holds):
+        return False  # it says itself what is over
+    if older.attribute == "city":
+        return place_level(older.value) != place_level(newer.value)
+    finer = _words(older.value) < _words(newer.value) and value_shape(newer.value) != "address"
+    if finer or _is_slip(older.value, newer.value):
+        return True
+    if _currency(older.value) != _currency(newer.value):
+        return True
+    # "My car is a Golf" and "my car is dirty now" are of different kinds: a name, a number, an ordinary word.
+    return not older.attribute.startswith(_ANY_SHAPE) and value_shape(older.value) != value_shape(newer.value)
+
+
+def _currency(value: str) -> str | None:
+    found = _CURRENCY.search(fold(value))
+    return _SYMBOLS.get(found[0], found[0].rstrip("s")) if found else None
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Return whether two words differ as by a typing error."""
+    if not (one.isalpha() and other.isalpha()) or min(len(one), len(other)) < _SHORT_WORD:
+        return False
+    return SequenceMatcher(None, fold(one), fold(other)).ratio() >= _SLIP
 
 
 def _disagree(older: Claim, newer: Claim) -> bool:

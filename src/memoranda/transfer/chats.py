@@ -15,7 +15,8 @@ from typing import Final, TypeAlias, TypeVar
 from memoranda.conversation.memory import build_state, check_state, parse_messages, read_json, write_atomically
 from memoranda.errors import Incompatible, InvalidInput, MemorandaError
 from memoranda.messages.message import Message, as_message, text_of
-from memoranda.types import JSON, Progress, Record
+from memoranda.records import Record
+from memoranda.types import JSON, Progress
 
 _FILE: Final = "conversations.json"
 _MAX_UNPACKED_BYTES: Final = 2_000_000_000

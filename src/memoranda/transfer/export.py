@@ -17,14 +17,14 @@ from sqlalchemy import REAL, TEXT, Column, ColumnElement, Integer, Table, bindpa
 from sqlalchemy.schema import DefaultClause
 
 from memoranda.encryption import EncryptionKey
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.files import atomic_replace, open_to_write, shred
 from memoranda.messages.message import Message
 from memoranda.results import Backup, Conversion, ExportReport
 from memoranda.settings import MemoryConfig, database_url, encryption_key, index_path
 from memoranda.shown_ids import show_id
 from memoranda.storage import add, change_encryption, restore_backup
-from memoranda.storage.base import BackupStore, ReadTransaction, Store, Transaction
+from memoranda.storage.base import BackupStore, ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ENDED_BY, index_claims, map_enders, without_enders
 from memoranda.storage.errors import translate_errors
@@ -229,11 +229,24 @@ def load_messages(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> LoadedB
 
 
 def load_memories(
-    tx: Transaction, rows: Sequence[tuple[Mapping[str, Any], NewMemory]], message_ids: Mapping[int, int]
+    tx: Transaction,
+    rows: Sequence[tuple[Mapping[str, Any], NewMemory]],
+    message_ids: Mapping[int, int],
+    *,
+    own: bool = False,
 ) -> LoadedBatch:
-    """Insert memories with their full text and vectors; those that were imported before are skipped."""
+    """Insert memories with their full text and vectors; those that were imported before are skipped.
+
+    Args:
+        tx: The transaction.
+        rows: The rows of the export, each with the memory made from it.
+        message_ids: The numbers of messages in the export → those in this store.
+        own: Whether the export is of this very store: then what it still holds is skipped.
+    """
     batch, new = LoadedBatch(), list[tuple[int, Mapping[str, Any], NewMemory]]()
     known, next_id = _find_imported(tx, [row for row, _ in rows]), tx.next_id(memories)
+    if own:
+        known |= _find_own(tx, [row for row, _ in rows])
     for row, memory in rows:
         memory_id = known.get(_import_key(row))
         if memory_id is None and (memory_id := _find_value(tx, row)) is not None:
@@ -276,6 +289,19 @@ def mark_superseded(tx: Transaction, replacements: Mapping[int, int]) -> None:
 
 def _import_key(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["agent"], row["user"], row["idempotency_key"]
+
+
+def _find_own(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
+    """Return the rows that this store still holds under their own ids, for the same owner and with the same text."""
+    columns = (_M.id, _M.tenant, _M.agent, _M.user, _M.session, _M.content_hash)
+    held = {
+        (row[0], *row[1:5], bytes(row[5])): row[0]
+        for part in chunked([row["id"] for row in rows])
+        for row in tx.execute(select(*columns).where(_M.id.in_(part)))
+    }
+    names = ("id", "tenant", "agent", "user", "session")
+    keys = {_import_key(row): (*(row[name] for name in names), content_hash(row["content"])) for row in rows}
+    return {key: held[owner] for key, owner in keys.items() if owner in held}
 
 
 def _find_imported(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
@@ -392,6 +418,8 @@ def back_up(
     key: EncryptionKey | None = None,
 ) -> Backup:
     """Copy every write acknowledged before the call to one file. Writes may go on during it."""
+    if not isinstance(target, str | PathLike):
+        raise InvalidType(f"the file of a backup must be a path, not {type(target).__name__}")
     if not isinstance(store, BackupStore):
         raise InvalidInput("this store is not a single file: back it up with the tools of its database")
     if key is None:

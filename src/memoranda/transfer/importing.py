@@ -162,8 +162,9 @@ class _Importer:
         for row in rows:
             # With this key a second run of the same import recognises what the first one wrote.
             row.setdefault("idempotency_key", f"import:{self._source_id}:{row['id']}")
+        own = self._source_id == self._store.id
         pairs = list(zip(rows, self._vectors.attach([_to_memory(row) for row in rows]), strict=True))
-        loaded = self._store.write(lambda tx: load_memories(tx, pairs, self._message_ids))
+        loaded = self._store.write(lambda tx: load_memories(tx, pairs, self._message_ids, own=own))
         self._memory_ids |= loaded.ids
         self._existing_values |= loaded.existing_values
         self._superseded |= {row["id"]: row["superseded_by"] for row in rows if row.get("superseded_by")}

@@ -153,7 +153,7 @@ async def test_session_opens_once_at_first_call(manager: AsyncMemoryManager) -> 
     await asyncio.gather(*(session.add_conversation_message("writer", "user", f"m{n}") for n in range(10)))
     assert (await manager.get_stats()).active_sessions == 1
     assert len(await session.get_conversation_history()) == 10
-    assert (await session.end_session()).messages == 10
+    assert (await session.end_session()).conversation_messages == 10
 
 
 async def test_concurrent_sessions_do_not_mix(manager: AsyncMemoryManager) -> None:

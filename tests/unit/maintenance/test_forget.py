@@ -283,3 +283,18 @@ def test_with_derived_follows_lineage_and_merges() -> None:
     assert with_derived([3], lines) == {3, 4}
     assert with_derived([4], lines) == {3, 4}
     assert with_derived([11], lines) == {11}
+
+
+@pytest.mark.parametrize("phrase", ["cafe\u0301 in lyon", "café  in\tLyon", "CAFÉ in Lyon"])
+@pytest.mark.parametrize("stored", ["My café in Lyon opens at 7.", "My cafe\u0301  in Lyon opens at 7."])
+def test_phrase_is_found_in_any_unicode_form_and_spacing(manager: MemoryManager, stored: str, phrase: str) -> None:
+    manager.remember(Message("user", stored), user="ana")
+    receipt = manager.forget(user="ana", containing=phrase)
+    assert receipt.complete
+    assert manager.list_memories(user="ana") == []
+
+
+def test_spaces_around_a_phrase_keep_their_meaning(manager: MemoryManager) -> None:
+    manager.remember("Every category counts.", user="ana")
+    manager.forget(user="ana", containing=" cat ")
+    assert len(manager.list_memories(user="ana")) == 1

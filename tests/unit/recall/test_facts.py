@@ -183,3 +183,108 @@ class TestListMemories:
         first = manager.list_memories(3, user="ana", known_at=MARCH)
         second = manager.list_memories(3, first[-1].id, user="ana", known_at=MARCH)
         assert len({memory.id for memory in [*first, *second]}) == 6
+
+
+def say_as(manager: MemoryManager, name: str, text: str) -> None:
+    [outcome] = manager.remember({"role": "user", "name": name, "content": text}, user="ana")
+    assert outcome.status == "stored"
+
+
+class TestOtherSpeakers:
+    @pytest.mark.parametrize(
+        "text", ["Ana no longer lives in Ghent.", "Ana moved to Rome.", "Ana lives in Rome.", "Ana now lives in Rome."]
+    )
+    def test_another_person_disputes_but_hides_nothing(self, manager: MemoryManager, text: str) -> None:
+        say_as(manager, "Bob", text)
+        contents = [hit.memory.content for hit in manager.recall("Where does Ana live?", user="ana").hits]
+        assert "I moved to Ghent last week." in contents
+        assert ("Ana/city", "Ghent") in values_of(manager)
+        [conflict] = manager.conflicts(user="ana")
+        assert [value.speaker for value in conflict.values] == ["Ana", "Bob"]
+
+    def test_own_words_after_a_dispute_still_end_the_own_statement(self, manager: MemoryManager) -> None:
+        say_as(manager, "Ana", "I moved to Oslo.")
+        say_as(manager, "Bob", "Ana moved to Rome.")
+        say_as(manager, "Ana", "I moved to Bern.")
+        contents = [hit.memory.content for hit in manager.recall("Where does Ana live?", user="ana").hits]
+        assert "I moved to Oslo." not in contents
+        assert "Ana moved to Rome." in contents
+        assert values_of(manager) == [("Ana/city", "Bern")]
+
+
+class TestSources:
+    @pytest.mark.parametrize("name", ["Ana", None])
+    def test_message_with_a_source_is_the_word_of_that_source(self, manager: MemoryManager, name: str | None) -> None:
+        message = {"role": "user", "content": "I moved to Rome.", **({"name": name} if name else {})}
+        [outcome] = manager.remember(message, user="ana", source=PAGE)
+        assert outcome.memory is not None
+        assert outcome.memory.trust == "document"
+        contents = [hit.memory.content for hit in manager.recall("Where does Ana live?", user="ana").hits]
+        assert "I moved to Ghent last week." in contents
+        assert ("Ana/city", "Ghent") in values_of(manager)
+
+    def test_conversation_is_a_source_of_the_users_own_words(self, manager: MemoryManager) -> None:
+        message = {"role": "user", "name": "Ana", "content": "I keep bees."}
+        [outcome] = manager.remember(message, user="ana", session="s1", source="s1")
+        assert outcome.memory is not None
+        assert outcome.memory.trust == "user"
+
+
+class TestOnePerson:
+    """The user's id and the name by which they speak are one subject."""
+
+    @pytest.fixture
+    def berlin(self, manager: MemoryManager) -> MemoryManager:
+        manager.remember({"role": "user", "name": "Ana", "content": "I live in Berlin."}, user="u-4713")
+        return manager
+
+    @pytest.mark.parametrize(
+        ("content", "city"),
+        [
+            ({"role": "user", "name": "Ana", "content": "Ghent is home now."}, "Ghent"),
+            ("User moved to Rome.", "Rome"),
+            ("I moved to Rome.", "Rome"),
+            ({"role": "user", "content": "I moved to Rome."}, "Rome"),
+        ],
+    )
+    def test_words_about_the_user_share_one_subject(
+        self, berlin: MemoryManager, content: str | dict[str, str], city: str
+    ) -> None:
+        [outcome] = berlin.remember(content, user="u-4713")
+        assert outcome.status == "stored"
+        assert [(fact.slot, fact.value) for fact in berlin.facts(user="u-4713")] == [("Ana/city", city)]
+        assert berlin.conflicts(user="u-4713") == []
+
+    def test_agents_note_disputes_what_the_user_said(self, berlin: MemoryManager) -> None:
+        berlin.remember("User moved to Rome.", user="u-4713", source="agent")
+        [fact] = berlin.facts(user="u-4713")
+        assert (fact.slot, fact.value, [each.value for each in fact.disputed_by]) == ("Ana/city", "Berlin", ["Rome"])
+
+    @pytest.mark.parametrize("first", ["I live in Oslo.", {"role": "user", "content": "I live in Oslo."}])
+    def test_name_of_a_guest_is_not_the_users(self, manager: MemoryManager, first: str | dict[str, str]) -> None:
+        manager.remember(first, user="u-7")
+        manager.remember({"role": "user", "name": "Bob", "content": "I live in Berlin."}, user="u-7")
+        manager.remember("I moved to Rome.", user="u-7")
+        facts = [(fact.slot, fact.value) for fact in manager.facts(user="u-7")]
+        assert facts == [("Bob/city", "Berlin"), ("u-7/city", "Rome")]
+
+    def test_several_named_people_leave_the_user_unnamed(self, berlin: MemoryManager) -> None:
+        berlin.remember({"role": "user", "name": "Bob", "content": "I live in Oslo."}, user="u-4713")
+        berlin.remember("User moved to Rome.", user="u-4713")
+        facts = [(fact.slot, fact.value) for fact in berlin.facts(user="u-4713")]
+        assert facts == [("Ana/city", "Berlin"), ("Bob/city", "Oslo"), ("u-4713/city", "Rome")]
+
+
+class TestOneMessage:
+    @pytest.mark.parametrize(
+        ("text", "slot", "value"),
+        [
+            ("I was born in 1986. Sorry, 1985.", "Ana/birth year", "1985"),
+            ("I live in Bonn. I moved to Oslo yesterday.", "Ana/city", "Oslo"),
+            ("I work at Siemens. Actually, I left Siemens and joined Bosch.", "Ana/employer", "Bosch"),
+        ],
+    )
+    def test_end_of_a_message_counts(self, manager: MemoryManager, text: str, slot: str, value: str) -> None:
+        say(manager, text)
+        facts = {fact.slot: fact.value for fact in manager.facts(user="ana")}
+        assert facts[slot] == value

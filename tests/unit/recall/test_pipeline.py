@@ -71,7 +71,11 @@ class TestParsing:
 
     def test_date_alone_returns_memories_of_that_day(self, dialogue: MemoryManager) -> None:
         assert set(recall_ids(dialogue, "2024-01-08")) == {"one-0", "one-1", "one-2"}
-        assert recall_ids(dialogue, "on 9 September 2022?") == []
+
+    def test_time_that_holds_no_memory_is_said_and_not_a_filter(self, dialogue: MemoryManager) -> None:
+        recall = dialogue.recall("on 9 September 2022?", explain=True)
+        assert recall.explanation is not None
+        assert "no memory lies in" in " ".join(recall.explanation.notes)
 
     def test_text_without_speaker_that_names_person_gets_speaker_gain(self, dialogue: MemoryManager) -> None:
         dialogue.add_memory("Ann plays the cello")

@@ -207,7 +207,7 @@ class TestRanking:
         why = {each.arm: each for each in make_ranking(floats(0.9, 0.5), candidates, evidence).why(1)}
         assert set(why) == {"dense", "neighbours", "session", "speaker"}
         assert (why["dense"].rank, why["speaker"].rank) == (2, 1)
-        assert why["speaker"].gain == pytest.approx(0.7 * log(3))
+        assert why["speaker"].gain == pytest.approx(0.7 * log(4))
 
     def test_question_turn_loses_in_dialogue_but_not_among_notes(self) -> None:
         evidence = Evidence(np.array([1]), None, ())

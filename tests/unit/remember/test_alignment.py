@@ -74,3 +74,24 @@ def test_span_covers_the_clause_in_its_text() -> None:
     newer = "It rains. I now have three children, which is fun."
     (pair,) = aligned("I have two children.", newer)
     assert newer[slice(*pair.newer.span)] == "I now have three children"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Emi is screaming.", "Emi is glowing."),
+        ("My boss is Olga.", "My boss is on holiday now."),
+        ("The meeting is on Tuesday.", "The meeting is now at 3 pm."),
+        ("My weight is 80 kg.", "My weight is now 176 pounds."),
+        ("My dose is 5 mg.", "My dose is now 2 tablets."),
+        ("My flight to Rome is on 3 May.", "My flight to Oslo is now on 9 May."),
+        ("I am vegan.", "I am not no longer vegan."),
+    ],
+)
+def test_two_things_that_may_both_be_true_share_no_slot(older: str, newer: str) -> None:
+    assert aligned(older, newer) == []
+
+
+def test_how_something_is_only_follows_how_it_was() -> None:
+    (pair,) = aligned("Emi is happy.", "Emi is tired now.")
+    assert relate(pair.older, pair.newer) == "follow"

@@ -283,7 +283,8 @@ def test_every_pattern_compiles_and_uses_every_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "old"), [("Correction: 1985", "1985", None), ("I meant Thursday, not Tuesday.", "Thursday", None)]
+    ("text", "value", "old"),
+    [("Correction: 1985", "1985", None), ("I meant Thursday, not Tuesday.", "Thursday", "Tuesday")],
 )
 def test_bare_correction_names_only_the_right_value(text: str, value: str, old: str | None) -> None:
     (claim,) = claims(text)
@@ -294,3 +295,59 @@ def test_opinion_about_a_thing_is_no_claim() -> None:
     assert claims("My family is awesome.") == ()
     assert claims("That picture is so cute!") == ()
     assert claims("My plan is Starter.")[0].attribute == "plan"
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        ("I'm in Paris now.", "state"),
+        ("I'm staying in a hotel in Bonn now.", "state"),
+        ("I live in Bonn now.", "update"),
+        ("My new client is Globex.", "state"),
+        ("My new manager is Ben.", "update"),
+        ("I closed my laptop.", "state"),
+        ("I dropped my phone.", "state"),
+        ("I closed my account.", "end"),
+        ("I sold my car.", "end"),
+    ],
+)
+def test_only_what_is_certain_is_a_change(text: str, operation: Operation) -> None:
+    (claim,) = claims(text)
+    assert claim.operation == operation
+
+
+def test_only_last_change_of_a_slot_in_one_text_counts() -> None:
+    first, last = claims("I moved to Rome, then moved back to Kiel.")
+    assert (first.value, first.operation, first.valid_to) == ("Rome", "state", first.valid_from)
+    assert (last.value, last.operation, last.valid_to) == ("Kiel", "update", None)
+
+
+@pytest.mark.parametrize("text", ["Theo drinks it.", "Nora owns.", "My doctor is in Rome now."])
+def test_clause_that_names_no_value_is_no_claim(text: str) -> None:
+    assert claims(text) == ()
+
+
+@pytest.mark.parametrize("text", ["Just kidding about the pineapple.", "That's not true! The earth is round."])
+def test_words_about_something_else_take_nothing_back(text: str) -> None:
+    assert [claim for claim in claims(text) if claim.operation == "retract"] == []
+
+
+def test_correction_without_a_value_corrects_nothing() -> None:
+    assert claims("Forget the recipe, I was wrong.") == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I left Bosch a bad review.",
+        "I lost my job interview notes.",
+        "I got fired up by the talk.",
+        "I just finished smoking.",
+        "I turned 90 degrees left.",
+        "I'm now seeing Tom about the car.",
+        "I got a job offer from Siemens.",
+        "We are moving to Bonn.",
+    ],
+)
+def test_other_sense_of_a_word_for_a_change_is_no_change(text: str) -> None:
+    assert [claim for claim in claims(text) if claim.operation != "state"] == []

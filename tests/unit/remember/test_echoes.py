@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,19 @@ def returned(manager: MemoryManager) -> dict[str, tuple[str, str]]:
         "on one line": ("assistant", f"{FIRST} {SECOND}"),
         "cut short": ("user", f"- {FIRST[:44]}…"),
         "with dates": ("tool", f"2024-05-20: {FIRST}\n2024-05-21: {SECOND}"),
+        "with what was said later": (
+            "user",
+            f"- user: {FIRST} (later said on 2026-01-12: Rex (the dog) is fine [#3]) [#1]",
+        ),
+        "with a dispute": ("assistant", f"- {FIRST} (disputed by web: Rex eats (all) chicken [#4])"),
+        "with a note that is cut": ("user", f"- {FIRST} (later said on 2026-01-12: Rex is"),
+        "with the heading of facts": ("user", f"## What holds on 2026-01-12\n- {FIRST}"),
+        "cut in a word, as an entry": ("user", f"- user: {FIRST[:31]}"),
+        "cut in the middle of the fence": ("assistant", fenced[: fenced.index(FIRST) + 31]),
+        "as JSON": ("assistant", json.dumps({"memories": [{"id": 1, "content": FIRST, "at": "2026-01-12T10:00:00Z"}]})),
+        "as JSON over lines": ("tool", json.dumps(entries, indent=2)),
+        "after a lead-in": ("assistant", f"From my notes: {entries[0]}"),
+        "after a lead-in, from the user": ("user", f"From my notes: {entries[-1]}"),
         "inside an answer": ("assistant", f"{FIRST.replace('My', 'Your')}"),
     }
 
@@ -83,6 +97,8 @@ def test_rest_of_an_answer_is_kept(manager: MemoryManager) -> None:
         "My dog Rex is allergic to chicken and loves the beach at Ostend, but we moved away.",
         "My dog Rex is allergic to beef and loves the beach at Ostend.",
         "- fix the login page [#1]",
+        f'{{"old": "{FIRST}", "new": "Rex now eats only beef."}}',
+        "Note: My dog Rex is allergic to beef and loves the beach at Ostend.",
     ],
 )
 def test_something_new_in_old_words_is_kept(manager: MemoryManager, text: str) -> None:

@@ -6,6 +6,7 @@ from memoranda.fence import close_mark, open_mark
 from memoranda.remember.base import Candidate, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract, only_candidates
+from memoranda.remember.importance import is_small_talk
 from tests.unit.remember.samples import extract_one, message
 
 
@@ -30,12 +31,59 @@ def test_pleasantries_are_rejected(text: str) -> None:
     assert rule_for(text) == "greeting"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thanks!",
+        "ok cool",
+        "haha",
+        "Good morning!",
+        "I see.",
+        "Got it!",
+        "I'm so happy for you!",
+        "That's a great idea!",
+    ],
+)
+def test_short_small_talk_is_rejected(text: str) -> None:
+    assert rule_for(text) == "greeting"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I got the job!",
+        "It's a girl!",
+        "She said yes!",
+        "I go by they/them.",
+        "No, I am not.",
+        "I need it now.",
+        "Got the job!",
+        "They said no.",
+        "Divorced.",
+        "Pregnant!",
+        "Vegan.",
+        "Widowed.",
+        "ADHD.",
+    ],
+)
+def test_short_statement_is_kept_and_no_small_talk(text: str) -> None:
+    assert rule_for(text) is None
+    assert not is_small_talk(text)
+
+
+@pytest.mark.parametrize("answer", ["No.", "Never!", "Yes"])
+def test_bare_answer_is_kept_after_a_question_only(answer: str) -> None:
+    found = extract([message("Do you smoke?", name="Bo"), message(answer)])
+    assert [each.content for each in only_candidates(found)] == ["Do you smoke?", answer]
+    assert rule_for(answer) == "greeting"
+
+
 def test_greeting_with_only_a_name_is_rejected() -> None:
     found = extract([message("See you soon, Mel!", name="Caroline"), message("Bye Caroline!", name="Melanie")])
     assert [each.rule for each in found if isinstance(each, Verdict)] == ["greeting", "greeting"]
 
 
-@pytest.mark.parametrize("text", ["Blue.", "VVVXV", "the contract"])
+@pytest.mark.parametrize("text", ["VVVXV", "the contract", "X"])
 def test_fragments_are_rejected(text: str) -> None:
     assert rule_for(text) == "fragment"
 

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from asyncio import CancelledError
+from pathlib import Path
 
 import pytest
 
+from memoranda import MemoryManager
 from memoranda.errors import ExtractionFailed, Unavailable
 from memoranda.llm.base import LLM, MeteredLLM
 from memoranda.llm.failures import describe_failure
@@ -14,6 +16,7 @@ from memoranda.remember.base import Candidate, KnownTexts, NoKnownTexts, Verdict
 from memoranda.remember.duplicates import KnownTextIndex
 from memoranda.remember.extraction import extract, only_candidates
 from memoranda.remember.llm_extraction import ModelContext, ModelFindings, extract_facts, find_quote
+from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import MemoryType
 from tests.unit.remember.samples import message
 
@@ -281,3 +284,18 @@ def test_long_conversation_is_split_into_several_prompts() -> None:
 def test_quote_is_found_with_other_quotation_marks_and_case(quote: str, found: str | None) -> None:
     span = find_quote(quote, TEXT)
     assert (TEXT[slice(*span)] if span else None) == found
+
+
+class _Interrupted:
+    """A model that is waited for when the program is interrupted."""
+
+    def complete(self, prompt: str, *, max_tokens: int) -> str:
+        raise KeyboardInterrupt
+
+
+def test_message_is_stored_and_queued_before_the_model_answers(tmp_path: Path) -> None:
+    with MemoryManager(tmp_path / "m.db", embedder=HashEmbedder(), llm=_Interrupted()) as manager:
+        with pytest.raises(KeyboardInterrupt):
+            manager.remember([{"role": "user", "content": "I keep bees in Porto."}], user="ann")
+        assert [memory.content for memory in manager.list_memories(user="ann")] == ["I keep bees in Porto."]
+        assert manager.health().unread_messages == 1

@@ -17,7 +17,14 @@ from memoranda.errors import InvalidInput
 from memoranda.server import requests
 from memoranda.server.config import ServerConfig
 from memoranda.server.errors import RequestRejected
-from memoranda.server.limits import RateLimit, check_declared_length, check_json_size, parse_json, read_body
+from memoranda.server.limits import (
+    RateLimit,
+    check_declared_length,
+    check_json_size,
+    check_numbers,
+    parse_json,
+    read_body,
+)
 from memoranda.types import JSON
 
 SMALL = ServerConfig(max_body=100, max_depth=3, max_values=5, body_timeout=0.05)
@@ -229,3 +236,11 @@ def _parts(schema: object) -> Iterator[dict[str, Any]]:
     elif isinstance(schema, list | tuple):
         for value in schema:
             yield from _parts(value)
+
+
+def test_number_of_very_many_digits_is_rejected_before_it_is_parsed() -> None:
+    digits = b"7" * 401
+    with pytest.raises(RequestRejected) as refused:
+        check_numbers(b'{"a": [1, ' + digits + b"]}")
+    assert refused.value.status == 413
+    check_numbers(b'{"a": "' + digits + b'", "b": "\\"' + digits + b'", "c": ' + digits[:400] + b"}")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
@@ -88,9 +89,9 @@ class TestRelate:
         assert relate(finer, claim("Germany", JUNE)) == "none"
         assert relate(finer, claim("Germany", JUNE, "update")) == "none"
 
-    def test_finer_value_ends_coarser_one_only_when_it_is_a_change(self) -> None:
+    def test_finer_value_follows_coarser_one_when_it_is_a_change(self) -> None:
         assert relate(claim("Germany"), claim("Berlin, Germany", JUNE)) == "none"
-        assert relate(claim("Germany"), claim("Berlin, Germany", JUNE, "update")) == "end"
+        assert relate(claim("Germany"), claim("Berlin, Germany", JUNE, "update")) == "follow"
 
 
 @pytest.mark.parametrize(
@@ -171,3 +172,56 @@ class TestReplay:
         ]
         done = replay(again)
         assert (done.endings, done.follows) == ([Ending(JUNE, 2), None, None], {(3, 2)})
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Kreuzberg", "Berlin"),
+        ("Berlin", "Kreuzberg"),
+        ("Brooklyn", "New York"),
+        ("Texas", "Austin"),
+        ("Edinburgh", "the United Kingdom"),
+        ("Leeds", "12 Elm Street"),
+    ],
+)
+def test_place_of_another_size_follows(older: str, newer: str) -> None:
+    assert relate(claim(older), claim(newer, JUNE, "update")) == "follow"
+
+
+def test_place_that_is_named_as_the_old_one_ends_whatever_its_size() -> None:
+    assert relate(claim("Kreuzberg"), claim("Hamburg", JUNE, "update", replaces="Kreuzberg")) == "end"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "relation"),
+    [
+        ("Golf", "dirty", "follow"),
+        ("Golf", "Tesla", "end"),
+        ("MacBook", "MacBook Air", "follow"),
+        ("900 euros", "980 dollars", "follow"),
+        ("900 euros", "€950", "end"),
+        ("Siemens", "Simens", "follow"),
+        ("15:00", "3 pm", "follow"),
+        ("a@x.example", "b@x.example", "end"),
+    ],
+)
+def test_value_of_another_kind_follows(older: str, newer: str, relation: str) -> None:
+    made = [replace(each, attribute="car") for each in (claim(older), claim(newer, JUNE, "update"))]
+    assert relate(*made) == relation
+
+
+class TestVoices:
+    def test_another_person_contradicts_what_somebody_said(self) -> None:
+        made = [MadeClaim(1, BERLIN, "ana"), MadeClaim(2, claim("Berlin", JUNE, "end", holds=False), "bob")]
+        done = replay(made)
+        assert done.endings == [None, None]
+        assert done.conflicts == {(2, 1)}
+
+    def test_anybody_may_end_a_note_that_nobody_in_particular_said(self) -> None:
+        note = MadeClaim(1, claim("Berlin", trust="assistant"))
+        assert replay([note, MadeClaim(2, claim("Rome", JUNE, "update"), "ana")]).endings == [Ending(JUNE, 2), None]
+
+    def test_nobody_takes_back_the_words_of_another(self) -> None:
+        back = claim("Berlin", JUNE, "retract", holds=False)
+        assert replay([MadeClaim(1, BERLIN, "ana"), MadeClaim(2, back, "bob")]).endings == [None, None]

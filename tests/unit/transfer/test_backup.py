@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import subprocess
@@ -7,10 +8,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memoranda import Conflict, Incompatible, MemoryConfig, MemoryManager, NotFound, Unavailable
+from memoranda import Conflict, Incompatible, InvalidInput, MemoryConfig, MemoryManager, NotFound, Unavailable
 from memoranda.storage.sqlite.backup import inspect
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore
@@ -192,3 +194,17 @@ def test_restore_that_fails_at_its_last_step_leaves_the_database_in_place(
     assert _contents(tmp_path / "m.db") == {"old"}
     with MemoryManager(_config(tmp_path / "m.db"), embedder=HashEmbedder(32)) as manager:
         assert manager.verify_executions().ok
+
+
+@pytest.mark.parametrize("target", [None, 5, "a\0b"])
+def test_backup_to_what_is_no_file_name_is_refused(manager: MemoryManager, target: Any) -> None:
+    with pytest.raises(InvalidInput):
+        manager.backup(target)
+
+
+def test_export_never_replaces_what_is_no_ordinary_file(manager: MemoryManager, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InvalidInput, match="not an ordinary file"):
+        manager.export_jsonl(pipe)
+    assert pipe.is_fifo()

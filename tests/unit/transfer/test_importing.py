@@ -255,3 +255,15 @@ def test_import_reports_progress(tmp_path: Path) -> None:
     with source, target:
         target.import_jsonl(path, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (6, 6)
+
+
+def test_importing_an_export_into_its_own_store_adds_only_what_is_gone(tmp_path: Path) -> None:
+    with MemoryManager(tmp_path / "m.db", embedder=HashEmbedder()) as manager:
+        manager.remember([{"role": "user", "content": "I moved to Oslo."}, "Ben keeps bees."], user="ann")
+        manager.add_memory("The sky is blue")
+        changed = manager.add_memory("Grass is red")
+        manager.save("writer", "draft", {"v": 1}, "long_term")
+        exported = manager.export_jsonl(tmp_path / "export.jsonl")
+        manager.update(changed.id, "Grass is green")
+        report = manager.import_jsonl(tmp_path / "export.jsonl")
+    assert (report.memories, report.known) == (1, exported.memories - 1)

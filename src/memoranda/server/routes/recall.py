@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memoranda.recalls import Replay
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
     ContextRequest,
@@ -13,7 +14,7 @@ from memoranda.server.requests import (
     WhyNotRequest,
 )
 from memoranda.server.responses import ContextResponse
-from memoranda.types import Hit, Outcome, Recall, Replay, WhyNot
+from memoranda.types import Hit, Outcome, Recall, WhyNot
 
 routes = create_router("recall")
 

@@ -23,6 +23,7 @@ from sqlalchemy.pool import QueuePool
 
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import Closed, Incompatible, InvalidInput, MissingExtra, OutcomeUnknown, Unavailable
+from memoranda.records import Record
 from memoranda.storage.base import Durability
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher
@@ -39,7 +40,6 @@ from memoranda.storage.sqlite.transaction import (
     make_writer,
     overwrite_failed_commit,
 )
-from memoranda.types import Record
 
 _FORK_WAIT = 5.0
 

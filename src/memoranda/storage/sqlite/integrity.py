@@ -29,6 +29,9 @@ _CHECKS: Final = {
     "memory types with a wrong count": """
         SELECT name FROM counters WHERE kind = 'type' AND entries !=
         (SELECT count(*) FROM memories WHERE memories.tenant = counters.tenant AND type = name)""",
+    "memory types that are not counted": """
+        SELECT DISTINCT type FROM memories WHERE NOT EXISTS (SELECT 1 FROM counters
+        WHERE counters.tenant = memories.tenant AND kind = 'type' AND name = type)""",
     "memories whose message is gone": """
         SELECT id FROM memories WHERE message_seq IS NOT NULL AND message_seq NOT IN (SELECT seq FROM messages)""",
     "conversations with a gap, by their first message": """
@@ -51,6 +54,10 @@ _REPAIRS: Final = {
         (SELECT count(*) FROM memories WHERE memories.tenant = counters.tenant AND type = name)
         WHERE kind = 'type' AND entries !=
         (SELECT count(*) FROM memories WHERE memories.tenant = counters.tenant AND type = name)""",
+    "counts added": """
+        INSERT INTO counters (tenant, kind, name, entries, last_at)
+        SELECT tenant, 'type', type, count(*), max(recorded_at) FROM memories WHERE NOT EXISTS (SELECT 1 FROM counters
+        WHERE counters.tenant = memories.tenant AND kind = 'type' AND name = type) GROUP BY tenant, type""",
     "positions in conversations renumbered": """
         WITH numbered AS (
           SELECT seq, row_number() OVER (PARTITION BY tenant, agent, user, session ORDER BY position, seq) AS n

@@ -92,8 +92,9 @@ def _compare(found: Mapping[str, str], expected: Mapping[str, str]) -> list[str]
 
 
 def _table_of(sql: str) -> str:
-    """Return the table that an index or a trigger belongs to, from its normalized SQL."""
-    return sql.partition(" on ")[2].partition("(")[0].split()[0].strip()
+    """Return the table that an index or a trigger belongs to, from its normalized SQL; "" for anything else."""
+    words = sql.partition(" on ")[2].partition("(")[0].split()
+    return words[0] if words else ""
 
 
 @cache

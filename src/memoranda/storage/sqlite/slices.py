@@ -42,9 +42,9 @@ def read_state(tx: ReadTransaction) -> ScrubState:
     stored = get_meta(tx, _STATE)
     if stored is None:
         return ScrubState()
-    values: dict[str, Any] = json.loads(stored)
-    fields: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in values.items()}
-    return ScrubState(**fields)
+    loaded = json.loads(stored).items()
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in loaded}
+    return ScrubState(**values)
 
 
 def write_state(tx: Transaction, state: ScrubState) -> None:

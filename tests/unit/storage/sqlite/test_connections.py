@@ -147,16 +147,18 @@ def test_handle_that_was_opened_read_only_is_replaced_at_the_next_write(
     (tmp_path / "a.db").touch()
     opened = Connections(tmp_path / "a.db")
     write(opened, "one")
-    usual, made = connections._connect, list[str]()
+    usual, made = connections.connect, list[str]()
 
-    def connect(module: Any, path: str) -> Any:  # as SQLite does when the system refuses to open a file for writing
+    def connect(
+        module: Any, path: str, *how: Any, **options: Any
+    ) -> Any:  # as SQLite does when the system refuses to open a file for writing
         made.append(path)
         if len(made) > 1:
-            return usual(module, path)
+            return usual(module, path, *how, **options)
         return module.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
 
     opened.drop_writer()
-    monkeypatch.setattr(connections, "_connect", connect)
+    monkeypatch.setattr(connections, "connect", connect)
     write(opened, "two")
     opened.close()
     assert len(made) == 2

@@ -20,6 +20,7 @@ DAMAGE = {
     "without a vector": "DELETE FROM vectors WHERE memory_id = 2",
     "of the wrong size": "UPDATE vectors SET data = x'00' WHERE memory_id = 2",
     "change log": "DELETE FROM changes WHERE memory_id = 2",
+    "not counted": "DELETE FROM counters WHERE kind = 'type'",
     "points to a missing row": "DELETE FROM memories WHERE id = 2",
 }
 

@@ -7,7 +7,9 @@ depends on it is then only linked, never hidden.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Literal, TypeAlias
+
+Level: TypeAlias = Literal["region", "city", "address", "unknown"]
 
 _COUNTRIES = """
     afghanistan albania algeria andorra angola argentina armenia australia austria azerbaijan bahamas bahrain
@@ -99,23 +101,28 @@ _MORE_CITIES = """
     winchester windsor winterthur wismar witten woking wollongong wolverhampton wrexham wuhan xian yokohama
     yonkers zaandam zabrze zadar zwickau zwolle
 """
-_LONG_NAMES = """
+_LONG_CITIES = """
     new york, los angeles, san francisco, san diego, san jose, san antonio, las vegas, salt lake city, new orleans,
     kansas city, st. louis, fort worth, el paso, long beach, hong kong, kuala lumpur, ho chi minh city, cape town,
-    buenos aires, rio de janeiro, sao paulo, são paulo, mexico city, tel aviv, abu dhabi, the hague, costa rica, el
-    salvador, dominican republic, puerto rico, new zealand, south africa, south korea, north korea, saudi arabia,
-    sri lanka, united states, united kingdom, the uk, the us, the usa, the netherlands, czech republic, ivory coast,
-    sierra leone, burkina faso, papua new guinea, north macedonia, new jersey, new mexico, new hampshire, north
-    carolina, south carolina, north dakota, south dakota, west virginia, rhode island, british columbia, nova
-    scotia, new south wales, northern ireland, new delhi, addis ababa, santa fe, santa cruz, santa barbara, palo
-    alto, ann arbor, st petersburg, saint petersburg, san sebastian, las palmas, le havre, la paz
+    buenos aires, rio de janeiro, sao paulo, são paulo, mexico city, tel aviv, abu dhabi, the hague, new delhi, addis
+    ababa, santa fe, santa cruz, santa barbara, palo alto, ann arbor, st petersburg, saint petersburg, san sebastian,
+    las palmas, le havre, la paz
 """
+_LONG_REGIONS = """
+    costa rica, el salvador, dominican republic, puerto rico, new zealand, south africa, south korea, north korea,
+    saudi arabia, sri lanka, united states, united kingdom, uk, us, czech republic, ivory coast, sierra leone, burkina
+    faso, papua new guinea, north macedonia, new jersey, new mexico, new hampshire, north carolina, south carolina,
+    north dakota, south dakota, west virginia, rhode island, british columbia, nova scotia, new south wales, northern
+    ireland
+"""
+# Known places that lie in a city.
+_DISTRICTS: Final = frozenset(("brooklyn", "manhattan", "queens", "bronx", "croydon", "harlem", "hollywood"))
 _PLACES: Final = frozenset(
     (
         *_COUNTRIES.split(),
         *_CITIES.split(),
         *(name.replace("-", " ") for name in _MORE_CITIES.split()),
-        *(" ".join(name.split()) for name in _LONG_NAMES.split(",")),
+        *(" ".join(name.split()) for name in (*_LONG_CITIES.split(","), *_LONG_REGIONS.split(","))),
     )
 )
 _ADDRESS: Final = re.compile(
@@ -135,12 +142,22 @@ _LIKE_A_PLACE: Final = re.compile(
 )
 
 
-_REGIONS: Final = frozenset(_COUNTRIES.split())
+_REGIONS: Final = frozenset((*_COUNTRIES.split(), *(" ".join(name.split()) for name in _LONG_REGIONS.split(","))))
 
 
 def is_region(name: str) -> bool:
     """Return whether a name is known to be a country or a large region, in which a city may be."""
-    return " ".join(name.casefold().split()).strip(" .") in _REGIONS
+    return " ".join(name.casefold().split()).strip(" .").removeprefix("the ") in _REGIONS
+
+
+def place_level(name: str) -> Level:
+    """Return how large a place is. Of two places on different levels one may lie in the other."""
+    folded = " ".join(name.casefold().split()).strip(" .")
+    if is_region(name):
+        return "region"
+    if _ADDRESS.search(folded) is not None:
+        return "address"
+    return "city" if is_place(name) and folded not in _DISTRICTS else "unknown"
 
 
 def is_place(name: str) -> bool:

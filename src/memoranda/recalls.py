@@ -1,0 +1,78 @@
+"""What a recall becomes: text for a prompt, and a past recall looked up again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda import display
+from memoranda.records import Record
+from memoranda.types import JSON, Hit, Recall
+
+
+class Context(str):
+    """Recalled text for a prompt, with the hits it was made from. Empty when nothing was found."""
+
+    __slots__ = ("answerable", "degraded", "hits", "left_out", "recall_id", "tokens")
+
+    hits: tuple[Hit, ...]
+    """The hits that the text shows, in the same order."""
+    left_out: int
+    """The number of hits that did not fit."""
+    tokens: int
+    recall_id: str
+    answerable: float
+    degraded: tuple[str, ...]
+
+    __repr__ = display.context_repr
+    _repr_html_ = display.context_html
+
+    def __new__(
+        cls,
+        text: str = "",
+        *,
+        hits: tuple[Hit, ...] = (),
+        left_out: int = 0,
+        tokens: int = 0,
+        recall_id: str = "",
+        answerable: float = 0.0,
+        degraded: tuple[str, ...] = (),
+    ) -> Context:
+        self = super().__new__(cls, text)
+        self.hits, self.left_out, self.tokens = hits, left_out, tokens
+        self.recall_id, self.answerable, self.degraded = recall_id, answerable, degraded
+        return self
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ErasedHit(Record):
+    """A memory that a past recall returned and that is gone by now."""
+
+    position: int
+    """Its position in that recall; 1 was the best."""
+    id: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Replay(Record):
+    """A past recall as it was answered then, whatever became of its memories."""
+
+    recall: Recall
+    """The hits that can still be shown: same ids, order, scores, reasons and texts as then."""
+    asked_at: datetime
+    parameters: dict[str, JSON]
+    """What the call was given besides the question."""
+    erased: tuple[ErasedHit, ...]
+    """The hits that were deleted or forgotten since."""
+    complete: bool
+    """Whether every hit is shown."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AffectedRecall(Record):
+    """A past recall that returned some of certain memories."""
+
+    id: str
+    asked_at: datetime
+    memories: int
+    """How many of them it returned."""

@@ -1,0 +1,78 @@
+"""The base of every value that users handle: attributes, and the same read like a dict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, ClassVar
+
+from memoranda import display
+
+
+class Record(display.Shown):
+    """A value that can also be read like a dict: `hit["score"]`, `dict(message)`, `len`, `items()`."""
+
+    __slots__ = ()
+    _aliases: ClassVar[tuple[str, ...]] = ()
+
+    def keys(self) -> list[str]:
+        return [f.name for f in fields(self)]  # type: ignore[arg-type]
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [(key, self[key]) for key in self.keys()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self._aliases or key in self.keys():
+            return getattr(self, key)
+        raise KeyError(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._aliases or key in self.keys()
+
+
+class DictRecord(Record, dict[str, Any]):
+    """A record that is a dict of plain JSON data too: JSON encoders and code that asks for a dict take it as it is.
+
+    The dict is the caller's own. Changing it changes neither the attributes nor what is stored.
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        dict.update(self, {name: _to_plain(getattr(self, name)) for name in (*self._fields(), *self._aliases)})
+
+    def _fields(self) -> list[str]:
+        return [f.name for f in fields(self)]  # type: ignore[arg-type]
+
+    keys = dict.keys  # type: ignore[assignment]
+    values = dict.values
+    items = dict.items  # type: ignore[assignment]
+    get = dict.get  # type: ignore[assignment]
+    __iter__ = dict.__iter__
+    __len__ = dict.__len__
+    __getitem__ = dict.__getitem__
+    __contains__ = dict.__contains__
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a value as plain JSON data."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Record):
+        return {key: _to_plain(item) for key, item in value.items()}
+    if isinstance(value, dict):
+        return {key: _to_plain(item) for key, item in value.items()}
+    return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
