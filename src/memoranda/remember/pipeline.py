@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
@@ -57,6 +57,8 @@ _SMALLEST_COMMIT: Final = 8
 _KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _NO_DIALOGUE: Final = DialogueContext()
 _NOT_ANSWERED: Final = "the model has not answered yet"
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)
+"""By how much a message may be dated after it was stored without a word about it: clocks differ."""
 DATED_IN_FUTURE: Final = "dated in the future"
 """The key in the notes for the time that a message was dated with, when that lies after the time it was stored."""
 
@@ -352,7 +354,8 @@ def _plan(utterance: Utterance, found: Extracted, options: WriteOptions) -> list
             new = from_message(piece.content, utterance.message, options, piece.type)
             new.importance, new.notes = piece.importance, to_notes(piece)
         if new.valid_from > utterance.said_at:
-            new.notes[DATED_IN_FUTURE] = new.valid_from.isoformat()
+            if new.valid_from - utterance.said_at > _CLOCKS_DIFFER:
+                new.notes[DATED_IN_FUTURE] = new.valid_from.isoformat()
             new.valid_from = utterance.said_at
         new.idempotency_key = key
         plan.append(new)
