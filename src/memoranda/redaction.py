@@ -8,6 +8,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
+from memoranda.caches import text_cache
 from memoranda.errors import InvalidInput
 from memoranda.secret_patterns import (
     DESCRIPTION,
@@ -21,7 +22,7 @@ from memoranda.secret_patterns import (
     VENDOR_KEYS,
     WORDS_HINT,
 )
-from memoranda.text import Span, text_cache
+from memoranda.text import Span
 from memoranda.types import JSON
 
 REPLACEMENT: Final = "[redacted]"

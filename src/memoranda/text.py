@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Final, TypeAlias
 
+from memoranda.caches import text_cache
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.languages import (
     COMPOUNDING,
@@ -75,31 +75,6 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _DIGIT = re.compile(r"[0-9]")
 _INNER_CAPITAL = re.compile(r" (?<=[a-z,;] )[A-Z][a-z]")
 """A capital letter inside a sentence. Where nearly every text has one, as in German, recall ignores `HAS_NAME`."""
-
-
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
-_caches: list[Any] = []
-
-
-def text_cache(size: int) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-    """Return a decorator that keeps what a function returns for a text, until the write that asked for it ends.
-
-    Not longer: that a text was read before, by any tenant, must not be told from the time that reading it takes.
-    """
-
-    def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-        cached = lru_cache(maxsize=size)(function)
-        _caches.append(cached)
-        return cast("Callable[_Parameters, _Result]", cached)
-
-    return decorate
-
-
-def clear_text_caches() -> None:
-    """Drop what `text_cache` keeps."""
-    for cached in _caches:
-        cached.cache_clear()
 
 
 def clean_text(text: object, name: str = "content") -> str:

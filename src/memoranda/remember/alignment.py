@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from memoranda.caches import text_cache
 from memoranda.remember.clauses import Clause, find_clauses
 from memoranda.remember.lexicon import NOW
 from memoranda.remember.values import read_value
 from memoranda.storage.claims import Claim, Operation
-from memoranda.text import text_cache
 
 _TOKEN: Final = re.compile(r"[^\W_][\w'’.,@/+#%&-]*[\w%+#]|[^\W_]|[$€£:]")
 _MAX_TOKENS: Final = 30

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
+from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import InvalidInput
 from memoranda.redaction import default_redactor, redact_secrets
@@ -20,7 +21,7 @@ from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Re
 from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
 from memoranda.storage.write import MemoryWrite, retry_on_conflict
-from memoranda.text import clean_text, clear_text_caches, content_hash, lexical_keys
+from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, Association, Clock, Filter, Memory, MemoryType, Outcome, Progress, Related, Scope
 from memoranda.validation import check_integer
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
+from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
 from memoranda.errors import ExtractionFailed, InvalidType
 from memoranda.fence import find_recalled_spans
@@ -46,7 +47,7 @@ from memoranda.storage.add import to_memory
 from memoranda.storage.base import Store
 from memoranda.storage.changes import AppendMessage, Change, NewMemory, StoredTurn
 from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
-from memoranda.text import Span, clean_text, clear_text_caches, first_words
+from memoranda.text import Span, clean_text, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
 Content: TypeAlias = str | Message | Mapping[str, Any]

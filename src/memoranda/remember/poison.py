@@ -15,11 +15,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from memoranda.caches import text_cache
 from memoranda.lookalikes import find_hidden, fold_lookalikes
 from memoranda.remember.poison_ideas import read_features
 from memoranda.remember.poison_readings import decode, rewrite
 from memoranda.remember.poison_rules import Channel, weigh_rules
-from memoranda.text import text_cache
 
 SUSPICIOUS: Final = 1.0
 WINDOW: Final = 3

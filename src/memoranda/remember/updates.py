@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from memoranda.caches import text_cache
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
@@ -40,7 +41,7 @@ from memoranda.storage.claim_resolution import BY_MEANING, IN_ONE_CALL, names_th
 from memoranda.storage.claims import ANY_ATTRIBUTE, CLAIMS, Claim, as_made, claim_from_json, claims_in, claims_of
 from memoranda.storage.read import latest_ids
 from memoranda.storage.supersession import relate
-from memoranda.text import query_terms, text_cache
+from memoranda.text import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
 _SUBJECT: Final = re.compile(

@@ -237,11 +237,7 @@ def load_memories(
 ) -> LoadedBatch:
     """Insert memories with their full text and vectors; those that were imported before are skipped.
 
-    Args:
-        tx: The transaction.
-        rows: The rows of the export, each with the memory made from it.
-        message_ids: The numbers of messages in the export → those in this store.
-        own: Whether the export is of this very store: then what it still holds is skipped.
+    When the export is of this very store (`own`), what it still holds is skipped.
     """
     batch, new = LoadedBatch(), list[tuple[int, Mapping[str, Any], NewMemory]]()
     known, next_id = _find_imported(tx, [row for row, _ in rows]), tx.next_id(memories)
