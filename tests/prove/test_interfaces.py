@@ -100,7 +100,7 @@ def test_soak_reports_growth_of_memory_descriptors_and_threads() -> None:
     assert soak.judge(level, 1.0, 0.5, 3600) == []
     assert soak.judge(level, 9.0, 0.5, 3600) == ["memory grows by 9.0 ± 0.5 MB/h"]
     growing = [soak.Sample(float(at), 100.0, 20 + at, 10 + at) for at in range(40)]
-    assert len(soak.judge(growing, 0.0, 0.5, 60)) == 2
+    assert len(soak.judge(growing, 0.0, 0.5, 3600)) == 2
 
 
 def test_offline_hook_notes_connections_that_leave_the_machine(tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ _ANNOUNCED: Final = re.compile(
     r"|(?:please )?note|memo|context|background|job|work|home|address|city|family|health|diet|name|phone|work update|preference|preferences)?[\s,!.]*)",
     re.I,
 )
+_BLANKS: Final = re.compile(r"[^\S\n]{3,}")
 _LABEL: Final = re.compile(
     r"(?:^|(?<=[.!?\n])\s*)[ \t]*(?P<label>[^.!?:\n]{1,80}|[^:\n]{0,40}\(\d\d?:\d\d\)):[ \t\n]+(?=(?:i|i['’]\w+|we|my|our)\b)",
     re.I,
@@ -242,6 +243,7 @@ def find_clauses(text: str) -> tuple[Clause, ...]:
 
 def _is_framed(text: str) -> bool:
     """Return whether the words of a text may be somebody else's: then they change nothing, and are only linked."""
+    text = _BLANKS.sub("  ", text)  # long runs of blanks would be tried from each blank on
     if _FRAMED.search(text) is not None:
         return True
     if any(not _ANNOUNCED.fullmatch(found["label"].strip()) for found in _LABEL.finditer(text)):
