@@ -43,7 +43,7 @@ from memoranda.dates.vocabulary import (
 _DAYS: Final = {"today": 0, "yesterday": -1, "tomorrow": 1, "tonight": 0}
 _PRECISIONS: Final = {"fortnight": Precision.WEEK, "night": Precision.DAY}
 
-_SPANS = r"(?:moments?|seconds?|minutes?|hours?|days?|nights?|weeks?|weekends?|months?|years?|decades?)"
+_FEW_OF = r"(?:few|several|many)\s+(?:moments?|seconds?|minutes?|hours?|days?|nights?|weeks?|weekends?|months?|years?|decades?)"
 
 
 def _named_day(match: Match, context: DateContext) -> Interval:
@@ -275,7 +275,7 @@ RULES: Final[tuple[DateRule, ...]] = (
     ),
     rule("in-counted", rf"\bin\s+(?P<core>{ABOUT}{NUMBER}\s+{UNIT}s?)\b(?!\s+of\b|\s+a\b)", _from_now),
     rule(
-        "which-few", rf"\b(?:the\s+)?(?:last|past|next|coming|previous)\s+(?:few|several|many)\s+{_SPANS}\b", ambiguous
+        "which-few", rf"\b(?:the\s+)?(?:last|past|next|coming|previous)\s+{_FEW_OF}\b", ambiguous
     ),
     rule("which-counted", rf"\b(?:the\s+)?{WHICH}\s+{NUMBER}\s+{UNIT}s?\b", _last_or_next_units),
     rule("for-counted", rf"\bfor\s+(?P<core>{ABOUT}{NUMBER}\s+{UNIT}s?\b(?P<now>\s+now\b)?)", _duration_until_now),
