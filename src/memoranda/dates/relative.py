@@ -43,7 +43,7 @@ from memoranda.dates.vocabulary import (
 _DAYS: Final = {"today": 0, "yesterday": -1, "tomorrow": 1, "tonight": 0}
 _PRECISIONS: Final = {"fortnight": Precision.WEEK, "night": Precision.DAY}
 
-_FEW_OF = r"(?:few|several|many)\s+(?:moments?|seconds?|minutes?|hours?|days?|nights?|weeks?|weekends?|months?|years?|decades?)"
+_FEW_OF = r"(?:few|several|many)\s+(?:moment|second|minute|hour|day|night|week|weekend|month|year|decade)s?"
 
 
 def _named_day(match: Match, context: DateContext) -> Interval:
@@ -274,9 +274,7 @@ RULES: Final[tuple[DateRule, ...]] = (
         _from_now,
     ),
     rule("in-counted", rf"\bin\s+(?P<core>{ABOUT}{NUMBER}\s+{UNIT}s?)\b(?!\s+of\b|\s+a\b)", _from_now),
-    rule(
-        "which-few", rf"\b(?:the\s+)?(?:last|past|next|coming|previous)\s+{_FEW_OF}\b", ambiguous
-    ),
+    rule("which-few", rf"\b(?:the\s+)?(?:last|past|next|coming|previous)\s+{_FEW_OF}\b", ambiguous),
     rule("which-counted", rf"\b(?:the\s+)?{WHICH}\s+{NUMBER}\s+{UNIT}s?\b", _last_or_next_units),
     rule("for-counted", rf"\bfor\s+(?P<core>{ABOUT}{NUMBER}\s+{UNIT}s?\b(?P<now>\s+now\b)?)", _duration_until_now),
     rule("later", r"\b(?P<side>earlier|later)\s+(?P<unit>today|this\s+(?:week|month|year))\b", _earlier),
