@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memoranda.errors import Incompatible, Unavailable
+from memoranda.errors import Incompatible, InvalidInput, Unavailable
 from memoranda.index.faiss import FAISSIndex
 from memoranda.testing.contracts import unit_rows
 
@@ -70,7 +70,7 @@ def test_failed_save_leaves_the_target_unchanged(saved: bytes, tmp_path: Path) -
     target = tmp_path / "target"
     target.mkdir()
     (target / "keep").write_bytes(saved)
-    with pytest.raises(Unavailable):
+    with pytest.raises(InvalidInput, match="not an ordinary file"):
         FAISSIndex(8).save(target)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["saved.faiss", "target"]
     assert (target / "keep").read_bytes() == saved

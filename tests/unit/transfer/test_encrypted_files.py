@@ -167,6 +167,6 @@ async def test_async_manager_takes_keys_in_the_same_places(tmp_path: Path) -> No
         await manager.add_memory("about a zanzibarquokka")
         await manager.backup(tmp_path / "b.db", encryption_key=OTHER)
         await manager.export_jsonl(tmp_path / "e.jsonl", encryption_key=OTHER)
-        assert (await manager.import_jsonl(tmp_path / "e.jsonl", encryption_key=OTHER)).known == 0
+        assert (await manager.import_jsonl(tmp_path / "e.jsonl", encryption_key=OTHER)).known == 1
         assert (await manager.health()).encrypted
     assert all(CANARY not in path.read_bytes() for path in tmp_path.iterdir())
