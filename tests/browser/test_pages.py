@@ -58,7 +58,7 @@ def test_search_finds_as_one_types_and_marks_the_words(look: Look, small: str) -
     page.keyboard.press("/")
     page.keyboard.type("green tea", delay=10)
     page.locator("mark", has_text="tea").first.wait_for()
-    assert "green tea" in page.locator(".row").first.inner_text()
+    page.locator(".row", has_text="green tea").first.wait_for()
     assert "0." in page.locator(".row .score").first.inner_text()
 
 
@@ -92,7 +92,7 @@ def test_arrow_keys_move_in_the_list(look: Look, small: str) -> None:
 def test_memory_shows_its_message_and_its_recalls(look: Look, small: str) -> None:
     watched = look(small)
     page = watched.open(f"memories/{memory_id(small, 'green tea')}")
-    assert "green tea" in page.locator(".message.here").inner_text()
+    page.locator(".message.here", has_text="green tea").wait_for()
     assert "What does Ana drink?" in page.inner_text("main")
 
 
@@ -173,7 +173,7 @@ def test_graph_has_the_same_in_a_table(look: Look, small: str) -> None:
     page = watched.open("graph")
     page.locator("canvas.graph").wait_for()
     assert "updated by" in page.locator(".chips").inner_text()
-    assert "green tea" in page.locator(".graph-grid table").inner_text()
+    page.locator(".graph-grid table", has_text="green tea").wait_for()
     page.fill("[data-search]", "cello")
     watched.wait_until("document.querySelectorAll('.graph-grid tbody tr').length === 1")
 
@@ -182,7 +182,7 @@ def test_conversation_has_its_memories_in_the_margin(look: Look, small: str) -> 
     page = look(small).open("conversations")
     page.locator(".row", has_text="first talk").click()
     page.locator(".margin-note").first.wait_for()
-    assert "green tea" in page.locator(".talk").inner_text()
+    page.locator(".talk", has_text="green tea").wait_for()
 
 
 def test_activity_shows_executions_and_checks_the_chain(look: Look, small: str) -> None:

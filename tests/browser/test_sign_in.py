@@ -47,7 +47,7 @@ def test_wrong_key_is_refused_and_a_right_one_opens_the_dashboard(look: Look, tm
         page.get_by_role("button", name="Sign in").click()
         page.locator(".nav").wait_for()
         watched.open("memories")
-        assert "Ana drinks tea" in page.inner_text(".list")
+        page.locator(".list", has_text="Ana drinks tea").wait_for()
         assert "another tenant" not in page.inner_text("main")
 
 
