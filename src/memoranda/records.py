@@ -71,8 +71,6 @@ def _to_plain(value: Any) -> Any:
     """Return a value as plain JSON data."""
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, Record):
-        return {key: _to_plain(item) for key, item in value.items()}
-    if isinstance(value, dict):
+    if isinstance(value, Record | dict):
         return {key: _to_plain(item) for key, item in value.items()}
     return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -54,12 +54,11 @@ class Vectors:
         if active is None:
             return
         for tenant in {memory.tenant for memory in memories}:
-            hashes = {content_hash(memory.content) for memory in memories if memory.tenant == tenant}
-            stored = self._store.known_vectors(tenant, active.id, sorted(hashes))
-            for memory in memories:
-                data = stored.get(content_hash(memory.content)) if memory.tenant == tenant else None
-                if data is not None:
-                    memory.with_embedding(np.frombuffer(data, "<f4"))
+            hashed = [(content_hash(memory.content), memory) for memory in memories if memory.tenant == tenant]
+            stored = self._store.known_vectors(tenant, active.id, [key for key, _ in hashed])
+            for key, memory in hashed:
+                if key in stored:
+                    memory.with_embedding(np.frombuffer(stored[key], "<f4"))
 
     def embed_query(self, tenant: str, text: str) -> FloatArray | None:
         """Return the vector of a tenant's question; None when vector search is off."""

@@ -123,11 +123,7 @@ class Message(DictRecord):
             return self.message_id
         return thaw(self.metadata[key])
 
-    def get(self, key: str, default: Any = None) -> Any:
-        try:
-            return self[key]
-        except KeyError:
-            return default
+    get = Record.get
 
     def __contains__(self, key: object) -> bool:
         return dict.__contains__(self, key) or key == "id" or (key not in _FIELDS and key in self.metadata)
