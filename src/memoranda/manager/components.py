@@ -21,6 +21,7 @@ from memoranda.validation import check_clock, check_component, check_integer, ch
 if TYPE_CHECKING:
     from memoranda.embedding.base import Embedder
     from memoranda.index.base import VectorEngine
+    from memoranda.index.partitions import Partitions
     from memoranda.knowledge.knowledge import SharedKnowledge
     from memoranda.llm.base import LLM
     from memoranda.maintenance.forget import MemoryEraser
@@ -88,8 +89,6 @@ class StoreComponents:
     ) -> None:
         from memoranda.embedding.vectors import Vectors
         from memoranda.executions.log import ExecutionLog
-        from memoranda.index.partitions import Partitions
-        from memoranda.maintenance.forget import last_erasure
         from memoranda.recall.ledger import LedgerSettings, RecallLedger
         from memoranda.recall.pipeline import AccessCounter, RecallPipeline
         from memoranda.remember.gate import mask_secrets
@@ -97,7 +96,6 @@ class StoreComponents:
         from memoranda.remember.pipeline import ExtractionRules, RememberPipeline
         from memoranda.sessions.log import SessionLog
         from memoranda.storage import open_store
-        from memoranda.storage.base import file_keys
         from memoranda.storage.database_key import DatabaseKey
         from memoranda.storage.schema import receipts
 
@@ -106,16 +104,7 @@ class StoreComponents:
         )
         self.key = DatabaseKey(self.store, config.audit_key, receipts)
         self.vectors = Vectors(self.store, embedder)
-        self.partitions = Partitions(
-            self.store,
-            store_id=self.store.id,
-            path=index_path(config, self.store.path),
-            engine=index,
-            use_gpu=config.use_gpu,
-            last_erasure=lambda: last_erasure(self.store),
-            save_small=config.faiss_index_path is not None,
-            file_key=next(iter(file_keys(self.store)), None) if is_encrypted(config) else None,
-        )
+        self.partitions = self._make_partitions(config, index)
         self._wants_index_file = config.faiss_index_path is not None and index is None
         self.finish_erasures()
         self.executions = ExecutionLog(self.store, config.audit_key)
@@ -132,6 +121,22 @@ class StoreComponents:
             max_age=timedelta(days=config.recall_ledger_days),
         )
         self.ledger = RecallLedger(self.store, clock, kept, mask_secrets)
+
+    def _make_partitions(self, config: MemoryConfig, index: VectorEngine | None) -> Partitions:
+        from memoranda.index.partitions import Partitions
+        from memoranda.maintenance.forget import last_erasure
+        from memoranda.storage.base import file_keys
+
+        return Partitions(
+            self.store,
+            store_id=self.store.id,
+            path=index_path(config, self.store.path),
+            engine=index,
+            use_gpu=config.use_gpu,
+            last_erasure=lambda: last_erasure(self.store),
+            save_small=config.faiss_index_path is not None,
+            file_key=next(iter(file_keys(self.store)), None) if is_encrypted(config) else None,
+        )
 
     def compact(self) -> bool:
         """Remove erased bytes from the index file and the database file; False while a reader still holds them."""
