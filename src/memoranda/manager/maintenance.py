@@ -270,7 +270,8 @@ class UpkeepMethods(ManagerMethods):
 
         name = "" if after == "" else clean_text(after, "after")
         most = check_limit(limit)
-        return self._components.open().store.read(lambda tx: count_by_user(tx, self._tenant, most, name))
+        store = self._components.open().store
+        return store.read(lambda tx: count_by_user(tx, self._tenant, most, name), tenant=self._tenant)
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""
