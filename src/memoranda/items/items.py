@@ -129,11 +129,10 @@ class Items:
         """Return items below a prefix that pass: by score with a query, else the one that was put last first."""
         if query is None:
             ids = self._store.read(lambda tx: self._latest(tx, scope, prefix, conditions, limit, offset))
-            scores: dict[int, float] = {}
+            scores: dict[int, float | None] = {}
         else:
             scores = self._scores(scope, prefix, query, conditions)
-            ranked = sorted(scores, key=lambda memory_id: (-scores[memory_id], memory_id))
-            ids = ranked[offset : offset + limit]
+            ids = list(islice(scores, offset, offset + limit))
         found = [memory for memory in self._store.read(lambda tx: get_memories(tx, scope, ids)) if memory]
         items = [replace(_to_item(memory), score=scores.get(memory.id)) for memory in found]
         return self._refresh(items, found) if refresh else items
@@ -215,28 +214,43 @@ class Items:
         passing = (row[0] for row in tx.execute(query) if passes(json.loads(row[1]), conditions))
         return list(islice(passing, offset, offset + limit))
 
-    def _scores(self, scope: Scope, prefix: NamespacePath, query: str, conditions: ItemFilter) -> dict[int, float]:
-        conditions_on_rows = (*self._alive(scope, prefix), _M.content != "")
-        candidates = select(_M.id, _M.value, _M.notes).where(*conditions_on_rows).order_by(_M.id)
-        rows = self._store.read(
-            lambda tx: [
-                row for row in tx.execute(candidates) if not conditions or passes(json.loads(row[1]), conditions)
-            ]
-        )
-        if not rows:
-            return {}
-        ids = np.array([row[0] for row in rows], dtype=np.int64)
+    def _scores(
+        self, scope: Scope, prefix: NamespacePath, query: str, conditions: ItemFilter
+    ) -> dict[int, float | None]:
+        """Return the score of each item that passes, the best first; at the end those that are not searched."""
+        rows = self._store.read(lambda tx: self._candidates(tx, scope, prefix, conditions))
+        searched = [row for row in rows if row[3]]
+        scores: dict[int, float | None] = {}
+        if searched:
+            ids = np.array([row[0] for row in searched], dtype=np.int64)
+            found = self._score(scope, query, ids, searched)
+            order = np.lexsort((-ids, -found))
+            scores.update(zip(ids[order].tolist(), found[order].tolist(), strict=True))
+        return scores | {row[0]: None for row in rows if not row[3]}
+
+    def _candidates(
+        self, tx: ReadTransaction, scope: Scope, prefix: NamespacePath, conditions: ItemFilter
+    ) -> list[Row]:
+        """Return id, value, notes, and whether it is searched, of each item that passes, the newest first."""
+        columns = (_M.id, _M.value, _M.notes, _M.content != "")
+        query = select(*columns).where(*self._alive(scope, prefix)).order_by(_M.id.desc())
+        rows = tx.execute(query).all()
+        return [row for row in rows if passes(json.loads(row[1]), conditions)] if conditions else list(rows)
+
+    def _score(self, scope: Scope, query: str, ids: IntArray, rows: Sequence[Row]) -> FloatArray:
         vector, generation = self._vectors.embed_query(scope.tenant, query), self._vectors.generation()
         partition = self._partitions.get(PartitionKey(scope.tenant, scope.user), generation)
         with partition.lock:
             words = partition.postings.coverage(query_terms(query), ids)
             cosines = _cosines(partition, vector, ids)
         if vector is None:
-            return dict(zip(ids.tolist(), words.tolist(), strict=True))
+            return words
         self._add_stored_cosines(cosines, ids, vector, generation)
         self._raise_by_fields(cosines, rows, vector, scope.tenant)
-        scores = _DENSE_WEIGHT * self._above_baseline(cosines) + (1 - _DENSE_WEIGHT) * words
-        return dict(zip(ids.tolist(), scores.tolist(), strict=True))
+        # Rounded, so that equal texts have equal scores, whatever else was multiplied with them.
+        meaning = np.round(self._above_baseline(cosines), 5)
+        mixed: FloatArray = _DENSE_WEIGHT * meaning + (1 - _DENSE_WEIGHT) * words
+        return mixed
 
     def _add_stored_cosines(
         self, cosines: FloatArray, ids: IntArray, vector: FloatArray, generation: int | None
@@ -253,7 +267,7 @@ class Items:
     def _raise_by_fields(self, cosines: FloatArray, rows: Sequence[Row], vector: FloatArray, tenant: str) -> None:
         """Score items with a vector for each field by the best of them alone."""
         generation = self._vectors.generation()
-        for position, (_, value, notes) in enumerate(rows):
+        for position, (_, value, notes, _) in enumerate(rows):
             found = json.loads(notes).get(_VECTORS) if _VECTORS in notes else None
             if found is None:
                 continue

@@ -141,8 +141,8 @@ class ItemMethods(ManagerMethods):
 
         Args:
             prefix: The first names of their namespace; `()` for all.
-            query: What to look for; the best match comes first, each with a score. Without it, the item that was put
-                last comes first.
+            query: What to look for; the best match comes first, each with a score, and what is not searched comes
+                last, without one. Without a query, the item that was put last comes first.
             filter: Conditions on the fields of the value, such as `{"color": "red", "year": {"gte": 2024}}`; the
                 operators are eq, ne, in, gt, gte, lt, lte and exists.
             limit: The maximum number of items.
