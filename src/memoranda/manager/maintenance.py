@@ -306,6 +306,8 @@ class BackupMethods(ManagerMethods):
     ) -> Backup:
         """Copy the database with every write acknowledged before the call. Writes may go on during it.
 
+        Where the key file of the database is lost, the backup has none either, and says so in `problems`.
+
         Args:
             target: The file to write.
             force: Replace a file of this name.
@@ -315,8 +317,10 @@ class BackupMethods(ManagerMethods):
         from memoranda.encryption import make_key
         from memoranda.transfer.export import back_up
 
-        key = make_key(encryption_key)
-        return back_up(self._components.open().store, target, force=force, progress=progress, key=key)
+        opened = self._components.open()
+        made = back_up(opened.store, target, force=force, progress=progress, key=make_key(encryption_key))
+        problem = opened.key.problem()
+        return made if problem is None else replace(made, problems=(problem,))
 
     def check(self) -> CheckReport:
         """Check that file, rows, full text, vectors and search index agree, and that no receipt was changed."""

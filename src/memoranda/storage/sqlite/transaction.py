@@ -38,6 +38,10 @@ _MICROS = 1e6
 PAGE_BYTES = 8192
 # The writer checkpoints after a commit, while it still holds the lock; readers never checkpoint.
 _CHECKPOINT_PAGES = 1000
+# Every handle has a cache of pages of its own, and a server has dozens of handles: what a reader does not find in a
+# small cache comes from that of the system, in microseconds. Larger caches made nothing faster.
+_READER_CACHE_KB = 1_000
+_WRITER_CACHE_KB = 4_000
 BUSY_MS = 30_000
 """How long SQLite waits for a lock of another program."""
 _NEVER = float("inf")
@@ -127,7 +131,7 @@ def configure(raw: Any, durability: Durability) -> None:
         "cell_size_check=ON",
         "mmap_size=0",
         "temp_store=MEMORY",
-        "cache_size=-16000",
+        f"cache_size=-{_READER_CACHE_KB}",
     ):
         raw.execute(f"PRAGMA {pragma}")
 
@@ -135,6 +139,7 @@ def configure(raw: Any, durability: Durability) -> None:
 def make_writer(raw: Any) -> None:
     """Let a connection checkpoint: only the one that holds the lock of the file may."""
     raw.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+    raw.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KB}")
 
 
 def can_write(raw: Any) -> bool:
