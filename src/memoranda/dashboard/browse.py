@@ -18,6 +18,7 @@ from memoranda.storage.schema import memories, messages, recalls
 from memoranda.types import AnyUser, Filter, Memory, Scope, utc_now
 
 MemoryState: TypeAlias = Literal["any", "current", "archived", "superseded", "quarantined", "pinned", "expired"]
+MemoryOrder: TypeAlias = Literal["newest", "oldest"]
 _M, _L, _R = memories.c, messages.c, recalls.c
 _NEIGHBOURS: Final = 4
 """Messages shown before and after the one that a memory came from."""
@@ -31,15 +32,16 @@ def list_by_state(
     where: Filter,
     *,
     state: MemoryState,
+    order: MemoryOrder,
     trust: Sequence[str],
     limit: int,
     after: int,
 ) -> list[Memory]:
-    """Return a page of memories, the newest first, in one state and from sources of some trust."""
+    """Return a page of memories in one state and from sources of some trust."""
     conditions = _state_conditions(state)
     if trust:
         conditions.append(_M.trust.in_(trust))
-    return find_memories(tx, scope, where, limit, after, conditions, newest_first=True)
+    return find_memories(tx, scope, where, limit, after, conditions, newest_first=order == "newest")
 
 
 def _state_conditions(state: MemoryState) -> list[ColumnElement[bool]]:

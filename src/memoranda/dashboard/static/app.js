@@ -12,6 +12,8 @@ import {
   Failure,
   Component,
   clip,
+  setTheme,
+  useTheme,
 } from "./ui.js";
 import { loadSession, signOut, getScope, setScope, get, eventsPath } from "./api.js";
 import { Login } from "./pages/login.js";
@@ -120,16 +122,8 @@ function ScopeChooser({ session, onChange }) {
 }
 
 function ThemeButton() {
-  const [theme, setTheme] = useState(document.documentElement.dataset.theme || "");
-  const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const turn = () => {
-    const next = dark ? "light" : "dark";
-    document.documentElement.dataset.theme = next;
-    localStorage.setItem("theme", next);
-    setTheme(next);
-    window.dispatchEvent(new Event("theme"));
-  };
-  return html`<button class="button ghost" onClick=${turn} aria-label=${dark ? "Use light colours" : "Use dark colours"} title=${dark ? "Light" : "Dark"}>
+  const dark = useTheme() === "dark";
+  return html`<button class="button ghost" onClick=${() => setTheme(dark ? "light" : "dark")} aria-label=${dark ? "Use light colours" : "Use dark colours"} title=${dark ? "Light" : "Dark"}>
     <${Icon} name=${dark ? "sun" : "moon"} /></button>`;
 }
 
@@ -248,7 +242,7 @@ function App() {
       ${KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl><//>`}</div><//>`;
 }
 
-document.documentElement.dataset.theme = localStorage.getItem("theme") || "";
+setTheme();
 const root = document.getElementById("app");
 root.replaceChildren();
 render(html`<${App} />`, root);

@@ -249,18 +249,23 @@ export function loadScript(path) {
 
 export const cssValue = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Counts up when the colours change, so that canvases are drawn again. */
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Uses these colours from now on; without a choice, those that the system prefers. */
+export function setTheme(choice = localStorage.getItem("theme")) {
+  if (choice) localStorage.setItem("theme", choice);
+  document.documentElement.dataset.theme = choice || (prefersDark.matches ? "dark" : "light");
+  window.dispatchEvent(new Event("theme"));
+}
+prefersDark.addEventListener("change", () => setTheme());
+
+/** Returns the colours in use; a component that calls it is drawn again when they change. */
 export function useTheme() {
-  const [round, setRound] = useState(0);
+  const [theme, setShown] = useState(document.documentElement.dataset.theme);
   useEffect(() => {
-    const again = () => setRound((n) => n + 1);
+    const again = () => setShown(document.documentElement.dataset.theme);
     window.addEventListener("theme", again);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", again);
-    return () => {
-      window.removeEventListener("theme", again);
-      dark.removeEventListener("change", again);
-    };
+    return () => window.removeEventListener("theme", again);
   }, []);
-  return round;
+  return theme;
 }
