@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
@@ -322,6 +322,16 @@ tombstones = Table(
     Column("receipt", TEXT, nullable=False),
     Column("at", BigInteger, nullable=False),
     Index("tombstones_receipt", "receipt"),
+    sqlite_with_rowid=False,
+)
+
+# A digest of each row that somebody relies on, see `sqlite/seals.py`.
+seals = Table(
+    "seals",
+    metadata,
+    Column("kind", TEXT, primary_key=True),
+    Column("row_key", TEXT, primary_key=True),
+    Column("seal", BLOB, nullable=False),
     sqlite_with_rowid=False,
 )
 
