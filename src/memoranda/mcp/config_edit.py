@@ -278,10 +278,10 @@ def _loads(text: str) -> dict[str, Any] | None:
 
 def _find_header(lines: list[str], section: str, name: str) -> int:
     for position, line in enumerate(lines):
-        if line.lstrip().startswith("[") and _loads(line.strip()) == {section: {name: {}}}:
-            # Inside of a long text or an array, what stands above is not complete.
-            if _loads("".join(lines[:position])) is not None:
-                return position
+        is_header = line.lstrip().startswith("[") and _loads(line.strip()) == {section: {name: {}}}
+        # Inside of a long text or an array, what stands above is not complete.
+        if is_header and _loads("".join(lines[:position])) is not None:
+            return position
     raise InvalidInput(f"{section}.{name} is not written as a table of its own: change it by hand")
 
 
