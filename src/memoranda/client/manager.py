@@ -80,6 +80,10 @@ class RemoteLog:
         if positions:
             self._write("POST", "/delete", positions=list(positions))
 
+    def pop(self) -> Message | None:
+        call = HttpCall("POST", _MESSAGES + "/pop", _parse_messages, encode_body(self._scope))
+        return next(iter(self._transport.send(call)), None)
+
     def replace(self, messages: Sequence[Message]) -> None:
         self._write("PUT", messages=_to_dicts(messages))
 
