@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memoranda.facts import Fact, FactConflict, FactValue
     from memoranda.index.base import PartitionVectors, VectorEngine
     from memoranda.index.faiss import FAISSIndex
+    from memoranda.items.base import Item, NamespaceActivity
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_session
@@ -172,6 +173,7 @@ __all__ = [
     "IntArray",
     "InvalidInput",
     "InvalidType",
+    "Item",
     "Knowledge",
     "KnowledgeReport",
     "KnowledgeSource",
@@ -193,6 +195,7 @@ __all__ = [
     "MessageView",
     "MissingExtra",
     "Namespace",
+    "NamespaceActivity",
     "NotFound",
     "Outcome",
     "OutcomeUnknown",
@@ -265,6 +268,7 @@ _HOMES = {
     "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",
+    "memoranda.items.base": "Item NamespaceActivity",
     "memoranda.llm.base": "LLM",
     "memoranda.maintenance.base": "UpkeepSettings",
     "memoranda.manager.manager": "MemoryManager create_session",

@@ -115,6 +115,13 @@ class MemoryManager:
     get_related_memories = off_loop(_Sync.get_related_memories)
     cleanup_old_memories = off_loop(_Sync.cleanup_old_memories, background=True)
 
+    put = off_loop(_Sync.put, model=True)
+    put_many = off_loop(_Sync.put_many, model=True)
+    get_item = off_loop(_Sync.get_item)
+    delete_item = off_loop(_Sync.delete_item)
+    search_items = off_loop(_Sync.search_items, model=True)
+    namespaces = off_loop(_Sync.namespaces)
+
     save = off_loop(_Sync.save, model=True)
     retrieve = off_loop(_Sync.retrieve)
     search_similar = off_loop(_Sync.search_similar, model=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from sqlalchemy import ColumnElement, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, select, update
 
 from memoranda.embedding.base import CachesByTenant, Embedder, EmbedderIdentity, is_instant
 from memoranda.errors import Incompatible
@@ -63,6 +63,10 @@ class Vectors:
     def embed_query(self, tenant: str, text: str) -> FloatArray | None:
         """Return the vector of a tenant's question; None when vector search is off."""
         return None if self.embedder is None else self._embedder_for(tenant).embed([text], kind="query")[0]
+
+    def embed_passages(self, tenant: str, texts: Sequence[str]) -> FloatArray:
+        """Return the vectors of a tenant's texts, one row each; vector search must be on."""
+        return self._embedder_for(tenant).embed(list(texts), kind="passage")
 
     def reembed(self, progress: Progress | None = None) -> int:
         """Embed every memory with this embedder; return how many. Interrupted, it continues where it stopped."""
@@ -184,7 +188,8 @@ def put_vectors(tx: Transaction, generation: int, made: Sequence[tuple[int, str,
 
 
 def _not_embedded(generation: int) -> ColumnElement[bool]:
-    return ~exists().where(vectors.c.memory_id == memories.c.id, vectors.c.generation == generation)
+    embedded = exists().where(vectors.c.memory_id == memories.c.id, vectors.c.generation == generation)
+    return and_(memories.c.content != "", ~embedded)  # an item that is not searched has no text
 
 
 def _generation(row: Row) -> Generation:

@@ -167,3 +167,17 @@ def spoken_text(message: Message) -> str | None:
 
 def _expiry(kind: MemoryType, options: WriteOptions) -> datetime | None:
     return options.now + options.short_term_ttl if kind in EXPIRING else None
+
+
+def value_to_text(key: str, value: JSON) -> str:
+    """Return a value as words, so that a search finds it by its content."""
+    return f"{key.replace('_', ' ')}: {value_to_words(value)}"
+
+
+def value_to_words(value: JSON) -> str:
+    """Return a value as words, with the names of its fields."""
+    if isinstance(value, dict):
+        return "; ".join(value_to_text(key, item) for key, item in value.items()) or "nothing"
+    if isinstance(value, list):
+        return ", ".join(value_to_words(item) for item in value) or "nothing"
+    return str(value)

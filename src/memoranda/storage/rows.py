@@ -91,7 +91,8 @@ def owner_conditions(scope: Scope) -> list[ColumnElement[bool]]:
 def index_conditions() -> list[ColumnElement[bool]]:
     """Return the conditions on memories that take part in recall.
 
-    They are not archived or quarantined, and not consolidated from memories that all take part in recall themselves.
+    They have a text, are not archived or quarantined, and are not consolidated from memories that all take part in
+    recall themselves.
     """
     line, source = lineage.c, memories.alias("source")
     consolidated = (line.derived_id == _M.id, line.kind == "consolidated")
@@ -99,7 +100,7 @@ def index_conditions() -> list[ColumnElement[bool]]:
         source.c.id == line.source_id, source.c.archived_at.is_(None), source.c.superseded_by.is_(None)
     )
     only_repeats = exists().where(*consolidated) & ~exists().where(*consolidated, ~recalled)
-    return [_M.archived_at.is_(None), _M.quarantined_at.is_(None), ~only_repeats]
+    return [_M.content != "", _M.archived_at.is_(None), _M.quarantined_at.is_(None), ~only_repeats]
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
