@@ -82,7 +82,8 @@ class RemoteLog:
 
     def pop(self) -> Message | None:
         call = HttpCall("POST", _MESSAGES + "/pop", _parse_messages, encode_body(self._scope))
-        return next(iter(self._transport.send(call)), None)
+        popped = self._transport.send(call)
+        return popped[0] if popped else None
 
     def replace(self, messages: Sequence[Message]) -> None:
         self._write("PUT", messages=_to_dicts(messages))

@@ -56,8 +56,7 @@ class MemorandaSession:
             session_settings: The SDK's settings, with the `limit` of `get_items`.
         """
         if memory is not None and not isinstance(memory, aio.MemoryManager):
-            kind = type(memory)
-            raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not {kind.__module__}.{kind.__name__}")
+            raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not a {type(memory).__module__} one")
         self.session_id = clean_text(session_id, "session_id")
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or SessionSettings())
         self.memory = memory or aio.MemoryManager(retention_policy="persistent", max_messages_per_agent=None)

@@ -11,6 +11,7 @@ from typing import Any
 
 import agents
 from agents.memory import sqlite_session
+
 from memoranda import aio
 from memoranda.integrations.openai_agents import MemorandaSession
 from memoranda.testing.fakes import HashEmbedder
