@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         Knowledge,
         KnowledgeReport,
         KnowledgeSource,
+        NameActivity,
         PolicyName,
         RepairReport,
         Revision,
@@ -194,6 +195,7 @@ __all__ = [
     "MessageLog",
     "MessageView",
     "MissingExtra",
+    "NameActivity",
     "Namespace",
     "NamespaceActivity",
     "NotFound",
@@ -288,7 +290,7 @@ _HOMES = {
     "memoranda.results": (
         "AgentActivity Backup CheckReport CleanedMemory CleanupReport Derivation Document "
         "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
-        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
+        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource NameActivity PolicyName "
         "RepairReport Revision "
         "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity "
         "VerificationReport"
