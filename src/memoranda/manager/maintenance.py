@@ -289,7 +289,8 @@ class UpkeepMethods(ManagerMethods):
 
         name = "" if after == "" else clean_text(after, "after")
         most = check_limit(limit)
-        return self._components.open().store.read(lambda tx: count_by_user(tx, self._tenant, most, name))
+        store = self._components.open().store
+        return store.read(lambda tx: count_by_user(tx, self._tenant, most, name), tenant=self._tenant)
 
     def agents(self, limit: int = 100, after: str = "", *, user: str | AnyUser | None = None) -> list[NameActivity]:
         """Return the agents that have memories and how many, in the order of their names.

@@ -29,16 +29,18 @@ from memoranda.storage.base import (
     ReadTransaction,
     ScrubState,
     StoreStatus,
+    Tenant,
     Transaction,
     Work,
     run_works,
 )
 from memoranda.storage.errors import translate_errors
+from memoranda.storage.group_commit import GroupCommit
+from memoranda.storage.integrity import renew_terms
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity, schema_check, seals, slices
 from memoranda.storage.sqlite.compaction import Compaction
 from memoranda.storage.sqlite.connections import Connections, load_driver, require_file_of_log
-from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
     begin_read,
@@ -96,19 +98,24 @@ class SQLiteStore:
         self.id = self._prepare()
         register_fork_handler(self)
 
-    def read(self, work: Callable[[ReadTransaction], R]) -> R:
+    def read(self, work: Callable[[ReadTransaction], R], *, tenant: Tenant = None) -> R:  # noqa: ARG002 - see `Store`
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)  # ended when the pool takes the connection back
             return work(tx)
 
-    def write(self, work: Work[R]) -> R:
+    def write(self, work: Work[R], *, tenant: Tenant = None) -> R:  # noqa: ARG002
         if not callable(work):
             raise InvalidType(f"a write is a function of a transaction, not {type(work).__name__}")
         result: R = self._commits.submit(work)
         return result
 
-    def stream(self, work: Callable[[ReadTransaction], Iterator[R]]) -> Iterator[R]:
+    def stream(
+        self,
+        work: Callable[[ReadTransaction], Iterator[R]],
+        *,
+        tenant: Tenant = None,  # noqa: ARG002
+    ) -> Iterator[R]:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)
@@ -117,7 +124,7 @@ class SQLiteStore:
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
         return read_memories(self._connections.fetch, scope, ids)
 
-    def head(self) -> int:
+    def head(self, key: PartitionKey | None = None) -> int:  # noqa: ARG002 - one file has one number for all
         return read_head(self._connections.fetch)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
@@ -271,7 +278,7 @@ class SQLiteStore:
             tx = SQLiteTransaction(connection)
             _name_store(tx)
             if version is not None and meta.get_meta(tx, _TERMS) != TERMS_VERSION:
-                integrity.renew_terms(tx)
+                renew_terms(tx)
             meta.set_meta(tx, _TERMS, TERMS_VERSION)
             _seal(tx, since=version)
         note = schema_check.passed_note(self._connections.fetch)
