@@ -48,7 +48,7 @@ def test_server_that_cannot_start_says_why_in_one_sentence(tmp_path: Path, damag
         assert server.stderr is not None
         said = server.stderr.read()
     assert "Traceback" not in said
-    assert [line for line in said.splitlines() if line.startswith("error: ")][0].count(str(database)) == 1
+    assert next(line for line in said.splitlines() if line.startswith("error: ")).count(str(database)) == 1
 
 
 def test_command_line_allows_hosts_and_origins(tmp_path: Path) -> None:
