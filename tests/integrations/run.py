@@ -74,7 +74,7 @@ SUITES: dict[str, Suite] = {
             "test_escape_glob_literal": _ABOUT_SQLITE,
             "test_namespace_match_pattern": _ABOUT_SQLITE,
             "test_list_namespaces_prefix_uses_indexable_condition": _ABOUT_SQLITE,
-            "test_sql_injection_vulnerability": "expects an error for a name with quotes; here any name is only compared",
+            "test_sql_injection_vulnerability": "expects an error for a field with quotes; here it is only compared",
             "test_ttl_override_default": "reads an item, which starts its 5 seconds again, and expects it gone 4 later",
         },
     ),

@@ -15,7 +15,7 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
 from memoranda.text import check_unicode
 from memoranda.types import JSON
-from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH
+from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json
 
 KEY_PREFIX: Final = "\x1fitem/"
 """How the stored key of every item begins. No value of `save` may have a key that begins like this."""
@@ -80,6 +80,13 @@ def check_label(value: object, name: str = "key") -> str:
     if "\0" in value:
         raise InvalidInput(f"{name} holds a NUL byte at position {value.index(chr(0))}: remove it")
     return check_unicode(value, name)
+
+
+def check_values(values: object) -> dict[str, JSON]:
+    """Check values by key, and return a copy that shares nothing with the caller's."""
+    if not isinstance(values, Mapping):
+        raise InvalidType(f"values must be a dict of values by key, not {type(values).__name__}")
+    return {check_label(key): copy_json(value) for key, value in values.items()}
 
 
 def check_order(value: object) -> ItemOrder:

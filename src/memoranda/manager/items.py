@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memoranda.errors import InvalidType
 from memoranda.items.base import (
     Item,
     ItemOrder,
@@ -17,12 +16,13 @@ from memoranda.items.base import (
     check_label,
     check_namespace,
     check_order,
+    check_values,
     make_item_filter,
 )
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON
-from memoranda.validation import check_integer, check_limit, check_offset, check_ttl, copy_json
+from memoranda.validation import check_integer, check_limit, check_offset, check_ttl
 
 if TYPE_CHECKING:
     from memoranda.items.items import PutOptions
@@ -80,9 +80,7 @@ class ItemMethods(ManagerMethods):
             values: The values by key.
             ttl, index, agent, user, session: As in `put`, for each value.
         """
-        names = check_namespace(namespace)
-        copies = {check_label(key): copy_json(value) for key, value in _items_of(values)}
-        options = _put_options(ttl, index)
+        names, copies, options = check_namespace(namespace), check_values(values), _put_options(ttl, index)
         return self._components.items.put(self._scope(agent, user, session), names, copies, options)
 
     def get_item(
@@ -196,12 +194,6 @@ class ItemMethods(ManagerMethods):
             check_limit(limit),
             check_offset(offset),
         )
-
-
-def _items_of(values: object) -> list[tuple[Any, Any]]:
-    if not isinstance(values, Mapping):
-        raise InvalidType(f"values must be a dict of values by key, not {type(values).__name__}")
-    return list(values.items())
 
 
 def _put_options(ttl: object, index: object) -> PutOptions:
