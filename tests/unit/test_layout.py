@@ -9,7 +9,7 @@ import memoranda
 
 SOURCE = Path(str(memoranda.__file__)).parent
 ROOT = SOURCE.parents[1]
-SAME_NAMES = ("aio", "client")
+SAME_NAMES = ("aio", "client", "integrations")
 """Folders whose classes have the names of the classes that they wrap."""
 
 
