@@ -25,10 +25,7 @@ except ModuleNotFoundError as error:
 
 
 class MemorandaStorage:
-    """Records of CrewAI's memory in a Memoranda database, for `crewai.Memory(storage=...)`.
-
-    CrewAI embeds the texts. `recall` of the manager finds the records too, by Memoranda's own embedding.
-    """
+    """Records of CrewAI's memory, for `crewai.Memory(storage=...)`. `recall` of the manager finds them too."""
 
     def __init__(
         self,
@@ -47,12 +44,13 @@ class MemorandaStorage:
             user, agent, session: The owner of the records.
         """
         self.memory = open_sync(memory)
-        self.items = CachedNamespace(self.memory, namespace, user=user, agent=agent, session=session)
+        self.items = CachedNamespace(_to_record, self.memory, namespace, user=user, agent=agent, session=session)
 
     def save(self, records: list[MemoryRecord]) -> None:
         """Store records in one commit; a record with a known id replaces it."""
+        known = [*self.items.all(), *records]
         for record in records:
-            self._check_dimension(record.embedding, [*self._load(), *records])
+            _check_dimension(record.embedding, known)
         self.items.put({record.id: _to_value(record) for record in records}, index=["content"])
 
     def update(self, record: MemoryRecord) -> None:
@@ -67,13 +65,11 @@ class MemorandaStorage:
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
-        """Return the records nearest to a vector, each with the cosine, from 0 to 1; the nearest first.
-
-        The scope, the categories (any of them) and the values in the metadata select the records.
-        """
-        self._check_dimension(query_embedding, self._load())
+        """Return the records nearest to a vector that fulfil the conditions, nearest first, with their cosines."""
+        known = self.items.all()
+        _check_dimension(query_embedding, known)
         passes = _make_filter(scope_prefix, categories, metadata_filter)
-        found = [record for record in self._load() if record.embedding is not None and passes(record)]
+        found = [record for record in known if record.embedding is not None and passes(record)]
         scores = _cosines(query_embedding, [record.embedding for record in found])
         scored = [(record, score) for record, score in zip(found, scores, strict=True) if score >= min_score]
         best = sorted(scored, key=lambda pair: -pair[1])[:limit]
@@ -91,7 +87,7 @@ class MemorandaStorage:
         passes = _make_filter(scope_prefix, categories, metadata_filter)
         found = [
             record.id
-            for record in self._load()
+            for record in self.items.all()
             if passes(record)
             and (record_ids is None or record.id in record_ids)
             and (older_than is None or _aware(record.created_at) < _aware(older_than))
@@ -105,10 +101,8 @@ class MemorandaStorage:
     def touch_records(self, record_ids: list[str]) -> None:
         """Note that these records were read just now."""
         now = datetime.now(UTC).replace(tzinfo=None)  # CrewAI's times have no zone
-        found = [
-            record.model_copy(update={"last_accessed": now}) for id in record_ids if (record := self.get_record(id))
-        ]
-        self.save(found)
+        found = [record for id in record_ids if (record := self.get_record(id)) is not None]
+        self.save([record.model_copy(update={"last_accessed": now}) for record in found])
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         """Return records of a scope and of those below it, newest first."""
@@ -123,7 +117,7 @@ class MemorandaStorage:
         return ScopeInfo(
             path=scope.rstrip("/") or "/",
             record_count=len(found),
-            categories=sorted(_count_categories(found)),
+            categories=sorted(self.list_categories(scope)),
             oldest_record=times[0],
             newest_record=times[-1],
             child_scopes=self.list_scopes(scope),
@@ -136,7 +130,7 @@ class MemorandaStorage:
         return sorted({f"{start}/{rest.split('/')[1]}" for rest in rests if rest})
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        return dict(_count_categories(self._in_scope(scope_prefix)))
+        return dict(Counter(name for record in self._in_scope(scope_prefix) for name in record.categories))
 
     def count(self, scope_prefix: str | None = None) -> int:
         return len(self._in_scope(scope_prefix))
@@ -155,39 +149,29 @@ class MemorandaStorage:
         return await in_thread(self.delete, *args, **kwargs)
 
     def _in_scope(self, scope_prefix: str | None) -> list[MemoryRecord]:
-        return list(filter(_make_filter(scope_prefix), self._load()))
+        return list(filter(_make_filter(scope_prefix), self.items.all()))
 
-    def _load(self) -> list[MemoryRecord]:
-        return self.items.make_all(_to_record)
 
-    def _check_dimension(self, vector: Sequence[float] | None, records: Iterable[MemoryRecord]) -> None:
-        known = next((len(record.embedding) for record in records if record.embedding is not None), None)
-        if vector is not None and known is not None and len(vector) != known:
-            raise EmbeddingDimensionMismatchError(known, len(vector))
+def _check_dimension(vector: Sequence[float] | None, records: Iterable[MemoryRecord]) -> None:
+    known = next((len(record.embedding) for record in records if record.embedding is not None), None)
+    if vector is not None and known is not None and len(vector) != known:
+        raise EmbeddingDimensionMismatchError(known, len(vector))
 
 
 def _make_filter(
     scope: str | None, categories: list[str] | None = None, metadata: dict[str, Any] | None = None
 ) -> Callable[[MemoryRecord], bool]:
     start = _normalize(scope or "/")
-
-    def passes(record: MemoryRecord) -> bool:
-        return (
-            f"{_normalize(record.scope)}/".startswith(f"{start}/")
-            and (not categories or not set(categories).isdisjoint(record.categories))
-            and all(record.metadata.get(key) == value for key, value in (metadata or {}).items())
-        )
-
-    return passes
+    return lambda record: (
+        f"{_normalize(record.scope)}/".startswith(f"{start}/")
+        and (not categories or not set(categories).isdisjoint(record.categories))
+        and all(record.metadata.get(key) == value for key, value in (metadata or {}).items())
+    )
 
 
 def _normalize(scope: str) -> str:
     """Return a scope with a slash in front and none behind; empty for the root."""
     return f"/{scope.strip('/')}".rstrip("/")
-
-
-def _count_categories(records: Iterable[MemoryRecord]) -> Counter[str]:
-    return Counter(category for record in records for category in record.categories)
 
 
 def _aware(time: datetime) -> datetime:

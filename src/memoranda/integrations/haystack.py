@@ -56,9 +56,8 @@ class MemorandaDocumentStore:
         """Return the settings of the store, for a saved pipeline."""
         if isinstance(self._database, MemoryManager):
             raise InvalidInput("a store over a MemoryManager cannot be saved: give it the path of the database instead")
-        items = self.items
-        owner = {"user": items.user, "agent": items.agent, "session": items.session}
-        return dict(default_to_dict(self, memory=self._database, namespace=list(items.names), **owner))
+        owner = {name: getattr(self.items, name) for name in ("user", "agent", "session")}
+        return dict(default_to_dict(self, memory=self._database, namespace=list(self.items.names), **owner))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> MemorandaDocumentStore:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count, takewhile
-from typing import Any, Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from memoranda import aio
 from memoranda.errors import InvalidType
@@ -91,23 +91,26 @@ class OwnedNamespace:
                 return
 
 
-class CachedNamespace(OwnedNamespace):
+class CachedNamespace(OwnedNamespace, Generic[T]):
     """Keeps what its items are made into, and reads only those that were put since the last time."""
 
-    def __init__(self, memory: MemoryManager, namespace: Sequence[str], **owner: str | None) -> None:
+    def __init__(
+        self, make: Callable[[Item], T], memory: MemoryManager, namespace: Sequence[str], **owner: str | None
+    ) -> None:
         super().__init__(memory, namespace, **owner)
+        self._make = make
         self._lock = threading.Lock()
-        self._made: dict[str, Any] = {}
+        self._made: dict[str, T] = {}
         self._seen: tuple[int, datetime | None] = (0, None)
 
-    def make_all(self, make: Callable[[Item], T]) -> list[T]:
-        """Return what every item is made into. The same function must be given each time."""
+    def all(self) -> list[T]:
+        """Return what every item is made into."""
         with self._lock:
             state, last = self.count(), self._seen[1]
             if state != self._seen:
                 new = takewhile(lambda item: last is None or item.updated_at >= last, self.read(page=100))
-                self._made |= {item.key: make(item) for item in new}
+                self._made |= {item.key: self._make(item) for item in new}
                 if len(self._made) != state[0]:  # some were deleted
-                    self._made = {item.key: make(item) for item in self.read()}
+                    self._made = {item.key: self._make(item) for item in self.read()}
                 self._seen = state
             return list(self._made.values())
