@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoranda.facts import Fact, FactConflict, FactValue
     from memoranda.index.base import PartitionVectors, VectorEngine
     from memoranda.index.faiss import FAISSIndex
-    from memoranda.items.base import Item, NamespaceActivity
+    from memoranda.items.base import Item, ItemOrder, NamespaceActivity
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_session
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         Knowledge,
         KnowledgeReport,
         KnowledgeSource,
+        NameActivity,
         PolicyName,
         RepairReport,
         Revision,
@@ -174,6 +175,7 @@ __all__ = [
     "InvalidInput",
     "InvalidType",
     "Item",
+    "ItemOrder",
     "Knowledge",
     "KnowledgeReport",
     "KnowledgeSource",
@@ -194,6 +196,7 @@ __all__ = [
     "MessageLog",
     "MessageView",
     "MissingExtra",
+    "NameActivity",
     "Namespace",
     "NamespaceActivity",
     "NotFound",
@@ -268,7 +271,7 @@ _HOMES = {
     "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",
-    "memoranda.items.base": "Item NamespaceActivity",
+    "memoranda.items.base": "Item ItemOrder NamespaceActivity",
     "memoranda.llm.base": "LLM",
     "memoranda.maintenance.base": "UpkeepSettings",
     "memoranda.manager.manager": "MemoryManager create_session",
@@ -288,7 +291,7 @@ _HOMES = {
     "memoranda.results": (
         "AgentActivity Backup CheckReport CleanedMemory CleanupReport Derivation Document "
         "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
-        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
+        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource NameActivity PolicyName "
         "RepairReport Revision "
         "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity "
         "VerificationReport"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from inspect import getattr_static
 from math import isfinite
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
@@ -32,6 +32,7 @@ CHANGEABLE_FIELDS: Final = ("content", "memory_type", "source", "metadata", "imp
 MAX_ID: Final = 2**63 - 1
 MAX_TTL: Final = 10 * 365 * 86_400.0
 """The longest time to live in seconds: ten years."""
+_T = TypeVar("_T")
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
 _OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
@@ -125,6 +126,12 @@ def check_cursor(value: object, name: str) -> int:
 def check_offset(value: object) -> int:
     """Check how many results a page leaves out at the beginning."""
     return check_integer(value, "offset", minimum=0, maximum=MAX_ID)
+
+
+def page_of(values: list[_T], limit: object, offset: object) -> list[_T]:
+    """Return a part of a list: `limit` values after the first `offset`; all of them when `limit` is None."""
+    start = check_offset(offset)
+    return values[start:] if limit is None else values[start : start + check_limit(limit)]
 
 
 def check_fraction(value: object, name: str) -> float:

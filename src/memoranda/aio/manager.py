@@ -124,6 +124,7 @@ class MemoryManager:
 
     save = off_loop(_Sync.save, model=True)
     retrieve = off_loop(_Sync.retrieve)
+    delete_value = off_loop(_Sync.delete_value)
     search_similar = off_loop(_Sync.search_similar, model=True)
 
     get_conversation_history = off_loop(_Sync.get_conversation_history)
@@ -186,6 +187,8 @@ class MemoryManager:
     reembed = off_loop(_Sync.reembed, background=True)
     get_stats = off_loop(_Sync.get_stats)
     users = off_loop(_Sync.users)
+    agents = off_loop(_Sync.agents)
+    sessions = off_loop(_Sync.sessions)
     health = off_loop(_Sync.health)
 
     def _wrap(self, conversation: SyncConversation) -> ConversationMemory:

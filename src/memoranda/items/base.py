@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
@@ -29,6 +29,10 @@ NamespacePath: TypeAlias = tuple[str, ...]
 """The names of a namespace, the widest first."""
 
 
+ItemOrder: TypeAlias = Literal["updated", "-updated", "key", "-key"]
+"""The order of items without a query; a minus turns it round."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Item(Record):
     """A value under a key of a namespace."""
@@ -41,7 +45,7 @@ class Item(Record):
     """When it was put last."""
     expires_at: datetime | None = None
     score: float | None = None
-    """How well it fits the query of a search, 0…1; None without a query."""
+    """How well it fits the query of a search, at most 1; None without a query, and where nothing is searched."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,6 +80,15 @@ def check_label(value: object, name: str = "key") -> str:
     if "\0" in value:
         raise InvalidInput(f"{name} holds a NUL byte at position {value.index(chr(0))}: remove it")
     return check_unicode(value, name)
+
+
+def check_order(value: object) -> ItemOrder:
+    """Check the order of items."""
+    orders: tuple[ItemOrder, ...] = get_args(ItemOrder)
+    for order in orders:
+        if value == order:
+            return order
+    raise InvalidInput(f"unknown order {value!r}: use one of {', '.join(orders)}")
 
 
 def encode_namespace(namespace: NamespacePath) -> str:
@@ -138,7 +151,7 @@ def _begins(namespace: NamespacePath, pattern: NamespacePath) -> bool:
 
 _Test: TypeAlias = Callable[[JSON], bool]
 ItemFilter: TypeAlias = tuple[tuple[str, _Test], ...]
-"""Conditions on top-level fields of a value. All must hold."""
+"""Conditions on fields of a value. All must hold."""
 _MISSING: Final = object()
 
 
@@ -195,8 +208,17 @@ def passes(value: JSON, conditions: ItemFilter) -> bool:
     """Return whether a value fulfils all conditions."""
     if not conditions:
         return True
-    fields = value if isinstance(value, dict) else {}
-    return all(test(fields.get(field, _MISSING)) for field, test in conditions)  # type: ignore[arg-type]
+    return all(test(_find_field(value, field)) for field, test in conditions)
+
+
+def _find_field(value: JSON, field: str) -> Any:
+    """Return a field of a value: one of that name, or else the one that a name with dots leads to."""
+    if isinstance(value, dict) and field in value:
+        return value[field]
+    name, _, rest = field.partition(".")
+    if rest and isinstance(value, dict) and name in value:
+        return _find_field(value[name], rest)
+    return _MISSING
 
 
 def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidType
 from memoranda.items.base import (
     Item,
+    ItemOrder,
     NamespaceActivity,
     check_index,
     check_label,
     check_namespace,
+    check_order,
     make_item_filter,
 )
 from memoranda.manager.recall import ManagerMethods
@@ -130,6 +132,7 @@ class ItemMethods(ManagerMethods):
         *,
         query: str | None = None,
         filter: Mapping[str, Any] | None = None,
+        order: ItemOrder = "-updated",
         limit: int = 10,
         offset: int = 0,
         refresh: bool = False,
@@ -142,9 +145,11 @@ class ItemMethods(ManagerMethods):
         Args:
             prefix: The first names of their namespace; `()` for all.
             query: What to look for; the best match comes first, each with a score, and what is not searched comes
-                last, without one. Without a query, the item that was put last comes first.
-            filter: Conditions on the fields of the value, such as `{"color": "red", "year": {"gte": 2024}}`; the
-                operators are eq, ne, in, gt, gte, lt, lte and exists.
+                last, without one.
+            filter: Conditions on the fields of the value, such as `{"color": "red", "author.born": {"gte": 1990}}`;
+                the operators are eq, ne, in, gt, gte, lt, lte and exists.
+            order: How items are ordered without a query: by when they were put, `updated` or `-updated` with the
+                latest first, or by their namespace and key, `key` or `-key` with the last first.
             limit: The maximum number of items.
             offset: How many to leave out at the beginning.
             refresh: Start the time to live of the returned items again.
@@ -155,6 +160,7 @@ class ItemMethods(ManagerMethods):
             check_namespace(prefix, "prefix", empty=True),
             None if query is None else clean_text(query, "query"),
             make_item_filter(filter),
+            check_order(order),
             check_limit(limit),
             check_offset(offset),
             refresh=refresh,

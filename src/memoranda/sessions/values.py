@@ -223,6 +223,13 @@ class Values:
         )
         return None if memory is None else memory.value
 
+    def delete(self, agent: str, key: str, kind: MemoryType) -> bool:
+        """Delete the value and return whether there was one."""
+        if is_short_term(kind):
+            return self._short_term().delete(Namespace(self._tenant, agent=agent), [key]) > 0
+        scope = make_scope(self._tenant, clean_text(agent, "agent_id"))
+        return self._memories().delete_key(scope, clean_text(key, "key"))
+
 
 @dataclass(frozen=True, slots=True)
 class ShortTerm:

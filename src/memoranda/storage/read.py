@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
 
-from memoranda.results import UserActivity
-from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
+from memoranda.results import NameActivity, UserActivity
+from memoranda.storage.base import PartitionKey, ReadTransaction, Row, Store, chunked
 from memoranda.storage.changes import no_memory
 from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, owner_conditions, to_micros
 from memoranda.storage.schema import associations, changes, memories
@@ -73,16 +73,30 @@ def find_memories(
 
 def count_by_user(tx: ReadTransaction, tenant: str, limit: int, after: str) -> list[UserActivity]:
     """Return who has memories, in the order of their names, after this name."""
+    found = _count_by(tx, _M.user, [_M.tenant == tenant], limit, after)
+    return [UserActivity(row[0], row[1], from_micros(row[2])) for row in found]
+
+
+def count_by_name(tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str) -> list[NameActivity]:
+    """Return which agents or sessions, by the name of the column, have memories in a scope, after this name."""
+    found = _count_by(tx, memories.c[column], in_scope(scope), limit, after)
+    return [NameActivity(row[0], row[1], from_micros(row[2])) for row in found]
+
+
+def _count_by(
+    tx: ReadTransaction, column: Any, conditions: Sequence[ColumnElement[bool]], limit: int, after: str
+) -> list[Row]:
+    """Return each name in a column, how many memories have it, and when the latest of them was stored."""
     counted = (
-        select(_M.user, func.count().label("memories"), func.max(_M.id).label("last"))
-        .where(_M.tenant == tenant, _M.user > after)
-        .group_by(_M.user)
-        .order_by(_M.user)
+        select(column.label("name"), func.count().label("memories"), func.max(_M.id).label("last"))
+        .where(*conditions, column > after)
+        .group_by(column)
+        .order_by(column)
         .limit(limit)
         .subquery()
     )
-    query = select(counted.c.user, counted.c.memories, _M.recorded_at).where(_M.id == counted.c.last)
-    return [UserActivity(row[0], row[1], from_micros(row[2])) for row in tx.execute(query.order_by(counted.c.user))]
+    query = select(counted.c.name, counted.c.memories, _M.recorded_at).where(_M.id == counted.c.last)
+    return list(tx.execute(query.order_by(counted.c.name)))
 
 
 def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.sqlite import Insert, insert
 from memoranda.errors import Incompatible
 from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, chunked
 from memoranda.storage.rows import (
-    MEMORY_COLUMNS,
+    SELECT_MEMORY,
     index_conditions,
     memory_from_row,
     scope_columns,
@@ -268,9 +268,9 @@ def _insert_statement(table: str, columns: tuple[str, ...]) -> str:
 
 @cache
 def _select_by_ids(columns: tuple[str, ...]) -> str:
-    selected = ", ".join(f'"{column.name}"' for column in MEMORY_COLUMNS)
+    selected = SELECT_MEMORY.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     conditions = " AND ".join(f'memories."{column}" = ?' for column in columns)
-    return f"SELECT {selected} FROM memories WHERE {conditions} AND id IN (SELECT value FROM json_each(?))"
+    return f"{selected} WHERE {conditions} AND memories.id IN (SELECT value FROM json_each(?))"
 
 
 @cache
