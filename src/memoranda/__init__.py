@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memoranda.facts import Fact, FactConflict, FactValue
     from memoranda.index.base import PartitionVectors, VectorEngine
     from memoranda.index.faiss import FAISSIndex
+    from memoranda.items.base import Item, NamespaceActivity
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_session
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         Knowledge,
         KnowledgeReport,
         KnowledgeSource,
+        NameActivity,
         PolicyName,
         RepairReport,
         Revision,
@@ -172,6 +174,7 @@ __all__ = [
     "IntArray",
     "InvalidInput",
     "InvalidType",
+    "Item",
     "Knowledge",
     "KnowledgeReport",
     "KnowledgeSource",
@@ -192,7 +195,9 @@ __all__ = [
     "MessageLog",
     "MessageView",
     "MissingExtra",
+    "NameActivity",
     "Namespace",
+    "NamespaceActivity",
     "NotFound",
     "Outcome",
     "OutcomeUnknown",
@@ -265,6 +270,7 @@ _HOMES = {
     "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",
+    "memoranda.items.base": "Item NamespaceActivity",
     "memoranda.llm.base": "LLM",
     "memoranda.maintenance.base": "UpkeepSettings",
     "memoranda.manager.manager": "MemoryManager create_session",
@@ -284,7 +290,7 @@ _HOMES = {
     "memoranda.results": (
         "AgentActivity Backup CheckReport CleanedMemory CleanupReport Derivation Document "
         "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
-        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
+        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource NameActivity PolicyName "
         "RepairReport Revision "
         "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity "
         "VerificationReport"

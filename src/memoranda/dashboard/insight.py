@@ -27,11 +27,11 @@ from memoranda.dashboard.results import (
 from memoranda.manager.manager import MemoryManager
 from memoranda.recall.pipeline import AccessCounter, RecallPipeline
 from memoranda.recall.render import RELEVANT, render_context
-from memoranda.storage.base import ReadTransaction
+from memoranda.storage.base import PartitionKey, ReadTransaction
 from memoranda.storage.read import get_memories
 from memoranda.storage.rows import in_scope
 from memoranda.storage.schema import changes, memories, recalls
-from memoranda.types import Filter, Memory, Recall, Scope
+from memoranda.types import ANY, Filter, Memory, Recall, Scope
 from memoranda.validation import check_datetime, make_filter
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Insight:
         opened = self._open()
         opened.ledger.write()
         latest = self._read(lambda tx: tx.execute(select(func.max(recalls.c.number))).scalar() or 0)
-        key = (opened.store.head(), latest, with_users)
+        key = (opened.store.head(PartitionKey(self._tenant, ANY)), latest, with_users)
         with self._reading:
             if self._cached is None or self._cached[0] != key:
                 found = self._read(lambda tx: self._numbers.read(tx, with_users=with_users))
@@ -224,7 +224,7 @@ class Insight:
         return self._manager._components.open()
 
     def _read(self, work: Callable[[ReadTransaction], _R]) -> _R:
-        return self._open().store.read(work)
+        return self._open().store.read(work, tenant=self._tenant)
 
 
 def _outside_recall(tx: ReadTransaction, scope: Scope, terms: Sequence[str]) -> list[Memory]:

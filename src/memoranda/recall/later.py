@@ -75,8 +75,8 @@ def attach_later(
     marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
     if not marked:
         return list(hits), {}
-    newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)))
-    against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS))
+    newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)), tenant=scope.tenant)
+    against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS), tenant=scope.tenant)
     wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
     found = {memory.id: memory for memory in store.get(scope, wanted) if memory and _counts(memory, known_at)}
     weak = {

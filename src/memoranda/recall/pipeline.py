@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -38,14 +39,14 @@ from memoranda.recall.query import (
 )
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
-from memoranda.storage.base import PartitionKey
+from memoranda.storage.base import OwnedWork, PartitionKey
 from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_text, words_of
-from memoranda.types import EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
+from memoranda.types import ANY, EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime
 
 if TYPE_CHECKING:
@@ -240,9 +241,9 @@ class RecallPipeline:
         if query.where == EVERYTHING:
             return None
         allowed = np.zeros(len(ranking.candidates), dtype=np.bool_)
-        allowed[ranking.candidates.rows_of(self._store.read(lambda tx: matching_ids(tx, query.scope, query.where)))] = (
-            True
-        )
+        matches = partial(matching_ids, scope=query.scope, where=query.where)
+        passing = self._store.read(matches, tenant=query.scope.tenant)
+        allowed[ranking.candidates.rows_of(passing)] = True
         return allowed
 
     def _load_hits(self, query: RecallQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None) -> tuple[Hit, ...]:
@@ -307,7 +308,7 @@ class RecallPipeline:
         if known_at is None or not hits:
             return hits
         named = {memory.id: memory for hit in hits for memory in (hit.memory, *hit.later, *hit.disputed)}
-        then = self._store.read(lambda tx: as_known_at(tx, list(named.values()), known_at))
+        then = self._store.read(lambda tx: as_known_at(tx, list(named.values()), known_at), tenant=query.scope.tenant)
         past = {memory.id: memory for memory in then}
         return tuple(
             replace(
@@ -397,6 +398,6 @@ class AccessCounter:
             return
         now = self._clock()
         try:
-            self._store.write(lambda tx: count_accesses(tx, counts, now))
+            self._store.write(OwnedWork(lambda tx: count_accesses(tx, counts, now)), tenant=ANY)
         except MemorandaError as error:
             _log.warning("accesses could not be written: %s", error)

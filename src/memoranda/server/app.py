@@ -24,6 +24,7 @@ from memoranda.server.routes import (
     docs,
     executions,
     facts,
+    items,
     knowledge,
     memories,
     recall,
@@ -37,7 +38,20 @@ from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
-_RESOURCES = (recall, memories, facts, conversations, sessions, values, executions, knowledge, upkeep, status, transfer)
+_RESOURCES = (
+    recall,
+    memories,
+    facts,
+    conversations,
+    sessions,
+    values,
+    items,
+    executions,
+    knowledge,
+    upkeep,
+    status,
+    transfer,
+)
 _PROBLEM_SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],

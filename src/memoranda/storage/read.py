@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
+from sqlalchemy import TEXT, Boolean, ColumnElement, and_, exists, func, literal, not_, or_, select
 
-from memoranda.results import UserActivity
-from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
+from memoranda.results import NameActivity, UserActivity
+from memoranda.storage.base import PartitionKey, ReadTransaction, Row, Store, chunked
 from memoranda.storage.changes import no_memory
+from memoranda.storage.dialects import by_dialect
 from memoranda.storage.rows import (
     SELECT_MEMORY,
     from_micros,
@@ -18,6 +20,7 @@ from memoranda.storage.rows import (
     memory_from_row,
     owner_conditions,
     scope_columns,
+    to_json,
     to_micros,
 )
 from memoranda.storage.schema import associations, changes, counters, memories
@@ -100,16 +103,30 @@ def _has_many(tx: ReadTransaction, tenant: str) -> bool:
 
 def count_by_user(tx: ReadTransaction, tenant: str, limit: int, after: str) -> list[UserActivity]:
     """Return who has memories, in the order of their names, after this name."""
+    found = _count_by(tx, _M.user, [_M.tenant == tenant], limit, after)
+    return [UserActivity(row[0], row[1], from_micros(row[2])) for row in found]
+
+
+def count_by_name(tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str) -> list[NameActivity]:
+    """Return which agents or sessions, by the name of the column, have memories in a scope, after this name."""
+    found = _count_by(tx, memories.c[column], in_scope(scope), limit, after)
+    return [NameActivity(row[0], row[1], from_micros(row[2])) for row in found]
+
+
+def _count_by(
+    tx: ReadTransaction, column: Any, conditions: Sequence[ColumnElement[bool]], limit: int, after: str
+) -> list[Row]:
+    """Return each name in a column, how many memories have it, and when the latest of them was stored."""
     counted = (
-        select(_M.user, func.count().label("memories"), func.max(_M.id).label("last"))
-        .where(_M.tenant == tenant, _M.user > after)
-        .group_by(_M.user)
-        .order_by(_M.user)
+        select(column.label("name"), func.count().label("memories"), func.max(_M.id).label("last"))
+        .where(*conditions, column > after)
+        .group_by(column)
+        .order_by(column)
         .limit(limit)
         .subquery()
     )
-    query = select(counted.c.user, counted.c.memories, _M.recorded_at).where(_M.id == counted.c.last)
-    return [UserActivity(row[0], row[1], from_micros(row[2])) for row in tx.execute(query.order_by(counted.c.user))]
+    query = select(counted.c.name, counted.c.memories, _M.recorded_at).where(_M.id == counted.c.last)
+    return list(tx.execute(query.order_by(counted.c.name)))
 
 
 def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:
@@ -126,7 +143,9 @@ def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dic
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
     """Yield every memory of a scope that passes, in the order of their ids, read a page at a time."""
     after = 0
-    while page := store.read(lambda tx: find_memories(tx, scope, where, _PAGE, after)):  # noqa: B023 - called at once
+    while page := store.read(
+        partial(find_memories, scope=scope, where=where, limit=_PAGE, after=after), tenant=scope.tenant
+    ):
         after = page[-1].id
         yield from page
 
@@ -217,7 +236,15 @@ def filter_conditions(where: Filter) -> list[ColumnElement[bool]]:
         conditions.append(_M.importance <= where.max_importance)
     if where.quarantined is not None:
         conditions.append(_M.quarantined_at.is_not(None) if where.quarantined else _M.quarantined_at.is_(None))
-    return conditions + [_metadata_condition(condition) for condition in where.metadata]
+    return conditions + [by_dialect(_metadata_condition(each), _has_member(each)) for each in where.metadata]
+
+
+def _has_member(condition: Condition) -> ColumnElement[bool]:
+    """Return the condition for PostgreSQL, which has a function for it (`postgres.schema`)."""
+    negated = {"ne": "eq", "exists": "exists" if not condition.value else ""}.get(condition.op)
+    values = (condition.key, negated or condition.op, to_json(condition.value))
+    has_member = func.memoranda_has_member(_M.metadata, *(literal(value, TEXT) for value in values), type_=Boolean)
+    return not_(has_member) if negated else has_member
 
 
 def _metadata_condition(condition: Condition) -> ColumnElement[bool]:

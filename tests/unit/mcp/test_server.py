@@ -169,6 +169,7 @@ async def test_tools_have_annotations_and_schemas(connect: Connect) -> None:
     reading = {
         "recall",
         "context",
+        "list",
         "replay",
         "quarantine",
         "facts",
