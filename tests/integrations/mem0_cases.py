@@ -95,7 +95,12 @@ class Pair:
 
     def metadata(self) -> dict[str, Any]:
         rng = self.rng
-        values = {"topic": rng.choice(TOPICS), "n": rng.randint(0, 9), "ok": rng.random() < 0.5, "tags": rng.sample(TAGS, 2)}
+        values = {
+            "topic": rng.choice(TOPICS),
+            "n": rng.randint(0, 9),
+            "ok": rng.random() < 0.5,
+            "tags": rng.sample(TAGS, 2),
+        }
         return {key: values[key] for key in values if rng.random() < 0.6}
 
     def condition(self) -> dict[str, Any]:
@@ -233,7 +238,9 @@ def plain(answer: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in answer.items() if key not in ("id", "memory_id", "score", *TIMES)}
 
 
-STEPS = [add] * 5 + [get_all] * 3 + [search] * 3 + [get, get, update, update, update, delete, history, history, delete_all]
+STEPS = (
+    [add] * 5 + [get_all] * 3 + [search] * 3 + [get, get, update, update, update, delete, history, history, delete_all]
+)
 
 
 def run_calls(pair: Pair) -> None:
