@@ -145,7 +145,7 @@ class MemorandaRetriever(BaseRetriever):
         self,
         query: str,
         *,
-        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - as in the base class
+        run_manager: CallbackManagerForRetrieverRun,
         limit: int | None = None,
     ) -> list[Document]:
         scope = {"agent": self.agent, "user": self.user, "session": self.session}
