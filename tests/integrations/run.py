@@ -75,7 +75,7 @@ SUITES: dict[str, Suite] = {
             "test_namespace_match_pattern": _ABOUT_SQLITE,
             "test_list_namespaces_prefix_uses_indexable_condition": _ABOUT_SQLITE,
             "test_sql_injection_vulnerability": "expects an error for a field with quotes; here it is only compared",
-            "test_no_running_loop": "their async store refuses to be called without await; ours may be called both ways",
+            "test_no_running_loop": "their async store refuses calls without await; ours takes both",
             "test_ttl_override_default": "reads an item, which starts its 5 seconds again, and expects it gone 4 later",
         },
     ),

@@ -12,6 +12,7 @@ from memoranda.cli.output import fields_table, hint, make_group, message, print_
 from memoranda.display import plural
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.results import NameActivity
+from memoranda.types import JSON
 
 items = make_group("Store, show and search values under keys of namespaces.")
 
@@ -139,14 +140,15 @@ def _names(path: str) -> tuple[str, ...]:
     return tuple(path.split("/")) if path else ()
 
 
-def _parse(value: str) -> object:
+def _parse(value: str) -> JSON:
     try:
-        return json.loads(value)
+        parsed: JSON = json.loads(value)
+        return parsed
     except ValueError:
         return value
 
 
-def _parse_object(value: str) -> dict[str, object]:
+def _parse_object(value: str) -> dict[str, JSON]:
     parsed = _parse(value)
     if not isinstance(parsed, dict):
         raise InvalidInput('--where must be a JSON object, such as {"color": "red"}')
