@@ -11,6 +11,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NEED_FILE = {"import_history.py"}
+NEED_FRAMEWORK = {"langgraph_agent.py"}  # run by `make integrations`
 EXPECTED = {
     "agent_conversations.py": "still there: assistant: Analysis complete",
     "async_conversation.py": "0 after clearing, 2 after loading the state",
@@ -34,7 +35,9 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in NEED_FILE))
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in NEED_FILE | NEED_FRAMEWORK)
+)
 def test_example_runs(name: str, tmp_path: Path) -> None:
     # Without the developer's own settings, which the examples would read.
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("MEMORY_", "EMBEDDING_"))}

@@ -104,7 +104,7 @@ class Items:
     def get(self, scope: Scope, namespace: NamespacePath, key: str, *, refresh: bool = False) -> Item | None:
         """Return an item; None when there is none. With `refresh`, its time to live starts again."""
         stored = encode_key(namespace, key)
-        memory = self._store.read(lambda tx: memory_by_key(tx, scope, stored))
+        memory = self._store.read(lambda tx: memory_by_key(tx, scope, stored), tenant=scope.tenant)
         if memory is None or memory.has_expired(self._clock()):
             return None
         return self._refresh([_to_item(memory)], [memory])[0] if refresh else _to_item(memory)
@@ -120,7 +120,7 @@ class Items:
                 apply_changes(tx, [Remove(scope, tuple(row[0] for row in rows))])
             return sum(row[1] is None or row[1] > now for row in rows)
 
-        return self._store.write(work)
+        return self._store.write(work, tenant=scope.tenant)
 
     def search(
         self,
@@ -136,12 +136,15 @@ class Items:
     ) -> list[Item]:
         """Return items below a prefix that pass: by score with a query, else in the order asked for."""
         if query is None:
-            ids = self._store.read(lambda tx: self._in_order(tx, scope, prefix, conditions, order, limit, offset))
+            ids = self._store.read(
+                lambda tx: self._in_order(tx, scope, prefix, conditions, order, limit, offset), tenant=scope.tenant
+            )
             scores: dict[int, float | None] = {}
         else:
             scores = self._scores(scope, prefix, query, conditions)
             ids = list(islice(scores, offset, offset + limit))
-        found = [memory for memory in self._store.read(lambda tx: get_memories(tx, scope, ids)) if memory]
+        read = self._store.read(lambda tx: get_memories(tx, scope, ids), tenant=scope.tenant)
+        found = [memory for memory in read if memory]
         items = [replace(_to_item(memory), score=scores.get(memory.id)) for memory in found]
         return self._refresh(items, found) if refresh else items
 
@@ -158,7 +161,7 @@ class Items:
             page = sorted(merged)[offset : offset + limit]
             return [self._count(tx, scope, name, merged[name]) for name in page]
 
-        return self._store.read(work)
+        return self._store.read(work, tenant=scope.tenant)
 
     def _new_item(
         self, scope: Scope, namespace: NamespacePath, key: str, value: JSON, options: PutOptions
@@ -227,7 +230,7 @@ class Items:
         self, scope: Scope, prefix: NamespacePath, query: str, conditions: ItemFilter
     ) -> dict[int, float | None]:
         """Return the score of each item that passes, the best first; at the end those that are not searched."""
-        rows = self._store.read(lambda tx: self._candidates(tx, scope, prefix, conditions))
+        rows = self._store.read(lambda tx: self._candidates(tx, scope, prefix, conditions), tenant=scope.tenant)
         searched = [row for row in rows if row[3]]
         scores: dict[int, float | None] = {}
         if searched:
@@ -254,7 +257,7 @@ class Items:
             cosines = _cosines(partition, vector, ids)
         if vector is None:
             return words
-        self._add_stored_cosines(cosines, ids, vector, generation)
+        self._add_stored_cosines(cosines, ids, vector, generation, scope.tenant)
         self._raise_by_fields(cosines, rows, vector, scope.tenant)
         assert self._vectors.embedder is not None
         baseline = self._vectors.embedder.identity.baseline
@@ -266,13 +269,13 @@ class Items:
         return mixed
 
     def _add_stored_cosines(
-        self, cosines: FloatArray, ids: IntArray, vector: FloatArray, generation: int | None
+        self, cosines: FloatArray, ids: IntArray, vector: FloatArray, generation: int | None, tenant: str
     ) -> None:
         """Score items that take no part in recall, archived or quarantined, by their vectors in the store."""
         absent = ids[cosines == _NO_VECTOR].tolist()
         if not absent:
             return
-        stored = self._store.read(lambda tx: _read_vectors(tx, absent, generation))
+        stored = self._store.read(lambda tx: _read_vectors(tx, absent, generation), tenant=tenant)
         for position, memory_id in enumerate(ids.tolist()):
             if memory_id in stored:
                 cosines[position] = float(stored[memory_id] @ vector)
@@ -299,7 +302,7 @@ class Items:
             if memory.expires_at is not None and _TTL in memory.notes
         }
         if renewed:
-            self._store.write(lambda tx: _set_expiry(tx, found, renewed))
+            self._store.write(lambda tx: _set_expiry(tx, found, renewed), tenant=found[0].tenant)
         return [
             replace(item, expires_at=renewed.get(memory.id, item.expires_at))
             for item, memory in zip(items, found, strict=True)
