@@ -14,7 +14,7 @@ import pytest
 from memoranda import MemoryConfig, MemoryManager, errors
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
+PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
 EXPECTED = {
     "facts.md": [
@@ -25,6 +25,7 @@ EXPECTED = {
         "later said on 2026-03-20: My favourite colour is green.",
     ],
     "mcp.md": ["- Ann moved to Oslo [#1]"],
+    "openai-agents.md": ["In Porto, where she lives.", "['My sister Eva lives in Porto.']", "2 items on monday"],
     "upkeep.md": [
         "merged 2 memory 1 says the same: 'We meet in room 4711'",
         "I live in Bern",

@@ -25,6 +25,7 @@ EXPECTED = {
     "base_agent.py": "advice: Mails with a name in the subject",
     "execution_records.py": "unchanged: True, 3 records checked",
     "multi_agent_workflow.py": "content_agent found in guidelines.md: Write a subject of at most six words.",
+    "openai_agents_session.py": "recalled: True",
     "persistent_automatic.py": "- user: My daughter Mia starts school in September.",
     "persistent_memory.py": "User's favorite color is blue",
     "persistent_own_memory.py": "Buy tea (for Sunday)",

@@ -90,6 +90,39 @@ SUITES: dict[str, Suite] = {
     ),
 }
 
+_PRIVATE = "reads private attributes of the SDK's SQLiteSession"
+_TABLES = "reads, breaks or drops the SDK's own tables"
+SUITES["openai_agents"] = Suite(
+    packages=("openai-agents==0.24.0", "pytest-mock==3.17.0"),
+    source="openai-agents==0.24.0",
+    plugin="on_openai_agents",
+    tests=(
+        "tests/memory/test_session.py",
+        "tests/memory/test_session_context_wrapper.py",
+        "tests/memory/test_session_limit.py",
+        "tests/memory/test_session_persistence_sanitize.py",
+    ),
+    passed=95,
+    left_out={
+        "close_closes_worker_thread_connections": _PRIVATE,
+        "reaps_connections_from_exited_worker_threads": _PRIVATE,
+        "closes_retired_connections_before_the_next_allocation": _PRIVATE,
+        "keeps_connections_of_live_worker_threads": _PRIVATE,
+        "file_lock_is_shared_across_instances": _PRIVATE,
+        "rollback_failure_evicts_connection": _PRIVATE,
+        "close_retries_quarantined_connection": _PRIVATE,
+        "post_commit_cancellation_propagates": _PRIVATE + "; tests/unit/aio has the same case",
+        "pop_item_skips_corrupt_most_recent": _TABLES,
+        "pop_item_returns_none_after_dropping_only_corrupt_rows": _TABLES,
+        "get_items_limit_skips_corrupt_newest_rows": _TABLES,
+        "session_settings_limit_skips_corrupt_rows": _TABLES,
+        "failed_add_items_releases_write_lock": _TABLES,
+        "failed_clear_session_rolls_back": _TABLES,
+        "failed_pop_item_releases_write_lock": _TABLES,
+        "closed_rejects_empty_add_items": "wants the text 'SQLiteSession is closed'; ours raises Closed",
+    },
+)
+
 
 def main(names: list[str]) -> int:
     """Run the named suites, or all; return how many failed."""

@@ -80,6 +80,11 @@ class RemoteLog:
         if positions:
             self._write("POST", "/delete", positions=list(positions))
 
+    def pop(self) -> Message | None:
+        call = HttpCall("POST", _MESSAGES + "/pop", _parse_messages, encode_body(self._scope))
+        popped = self._transport.send(call)
+        return popped[0] if popped else None
+
     def replace(self, messages: Sequence[Message]) -> None:
         self._write("PUT", messages=_to_dicts(messages))
 

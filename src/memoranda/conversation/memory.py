@@ -141,6 +141,11 @@ class ConversationMemory:
             indices, size = [index] if isinstance(index, int) else list(index), len(self._log)
             self._log.delete(sorted({_to_position(i, size) for i in indices}))
 
+    def pop(self) -> Message | None:
+        """Remove the newest message and return it; None when there is none."""
+        with self._lock:
+            return self._log.pop()
+
     def truncate_to_size(self, max_size: int) -> None:
         """Keep the newest `max_size` messages."""
         keep = check_integer(max_size, "max_size", minimum=0)

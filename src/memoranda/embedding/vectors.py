@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, select, update
@@ -13,7 +14,7 @@ from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Tran
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.schema import generations, memories, vectors
 from memoranda.text import content_hash
-from memoranda.types import FloatArray, Memory, Progress
+from memoranda.types import ANY, FloatArray, Memory, Progress
 
 _G = generations.c
 _BATCH = 256
@@ -76,7 +77,7 @@ class Vectors:
         identity = self.embedder.identity
         generation = self._store.write(lambda tx: start_generation(tx, identity, activate=False)).id
         made = self.embed_missing(generation, progress)
-        while not self._store.write(lambda tx: switch_generation(tx, generation)):  # others went on writing
+        while not self._store.write(lambda tx: switch_generation(tx, generation), tenant=ANY):  # others went on writing
             made = self.embed_missing(generation, progress, made)
         self._generation = None
         return made
@@ -84,11 +85,11 @@ class Vectors:
     def embed_missing(self, generation: int, progress: Progress | None, made: int = 0) -> int:
         """Embed the memories that this generation lacks; return how many vectors it got, `made` included."""
         assert self.embedder is not None
-        total = made + self._store.read(lambda tx: count_missing(tx, generation))
-        while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH)):
+        total = made + self._store.read(lambda tx: count_missing(tx, generation), tenant=ANY)
+        while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH), tenant=ANY):
             fresh = self.embedder.embed([content for _, content in batch], kind="passage")
             rows = [(memory_id, text, vector) for (memory_id, text), vector in zip(batch, fresh, strict=True)]
-            self._store.write(lambda tx: put_vectors(tx, generation, rows))  # noqa: B023 - called at once
+            self._store.write(partial(put_vectors, generation=generation, made=rows), tenant=ANY)
             made += len(batch)
             if progress is not None:
                 progress(made, max(made, total))

@@ -148,18 +148,18 @@ class MemoryEraser:
             raise InvalidInput("forget what? Name ids, a filter, a text, an agent, a user or a session")
         self._ledger.write()
         if dry_run:
-            return self._store.read(lambda tx: self._preview(tx, target))
+            return self._store.read(lambda tx: self._preview(tx, target), tenant=self._tenant)
         return self._forget(target)
 
     def _forget(self, target: ErasureTarget) -> ForgetReceipt:
         self._receipts.prepare()
         outside = [self._find_values(), self._clear_cache()]
-        rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside))
+        rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside), tenant=self._tenant)
         # The file is cleaned last, so that the receipt is what was found after it.
         outside = self._clean_up(target)
         receipt = replace(stored, stores=_all_places(rows, outside, traces, self._clean_file(rows)))
         try:
-            return self._store.write(lambda tx: self._receipts.write(tx, receipt))
+            return self._store.write(lambda tx: self._receipts.write(tx, receipt), tenant=self._tenant)
         except MemorandaError as error:  # the rows are gone: the receipt stored with that is finished later
             logger.warning("receipt %s stays pending until its end can be written: %s", stored.id, error)
             return stored
@@ -173,8 +173,8 @@ class MemoryEraser:
         if wrong := [receipt.id for receipt in given if not self._receipts.verify(receipt)]:
             raise InvalidInput(f"receipt {wrong[0]!r} was not signed by this store, or was changed: nothing was erased")
         for receipt in given:
-            self._store.write(partial(self._receipts.write, receipt=receipt))
-        memory_ids, seqs = self._store.read(self._find_again)
+            self._store.write(partial(self._receipts.write, receipt=receipt), tenant=self._tenant)
+        memory_ids, seqs = self._store.read(self._find_again, tenant=self._tenant)
         if not memory_ids and not seqs:
             return None
         target = ErasureTarget(Scope(self._tenant, user=ANY), tuple(memory_ids), message_seqs=tuple(seqs))

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
+from sqlalchemy import TEXT, Boolean, ColumnElement, and_, exists, func, literal, not_, or_, select
 
 from memoranda.results import NameActivity, UserActivity
 from memoranda.storage.base import PartitionKey, ReadTransaction, Row, Store, chunked
 from memoranda.storage.changes import no_memory
-from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, owner_conditions, to_micros
+from memoranda.storage.dialects import by_dialect
+from memoranda.storage.rows import (
+    SELECT_MEMORY,
+    from_micros,
+    in_scope,
+    memory_from_row,
+    owner_conditions,
+    to_json,
+    to_micros,
+)
 from memoranda.storage.schema import associations, changes, memories
 from memoranda.types import EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
 
@@ -113,7 +123,9 @@ def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dic
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
     """Yield every memory of a scope that passes, in the order of their ids, read a page at a time."""
     after = 0
-    while page := store.read(lambda tx: find_memories(tx, scope, where, _PAGE, after)):  # noqa: B023 - called at once
+    while page := store.read(
+        partial(find_memories, scope=scope, where=where, limit=_PAGE, after=after), tenant=scope.tenant
+    ):
         after = page[-1].id
         yield from page
 
@@ -204,7 +216,15 @@ def filter_conditions(where: Filter) -> list[ColumnElement[bool]]:
         conditions.append(_M.importance <= where.max_importance)
     if where.quarantined is not None:
         conditions.append(_M.quarantined_at.is_not(None) if where.quarantined else _M.quarantined_at.is_(None))
-    return conditions + [_metadata_condition(condition) for condition in where.metadata]
+    return conditions + [by_dialect(_metadata_condition(each), _has_member(each)) for each in where.metadata]
+
+
+def _has_member(condition: Condition) -> ColumnElement[bool]:
+    """Return the condition for PostgreSQL, which has a function for it (`postgres.schema`)."""
+    negated = {"ne": "eq", "exists": "exists" if not condition.value else ""}.get(condition.op)
+    values = (condition.key, negated or condition.op, to_json(condition.value))
+    has_member = func.memoranda_has_member(_M.metadata, *(literal(value, TEXT) for value in values), type_=Boolean)
+    return not_(has_member) if negated else has_member
 
 
 def _metadata_condition(condition: Condition) -> ColumnElement[bool]:

@@ -242,7 +242,7 @@ def load_memories(
     When the export is of this very store (`own`), what it still holds is skipped.
     """
     batch, new = LoadedBatch(), list[tuple[int, Mapping[str, Any], NewMemory]]()
-    known, next_id = _find_imported(tx, [row for row, _ in rows]), tx.next_id(memories)
+    known, ids = _find_imported(tx, [row for row, _ in rows]), tx.new_ids(memories, len(rows))
     if own:
         known |= _find_own(tx, [row for row, _ in rows])
     for row, memory in rows:
@@ -250,7 +250,7 @@ def load_memories(
         if memory_id is None and (memory_id := _find_value(tx, row)) is not None:
             batch.existing_values.add(row["id"])
         if memory_id is None:
-            memory_id = known[_import_key(row)] = next_id + len(new)
+            memory_id = known[_import_key(row)] = ids[len(new)]
             new.append((memory_id, row, memory))
         batch.ids[row["id"]] = memory_id
     _insert_memories(tx, new, message_ids)
@@ -434,11 +434,11 @@ def export_file(
 ) -> ExportReport:
     """Write the export to a file, which is complete or does not exist; encrypted unless the key is None."""
     path, lines, exported = Path(target), 0, 0
-    total = store.read(lambda tx: _count_memories(tx, scope))
+    total = store.read(lambda tx: _count_memories(tx, scope), tenant=scope.tenant)
     with translate_errors(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(path) as temporary, open_to_write(temporary, key) as file:
-            for line in store.stream(lambda tx: export_lines(tx, scope, store.id)):
+            for line in store.stream(lambda tx: export_lines(tx, scope, store.id), tenant=scope.tenant):
                 file.write(f"{line}\n".encode())
                 lines += 1
                 exported += line.startswith('{"kind":"memory"')
