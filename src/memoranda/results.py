@@ -371,6 +371,8 @@ class Backup(Record):
     sha256: str
     verified: bool = True
     """Whether the checksum file next to it was present and matched."""
+    problems: tuple[str, ...] = ()
+    """What a new backup lacks, such as the lost key file of the database."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

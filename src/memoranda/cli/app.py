@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli import doctor, encryption, facts, maintenance, memories, recall, serve, transfer
+from memoranda.cli import doctor, encryption, facts, maintenance, mcp, memories, recall, serve, transfer
 from memoranda.cli.options import command
 from memoranda.cli.output import make_group
 
@@ -20,6 +20,7 @@ app.add_typer(memories.knowledge, name="knowledge")
 app.add_typer(memories.sessions, name="session")
 app.add_typer(memories.executions, name="executions")
 app.add_typer(serve.keys, name="keys")
+app.add_typer(mcp.group, name="mcp")
 app.add_typer(maintenance.models, name="models")
 
 

@@ -289,7 +289,8 @@ class UpkeepMethods(ManagerMethods):
 
         name = "" if after == "" else clean_text(after, "after")
         most = check_limit(limit)
-        return self._components.open().store.read(lambda tx: count_by_user(tx, self._tenant, most, name))
+        store = self._components.open().store
+        return store.read(lambda tx: count_by_user(tx, self._tenant, most, name), tenant=self._tenant)
 
     def agents(self, limit: int = 100, after: str = "", *, user: str | AnyUser | None = None) -> list[NameActivity]:
         """Return the agents that have memories and how many, in the order of their names.
@@ -354,6 +355,8 @@ class BackupMethods(ManagerMethods):
     ) -> Backup:
         """Copy the database with every write acknowledged before the call. Writes may go on during it.
 
+        Where the key file of the database is lost, the backup has none either, and says so in `problems`.
+
         Args:
             target: The file to write.
             force: Replace a file of this name.
@@ -363,8 +366,10 @@ class BackupMethods(ManagerMethods):
         from memoranda.encryption import make_key
         from memoranda.transfer.export import back_up
 
-        key = make_key(encryption_key)
-        return back_up(self._components.open().store, target, force=force, progress=progress, key=key)
+        opened = self._components.open()
+        made = back_up(opened.store, target, force=force, progress=progress, key=make_key(encryption_key))
+        problem = opened.key.problem()
+        return made if problem is None else replace(made, problems=(problem,))
 
     def check(self) -> CheckReport:
         """Check that file, rows, full text, vectors and search index agree, and that no receipt was changed."""

@@ -22,12 +22,12 @@ from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM
 from memoranda.llm.failures import CallPause
 from memoranda.messages.message import Message, as_message
-from memoranda.redaction import default_redactor, redact_secrets
+from memoranda.redaction import redact_secrets
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
-from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
+from memoranda.remember.gate import DialogueContext, check_duplicate, mask_message_fields, mask_secrets, reject
 from memoranda.remember.known import Known, KnownFinder, utterance_of_memory
 from memoranda.remember.model_reader import RETRIED, ModelAnswer, ModelReader, read_queued
 from memoranda.remember.new_memory import (
@@ -55,7 +55,6 @@ Extracted: TypeAlias = list[Candidate | Verdict]
 """What was found in one utterance, in order."""
 _COMMIT_SECONDS: Final = 0.05
 _SMALLEST_COMMIT: Final = 8
-_KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _NO_DIALOGUE: Final = DialogueContext()
 _NOT_ANSWERED: Final = "the model has not answered yet"
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)
@@ -293,19 +292,8 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
 
 def _mask_message(message: Message) -> Message:
     """Return the message with its secrets masked, everything else unchanged; itself when it has none."""
-    content: Any = message.content
-    if isinstance(content, str):
-        content = mask_secrets(content)
-    elif isinstance(content, list):
-        content = [
-            {**part, "text": mask_secrets(part["text"])}
-            if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-            else part
-            for part in content
-        ]
     known = message.to_dict()
-    masked = default_redactor().object({key: value for key, value in known.items() if key not in _KEPT_FIELDS})
-    masked = {**known, **masked, "content": content}
+    masked = mask_message_fields(known)
     return message if masked == known else Message.from_dict(masked)
 
 

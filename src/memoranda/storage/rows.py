@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, case, exists, func, null, select
 
 from memoranda.errors import Incompatible, InvalidType
+from memoranda.storage.base import IndexRow
 from memoranda.storage.schema import lineage, memories, revisions
 from memoranda.text import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
@@ -19,6 +20,8 @@ from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_MICROS = 1e6
+_NEVER = float("inf")
 
 _M = memories.c
 _last_edit = select(func.max(revisions.c.changed_at)).where(revisions.c.memory_id == _M.id).correlate(memories)
@@ -166,3 +169,20 @@ def _name_keys(notes: Mapping[str, JSON], speakers: Collection[str | None]) -> I
             case {"attribute": str(attribute), "subject": str(subject), "value": str(value), "holds": True}:
                 if attribute in _NAMES and subject in speakers:
                     yield from (NAME_KEY + part for part in name_parts(value))
+
+
+def index_row(row: Sequence[Any]) -> IndexRow:
+    """Return what an index keeps of a memory; `Incompatible` when the row is not what was written."""
+    memory_id, agent, session, speaker, start, end, expiry, recorded, true_from, known_end, terms, vector = row
+    texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, terms))
+    if not (texts and isinstance(start, int) and isinstance(recorded, int) and isinstance(vector, bytes | None)):
+        raise Incompatible(f"memory {memory_id} is damaged: restore a backup")
+    return IndexRow(
+        memory_id, agent or None, session or None, speaker, start / _MICROS,
+        _seconds(end), _seconds(expiry), recorded / _MICROS, (true_from or start) / _MICROS, _seconds(known_end),
+        terms or "", vector,
+    )  # fmt: skip
+
+
+def _seconds(micros: object) -> float:
+    return micros / _MICROS if isinstance(micros, int) else _NEVER
