@@ -25,6 +25,7 @@ EXPECTED = {
     "agents_in_threads.py": "20 executions in one unbroken chain: True",
     "base_agent.py": "advice: Mails with a name in the subject",
     "execution_records.py": "unchanged: True, 3 records checked",
+    "mem0_memory.py": "bob: I moved to Oslo.",
     "multi_agent_workflow.py": "content_agent found in guidelines.md: Write a subject of at most six words.",
     "openai_agents_session.py": "recalled: True",
     "persistent_automatic.py": "- user: My daughter Mia starts school in September.",

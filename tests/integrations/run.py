@@ -93,7 +93,7 @@ SUITES: dict[str, Suite] = {
 
 _PRIVATE = "reads private attributes of the SDK's SQLiteSession"
 _TABLES = "reads, breaks or drops the SDK's own tables"
-SUITES["mem0"] = Suite(packages=("mem0ai==2.2.1",), tests=("mem0_cases.py",), passed=4)
+SUITES["mem0"] = Suite(packages=("mem0ai==2.2.1",), tests=("mem0_cases.py",), passed=7)
 SUITES["openai_agents"] = Suite(
     packages=("openai-agents==0.24.0", "pytest-mock==3.17.0"),
     source="openai-agents==0.24.0",
