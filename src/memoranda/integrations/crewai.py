@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -190,7 +191,8 @@ def _cosines(query: Sequence[float], vectors: Sequence[Any]) -> list[float]:
 
 def _to_value(record: MemoryRecord) -> dict[str, Any]:
     vector = record.embedding and b64encode(np.array(record.embedding, dtype="<f4").tobytes()).decode("ascii")
-    return {**record.model_dump(mode="json"), "embedding": vector}
+    metadata = json.loads(json.dumps(record.metadata))  # pydantic would quietly change what is not JSON
+    return {**record.model_dump(mode="json", exclude={"metadata"}), "metadata": metadata, "embedding": vector}
 
 
 def _to_record(item: Item) -> MemoryRecord:
