@@ -17,7 +17,7 @@ from memoranda.integrations.google_adk import MemorandaMemoryService
 class Echo(BaseLlm):
     """Answers with what it is told, so that the example runs without a key. Use the name of a model instead."""
 
-    async def generate_content_async(self, request: LlmRequest, stream: bool = False) -> AsyncGenerator[LlmResponse]:
+    async def generate_content_async(self, request: LlmRequest, *_: bool, **__: bool) -> AsyncGenerator[LlmResponse]:
         text = "\n".join(part.text for content in request.contents for part in content.parts if part.text)
         yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=f"I was told: {text}")]))
 
