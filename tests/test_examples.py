@@ -11,7 +11,11 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NEED_FILE = {"import_history.py"}
-NEED_FRAMEWORK = {"langgraph_agent.py"}  # run by `make integrations`
+# Run in the environments of these frameworks by tests/integrations.
+NEED_FRAMEWORK = {
+    *("agent_framework_memory.py", "crewai_memory.py", "google_adk_memory.py", "haystack_documents.py", "langgraph_agent.py"),
+    *("llama_index_memory.py", "pydantic_ai_memory.py", "strands_memory.py"),
+}
 EXPECTED = {
     "agent_conversations.py": "still there: assistant: Analysis complete",
     "async_conversation.py": "0 after clearing, 2 after loading the state",
