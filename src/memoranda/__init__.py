@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoranda.facts import Fact, FactConflict, FactValue
     from memoranda.index.base import PartitionVectors, VectorEngine
     from memoranda.index.faiss import FAISSIndex
-    from memoranda.items.base import Item, NamespaceActivity
+    from memoranda.items.base import Item, ItemOrder, NamespaceActivity
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_session
@@ -175,6 +175,7 @@ __all__ = [
     "InvalidInput",
     "InvalidType",
     "Item",
+    "ItemOrder",
     "Knowledge",
     "KnowledgeReport",
     "KnowledgeSource",
@@ -270,7 +271,7 @@ _HOMES = {
     "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",
-    "memoranda.items.base": "Item NamespaceActivity",
+    "memoranda.items.base": "Item ItemOrder NamespaceActivity",
     "memoranda.llm.base": "LLM",
     "memoranda.maintenance.base": "UpkeepSettings",
     "memoranda.manager.manager": "MemoryManager create_session",

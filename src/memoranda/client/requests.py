@@ -20,7 +20,7 @@ from urllib.parse import quote
 from memoranda.client.responses import deserialize
 from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.facts import Fact, FactConflict
-from memoranda.items.base import Item, NamespaceActivity
+from memoranda.items.base import Item, NamespaceActivity, check_values
 from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
@@ -370,15 +370,20 @@ get_stats = endpoint(Embedded.get_stats, "GET", "/v1/stats", parse_as(Stats))
 users = endpoint(Embedded.users, "GET", "/v1/users", parse_as(list[UserActivity]))
 agents = endpoint(Embedded.agents, "GET", "/v1/agents", parse_as(list[NameActivity]))
 sessions = endpoint(Embedded.sessions, "GET", "/v1/sessions/names", parse_as(list[NameActivity]))
-put_many = endpoint(Embedded.put_many, "POST", "/v1/items", parse_as(list[Item]))
 get_item = endpoint(Embedded.get_item, "POST", "/v1/items/get", lambda response: deserialize(Item | None, response))
 search_items = endpoint(Embedded.search_items, "POST", "/v1/items/search", parse_as(list[Item]))
 namespaces = endpoint(Embedded.namespaces, "POST", "/v1/items/namespaces", parse_as(list[NamespaceActivity]))
 
 
+@derive_from(Embedded.put_many)
+def put_many(arguments: Arguments) -> HttpCall[list[Item]]:
+    arguments["values"] = check_values(arguments["values"])
+    return build_call("POST", "/v1/items", parse_as(list[Item]), arguments)
+
+
 @derive_from(Embedded.put)
 def put(arguments: Arguments) -> HttpCall[Item]:
-    arguments["values"] = {arguments.pop("key"): arguments.pop("value")}
+    arguments["values"] = check_values({arguments.pop("key"): arguments.pop("value")})
     return build_call("POST", "/v1/items", lambda response: deserialize(list[Item], response)[0], arguments)
 
 

@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
 from memoranda.text import check_unicode
 from memoranda.types import JSON
-from memoranda.validation import MAX_CONDITIONS, copy_json
+from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json
 
 KEY_PREFIX: Final = "\x1fitem/"
 """How the stored key of every item begins. No value of `save` may have a key that begins like this."""
@@ -27,6 +27,10 @@ MAX_PATHS: Final = 100
 WILDCARD: Final = "*"
 NamespacePath: TypeAlias = tuple[str, ...]
 """The names of a namespace, the widest first."""
+
+
+ItemOrder: TypeAlias = Literal["updated", "-updated", "key", "-key"]
+"""The order of items without a query; a minus turns it round."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,7 +45,7 @@ class Item(Record):
     """When it was put last."""
     expires_at: datetime | None = None
     score: float | None = None
-    """How well it fits the query of a search, 0…1; None without a query."""
+    """How well it fits the query of a search, at most 1; None without a query, and where nothing is searched."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,6 +80,22 @@ def check_label(value: object, name: str = "key") -> str:
     if "\0" in value:
         raise InvalidInput(f"{name} holds a NUL byte at position {value.index(chr(0))}: remove it")
     return check_unicode(value, name)
+
+
+def check_values(values: object) -> dict[str, JSON]:
+    """Check values by key, and return a copy that shares nothing with the caller's."""
+    if not isinstance(values, Mapping):
+        raise InvalidType(f"values must be a dict of values by key, not {type(values).__name__}")
+    return {check_label(key): copy_json(value) for key, value in values.items()}
+
+
+def check_order(value: object) -> ItemOrder:
+    """Check the order of items."""
+    orders: tuple[ItemOrder, ...] = get_args(ItemOrder)
+    for order in orders:
+        if value == order:
+            return order
+    raise InvalidInput(f"unknown order {value!r}: use one of {', '.join(orders)}")
 
 
 def encode_namespace(namespace: NamespacePath) -> str:
@@ -138,7 +158,7 @@ def _begins(namespace: NamespacePath, pattern: NamespacePath) -> bool:
 
 _Test: TypeAlias = Callable[[JSON], bool]
 ItemFilter: TypeAlias = tuple[tuple[str, _Test], ...]
-"""Conditions on top-level fields of a value. All must hold."""
+"""Conditions on fields of a value. All must hold."""
 _MISSING: Final = object()
 
 
@@ -195,18 +215,40 @@ def passes(value: JSON, conditions: ItemFilter) -> bool:
     """Return whether a value fulfils all conditions."""
     if not conditions:
         return True
-    fields = value if isinstance(value, dict) else {}
-    return all(test(fields.get(field, _MISSING)) for field, test in conditions)  # type: ignore[arg-type]
+    return all(test(_find_field(value, field)) for field, test in conditions)
+
+
+def _find_field(value: JSON, field: str) -> Any:
+    """Return a field of a value: one of that name, or else the one that a name with dots leads to."""
+    if isinstance(value, dict) and field in value:
+        return value[field]
+    name, _, rest = field.partition(".")
+    if rest and isinstance(value, dict) and name in value:
+        return _find_field(value[name], rest)
+    return _MISSING
 
 
 def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:
     if not isinstance(field, str):
         raise InvalidType(f"a field in the filter must be a string, not {type(field).__name__}")
-    copied = copy_json(wanted, f"the filter for {field!r}")
+    copied = _copy_operand(wanted, field)
     if not isinstance(copied, dict) or not copied or not _has_operators(copied):
         copied = {"eq": copied}
     for name, operand in copied.items():
         yield field, _make_test(field, name.removeprefix("$"), operand)
+
+
+def _copy_operand(value: object, field: str, depth: int = 0) -> Any:
+    """Return a value to compare with. It need not be one that can be stored: everything is below infinity."""
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"the filter for {field!r} goes more than {MAX_DEPTH} levels deep, or holds itself")
+    if isinstance(value, Mapping):
+        return {str(name): _copy_operand(item, field, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy_operand(item, field, depth + 1) for item in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise InvalidType(f"the filter for {field!r} has a {type(value).__name__}, which JSON cannot hold: convert it")
 
 
 def _has_operators(wanted: dict[str, JSON]) -> bool:

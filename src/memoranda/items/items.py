@@ -25,6 +25,7 @@ from memoranda.items.base import (
     WHOLE,
     Item,
     ItemFilter,
+    ItemOrder,
     NamespaceActivity,
     NamespacePath,
     decode_key,
@@ -54,9 +55,15 @@ _M = memories.c
 _TTL: Final = "ttl"
 _PATHS: Final = "index"
 _VECTORS: Final = "vectors"
+_ORDERS: Final[dict[ItemOrder, tuple[ColumnElement[Any], ...]]] = {
+    "updated": (_M.valid_from.asc(), _M.id.asc()),
+    "-updated": (_M.valid_from.desc(), _M.id.desc()),
+    "key": (_M.key.asc(),),
+    "-key": (_M.key.desc(),),
+}
 _NO_VECTOR: Final = -1.0
 _DENSE_WEIGHT: Final = 0.7
-"""What the meaning counts in a score; the words of the query count the rest."""
+"""What the meaning counts in a score with a model whose cosines are known; the words of the query count the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +128,15 @@ class Items:
         prefix: NamespacePath,
         query: str | None,
         conditions: ItemFilter,
+        order: ItemOrder,
         limit: int,
         offset: int,
         *,
         refresh: bool = False,
     ) -> list[Item]:
-        """Return items below a prefix that pass: by score with a query, else the one that was put last first."""
+        """Return items below a prefix that pass: by score with a query, else in the order asked for."""
         if query is None:
-            ids = self._store.read(lambda tx: self._latest(tx, scope, prefix, conditions, limit, offset))
+            ids = self._store.read(lambda tx: self._in_order(tx, scope, prefix, conditions, order, limit, offset))
             scores: dict[int, float | None] = {}
         else:
             scores = self._scores(scope, prefix, query, conditions)
@@ -198,17 +206,18 @@ class Items:
     def _not_expired(self) -> list[ColumnElement[bool]]:
         return [or_(_M.expires_at.is_(None), _M.expires_at > to_micros(self._clock()))]
 
-    def _latest(
+    def _in_order(
         self,
         tx: ReadTransaction,
         scope: Scope,
         prefix: NamespacePath,
         conditions: ItemFilter,
+        order: ItemOrder,
         limit: int,
         offset: int,
     ) -> list[int]:
         columns = [_M.id, _M.value] if conditions else [_M.id]
-        query = select(*columns).where(*self._alive(scope, prefix)).order_by(_M.valid_from.desc(), _M.id.desc())
+        query = select(*columns).where(*self._alive(scope, prefix)).order_by(*_ORDERS[order])
         if not conditions:
             return list(tx.scalars(query.limit(limit).offset(offset)))
         passing = (row[0] for row in tx.execute(query) if passes(json.loads(row[1]), conditions))
@@ -247,8 +256,12 @@ class Items:
             return words
         self._add_stored_cosines(cosines, ids, vector, generation)
         self._raise_by_fields(cosines, rows, vector, scope.tenant)
+        assert self._vectors.embedder is not None
+        baseline = self._vectors.embedder.identity.baseline
         # Rounded, so that equal texts have equal scores, whatever else was multiplied with them.
-        meaning = np.round(self._above_baseline(cosines), 5)
+        if not baseline:  # cosines of a model that was not measured cannot be weighed against words
+            return np.round(cosines, 5)
+        meaning = np.round(np.clip((cosines - baseline) / (1.0 - baseline), 0.0, 1.0), 5)
         mixed: FloatArray = _DENSE_WEIGHT * meaning + (1 - _DENSE_WEIGHT) * words
         return mixed
 
@@ -276,13 +289,6 @@ class Items:
             else:  # another model has embedded the store since
                 fields = self._vectors.embed_passages(tenant, _texts_at(json.loads(value), json.loads(notes)[_PATHS]))
             cosines[position] = float(np.max(fields @ vector))
-
-    def _above_baseline(self, cosines: FloatArray) -> FloatArray:
-        """Return cosines as 0…1, where 0 is that of texts that have nothing to do with each other."""
-        assert self._vectors.embedder is not None
-        baseline = self._vectors.embedder.identity.baseline
-        above: FloatArray = np.clip((cosines - baseline) / (1.0 - baseline), 0.0, 1.0)
-        return above
 
     def _refresh(self, items: Sequence[Item], found: Sequence[Memory]) -> list[Item]:
         """Start the time to live of those that have one again."""

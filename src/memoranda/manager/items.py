@@ -8,19 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memoranda.errors import InvalidType
 from memoranda.items.base import (
     Item,
+    ItemOrder,
     NamespaceActivity,
     check_index,
     check_label,
     check_namespace,
+    check_order,
+    check_values,
     make_item_filter,
 )
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON
-from memoranda.validation import check_integer, check_limit, check_offset, check_ttl, copy_json
+from memoranda.validation import check_integer, check_limit, check_offset, check_ttl
 
 if TYPE_CHECKING:
     from memoranda.items.items import PutOptions
@@ -78,9 +80,7 @@ class ItemMethods(ManagerMethods):
             values: The values by key.
             ttl, index, agent, user, session: As in `put`, for each value.
         """
-        names = check_namespace(namespace)
-        copies = {check_label(key): copy_json(value) for key, value in _items_of(values)}
-        options = _put_options(ttl, index)
+        names, copies, options = check_namespace(namespace), check_values(values), _put_options(ttl, index)
         return self._components.items.put(self._scope(agent, user, session), names, copies, options)
 
     def get_item(
@@ -130,6 +130,7 @@ class ItemMethods(ManagerMethods):
         *,
         query: str | None = None,
         filter: Mapping[str, Any] | None = None,
+        order: ItemOrder = "-updated",
         limit: int = 10,
         offset: int = 0,
         refresh: bool = False,
@@ -142,9 +143,11 @@ class ItemMethods(ManagerMethods):
         Args:
             prefix: The first names of their namespace; `()` for all.
             query: What to look for; the best match comes first, each with a score, and what is not searched comes
-                last, without one. Without a query, the item that was put last comes first.
-            filter: Conditions on the fields of the value, such as `{"color": "red", "year": {"gte": 2024}}`; the
-                operators are eq, ne, in, gt, gte, lt, lte and exists.
+                last, without one.
+            filter: Conditions on the fields of the value, such as `{"color": "red", "author.born": {"gte": 1990}}`;
+                the operators are eq, ne, in, gt, gte, lt, lte and exists.
+            order: How items are ordered without a query: by when they were put, `updated` or `-updated` with the
+                latest first, or by their namespace and key, `key` or `-key` with the last first.
             limit: The maximum number of items.
             offset: How many to leave out at the beginning.
             refresh: Start the time to live of the returned items again.
@@ -155,6 +158,7 @@ class ItemMethods(ManagerMethods):
             check_namespace(prefix, "prefix", empty=True),
             None if query is None else clean_text(query, "query"),
             make_item_filter(filter),
+            check_order(order),
             check_limit(limit),
             check_offset(offset),
             refresh=refresh,
@@ -190,12 +194,6 @@ class ItemMethods(ManagerMethods):
             check_limit(limit),
             check_offset(offset),
         )
-
-
-def _items_of(values: object) -> list[tuple[Any, Any]]:
-    if not isinstance(values, Mapping):
-        raise InvalidType(f"values must be a dict of values by key, not {type(values).__name__}")
-    return list(values.items())
 
 
 def _put_options(ttl: object, index: object) -> PutOptions:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from memoranda.items.base import MAX_LABEL, MAX_PATHS
+from memoranda.items.base import MAX_LABEL, MAX_PATHS, ItemOrder
 from memoranda.results import PolicyName
 from memoranda.sessions.base import MAX_NAME
 from memoranda.text import MAX_TEXT
@@ -164,6 +164,7 @@ class SearchItemsRequest(ScopedRequest):
     prefix: Labels = Field([], examples=[["users"]])
     query: Text | None = None
     filter: Metadata | None = Field(None, examples=[{"color": "red", "year": {"gte": 2024}}])
+    order: ItemOrder = "-updated"
     limit: Limit = 10
     offset: Offset = 0
     refresh: bool = False

@@ -174,8 +174,9 @@ def read_meta(driver: Any, key: str) -> str | None:
 
 
 def read_active_generation(driver: Any) -> Generation | None:
-    row = driver.execute(_ACTIVE_GENERATION).fetchone()
-    return None if row is None else Generation(*row, active=True)
+    for generation_id, provider, model, dimension, fingerprint in driver.execute(_ACTIVE_GENERATION):
+        return Generation(generation_id, provider, model, dimension, fingerprint, active=True)
+    return None
 
 
 def read_memories(driver: Any, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
@@ -207,5 +208,6 @@ def _select_by_ids(columns: tuple[str, ...]) -> str:
 def _in_index_sql() -> str:
     """Return the condition on indexed rows as SQL text, compiled once."""
     query = select(memories.c.id).where(*index_conditions())
-    compiled = query.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    compiled = query.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
     return str(compiled).partition("WHERE ")[2]
