@@ -13,7 +13,13 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 NEED_FILE = {"import_history.py"}
 # Run in the environments of these frameworks by tests/integrations.
 NEED_FRAMEWORK = {
-    *("agent_framework_memory.py", "crewai_memory.py", "google_adk_memory.py", "haystack_documents.py", "langgraph_agent.py"),
+    *(
+        "agent_framework_memory.py",
+        "crewai_memory.py",
+        "google_adk_memory.py",
+        "haystack_documents.py",
+        "langgraph_agent.py",
+    ),
     *("llama_index_memory.py", "pydantic_ai_memory.py", "strands_memory.py"),
 }
 EXPECTED = {

@@ -105,7 +105,8 @@ class MemorandaSession:
         await self.close()
 
     def _resolve_limit(self, limit: int | None) -> int | None:
-        return resolve_session_limit(limit, self.session_settings)
+        resolved: int | None = resolve_session_limit(limit, self.session_settings)
+        return resolved
 
     async def _get_history(self) -> aio.ConversationMemory:
         history = await self.memory.get_memory(self._agent, user=self._user, session=self.session_id)
