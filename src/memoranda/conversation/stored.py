@@ -96,6 +96,10 @@ class StoredLog:
     def delete(self, positions: Sequence[int]) -> None:
         self._write(lambda tx: delete_indices(tx, self._scope, positions))
 
+    def pop(self) -> Message | None:
+        # Made inside the transaction: a damaged message must stay, not be deleted unread.
+        return self._store().write(lambda tx: pop(tx, self._scope))
+
     def replace(self, messages: Sequence[Message]) -> None:
         new = [_to_stored(message) for message in messages]
         self._write(lambda tx: replace(tx, self._scope, new))
@@ -178,6 +182,15 @@ def delete_positions(tx: Transaction, scope: Scope, positions: Sequence[int]) ->
     shifts = _closing_shifts(positions, bounds)
     if shifts:
         tx.execute(_SHIFT, [{**parameters, **shift} for shift in shifts])
+
+
+def pop(tx: Transaction, scope: Scope) -> Message | None:
+    """Delete and return the newest message; None when there is none."""
+    size = length(tx, scope)
+    newest = [_to_message(row) for row in read(tx, scope, size - 1, size)] if size else []
+    if newest:
+        delete_indices(tx, scope, [size - 1])
+    return newest[0] if newest else None
 
 
 def replace(tx: Transaction, scope: Scope, new: Sequence[StoredMessage]) -> None:

@@ -107,16 +107,15 @@ class Receipts:
         tx.upsert(tombstones, rows, key=("tenant", "digest"), update=("receipt", "at"))
         return replace(receipt, signature=signature.hex())
 
-    def find(self, user: str | AnyUser | None, limit: int) -> list[ForgetReceipt]:
+    def find(self, user: str | AnyUser | None, limit: int, offset: int = 0) -> list[ForgetReceipt]:
         """Return the receipts for a user, or all of the tenant, newest first."""
         conditions = [_R.tenant == self._tenant]
         if user is not ANY:
             conditions.append(_R.user == (self.pseudonym("user", user) or ""))
-        query = select(_R.receipt, _R.signature).where(*conditions).order_by(_R.at.desc(), _R.id).limit(limit)
-        return [
-            _from_text(row[0], row[1])
-            for row in self._store.read(lambda tx: tx.execute(query).all(), tenant=self._tenant)
-        ]
+        newest_first = select(_R.receipt, _R.signature).where(*conditions).order_by(_R.at.desc(), _R.id)
+        query = newest_first.limit(limit).offset(offset)
+        rows = self._store.read(lambda tx: tx.execute(query).all(), tenant=self._tenant)
+        return [_from_text(row[0], row[1]) for row in rows]
 
     def get(self, receipt_id: str) -> ForgetReceipt:
         query = select(_R.receipt, _R.signature).where(_R.tenant == self._tenant, _R.id == receipt_id)

@@ -135,6 +135,8 @@ def _explain_no_candidate(store: Store, query: RecallQuery, partition: Partition
 
 def _explain_not_indexed(store: Store, memory: Memory) -> WhyNot:
     """Name the condition of `index_conditions` that keeps a memory out of the index."""
+    if not memory.content:
+        return WhyNot(memory.id, "it was put with index=False, so that no question finds it", step="no match")
     owner = Scope(memory.tenant, user=memory.user)
     lines = store.read(lambda tx: read_lineage(tx, owner, [memory.id]), tenant=memory.tenant)
     by = _get_successor(store, memory)

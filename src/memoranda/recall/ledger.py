@@ -46,7 +46,7 @@ _REFERENCE: Final = "$memory"
 """The key that stands for a memory inside an answer; its value is the position among the stored states."""
 _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
 _fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
-_MAX_DIGESTS: Final = 20_000
+_MAX_DIGESTS: Final = 2_000
 _PAUSE: Final = 0.0002
 """Seconds after every few entries in the background, in which a recall gets the interpreter at once."""
 _SLICE: Final = 8

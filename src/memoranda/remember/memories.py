@@ -154,6 +154,13 @@ class Memories:
             self._apply_change(Remove(scope, tuple(ids), all_or_none=True))
         return len(set(ids))
 
+    def delete_key(self, scope: Scope, key: str) -> bool:
+        """Remove what is saved under a key of exactly this scope; return whether there was something."""
+        memory = self.by_key(scope, key)
+        if memory is None:
+            return False
+        return self._apply_change(Remove(scope, (memory.id,))).reason == "1 removed"
+
     def release(self, scope: Scope, memory_id: int) -> Memory:
         """Take a memory out of quarantine; one that is not in it stays as it is."""
         self.get(scope, memory_id)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from dataclasses import dataclass, replace
+from typing import Final
 
 from memoranda.errors import InvalidInput
 from memoranda.validation import MAX_DEPTH, check_integer
 
 DEFAULT_PORT = 8700
+_HOST_HEADER: Final = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+"""A name or an address, and at most a port: nothing before it and nothing after it (RFC 9110, 7.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +93,6 @@ def _split_list(text: str) -> tuple[str, ...]:
 
 
 def strip_port(host: str) -> str:
-    """Return the name in a Host header."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if host.count(":") == 1 else host
+    """Return the name or address in a Host header; "" when it is anything else, such as `127.0.0.1:1@other`."""
+    found = _HOST_HEADER.fullmatch(host)
+    return "" if found is None else found["ipv6"] or found["name"]

@@ -35,10 +35,10 @@ class SessionLog:
         }
         self._store.write(OwnedWork(lambda tx: tx.upsert(sessions, [row], key=("id",))), tenant=tenant)
 
-    def find(self, tenant: str, workflow: str | None, *, limit: int) -> list[SessionSummary]:
+    def find(self, tenant: str, workflow: str | None, *, limit: int, offset: int = 0) -> list[SessionSummary]:
         """Return the sessions that ended last, newest first."""
         query = select(_S.id, _S.workflow, _S.metadata, _S.agents, _S.opened_at, _S.ended_at)
-        query = query.where(_S.tenant == tenant).order_by(_S.ended_at.desc(), _S.id).limit(limit)
+        query = query.where(_S.tenant == tenant).order_by(_S.ended_at.desc(), _S.id).limit(limit).offset(offset)
         if workflow is not None:
             query = query.where(_S.workflow == workflow)
         return self._store.read(lambda tx: [_to_summary(row) for row in tx.execute(query)], tenant=tenant)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, MetaData, Table, UniqueConstraint, text, types
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
@@ -314,6 +314,16 @@ tombstones = Table(
     Column("receipt", TEXT, nullable=False),
     Column("at", BigInteger, nullable=False),
     Index("tombstones_receipt", "receipt"),
+    sqlite_with_rowid=False,
+)
+
+# A digest of each row that somebody relies on, see `sqlite/seals.py`.
+seals = Table(
+    "seals",
+    metadata,
+    Column("kind", TEXT, primary_key=True),
+    Column("row_key", TEXT, primary_key=True),
+    Column("seal", BLOB, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -228,8 +228,11 @@ def _apply(tx: Transaction, change: Change) -> Outcome:
 def _save(tx: Transaction, new: NewMemory) -> Outcome:
     """Write a memory with a key: a new row, or the row of that key replaced."""
     conditions = (memories.c.key == new.key, *owner_conditions(new.scope))
-    known = tx.execute(select(memories.c.id, memories.c.version).where(*conditions)).first()
+    known = tx.execute(select(memories.c.id, memories.c.version, memories.c.expires_at).where(*conditions)).first()
     if known is None:
+        return add_memories(tx, [new])[0]
+    if known[2] is not None and known[2] <= tx.at:
+        _remove(tx, Remove(new.scope, (known[0],)))  # what has expired is gone: this one is new
         return add_memories(tx, [new])[0]
     # A value saved again is true again, whatever became of the old one.
     reopen = update(memories).where(memories.c.id == known[0])

@@ -38,7 +38,7 @@ from memoranda.storage.errors import translate_errors
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.rows import to_micros
-from memoranda.storage.sqlite import backup, integrity, schema_check, slices
+from memoranda.storage.sqlite import backup, integrity, schema_check, seals, slices
 from memoranda.storage.sqlite.compaction import Compaction
 from memoranda.storage.sqlite.connections import Connections, load_driver, require_file_of_log
 from memoranda.storage.sqlite.transaction import (
@@ -65,6 +65,8 @@ _MAX_STOP_SECONDS = 5.0
 _COMPACT_SECONDS = 5.0
 _TERMS = "terms:version"
 """The key in `meta` of the rules that made the terms of the memories."""
+_FIRST_SEALED = "0004"
+"""The first version of the schema with seals."""
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -152,7 +154,9 @@ class SQLiteStore:
 
     def check(self) -> list[str]:
         with self._connections.reading() as connection:
-            return integrity.find_problems(SQLiteTransaction(connection))
+            tx = SQLiteTransaction(connection)
+            begin_read(tx.driver)
+            return [*integrity.find_problems(tx), *seals.find_misfits(tx)]
 
     def scrub(self, rows: int) -> ScrubState:
         """Check the next rows and their entries in each index; remember where it stopped, and what it found."""
@@ -169,7 +173,9 @@ class SQLiteStore:
     def _repair(self) -> list[str]:
         with self._connections.writing() as connection:
             tx = SQLiteTransaction(connection, to_micros(self._clock()))
+            edited = seals.seal_rows(tx)  # before rows are mended, which seals them again
             done = integrity.repair_rows(tx)
+            done += [f"{edited} rows that another program changed were kept as they are"] if edited else []
             slices.write_state(tx, ScrubState())  # what was found before says nothing about the file as it is now
         self._damage = self._find_damage()
         return done
@@ -274,6 +280,7 @@ class SQLiteStore:
             if version is not None and meta.get_meta(tx, _TERMS) != TERMS_VERSION:
                 renew_terms(tx)
             meta.set_meta(tx, _TERMS, TERMS_VERSION)
+            _seal(tx, since=version)
         note = schema_check.passed_note(self._connections.fetch)
         with self._connections.writing() as connection:
             meta.set_meta(SQLiteTransaction(connection), schema_check.PASSED, note)
@@ -324,6 +331,13 @@ def _create_file(path: Path) -> None:
 def _add_file_key(tx: Transaction) -> None:
     if meta.get_meta(tx, meta.FILE_KEY) is None:  # another process may have been first
         meta.set_meta(tx, meta.FILE_KEY, random_key())
+
+
+def _seal(tx: SQLiteTransaction, since: str | None) -> None:
+    """Seal the rows that a version without seals wrote, and let this connection seal what it writes from now on."""
+    if since is None or since < _FIRST_SEALED:
+        seals.seal_rows(tx)
+    seals.watch(tx.driver)
 
 
 def _name_store(tx: Transaction) -> None:
