@@ -27,7 +27,7 @@ def filled(url: str) -> str:
     with MemoryManager(config, embedder=HashEmbedder(64)) as root:
         for tenant in ("one", "two"):
             manager = root.for_tenant(tenant)
-            manager.remember("I live in Bern.", user="ada")
+            manager.remember({"role": "user", "content": "I live in Bern."}, user="ada")
             first = manager.add_memory("The boat is blue.", user="ada")
             second = manager.add_memory("The boat was sold.", user="ada")
             manager.update(first.id, content="The boat is green.", user="ada")
