@@ -50,7 +50,10 @@ def run(server: PostgresServer, clients: int, servers: int, seed: int) -> tuple[
     for number in range(clients):
         writers = [_start(url, f"{started + n}") for n in range(WRITERS)]
         started += WRITERS
-        time.sleep(choose.uniform(0.8, 1.6))
+        for writer in writers:
+            assert writer.stdout is not None
+            acknowledged.append(writer.stdout.readline().strip())  # it has begun to write
+        time.sleep(choose.uniform(0.0, 0.3))
         if number in kills_of_server:
             server.stop("immediate")
             server.start()
