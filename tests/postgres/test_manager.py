@@ -67,7 +67,7 @@ def manager(request: pytest.FixtureRequest, url: str) -> Iterator[MemoryManager]
         opened = make(**arguments)
         manager = next(opened)
     yield manager
-    opened.close()
+    next(opened, None)
 
 
 @pytest.fixture
