@@ -17,7 +17,8 @@ from random import Random
 from unittest import mock
 
 from memoranda import MemoryManager
-from memoranda.storage.sqlite import group_commit, store
+from memoranda.storage import group_commit
+from memoranda.storage.sqlite import store
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.prove.regime import Plan, Result, result

@@ -40,7 +40,7 @@ class Defect:
 
 _CONNECTIONS: Final = "storage/sqlite/connections.py"
 _TRANSACTION: Final = "storage/sqlite/transaction.py"
-_COMMITS: Final = "storage/sqlite/group_commit.py"
+_COMMITS: Final = "storage/group_commit.py"
 _WRITE: Final = "storage/write.py"
 _FORGET: Final = "maintenance/forget.py"
 

@@ -112,6 +112,16 @@ class Postings:
         order = np.argsort(self._ids[numbers], kind="stable")
         return self._ids[numbers][order], scores[order].astype(np.float32)
 
+    def coverage(self, query_terms: Sequence[str], ids: IntArray) -> FloatArray:
+        """Return for each id which share of the weight of the terms its text holds, 0…1; rare terms weigh more."""
+        found, total = np.zeros(len(ids)), 0.0
+        for term in sorted(set(query_terms)):
+            numbers, _ = self._counts(term)
+            weight = self._idf(len(numbers))
+            total += weight
+            found[np.isin(ids, self._ids[numbers])] += weight
+        return (found / total if total else found).astype(np.float32)
+
     def full_match_score(self, query_terms: Sequence[str]) -> float:
         """Return the score of a text of average length that holds every term once."""
         return sum(self._idf(len(self._counts(term)[0])) for term in sorted(set(query_terms))) / (1 + K1)

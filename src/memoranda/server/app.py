@@ -24,7 +24,9 @@ from memoranda.server.routes import (
     docs,
     executions,
     facts,
+    items,
     knowledge,
+    mem0,
     memories,
     recall,
     sessions,
@@ -37,7 +39,20 @@ from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
-_RESOURCES = (recall, memories, facts, conversations, sessions, values, executions, knowledge, upkeep, status, transfer)
+_RESOURCES = (
+    recall,
+    memories,
+    facts,
+    conversations,
+    sessions,
+    values,
+    items,
+    executions,
+    knowledge,
+    upkeep,
+    status,
+    transfer,
+)
 _PROBLEM_SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
@@ -93,6 +108,7 @@ def build_app(
     app.state.config, app.state.services, app.state.metrics = config, services, metrics
     for resource in _RESOURCES:
         app.include_router(resource.routes)
+    app.include_router(mem0.routes)
     app.include_router(status.open_routes)
     app.include_router(docs.routes)
     app.include_router(dashboard.routes)

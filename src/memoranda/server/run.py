@@ -161,8 +161,8 @@ def _require_valid_key(config: ServerConfig, memory: MemoryConfig) -> None:
         if not keys.any_valid(datetime.now(UTC)):
             reason = "callers need a key" if config.is_local else f"{config.host} can be reached from other machines"
             raise Denied(
-                f"{reason}, and there is no valid key: make one with 'memoranda keys create', or listen on 127.0.0.1 "
-                "and allow unauthenticated callers"
+                f"{reason}, and there is no valid key: make one with 'memoranda keys create' in the same "
+                "database, or listen on 127.0.0.1 and allow unauthenticated callers"
             )
 
 

@@ -20,7 +20,7 @@ from memoranda.storage.base import Store, encryption_key, file_keys, key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import set_meta
 from memoranda.storage.rows import to_json
-from memoranda.types import JSON
+from memoranda.types import ANY, JSON
 
 _KEY_BYTES: Final = 32
 _MIN_KEY_CHARS: Final = 16
@@ -98,7 +98,7 @@ class DatabaseKey:
         if self._store.get_meta(_FINGERPRINT) is not None:
             return True
         first = select(literal(1)).select_from(self._signed).limit(1)
-        return self._key is None and self._store.read(lambda tx: tx.execute(first).first()) is not None
+        return self._key is None and self._store.read(lambda tx: tx.execute(first).first(), tenant=ANY) is not None
 
 
 def _describe_loss(path: Path, what: str) -> str:

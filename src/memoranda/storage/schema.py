@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BLOB,
-    REAL,
-    TEXT,
-    BigInteger,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    UniqueConstraint,
-    text,
-)
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, MetaData, Table, UniqueConstraint, text, types
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
 
+# On PostgreSQL: numbers of 64 bits, as in SQLite, and names that compare byte by byte.
+TEXT = types.TEXT().with_variant(types.TEXT(collation="C"), "postgresql")
+Integer = types.Integer().with_variant(BigInteger(), "postgresql")
+REAL: types.REAL[float] = types.REAL().with_variant(types.Double(), "postgresql")
+BLOB = types.BLOB().with_variant(types.LargeBinary(), "postgresql")
 
 _SCOPE = ("tenant", "agent", "user", "session")
 
@@ -322,6 +314,16 @@ tombstones = Table(
     Column("receipt", TEXT, nullable=False),
     Column("at", BigInteger, nullable=False),
     Index("tombstones_receipt", "receipt"),
+    sqlite_with_rowid=False,
+)
+
+# A digest of each row that somebody relies on, see `sqlite/seals.py`.
+seals = Table(
+    "seals",
+    metadata,
+    Column("kind", TEXT, primary_key=True),
+    Column("row_key", TEXT, primary_key=True),
+    Column("seal", BLOB, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -145,16 +145,16 @@ class _Importer:
             mark_superseded(tx, superseded)
 
         if ends or superseded:
-            store.write(connect)
+            store.write(connect, tenant=self._tenant)
         tenant = Scope(self._tenant, user=ANY)
-        slots = store.read(lambda tx: slots_of(tx, tenant, list(ids.values())))
+        slots = store.read(lambda tx: slots_of(tx, tenant, list(ids.values())), tenant=self._tenant)
         for part in chunked(sorted(slots)):
-            store.write(partial(resolve_slots, slots=part))
+            store.write(partial(resolve_slots, slots=part), tenant=self._tenant)
 
     def _load_messages(self, batch: list[_Record]) -> None:
         rows = self._forgotten.leave_out_messages([to_row("message", record, self._tenant) for record in batch])
         rows = [_mask_message(row) for row in rows]
-        loaded = self._store.write(lambda tx: load_messages(tx, rows))
+        loaded = self._store.write(lambda tx: load_messages(tx, rows), tenant=self._tenant)
         self._message_ids |= loaded.ids
         self._report = replace(self._report, messages=self._report.messages + loaded.added)
 
@@ -166,7 +166,8 @@ class _Importer:
             row.setdefault("idempotency_key", f"import:{self._source_id}:{row['id']}")
         own = self._source_id == self._store.id
         pairs = list(zip(rows, self._vectors.attach([_to_memory(row) for row in rows]), strict=True))
-        loaded = self._store.write(lambda tx: load_memories(tx, pairs, self._message_ids, own=own))
+        work = partial(load_memories, rows=pairs, message_ids=self._message_ids, own=own)
+        loaded = self._store.write(work, tenant=self._tenant)
         self._memory_ids |= loaded.ids
         self._existing_values |= loaded.existing_values
         self._superseded |= {row["id"]: row["superseded_by"] for row in rows if row.get("superseded_by")}
@@ -181,7 +182,7 @@ class _Importer:
         kept = [record for record in kept if not self._forgotten.ids & {record.get(name) for name in LINKS[kind][1]}]
         rows = [row for record in kept if (row := to_link_row(kind, record, self._memory_ids)) is not None]
         rows = [_redact_row(row) for row in rows] if kind == "revision" else rows
-        added = self._store.write(lambda tx: load_links(tx, kind, rows))
+        added = self._store.write(lambda tx: load_links(tx, kind, rows), tenant=self._tenant)
         if kind == "association":
             self._report = replace(self._report, associations=self._report.associations + added)
 
@@ -189,7 +190,7 @@ class _Importer:
         rows = [to_log_row("session", record) for record in batch]
         for row in rows:
             row["metadata"] = to_json(self._executions.redact(json.loads(row.get("metadata") or "{}")))
-        added = self._store.write(lambda tx: load_sessions(tx, self._tenant, rows))
+        added = self._store.write(lambda tx: load_sessions(tx, self._tenant, rows), tenant=ANY)
         self._report = replace(self._report, sessions=self._report.sessions + added)
 
     def _load_executions(self, batch: list[_Record]) -> None:
@@ -229,7 +230,9 @@ class _Forgotten:
     def leave_out_memories(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if (receipts := self._receipts) is None:
             return rows
-        kept = self._leave_out(receipts, rows, [receipts.text_digest(row["user"], row["content"]) for row in rows])
+        kept = self._leave_out(
+            receipts, rows, [receipts.text_digest(row["user"], row["content"] or row["key"]) for row in rows]
+        )
         self.ids |= {row["id"] for row in rows} - {row["id"] for row in kept}
         return kept
 

@@ -29,6 +29,7 @@ from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher
 from memoranda.storage.sqlite.file_lock import lock_of
 from memoranda.storage.sqlite.scrub import RawFile
+from memoranda.storage.sqlite.seals import watch
 from memoranda.storage.sqlite.transaction import (
     BUSY_MS,
     begin_write,
@@ -280,6 +281,7 @@ class Connections:
                 self._engine.dispose()
                 self._writer = self._engine.connect()
             make_writer(driver_of(self._writer))
+            watch(driver_of(self._writer))
         return self._writer
 
     def log_size(self) -> int:

@@ -88,15 +88,25 @@ def _check_some(tx: SQLiteTransaction, state: ScrubState, limit: int) -> tuple[S
 
 def _walk(tx: SQLiteTransaction, table: Table, after: tuple[int | str, ...], limit: int) -> list[tuple[int | str, ...]]:
     """Return the keys of the rows after one, in the order of the tree."""
-    names = _key_columns(table)
+    names, values = _key_columns(table), _key_values(table, after)
     shown = ", ".join(f"hex({name})" if _is_blob(table, name) else name for name in names)
-    values = {
-        f"k{n}": bytes.fromhex(str(value)) if _is_blob(table, names[n]) else value for n, value in enumerate(after)
-    }
     bound = ", ".join(f":{name}" for name in values)
     where = f"WHERE ({', '.join(names)}) > ({bound})" if after else ""
     query = f"SELECT {shown} FROM {table.name} NOT INDEXED {where} ORDER BY {', '.join(names)} LIMIT :limit"
     return [tuple(row) for row in tx.execute(text(query), {**values, "limit": limit})]
+
+
+def _key_values(table: Table, key: tuple[int | str, ...]) -> dict[str, int | str | bytes]:
+    """Return the parts of a key as parameters of a statement."""
+    names = _key_columns(table)
+    return {f"k{n}": bytes.fromhex(str(value)) if _is_blob(table, names[n]) else value for n, value in enumerate(key)}
+
+
+def _is_found(tx: SQLiteTransaction, table: Table, key: tuple[int | str, ...]) -> bool:
+    """Return whether a search for the key of a row ends at the row."""
+    same = " AND ".join(f"{name} = :k{n}" for n, name in enumerate(_key_columns(table)))
+    query = f"SELECT 1 FROM {table.name} NOT INDEXED WHERE {same}"
+    return tx.execute(text(query), _key_values(table, key)).first() is not None
 
 
 def _find_problems(
@@ -108,6 +118,8 @@ def _find_problems(
             yield f"rows of the table {table.name} are out of order: {_ADVICE}"
             break
         previous = key
+    if not all(_is_found(tx, table, key) for key in keys):
+        yield f"rows of the table {table.name} are not found by their keys: {_ADVICE}"
     if not _has_rowid(table):
         return
     numbers = [int(key[0]) for key in keys]
@@ -134,15 +146,11 @@ def _misses_rows(tx: SQLiteTransaction, table: Table, index: _IndexOfTable, list
 
 
 def _find_damaged(tx: SQLiteTransaction, ids: Sequence[int]) -> Iterator[str]:
-    found = 0
     for row in tx.execute(SELECT_MEMORY.where(memories.c.id.in_(ids))):
-        found += 1
         try:
             memory_from_row(row)
         except Incompatible as error:
             yield str(error)
-    if found < len(set(ids)):
-        yield f"rows of the table {memories.name} are not found by their ids: {_ADVICE}"
 
 
 def _indexes(tx: SQLiteTransaction, table: Table) -> Iterator[_IndexOfTable]:

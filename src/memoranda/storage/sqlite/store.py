@@ -29,16 +29,18 @@ from memoranda.storage.base import (
     ReadTransaction,
     ScrubState,
     StoreStatus,
+    Tenant,
     Transaction,
     Work,
     run_works,
 )
 from memoranda.storage.errors import translate_errors
+from memoranda.storage.group_commit import GroupCommit
+from memoranda.storage.integrity import renew_terms
 from memoranda.storage.rows import to_micros
-from memoranda.storage.sqlite import backup, integrity, schema_check, slices
+from memoranda.storage.sqlite import backup, integrity, schema_check, seals, slices
 from memoranda.storage.sqlite.compaction import Compaction
 from memoranda.storage.sqlite.connections import Connections, load_driver, require_file_of_log
-from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
     begin_read,
@@ -63,6 +65,8 @@ _MAX_STOP_SECONDS = 5.0
 _COMPACT_SECONDS = 5.0
 _TERMS = "terms:version"
 """The key in `meta` of the rules that made the terms of the memories."""
+_FIRST_SEALED = "0004"
+"""The first version of the schema with seals."""
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -94,19 +98,24 @@ class SQLiteStore:
         self.id = self._prepare()
         register_fork_handler(self)
 
-    def read(self, work: Callable[[ReadTransaction], R]) -> R:
+    def read(self, work: Callable[[ReadTransaction], R], *, tenant: Tenant = None) -> R:  # noqa: ARG002 - see `Store`
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)  # ended when the pool takes the connection back
             return work(tx)
 
-    def write(self, work: Work[R]) -> R:
+    def write(self, work: Work[R], *, tenant: Tenant = None) -> R:  # noqa: ARG002
         if not callable(work):
             raise InvalidType(f"a write is a function of a transaction, not {type(work).__name__}")
         result: R = self._commits.submit(work)
         return result
 
-    def stream(self, work: Callable[[ReadTransaction], Iterator[R]]) -> Iterator[R]:
+    def stream(
+        self,
+        work: Callable[[ReadTransaction], Iterator[R]],
+        *,
+        tenant: Tenant = None,  # noqa: ARG002
+    ) -> Iterator[R]:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)
@@ -115,7 +124,7 @@ class SQLiteStore:
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
         return read_memories(self._connections.fetch, scope, ids)
 
-    def head(self) -> int:
+    def head(self, key: PartitionKey | None = None) -> int:  # noqa: ARG002 - one file has one number for all
         return read_head(self._connections.fetch)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
@@ -145,7 +154,9 @@ class SQLiteStore:
 
     def check(self) -> list[str]:
         with self._connections.reading() as connection:
-            return integrity.find_problems(SQLiteTransaction(connection))
+            tx = SQLiteTransaction(connection)
+            begin_read(tx.driver)
+            return [*integrity.find_problems(tx), *seals.find_misfits(tx)]
 
     def scrub(self, rows: int) -> ScrubState:
         """Check the next rows and their entries in each index; remember where it stopped, and what it found."""
@@ -162,7 +173,9 @@ class SQLiteStore:
     def _repair(self) -> list[str]:
         with self._connections.writing() as connection:
             tx = SQLiteTransaction(connection, to_micros(self._clock()))
+            edited = seals.seal_rows(tx)  # before rows are mended, which seals them again
             done = integrity.repair_rows(tx)
+            done += [f"{edited} rows that another program changed were kept as they are"] if edited else []
             slices.write_state(tx, ScrubState())  # what was found before says nothing about the file as it is now
         self._damage = self._find_damage()
         return done
@@ -265,8 +278,9 @@ class SQLiteStore:
             tx = SQLiteTransaction(connection)
             _name_store(tx)
             if version is not None and meta.get_meta(tx, _TERMS) != TERMS_VERSION:
-                integrity.renew_terms(tx)
+                renew_terms(tx)
             meta.set_meta(tx, _TERMS, TERMS_VERSION)
+            _seal(tx, since=version)
         note = schema_check.passed_note(self._connections.fetch)
         with self._connections.writing() as connection:
             meta.set_meta(SQLiteTransaction(connection), schema_check.PASSED, note)
@@ -317,6 +331,13 @@ def _create_file(path: Path) -> None:
 def _add_file_key(tx: Transaction) -> None:
     if meta.get_meta(tx, meta.FILE_KEY) is None:  # another process may have been first
         meta.set_meta(tx, meta.FILE_KEY, random_key())
+
+
+def _seal(tx: SQLiteTransaction, since: str | None) -> None:
+    """Seal the rows that a version without seals wrote, and let this connection seal what it writes from now on."""
+    if since is None or since < _FIRST_SEALED:
+        seals.seal_rows(tx)
+    seals.watch(tx.driver)
 
 
 def _name_store(tx: Transaction) -> None:

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from memoranda import MemoryManager, Message
+from memoranda.testing.fakes import HashEmbedder
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A store in which something of everything was written, closed again."""
+    path = tmp_path / "memory.db"
+    with _open(path) as memory:
+        memory.remember([Message("user", "I live in Malmo.", name="Ana")], user="ana")
+        moved = memory.remember([Message("user", "I moved to Lund.", name="Ana")], user="ana")
+        other = memory.add_memory("The boiler is serviced in May.", user="ana", importance=1)
+        memory.add_memory_association(other.id, moved[0].memory.id, "beside", 0.5, user="ana")  # type: ignore[union-attr]
+        memory.update(other.id, "The boiler is serviced in June.", user="ana")
+        memory.recall("Where does Ana live?", user="ana")
+        gone = memory.add_memory("The spare key is under the mat.", user="ana")
+        memory.forget(gone.id, user="ana")
+    return path
+
+
+def _open(path: Path) -> MemoryManager:
+    return MemoryManager(f"sqlite:///{path}", embedder=HashEmbedder())
+
+
+def _edit(path: Path, statement: str) -> None:
+    with sqlite3.connect(path) as raw:
+        assert raw.execute(statement).rowcount > 0
+    raw.close()
+
+
+def test_check_finds_nothing_where_only_memoranda_wrote(file: Path) -> None:
+    with _open(file) as memory:
+        assert memory.check().problems == ()
+        memory.upkeep()
+        assert memory.check().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "statement"),
+    [
+        ("memories", "UPDATE memories SET valid_to = 1768132800000000 WHERE id = 2"),
+        ("memories", "UPDATE memories SET valid_to = NULL WHERE id = 1"),
+        ("memories", "UPDATE memories SET valid_from = valid_from - 1"),
+        ("memories", "UPDATE memories SET recorded_at = recorded_at - 1 WHERE id = 3"),
+        ("memories", "UPDATE memories SET speaker = 'Bob' WHERE id = 1"),
+        ("memories", "UPDATE memories SET trust = 'document' WHERE id = 1"),
+        ("memories", "UPDATE memories SET archived_at = 1 WHERE id = 2"),
+        ("memories", "UPDATE memories SET quarantined_at = 1 WHERE id = 2"),
+        ("memories", "UPDATE memories SET superseded_by = 3 WHERE id = 2"),
+        ("memories", "UPDATE memories SET content = 'I live in Rome.' WHERE id = 2"),
+        ("memories", "UPDATE memories SET importance = 0.25 WHERE id = 3"),
+        ("memories", "UPDATE memories SET notes = replace(notes, 'Lund', 'Rome')"),
+        ("memories", "DELETE FROM memories WHERE id = 3"),
+        ("messages", "UPDATE messages SET speaker = 'Bob'"),
+        ("messages", "UPDATE messages SET content = 'I live in Rome.'"),
+        ("recalls", "UPDATE recalls SET query = 'Where does Bob live?'"),
+        ("recalls", "UPDATE recalls SET states = '[]'"),
+        ("recalls", "UPDATE recalls SET asked_at = asked_at - 1"),
+        ("recalls", "DELETE FROM recalls"),
+        ("recalled_memories", "UPDATE recalled_memories SET state = '{}'"),
+        ("associations", "UPDATE associations SET strength = 1 WHERE relationship_type = 'beside'"),
+        ("associations", "DELETE FROM associations"),
+        ("revisions", "UPDATE revisions SET content = 'The boiler is new.'"),
+        ("tombstones", "DELETE FROM tombstones"),
+    ],
+)
+def test_check_names_the_table_that_another_program_changed(file: Path, table: str, statement: str) -> None:
+    _edit(file, statement)
+    with _open(file) as memory:
+        problems = memory.check().problems
+        assert [each for each in problems if f"rows of {table} were changed by another program" in each]
+
+
+def test_a_later_write_does_not_hide_an_edit(file: Path) -> None:
+    _edit(file, "UPDATE memories SET speaker = 'Bob' WHERE id = 2")
+    with _open(file) as memory:
+        memory.remember([Message("user", "I have two cats.", name="Ana")], user="ana")
+        memory.recall("Where does Ana live?", user="ana")
+        assert [each for each in memory.check().problems if each.startswith("1 rows of memories")]
+
+
+def test_check_finds_a_row_that_another_program_added(file: Path) -> None:
+    _edit(file, "INSERT INTO associations VALUES (3, 1, 'follows', 1.0)")
+    with _open(file) as memory:
+        assert [each for each in memory.check().problems if "rows of associations" in each]
+
+
+def test_repair_keeps_an_edit_and_says_so(file: Path) -> None:
+    _edit(file, "UPDATE memories SET speaker = 'Bob' WHERE id = 2")
+    with _open(file) as memory:
+        report = memory.repair()
+        assert "1 rows that another program changed were kept as they are" in report.done
+        assert report.remaining == ()
+        assert memory.check().problems == ()
