@@ -103,7 +103,89 @@ class MemorandaStore(base.BaseStore):
     def _put(self, ops: list[base.PutOp]) -> list[base.Result]:
         """Store the last value of each key; None deletes it."""
         last = {op.key: op for op in ops}
-        return {key: wanted if _has_operators(wanted) else {"$eq": wanted} for key, wanted in conditions.items()}
+        values = {key: op.value for key, op in last.items() if op.value is not None}
+        gone = [key for key, op in last.items() if op.value is None]
+        first = ops[0]
+        if gone:
+            self.memory.delete_item(first.namespace, gone, **self._owner)
+        if values:
+            index = self._fields if first.index is None else first.index
+            self.memory.put_many(
+                first.namespace,
+                values,
+                ttl=None if first.ttl is None else 60 * first.ttl,
+                index=None if index == _WHOLE else index,
+                **self._owner,
+            )
+        return [None] * len(ops)
+
+    def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
+        def read(limit: int, offset: int) -> list[StoredItem]:
+            found: list[StoredItem] = self.memory.search_items(
+                op.namespace_prefix,
+                query=op.query or None,
+                filter=_to_filter(op.filter),
+                limit=limit,
+                offset=offset,
+                refresh=op.refresh_ttl,
+                **self._owner,
+            )
+            return found
+
+        return [base.SearchItem(**_fields_of(item), score=item.score) for item in _pages(read, op.limit, op.offset)]
+
+    def _list_namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
+        conditions = op.match_conditions or ()
+        paths = {"prefix": (), "suffix": ()} | {each.match_type: each.path for each in conditions}
+        if len(conditions) > len({each.match_type for each in conditions}):
+            raise InvalidInput("give at most one prefix and one suffix")
+
+        def read(limit: int, offset: int) -> list[Any]:
+            page = {"max_depth": op.max_depth, "limit": limit, "offset": offset}
+            found: list[Any] = self.memory.namespaces(paths["prefix"], suffix=paths["suffix"], **page, **self._owner)
+            return found
+
+        return [each.namespace for each in _pages(read, op.limit, op.offset)]
+
+
+def _open(memory: Any, index: base.IndexConfig | None) -> MemoryManager:
+    embed = (index or {}).get("embed")
+    if embed is None:
+        return MemoryManager(memory)
+    return MemoryManager(memory, embedder=LangChainEmbedder(base.ensure_embeddings(embed), (index or {}).get("dims")))
+
+
+def _runs(ops: list[base.Op]) -> Iterator[list[base.Op]]:
+    """Yield puts that can be written together as one list, and every other operation alone."""
+    run: list[base.Op] = []
+    for op in ops:
+        if run and not (isinstance(op, base.PutOp) and _kind(op) == _kind(run[0])):
+            yield run
+            run = []
+        run.append(op)
+    if run:
+        yield run
+
+
+def _kind(op: base.Op) -> object:
+    return (op.namespace, op.index, op.ttl) if isinstance(op, base.PutOp) else None
+
+
+def _pages(read: Callable[[int, int], list[_T]], limit: int, offset: int) -> Iterator[_T]:
+    """Yield as many results as are asked for, also more than one call of the manager returns."""
+    while limit > 0:
+        page = read(min(limit, MAX_LIMIT), offset)
+        yield from page
+        if len(page) < MAX_LIMIT:
+            return
+        limit, offset = limit - len(page), offset + len(page)
+
+
+def _to_filter(conditions: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the filter for the manager: a dict without operators is a value to compare with."""
+    if not conditions:
+        return None
+    return {key: wanted if _has_operators(wanted) else {"$eq": wanted} for key, wanted in conditions.items()}
 
 
 def _has_operators(wanted: object) -> bool:
