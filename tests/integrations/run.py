@@ -45,6 +45,8 @@ class Suite:
     """The source package that contains the tests, as `name==version`; empty for tests of our own."""
     plugin: str = ""
     """The module in this folder that puts our class in place of theirs."""
+    options: tuple[str, ...] = ()
+    """More options of pytest, such as `--noconftest` where these tests need none of it."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Tests that are not run, and why: a pattern that is searched in the test's id, and the reason."""
     failing: Mapping[str, str] = field(default_factory=dict)
@@ -123,6 +125,20 @@ SUITES["openai_agents"] = Suite(
     },
 )
 
+_LINKS = "about symbolic links: a store has none"
+SUITES["anthropic"] = Suite(
+    packages=("anthropic==2.8.0",),
+    options=("--noconftest",),
+    source="anthropic==2.8.0",
+    plugin="on_anthropic",
+    tests=("tests/lib/tools/memory_tools/test_filesystem.py",),
+    passed=74,
+    left_out={
+        "not_world_writable": "about the permissions of folders: a store has none",
+        "symlink": _LINKS,
+    },
+)
+
 
 def main(names: list[str]) -> int:
     """Run the named suites, or all; return how many failed."""
@@ -143,7 +159,7 @@ def run_suite(name: str, suite: Suite) -> bool:
     command += ["-p", "selection", *(["-p", suite.plugin] if suite.plugin else [])]
     paths = [REPOSITORY / "src", HERE, folder]
     variables = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "MEMORANDA_SUITE": name, "PYTHONSAFEPATH": "1"}
-    done = subprocess.run([*command, *suite.tests], cwd=folder, env=os.environ | variables)
+    done = subprocess.run([*command, *suite.options, *suite.tests], cwd=folder, env=os.environ | variables)
     counts = count_results(report)
     expected = f"{suite.passed} expected"
     summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "no report"
