@@ -139,6 +139,13 @@ SUITES["anthropic"] = Suite(
     },
 )
 
+SUITES["claude"] = Suite(
+    # From source: the wheel contains the whole program, 162 MB.
+    packages=("--no-binary=claude-agent-sdk", "claude-agent-sdk==0.2.182"),
+    tests=("claude_cases.py",),
+    passed=6,
+)
+
 
 def main(names: list[str]) -> int:
     """Run the named suites, or all; return how many failed."""

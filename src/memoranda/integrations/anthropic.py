@@ -34,8 +34,10 @@ except ModuleNotFoundError as error:
     raise MissingExtra("Anthropic's memory tool", "anthropic") from error
 
 Source: TypeAlias = MemoryManager | aio.MemoryManager | str | PathLike[str] | None
+CacheControl: TypeAlias = beta.BetaCacheControlEphemeralParam | None
 C = TypeVar("C")
 _NAMESPACE: Final = ("anthropic", "memories")
+_EDITED: Final = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
 _AROUND: Final = 2  # lines that are shown before and after a change
 
 
@@ -69,7 +71,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
         agent: str | None = None,
         user: str | None = None,
         session: str | None = None,
-        cache_control: beta.BetaCacheControlEphemeralParam | None = None,
+        cache_control: CacheControl = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
         self._owns_memory = memory is None or isinstance(memory, str | PathLike)
@@ -125,9 +127,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
         changed = text.replace(command.old_str, command.new_str)
         self._files.write({path: changed})
         snippet = number_lines(changed.split("\n"), max(0, found[0] - _AROUND), found[0] + _AROUND + 1)
-        return (
-            f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
-        )
+        return f"{_EDITED}\n{snippet}"
 
     @_command
     def insert(self, command: beta.BetaMemoryTool20250818InsertCommand) -> str:
@@ -178,11 +178,9 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
 class AsyncMemorandaMemoryTool(BetaAsyncAbstractMemoryTool):
     """The same tool for the async client. Takes the arguments of `MemorandaMemoryTool`."""
 
-    def __init__(
-        self, memory: Source = None, *, cache_control: beta.BetaCacheControlEphemeralParam | None = None, **owner: str
-    ) -> None:
+    def __init__(self, memory: Source = None, *, cache_control: CacheControl = None, **owner: Any) -> None:
         super().__init__(cache_control=cache_control)
-        self._tool = MemorandaMemoryTool(memory, **owner)  # type: ignore[arg-type]
+        self._tool = MemorandaMemoryTool(memory, **owner)
         self.memory = self._tool.memory
 
     async def execute(self, command: beta.BetaMemoryTool20250818Command) -> Any:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from memoranda.errors import InvalidInput
+from memoranda.integrations.long_values import LongValues
 from memoranda.manager.manager import MemoryManager
 
 ROOT: Final = "/memories"
 _MAX_LINES: Final = 999_999
 _PAGE: Final = 1000
-_PART: Final = 80_000
-"""Characters in one value. A file that has more is kept in parts, and not searched."""
 
 
 class MemoryFiles:
@@ -23,17 +21,13 @@ class MemoryFiles:
     def __init__(self, memory: MemoryManager, namespace: tuple[str, ...], owner: Mapping[str, str | None]) -> None:
         self._memory: Any = memory
         self._namespace = namespace
-        self._parts = (f"{namespace[0]} parts", *namespace[1:])
-        """Where the parts are of files that are too long for one value."""
+        self._long = LongValues(memory, (f"{namespace[0]} parts", *namespace[1:]), owner)
         self._owner = owner
 
     def read(self, path: str) -> str | None:
         """Return a file; None when there is none."""
         value = self._value(path) if path else None
-        if value is None or "text" in value:
-            return None if value is None else str(value["text"])
-        found = [self._memory.get_item(self._parts, key, **self._owner) for key in value["parts"]]
-        return "".join(part.value for part in found)
+        return None if value is None else self._long.load(value)
 
     def _value(self, path: str) -> dict[str, Any] | None:
         item = self._memory.get_item(self._namespace, path, **self._owner)
@@ -73,27 +67,18 @@ class MemoryFiles:
     def write(self, files: Mapping[str, str]) -> None:
         """Store files; one that exists is replaced."""
         for path, text in files.items():
-            before = self._value(path) or {}
-            value: dict[str, Any] = {"text": text, "bytes": len(text.encode())}
-            if len(text) > _PART:
-                parts = {uuid.uuid4().hex: text[start : start + _PART] for start in range(0, len(text), _PART)}
-                self._memory.put_many(self._parts, parts, index=False, **self._owner)
-                value = {"parts": list(parts), "bytes": value["bytes"]}
-            index = ["text"] if "text" in value else False
-            self._memory.put(self._namespace, path, value, index=index, **self._owner)
-            self._remove_parts(before)
+            before = self._value(path)
+            value = {**self._long.store(text), "bytes": len(text.encode())}
+            self._memory.put(self._namespace, path, value, index=["text"], **self._owner)
+            self._long.drop(before)
 
     def remove(self, paths: list[str]) -> None:
         """Delete files in one commit."""
-        values = [self._value(path) or {} for path in paths]
+        values = [self._value(path) for path in paths]
         if paths:
             self._memory.delete_item(self._namespace, paths, **self._owner)
         for value in values:
-            self._remove_parts(value)
-
-    def _remove_parts(self, value: Mapping[str, Any]) -> None:
-        if "parts" in value:
-            self._memory.delete_item(self._parts, value["parts"], **self._owner)
+            self._long.drop(value)
 
     def check_parents(self, path: str) -> None:
         """Refuse a path below a file."""
