@@ -16,6 +16,7 @@ from memoranda import MemoryConfig, MemoryManager, errors
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
+NEED_A_FRAMEWORK = {"autogen.md"}  # run in its environment by `make integrations`
 EXPECTED = {
     "facts.md": [
         "Ana/city Ghent 2026-03-02 Ana",
@@ -39,7 +40,9 @@ EXPECTED = {
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.name not in NEED_A_SERVER], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.name not in NEED_A_SERVER | NEED_A_FRAMEWORK], ids=lambda page: page.name
+)
 def test_python_blocks_of_page_run(page: Path, tmp_path: Path) -> None:
     program = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8")))
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("MEMORY_", "EMBEDDING_"))}
