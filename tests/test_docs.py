@@ -36,6 +36,10 @@ EXPECTED = {
         "[('Hamburg', '2026-03-02'), ('Ghent', 'None'), ('Lyon', 'None')]",
         "later said on 2026-03-20: My favourite colour is green.",
     ],
+    "mem0.md": [
+        "My sister Eva lives in Porto",
+        "[('ADD', 'I like tea'), ('UPDATE', 'I like green tea')]",
+    ],
     "mcp.md": ["- Ann moved to Oslo [#1]"],
     "openai-agents.md": ["In Porto, where she lives.", "['My sister Eva lives in Porto.']", "2 items on monday"],
     "upkeep.md": [

@@ -11,10 +11,10 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NEED_FILE = {"import_history.py"}
-# Run in the environments of these frameworks by tests/integrations.
+# Run by `make integrations`.
 NEED_FRAMEWORK = {
     *("agent_framework_memory.py", "crewai_memory.py", "google_adk_memory.py", "haystack_documents.py"),
-    *("llama_index_memory.py", "pydantic_ai_memory.py", "strands_memory.py"),
+    *("langgraph_agent.py", "llama_index_memory.py", "pydantic_ai_memory.py", "strands_memory.py"),
 }
 EXPECTED = {
     "agent_conversations.py": "still there: assistant: Analysis complete",
@@ -29,6 +29,7 @@ EXPECTED = {
     "agents_in_threads.py": "20 executions in one unbroken chain: True",
     "base_agent.py": "advice: Mails with a name in the subject",
     "execution_records.py": "unchanged: True, 3 records checked",
+    "mem0_memory.py": "bob: I moved to Oslo.",
     "multi_agent_workflow.py": "content_agent found in guidelines.md: Write a subject of at most six words.",
     "openai_agents_session.py": "recalled: True",
     "persistent_automatic.py": "- user: My daughter Mia starts school in September.",

@@ -21,6 +21,8 @@ def _open(index: Any) -> Any:
 
 class InMemoryStore(MemorandaStore):
     def __init__(self, *, index: Any = None, ttl: Any = None) -> None:
+        if index and "text_fields" in index:  # the SQLite store's word for the same
+            index = {**index, "fields": index["text_fields"]}
         super().__init__(_open(index), index=index, ttl=ttl)
 
 
@@ -71,4 +73,5 @@ except ModuleNotFoundError:
     pass
 else:
     langgraph.store.sqlite.SqliteStore = SqliteStore
+    langgraph.store.sqlite.AsyncSqliteStore = AsyncSqliteStore
     langgraph.store.sqlite.aio.AsyncSqliteStore = AsyncSqliteStore

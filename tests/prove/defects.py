@@ -107,6 +107,22 @@ DEFECTS: Final = (
            """conditions = " AND ".join(f"'{column}' != ?" for column in columns)"""),
     Defect("user left out of the scope", "isolation", "storage/rows.py",
            "    if scope.user is not ANY:\n", "    if False:\n"),
+    Defect("key opens another tenant", "isolation", "server/auth.py",
+           "return Principal(key.id, key.tenant, frozenset(key.scopes))",
+           "return Principal(key.id, DEFAULT_TENANT, frozenset(key.scopes))"),
+    Defect("callers without a key are let in", "requests", "server/auth.py",
+           """raise Denied("no key: send it as 'Authorization: Bearer <key>'", status=401)""", "return LOCAL"),
+    Defect("open again once the last key is revoked", "requests", "server/keys.py",
+           "tx.execute(select(api_keys.c.id).limit(1)).first() is not None)",
+           "tx.execute(select(api_keys.c.id).where(api_keys.c.revoked_at.is_(None)).limit(1)).first() is not None)"),
+    Defect("wrong requests answered in another form", "requests", "server/app.py",
+           "    app.add_exception_handler(RequestValidationError, errors.handle_validation_error)\n", ""),
+    Defect("expired memories are shown", "clocks", "index/partition.py",
+           'allowed &= (columns["expires_at"] > moment) & ~ended', "allowed &= ~ended"),
+    Defect("index never catches up", "model", "index/partitions.py",
+           "        if partition.seq == head:\n", "        if partition.seq != NEVER_LOADED:\n"),
+    Defect("handles of readers leak", "soak", _CONNECTIONS,
+           "        self.idle.append(raw)\n        self.in_use.discard(raw)\n", "        self.in_use.add(raw)\n"),
 )  # fmt: skip
 
 

@@ -20,12 +20,12 @@ from urllib.parse import quote
 from memoranda.client.responses import deserialize
 from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.facts import Fact, FactConflict
-from memoranda.items.base import Item, NamespaceActivity
+from memoranda.items.base import Item, NamespaceActivity, check_values
 from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.messages.message import Message
+from memoranda.messages.message import as_message, is_message, is_vendor_object
 from memoranda.recalls import Context, Replay
 from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
@@ -229,8 +229,8 @@ def _to_parameter(value: object) -> str | int:
 def _to_plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, Message):
-        return value.to_dict()
+    if is_vendor_object(value):
+        return as_message(value).to_dict()
     if isinstance(value, AnyUser):
         raise InvalidInput("a memory belongs to one user, or to none: ANY is for reading")
     if isinstance(value, Enum):
@@ -281,7 +281,7 @@ context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
 @derive_from(Embedded.remember)
 def remember(arguments: Arguments) -> HttpCall[Outcomes]:
     content = arguments["content"]
-    total = 1 if isinstance(content, str | Message | Mapping) else len(content)
+    total = 1 if isinstance(content, str) or is_message(content) else len(content)
     arguments["content"] = _to_list(content)
     return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=total)
 
@@ -370,15 +370,20 @@ get_stats = endpoint(Embedded.get_stats, "GET", "/v1/stats", parse_as(Stats))
 users = endpoint(Embedded.users, "GET", "/v1/users", parse_as(list[UserActivity]))
 agents = endpoint(Embedded.agents, "GET", "/v1/agents", parse_as(list[NameActivity]))
 sessions = endpoint(Embedded.sessions, "GET", "/v1/sessions/names", parse_as(list[NameActivity]))
-put_many = endpoint(Embedded.put_many, "POST", "/v1/items", parse_as(list[Item]))
-get_item = endpoint(Embedded.get_item, "POST", "/v1/items/get", lambda response: deserialize(Item | None, response))
+get_item = endpoint(Embedded.get_item, "POST", "/v1/items/get", lambda found: found and deserialize(Item, found))
 search_items = endpoint(Embedded.search_items, "POST", "/v1/items/search", parse_as(list[Item]))
 namespaces = endpoint(Embedded.namespaces, "POST", "/v1/items/namespaces", parse_as(list[NamespaceActivity]))
 
 
+@derive_from(Embedded.put_many)
+def put_many(arguments: Arguments) -> HttpCall[list[Item]]:
+    arguments["values"] = check_values(arguments["values"])
+    return build_call("POST", "/v1/items", parse_as(list[Item]), arguments)
+
+
 @derive_from(Embedded.put)
 def put(arguments: Arguments) -> HttpCall[Item]:
-    arguments["values"] = {arguments.pop("key"): arguments.pop("value")}
+    arguments["values"] = check_values({arguments.pop("key"): arguments.pop("value")})
     return build_call("POST", "/v1/items", lambda response: deserialize(list[Item], response)[0], arguments)
 
 

@@ -37,16 +37,17 @@ class Vectors:
         return active.id if active else None
 
     def attach(self, new: Sequence[NewMemory], progress: Progress | None = None) -> Sequence[NewMemory]:
-        """Set the vectors of new memories and return them; unchanged when vector search is off."""
-        if self.embedder is None or not new:
+        """Set the vectors of new memories that have a text and return all; unchanged when vector search is off."""
+        texts = [each for each in new if each.content]
+        if self.embedder is None or not texts:
             return new
         generation = self._writable_generation()
-        for start in range(0, len(new), _BATCH):
-            part = new[start : start + _BATCH]
+        for start in range(0, len(texts), _BATCH):
+            part = texts[start : start + _BATCH]
             for each, vector in zip(part, self._embed(part, generation), strict=True):
                 each.vector, each.generation = vector, generation
             if progress is not None:
-                progress(start + len(part), len(new))
+                progress(start + len(part), len(texts))
         return new
 
     def attach_stored(self, memories: Sequence[Memory]) -> None:

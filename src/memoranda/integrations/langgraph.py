@@ -104,8 +104,7 @@ class MemorandaStore(BaseStore):
     def _run(self, ops: list[Op]) -> list[Result]:
         op = ops[0]
         if isinstance(op, PutOp):
-            self._put([each for each in ops if isinstance(each, PutOp)])
-            return [None] * len(ops)
+            return self._put([each for each in ops if isinstance(each, PutOp)])
         if isinstance(op, GetOp):
             item = self.memory.get_item(op.namespace, op.key, refresh=op.refresh_ttl, **self._owner)
             return [None if item is None else Item(**_fields_of(item))]
@@ -115,7 +114,7 @@ class MemorandaStore(BaseStore):
             return [self._list_namespaces(op)]
         raise InvalidInput(f"{type(op).__name__} is no operation of a LangGraph store")
 
-    def _put(self, ops: list[PutOp]) -> None:
+    def _put(self, ops: list[PutOp]) -> list[Result]:
         """Store the last value of each key; None deletes it."""
         last = {op.key: op for op in ops}
         values = {key: op.value for key, op in last.items() if op.value is not None}
@@ -132,6 +131,7 @@ class MemorandaStore(BaseStore):
                 index=None if index == _WHOLE else index,
                 **self._owner,
             )
+        return [None] * len(ops)
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         def read(limit: int, offset: int) -> list[StoredItem]:
@@ -149,8 +149,9 @@ class MemorandaStore(BaseStore):
         return [SearchItem(**_fields_of(item), score=item.score) for item in _pages(read, op.limit, op.offset)]
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        paths = {"prefix": (), "suffix": ()} | {each.match_type: each.path for each in op.match_conditions or ()}
-        if len(op.match_conditions or ()) > len({each.match_type for each in op.match_conditions or ()}):
+        conditions = op.match_conditions or ()
+        paths = {"prefix": (), "suffix": ()} | {each.match_type: each.path for each in conditions}
+        if len(conditions) > len({each.match_type for each in conditions}):
             raise InvalidInput("give at most one prefix and one suffix")
 
         def read(limit: int, offset: int) -> list[Any]:
@@ -198,11 +199,12 @@ def _to_filter(conditions: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the filter for the manager: a dict without operators is a value to compare with."""
     if not conditions:
         return None
-    return {key: value if _has_operators(value) else {"$eq": value} for key, value in conditions.items()}
-
-
-def _has_operators(value: object) -> bool:
-    return isinstance(value, Mapping) and any(str(name).startswith("$") for name in value)
+    operators = {
+        key
+        for key, value in conditions.items()
+        if isinstance(value, Mapping) and any(str(op)[0] == "$" for op in value)
+    }
+    return {key: value if key in operators else {"$eq": value} for key, value in conditions.items()}
 
 
 def _fields_of(item: StoredItem) -> dict[str, Any]:

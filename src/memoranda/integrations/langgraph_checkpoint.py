@@ -73,7 +73,7 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
         if self._opened:
             self.memory.close()
 
-    def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - as in the base class
+    def get_next_version(self, current: str | None, channel: None) -> str:
         # Unique, because branches of one thread share the values of its channels.
         return f"{int((current or '0').partition('.')[0]) + 1:032}.{uuid.uuid4().hex}"
 

@@ -15,7 +15,7 @@ from memoranda.errors import InvalidInput, InvalidType
 from memoranda.records import Record
 from memoranda.text import check_unicode
 from memoranda.types import JSON
-from memoranda.validation import MAX_CONDITIONS, copy_json
+from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, copy_json
 
 KEY_PREFIX: Final = "\x1fitem/"
 """How the stored key of every item begins. No value of `save` may have a key that begins like this."""
@@ -80,6 +80,13 @@ def check_label(value: object, name: str = "key") -> str:
     if "\0" in value:
         raise InvalidInput(f"{name} holds a NUL byte at position {value.index(chr(0))}: remove it")
     return check_unicode(value, name)
+
+
+def check_values(values: object) -> dict[str, JSON]:
+    """Check values by key, and return a copy that shares nothing with the caller's."""
+    if not isinstance(values, Mapping):
+        raise InvalidType(f"values must be a dict of values by key, not {type(values).__name__}")
+    return {check_label(key): copy_json(value) for key, value in values.items()}
 
 
 def check_order(value: object) -> ItemOrder:
@@ -224,11 +231,24 @@ def _find_field(value: JSON, field: str) -> Any:
 def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:
     if not isinstance(field, str):
         raise InvalidType(f"a field in the filter must be a string, not {type(field).__name__}")
-    copied = copy_json(wanted, f"the filter for {field!r}")
+    copied = _copy_operand(wanted, field)
     if not isinstance(copied, dict) or not copied or not _has_operators(copied):
         copied = {"eq": copied}
     for name, operand in copied.items():
         yield field, _make_test(field, name.removeprefix("$"), operand)
+
+
+def _copy_operand(value: object, field: str, depth: int = 0) -> Any:
+    """Return a value to compare with. It need not be one that can be stored: everything is below infinity."""
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"the filter for {field!r} goes more than {MAX_DEPTH} levels deep, or holds itself")
+    if isinstance(value, Mapping):
+        return {str(name): _copy_operand(item, field, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy_operand(item, field, depth + 1) for item in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise InvalidType(f"the filter for {field!r} has a {type(value).__name__}, which JSON cannot hold: convert it")
 
 
 def _has_operators(wanted: dict[str, JSON]) -> bool:

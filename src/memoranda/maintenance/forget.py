@@ -63,6 +63,7 @@ _OUTSIDE: Final = (
 _VALUES: Final = "short-term values"
 _LEFT_UNDONE: Final = "not cleaned yet (a reader of old pages, a full disk): the next start or upkeep finishes the work"
 _MEMORY = memories.c
+_TEXT = func.coalesce(func.nullif(_MEMORY.content, ""), _MEMORY.key)  # an item that is not searched has no text
 _MESSAGE = messages.c
 
 
@@ -182,7 +183,7 @@ class MemoryEraser:
     def _find_again(self, tx: ReadTransaction) -> tuple[list[int], list[int]]:
         """Return the memories and messages with a tombstone that were recorded before it."""
         m, signer = _MESSAGE, self._receipts
-        stored = select(_MEMORY.id, _MEMORY.user, _MEMORY.content, _MEMORY.recorded_at)
+        stored = select(_MEMORY.id, _MEMORY.user, _TEXT, _MEMORY.recorded_at)
         own = (_MEMORY.tenant == self._tenant, _MEMORY.user != SHARED_USER)
         said = select(m.seq, m.user, m.message_id, m.recorded_at).where(m.tenant == self._tenant)
         memory_digests = [
@@ -344,7 +345,7 @@ def _read_texts(
     m, r = _MESSAGE, revisions.c
     for part in chunked(sorted(ids)):
         for user, content, message_id in tx.execute(
-            select(_MEMORY.user, _MEMORY.content, _MEMORY.message_id).where(_MEMORY.id.in_(part))
+            select(_MEMORY.user, _TEXT, _MEMORY.message_id).where(_MEMORY.id.in_(part))
         ):
             texts.add((user, content))
             message_ids |= {(user, message_id)} if message_id else set()
@@ -391,9 +392,10 @@ def _find_memories(tx: ReadTransaction, target: ErasureTarget) -> set[int]:
     conditions = [*in_scope(target.scope), *filter_conditions(target.where), _MEMORY.user != SHARED_USER]
     if target.message_seqs and not target.ids:
         return set()
-    query = select(_MEMORY.id, _MEMORY.content).where(*conditions)
+    query = select(_MEMORY.id, _MEMORY.content, _MEMORY.value).where(*conditions)
     queries = [query.where(_MEMORY.id.in_(part)) for part in chunked(target.ids)] if target.ids else [query]
-    return {row[0] for query in queries for row in tx.execute(query) if _contains(row[1], target.containing)}
+    rows = (row for query in queries for row in tx.execute(query))
+    return {row[0] for row in rows if _contains(f"{row[1]}\n{row[2] or ''}", target.containing)}
 
 
 def _find_messages(tx: ReadTransaction, target: ErasureTarget, ids: Collection[int]) -> set[int]:

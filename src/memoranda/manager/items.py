@@ -6,9 +6,9 @@ What only one method needs is imported there: the remote client imports this mod
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memoranda.errors import InvalidType
 from memoranda.items.base import (
     Item,
     ItemOrder,
@@ -17,12 +17,13 @@ from memoranda.items.base import (
     check_label,
     check_namespace,
     check_order,
+    check_values,
     make_item_filter,
 )
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON
-from memoranda.validation import check_integer, check_limit, check_offset, check_ttl, copy_json
+from memoranda.validation import check_integer, check_limit, check_offset, check_optional_datetime, check_ttl
 
 if TYPE_CHECKING:
     from memoranda.items.items import PutOptions
@@ -69,6 +70,7 @@ class ItemMethods(ManagerMethods):
         *,
         ttl: float | None = None,
         index: Sequence[str] | bool | None = None,
+        expected: Mapping[str, datetime | str | None] | None = None,
         agent: str | None = None,
         user: str | None = None,
         session: str | None = None,
@@ -79,11 +81,13 @@ class ItemMethods(ManagerMethods):
             namespace: The names that the keys are below.
             values: The values by key.
             ttl, index, agent, user, session: As in `put`, for each value.
+            expected: When items were put last, by key: their `updated_at` as they were read, or None where there was
+                none. If one was put or deleted since, raise `Conflict` and store nothing.
         """
-        names = check_namespace(namespace)
-        copies = {check_label(key): copy_json(value) for key, value in _items_of(values)}
-        options = _put_options(ttl, index)
-        return self._components.items.put(self._scope(agent, user, session), names, copies, options)
+        names, copies, options = check_namespace(namespace), check_values(values), _put_options(ttl, index)
+        return self._components.items.put(
+            self._scope(agent, user, session), names, copies, options, _check_expected(expected)
+        )
 
     def get_item(
         self,
@@ -198,13 +202,15 @@ class ItemMethods(ManagerMethods):
         )
 
 
-def _items_of(values: object) -> list[tuple[Any, Any]]:
-    if not isinstance(values, Mapping):
-        raise InvalidType(f"values must be a dict of values by key, not {type(values).__name__}")
-    return list(values.items())
-
-
 def _put_options(ttl: object, index: object) -> PutOptions:
     from memoranda.items.items import PutOptions
 
     return PutOptions(None if ttl is None else check_ttl(ttl), check_index(index))
+
+
+def _check_expected(expected: object) -> dict[str, datetime | None]:
+    if expected is None:
+        return {}
+    if not isinstance(expected, Mapping):
+        raise InvalidType(f"expected must be a dict of times by key, not {type(expected).__name__}")
+    return {check_label(key): check_optional_datetime(time, "expected") for key, time in expected.items()}

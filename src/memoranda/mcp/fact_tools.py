@@ -8,29 +8,25 @@ from datetime import datetime
 from typing import Annotated, Final
 
 from mcp_types import CallToolResult
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, Field
 
 from memoranda.aio.manager import MemoryManager
 from memoranda.conversation.base import default_counter
 from memoranda.errors import InvalidInput
 from memoranda.facts import Fact, FactConflict, FactValue
 from memoranda.mcp.run import Owner
-from memoranda.mcp.tools import READS, MemoryTool, make_tool, render_lines, tool_result
+from memoranda.mcp.tools import READS, IsoTime, MemoryTool, ShownId, make_tool, render_lines, tool_result
 from memoranda.recall.render import sanitize_name, sanitize_text
 from memoranda.results import History
-from memoranda.server.requests import MemoryId, Moment, Slot
+from memoranda.server.requests import Slot
 from memoranda.types import Memory
 
 _NOTHING: Final = "No facts are known."
 _SHOWN: Final = 3
 """Former values of a fact that are shown; `history` shows all."""
 
-AsOf = Annotated[Moment | None, Field(description="What was true at this ISO time, in place of now.")]
-KnownAt = Annotated[Moment | None, Field(description="Only what was known at this ISO time.")]
-ShownId = Annotated[
-    MemoryId, BeforeValidator(lambda value: value.removeprefix("#") if isinstance(value, str) else value)
-]
-"""An id as a model copies it from a text: 5, "5" or "#5"."""
+AsOf = Annotated[IsoTime | None, Field(description="What was true at this time, in place of now.")]
+KnownAt = Annotated[IsoTime | None, Field(description="Only what was known at this time.")]
 MemoryOrSlot = Annotated[
     ShownId | Slot, Field(description='A memory\'s id, or a slot that `facts` returned, such as "ana/city".')
 ]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 Schema: TypeAlias = dict[str, Any]
 RARE: Final = {"rare": True}
 """As `json_schema_extra`: the argument is accepted, but not part of what a model reads."""
-_LIMITS: Final = frozenset({"minLength", "maxLength", "maxItems", "additionalProperties", "examples", "rare"})
+_LIMITS: Final = frozenset({"minLength", "maxLength", "maxItems", "additionalProperties", "examples", "format", "rare"})
 _DEFINITIONS: Final = "#/$defs/"
 _SHOWN: Final = 3
 """Mistakes that one error names."""
@@ -128,6 +128,8 @@ def describe(schema: Schema) -> str:
         return f"one of {', '.join(map(str, schema['enum']))}"
     if schema.get("type") == "array":
         return f"a list{_limits(schema, 'minItems', 'maxItems', ' of {} items')} in which each is {_items(schema)}"
+    if schema.get("format") == "date-time":
+        return "a date or time such as 2026-03-01 or 2026-03-01T12:00:00+00:00"
     words = _TYPES.get(schema.get("type", ""), "another value")
     if schema.get("type") == "object" and "properties" in schema:
         return f"{words} with {', '.join(schema['properties'])}"

@@ -7,19 +7,20 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, Unavailable
 from memoranda.fence import MARKER_BYTES
 from memoranda.mcp.schema import Schema, describe_mistakes, describe_unknown, inline, shorten
 from memoranda.recall.render import fence_lines, render_hits
+from memoranda.server.requests import MemoryId, Moment
 from memoranda.types import JSON, Hit
 
 _LOGGER: Final = logging.getLogger("memoranda.mcp")
@@ -36,6 +37,19 @@ ADDS: Final = _annotations()
 ADDS_ONCE: Final = _annotations(idempotent=True)
 CHANGES: Final = _annotations(destructive=True)
 REMOVES: Final = _annotations(destructive=True, idempotent=True)
+
+
+def _to_utc(text: str) -> str:
+    """Return a time with its zone: a model often gives a day, or leaves out the zone."""
+    time = datetime.fromisoformat(text.strip())
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
+
+
+IsoTime = Annotated[Moment, AfterValidator(_to_utc), Field(json_schema_extra={"format": "date-time"})]
+ShownId = Annotated[
+    MemoryId, BeforeValidator(lambda value: value.removeprefix("#") if isinstance(value, str) else value)
+]
+"""An id as a model copies it from a text: 5, "5" or "#5"."""
 
 
 class MemoryTool(Tool):

@@ -14,7 +14,7 @@ from typing import Final
 from sqlalchemy import Table, literal, select
 
 from memoranda.encryption import EncryptionKey, is_encrypted_file, is_sealed, seal, unseal
-from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput
+from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, MemorandaError
 from memoranda.files import atomic_replace, fsync_folder
 from memoranda.storage.base import Store, encryption_key, file_keys, key_file
 from memoranda.storage.errors import translate_errors
@@ -78,7 +78,7 @@ class DatabaseKey:
             return _describe_loss(self._path, "is missing") if self._is_needed() else None
         try:
             fingerprint = _fingerprint(read_key_file(self._path, file_keys(self._store)))
-        except Incompatible as error:
+        except MemorandaError as error:
             return str(error)
         if self._store.get_meta(_FINGERPRINT) in (None, fingerprint):
             return None
@@ -114,7 +114,8 @@ def _fingerprint(key: bytes) -> str:
 
 def read_key_file(path: Path, keys: Sequence[EncryptionKey]) -> bytes:
     """Return the key in a file, which may be encrypted with one of these."""
-    data = path.read_bytes()
+    with translate_errors(str(path)):
+        data = path.read_bytes()
     if is_sealed(data):
         data = _unseal_any(path, data, keys)
     try:

@@ -19,6 +19,7 @@ from sqlalchemy.schema import DefaultClause
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.files import atomic_replace, open_to_write, shred
+from memoranda.items.base import KEY_PREFIX
 from memoranda.messages.message import Message
 from memoranda.results import Backup, Conversion, ExportReport
 from memoranda.settings import MemoryConfig, database_url, encryption_key, index_path
@@ -73,7 +74,7 @@ def to_record(kind: str, row: Mapping[str, Any]) -> dict[str, JSON]:
     """Return a row as a record."""
     record: dict[str, JSON] = {"kind": kind}
     for name, value in row.items():
-        if value is None or value == "" or name in _DERIVED:
+        if value is None or (value == "" and name != "content") or name in _DERIVED:
             continue
         record[_RENAMED.get(name, name)] = _encode(name, value)
     return _show_ids(kind, record)
@@ -142,7 +143,8 @@ def to_link_row(kind: str, record: Mapping[str, JSON], ids: Mapping[int, int]) -
 
 
 def _memory_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    content = clean_text(row["content"])
+    unsearched = row["content"] == "" and str(row.get("key")).startswith(KEY_PREFIX)
+    content = "" if unsearched else clean_text(row["content"])
     return {
         "content": content,
         "content_hash": content_hash(content),

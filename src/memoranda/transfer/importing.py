@@ -230,7 +230,9 @@ class _Forgotten:
     def leave_out_memories(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if (receipts := self._receipts) is None:
             return rows
-        kept = self._leave_out(receipts, rows, [receipts.text_digest(row["user"], row["content"]) for row in rows])
+        kept = self._leave_out(
+            receipts, rows, [receipts.text_digest(row["user"], row["content"] or row["key"]) for row in rows]
+        )
         self.ids |= {row["id"] for row in rows} - {row["id"] for row in kept}
         return kept
 

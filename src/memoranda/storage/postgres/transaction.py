@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Tenant
 from memoranda.storage.postgres.connections import driver_of, set_local, tenant_settings
 from memoranda.storage.rows import (
-    MEMORY_COLUMNS,
+    SELECT_MEMORY,
     index_conditions,
     index_row,
     memory_from_row,
@@ -174,8 +174,9 @@ def read_meta(driver: Any, key: str) -> str | None:
 
 
 def read_active_generation(driver: Any) -> Generation | None:
-    row = driver.execute(_ACTIVE_GENERATION).fetchone()
-    return None if row is None else Generation(*row, active=True)
+    for generation_id, provider, model, dimension, fingerprint in driver.execute(_ACTIVE_GENERATION):
+        return Generation(generation_id, provider, model, dimension, fingerprint, active=True)
+    return None
 
 
 def read_memories(driver: Any, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
@@ -198,14 +199,16 @@ def _owner_values(key: PartitionKey) -> dict[str, Any]:
 
 @cache
 def _select_by_ids(columns: tuple[str, ...]) -> str:
-    selected = ", ".join(f'"{column.name}"' for column in MEMORY_COLUMNS)
-    conditions = " AND ".join(f'"{column}" = %s' for column in columns)
-    return f"SELECT {selected} FROM memories WHERE {conditions} AND id = ANY(%s::bigint[])"
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    selected = SELECT_MEMORY.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+    conditions = " AND ".join(f'memories."{column}" = %s' for column in columns)
+    return f"{selected} WHERE {conditions} AND memories.id = ANY(%s::bigint[])"
 
 
 @cache
 def _in_index_sql() -> str:
     """Return the condition on indexed rows as SQL text, compiled once."""
     query = select(memories.c.id).where(*index_conditions())
-    compiled = query.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    compiled = query.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
     return str(compiled).partition("WHERE ")[2]
