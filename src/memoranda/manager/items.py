@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memoranda.errors import InvalidType
 from memoranda.items.base import (
     Item,
     ItemOrder,
