@@ -27,7 +27,7 @@ PEOPLE: Final = f"{RELATIVES}|{PARTNERS}|{CHILDREN}|{SUPERIORS}|{ACQUAINTANCES}"
 
 NOW: Final = r"now|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead"
 """Says that something holds from the moment of speaking on."""
-CORRECTION: Final = r"correction|i meant|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong"
+CORRECTION: Final = r"correction|i meant|i mean|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong"
 CHANGE: Final = re.compile(
     rf"\b(?:{NOW}|{CORRECTION}|new|newly|officially|switch(?:ed|ing)?|moved|relocated|changed|migrated|left|quit|sold|joined|stopped"
     r"|ended|broke up|split up|cancell?ed|upgraded|replaced|promoted|retired|became|actually|mistake|reschedul\w+|postpon\w+|pushed"
