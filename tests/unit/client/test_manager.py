@@ -26,7 +26,8 @@ from memoranda.testing.contracts import MessageLogContract
 from tests.fake_clock import FakeClock
 from tests.server.in_process import InProcessServer, open_server
 from tests.unit.items.test_items import TestItems
-from tests.unit.manager.test_manager import NOON, TestLists, TestMemories, TestRemember, TestScopes, TestValues
+from tests.unit.manager.test_lists import TestLists
+from tests.unit.manager.test_manager import NOON, TestMemories, TestRemember, TestScopes, TestValues
 
 __all__ = ["TestItems", "TestLists", "TestMemories", "TestRemember", "TestScopes", "TestValues"]
 
