@@ -53,7 +53,10 @@ class Suite:
     """Tests that are run and fail, and why, in the same form; one that passes is a failure of the run."""
 
 
-_LANGGRAPH = ("langgraph-checkpoint==4.3.1", "langgraph-checkpoint-sqlite==3.1.2", "pytest-mock==3.17.0")
+_LANGGRAPH = (
+    *("langgraph-checkpoint==4.3.1", "langgraph-checkpoint-sqlite==3.1.2"),
+    *("pytest-mock==3.17.0", "pytest-retry==1.7.0"),  # some of their tests wait for a second and are marked as flaky
+)
 _ABOUT_SQLITE = "about the tables and SQL of the SQLite store"
 
 SUITES: dict[str, Suite] = {
