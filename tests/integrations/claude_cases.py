@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,7 +68,7 @@ async def test_entries_of_any_size_and_names_come_back(memory: MemoryManager) ->
     store = MemorandaSessionStore(memory)
     for name in ("*", "", "a/b:c%", "é" * 100):
         key: Any = {"project_key": name, "session_id": name, "subpath": "subagents/*"}
-        entry = _said("1", "é\x00\ud7ff😀" * 200_000)
+        entry = _said("1", "é\x00\ud800😀" * 200_000)
         await store.append(key, [entry])
         assert await store.load(key) == [entry]
         assert await store.list_subkeys(key) == ["subagents/*"]
@@ -89,3 +91,9 @@ async def test_sdk_lists_sessions_of_an_async_manager(tmp_path: Path) -> None:
         )
         listed = await list_sessions_from_store(store, directory=str(tmp_path))
         assert [session.first_prompt for session in listed] == ["Plan my trip"]
+
+
+def test_example_runs(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "claude_agent_sessions.py"
+    done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "['user', 'assistant']\nrecalled: True\n", done.stderr

@@ -182,7 +182,7 @@ SUITES["claude"] = Suite(
     # From source: the wheel contains the whole program, 162 MB.
     packages=("--no-binary=claude-agent-sdk", "claude-agent-sdk==0.2.182"),
     tests=("claude_cases.py",),
-    passed=6,
+    passed=7,
 )
 
 

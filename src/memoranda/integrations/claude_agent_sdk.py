@@ -11,7 +11,6 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterator
 from os import PathLike
 from typing import Any, Final, TypeAlias
 
@@ -40,8 +39,7 @@ _SESSIONS: Final = "claude sessions"
 _PARTS: Final = "claude parts"
 _PAGE: Final = 1000
 _SAID: Final = ("user", "assistant")
-_MAX_SAID: Final = 20_000
-"""Characters of one entry that are searched; it is kept whole."""
+_MAX_SAID: Final = 20_000  # characters of one entry that are searched; it is kept whole
 
 
 class MemorandaSessionStore:
@@ -85,12 +83,12 @@ class MemorandaSessionStore:
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the sessions of a project, and when each was written last."""
-        found = await in_thread(self._sessions, project_key)
+        found = await in_thread(self._list, (_SESSIONS, _label(project_key)))
         return [{"session_id": item.value["session_id"], "mtime": item.value["mtime"]} for item in found]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """Return the summary of each session of a project."""
-        return [item.value["summary"] for item in await in_thread(self._sessions, project_key)]
+        return [item.value["summary"] for item in await in_thread(self._list, (_SESSIONS, _label(project_key)))]
 
     async def delete(self, key: SessionKey) -> None:
         """Delete a transcript; with the main one of a session, also those of its subagents."""
@@ -124,8 +122,8 @@ class MemorandaSessionStore:
         return max((item.value["number"] for item in latest), default=0)
 
     def _to_value(self, entry: SessionStoreEntry, number: int) -> dict[str, Any]:
-        kept = self._long.store(json.dumps(entry, ensure_ascii=False))
-        return {"number": number, "said": (_said(entry) or "")[:_MAX_SAID] or None, **kept}
+        kept = self._long.store(json.dumps(entry))
+        return {"number": number, "said": _searchable(_said(entry)), **kept}
 
     def _put_summary(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         project, session_id = (_SESSIONS, _label(key["project_key"])), key["session_id"]
@@ -137,35 +135,32 @@ class MemorandaSessionStore:
         self.memory.put(project, _label(session_id), value, index=False, **self._owner)
 
     def _load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        items = sorted(self._pages(_namespace(key)), key=lambda item: item.value["number"])
+        items = sorted(self._list(_namespace(key)), key=lambda item: item.value["number"])
         return [json.loads(self._long.load(item.value)) for item in items] or None
-
-    def _sessions(self, project_key: str) -> list[Item]:
-        return list(self._pages((_SESSIONS, _label(project_key))))
 
     def _subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         below = _namespace({**key, "subpath": "x"})[:-1]  # type: ignore[typeddict-item]
-        return list(dict.fromkeys(item.namespace[-1][1:] for item in self._pages(below)))
+        return list(dict.fromkeys(item.namespace[-1][1:] for item in self._list(below)))
 
     def _delete(self, key: SessionKey) -> None:
         main = not key.get("subpath")
         namespace = _namespace(key)
         with self._lock:
-            for item in list(self._pages(namespace[:-1] if main else namespace)):
+            for item in self._list(namespace[:-1] if main else namespace):
                 self.memory.delete_item(item.namespace, item.key, **self._owner)
                 self._long.drop(item.value)
             if main:
                 project = (_SESSIONS, _label(key["project_key"]))
                 self.memory.delete_item(project, _label(key["session_id"]), **self._owner)
 
-    def _pages(self, namespace: tuple[str, ...]) -> Iterator[Item]:
-        offset = 0
-        while True:
-            page = self.memory.search_items(namespace, order="updated", limit=_PAGE, offset=offset, **self._owner)
-            yield from page
-            if len(page) < _PAGE:
-                return
-            offset += len(page)
+    def _list(self, namespace: tuple[str, ...]) -> list[Item]:
+        found: list[Item] = []
+        while len(found) % _PAGE == 0:
+            page = self.memory.search_items(namespace, order="updated", limit=_PAGE, offset=len(found), **self._owner)
+            if not page:
+                break
+            found += page
+        return found
 
 
 def _namespace(key: SessionKey) -> tuple[str, ...]:
@@ -184,6 +179,12 @@ def _entry_id(entry: SessionStoreEntry) -> str:
     """Return the key of an entry. Those without a uuid, such as titles, are never duplicates."""
     known: Any = entry.get("uuid")
     return f"={known}" if known else uuid.uuid4().hex
+
+
+def _searchable(text: str | None) -> str | None:
+    """Return the part of a text that is searched, without what a memory cannot hold."""
+    part = (text or "")[:_MAX_SAID].replace("\0", " ")
+    return part.encode("utf-8", "replace").decode() or None
 
 
 def _said(entry: SessionStoreEntry) -> str | None:
