@@ -168,7 +168,7 @@ SUITES["pydantic_ai_suite"] = Suite(
         "external_file_store_listing": "is about the harness's own files",
         r"test_local_store.*[\[-]1\]": "runs on the harness's own files",
         "test_postgres_": "is about the harness's own PostgreSQL store",
-        "test_sqlite_store_(requires|supports|does_not|rolls_back|closes|migrates)": "is about the harness's own tables",
+        "test_sqlite_store_(requires|supports|does_not|rolls_back|closes|migrates)": "is about its own tables",
         "test_in_memory_store_": "is about the dict inside the harness's own store",
         "from_spec_backends": "asks for the classes of the harness's own stores",
     },
