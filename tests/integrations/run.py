@@ -163,6 +163,26 @@ SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_ca
 SUITES["llama_index"] = Suite(
     packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=15
 )
+SUITES["pydantic_ai"] = Suite(
+    packages=("pydantic-ai-harness==0.62.0",), tests=("pydantic_ai_cases.py", "page_cases.py"), passed=7
+)
+SUITES["pydantic_ai_suite"] = Suite(
+    # The last release whose source package contains tests.
+    packages=("pydantic-ai-harness==0.36.0", "pydantic-ai-slim==2.44.0", "dirty-equals==0.11"),
+    source="pydantic-ai-harness==0.36.0",
+    plugin="on_pydantic_ai",
+    tests=("tests/memory/test_stores.py", "tests/memory/test_memory.py"),
+    passed=0,
+    left_out={
+        "test_file_store_": "is about the harness's own files",
+        "external_file_store_listing": "is about the harness's own files",
+        r"test_local_store.*[\[-]1\]": "runs on the harness's own files",
+        "test_postgres_": "is about the harness's own PostgreSQL store",
+        "test_sqlite_store_(requires|supports|does_not|rolls_back|closes|migrates)": "is about its own tables",
+        "test_in_memory_store_": "is about the dict inside the harness's own store",
+        "from_spec_backends": "asks for the classes of the harness's own stores",
+    },
+)
 SUITES["strands"] = Suite(packages=("strands-agents==1.62.0",), tests=("strands_cases.py", "page_cases.py"), passed=7)
 _LINKS = "about symbolic links: a store has none"
 SUITES["anthropic"] = Suite(

@@ -98,15 +98,10 @@ class MemorandaStore:
     async def search(
         self, prefix: str, query: str, *, limit: int, max_files: int, max_chars: int, max_file_chars: int
     ) -> MemorySearchResult:
-        """Return the files below a prefix that contain words of the query, those with most of them first.
+        """Return the files that contain words of the query, those with most of them first.
 
-        Args:
-            prefix: How the paths begin.
-            query: The words.
-            limit: The maximum number of files.
-            max_files: The maximum number of files to look at, in the order of their paths.
-            max_chars: The maximum number of characters of all paths and snippets together.
-            max_file_chars: How much of each file to look at.
+        It looks at the beginning of the first `max_files` paths below the prefix, and returns at most `limit` files
+        and `max_chars` characters of paths and snippets together.
         """
         words = query.lower().split()
         if not words or min(limit, max_files, max_chars, max_file_chars) <= 0:
