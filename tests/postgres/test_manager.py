@@ -17,13 +17,16 @@ from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Clock
 from tests.fake_clock import FakeClock
 from tests.unit.conftest import TickingClock
+from tests.unit.items.test_items import TestItems
+from tests.unit.manager.test_lists import TestLists
+
+__all__ = ["TestItems", "TestLists"]
 
 _FILES = frozenset(("path", "tmp_path"))
 """Fixtures of tests that look at files."""
 AUDIT_KEY = "a key for the tests of PostgreSQL"
 _MODULES = (
     "manager.test_manager",
-    "manager.test_lists",
     "items.test_items",
     "storage.test_claim_resolution",
     "storage.test_isolation",
