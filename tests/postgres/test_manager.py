@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from importlib import import_module
 from inspect import isfunction, signature
-from typing import Any
 
 import pytest
 
@@ -26,26 +25,29 @@ _FILES = frozenset(("path", "tmp_path"))
 """Fixtures of tests that look at files."""
 AUDIT_KEY = "a key for the tests of PostgreSQL"
 _MODULES = (
-    "manager.test_manager",
-    "items.test_items",
-    "storage.test_claim_resolution",
-    "storage.test_isolation",
-    "remember.test_pipeline",
-    "remember.test_updates",
-    "remember.test_quarantine",
-    "remember.test_recheck",
-    "recall.test_facts",
-    "recall.test_later",
-    "recall.test_ledger",
-    "maintenance.test_upkeep",
-    "maintenance.test_receipts",
-    "maintenance.test_forget",
-    "maintenance.test_health",
-    "sessions.test_context",
-    "knowledge.test_knowledge",
-    "executions.test_executions",
-    "conversation.test_conversations",
-    "transfer.test_importing",
+    "test_seed_projects",
+    "unit.manager.test_manager",
+    "unit.items.test_items",
+    "unit.storage.test_claim_resolution",
+    "unit.storage.test_isolation",
+    "unit.remember.test_pipeline",
+    "unit.remember.test_updates",
+    "unit.remember.test_quarantine",
+    "unit.remember.test_recheck",
+    "unit.recall.test_facts",
+    "unit.recall.test_later",
+    "unit.recall.test_ledger",
+    "unit.maintenance.test_upkeep",
+    "unit.maintenance.test_receipts",
+    "unit.maintenance.test_forget",
+    "unit.maintenance.test_health",
+    "unit.sessions.test_context",
+    "unit.knowledge.test_knowledge",
+    "unit.executions.test_executions",
+    "unit.conversation.test_conversations",
+    "unit.transfer.test_importing",
+    "unit.items.test_items",
+    "unit.manager.test_lists",
 )
 
 
@@ -66,14 +68,23 @@ def manager(url: str, clock: Clock) -> Iterator[MemoryManager]:
         yield manager
 
 
-def _tests(name: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    module = import_module(f"tests.unit.{name}")
-    for test, function in vars(module).items():
-        if not (test.startswith("test_") and isfunction(function)):
-            continue
-        parameters = signature(function).parameters.keys()
-        if "manager" in parameters and not parameters & _FILES:
-            yield f"{test}__{name.replace('.', '_')}", function
+def _needs_manager(function: object) -> bool:
+    if not isfunction(function) or not function.__name__.startswith("test_"):
+        return False
+    parameters = signature(function).parameters.keys()
+    return "manager" in parameters and not parameters & _FILES
+
+
+def _tests(name: str) -> Iterator[tuple[str, object]]:
+    """Yield the tests of a module, and its classes of tests with those that need a manager."""
+    suffix = name.replace(".", "_")
+    for key, value in vars(import_module(f"tests.{name}")).items():
+        if _needs_manager(value):
+            yield f"{key}__{suffix}", value
+        elif isinstance(value, type) and key.startswith("Test"):
+            methods = {each: function for each, function in vars(value).items() if _needs_manager(function)}
+            if methods:
+                yield f"{key}_{suffix}", type(f"{key}_{suffix}", (), {**methods, "__module__": __name__})
 
 
 for _name in _MODULES:

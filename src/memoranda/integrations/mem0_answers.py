@@ -126,6 +126,11 @@ def to_messages(messages: object) -> list[dict[str, Any]]:
     return [each for each in said if each["role"] != "system" and each["content"]]
 
 
+def to_moment(value: datetime | str | float | None) -> datetime | str | None:
+    """Return a time as the manager takes it; mem0's may be in seconds since 1970."""
+    return datetime.fromtimestamp(value, UTC) if isinstance(value, int | float) else value
+
+
 def without_identity(metadata: Mapping[str, Any] | None) -> Payload:
     """Return a copy of the metadata without names of owners, which only the arguments of a call may set."""
     fields = {} if metadata is None else copy_json_object(metadata, "metadata")

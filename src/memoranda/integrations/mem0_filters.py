@@ -27,9 +27,14 @@ def read_owner(filters: Mapping[str, Any]) -> ReadOwner:
     """Return whose memories the filters ask for; they must name a user, an agent or a run, as in mem0."""
     named = [*filters.items(), *(pair for each in _conditions(filters, "AND") for pair in each.items())]
     found = {OWNERS[key]: check_name(value, key) for key, value in named if key in OWNERS and _is_one_name(value)}
-    if not any(key in OWNERS for key, _ in named):
+    if not _names_owner(filters):
         raise InvalidInput("filters must name a user_id, an agent_id or a run_id, as in filters={'user_id': 'u1'}")
     return {"user": found.get("user", ANY), "agent": found.get("agent"), "session": found.get("session")}
+
+
+def _names_owner(filters: Mapping[str, Any]) -> bool:
+    joined = [each for key in ("AND", "OR") for each in _conditions(filters, key)]
+    return any(key in OWNERS for key in filters) or any(map(_names_owner, joined))
 
 
 def check_name(value: object, key: str) -> str:

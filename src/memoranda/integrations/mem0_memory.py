@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.integrations import mem0_answers as answers
-from memoranda.integrations.mem0_answers import Answer, from_id, join_filters, naming, passes
+from memoranda.integrations.mem0_answers import Answer, from_id, join_filters, naming, passes, to_moment
 from memoranda.integrations.mem0_filters import OWNERS, ReadOwner, check_expiration_date, check_name, read_owner
 from memoranda.manager.manager import MemoryManager
 from memoranda.types import ANY, Memory, MemoryType
@@ -43,7 +43,7 @@ class Mem0Calls:
         messages: Messages,
         *,
         metadata: Mapping[str, Any] | None = None,
-        timestamp: datetime | str | None = None,
+        timestamp: datetime | str | float | None = None,
         expiration_date: object = None,
         infer: bool = True,
         memory_type: str | None = None,
@@ -58,19 +58,19 @@ class Mem0Calls:
             raise InvalidInput(f"memory_type is {memory_type!r}: leave it out, or use {_PROCEDURAL!r}")
         if prompt is not None:
             raise InvalidInput("leave out prompt: Memoranda finds memories by rules, and asks a model in its own words")
-        said, fields = answers.to_messages(messages), answers.without_identity(metadata)
+        said, fields, at = answers.to_messages(messages), answers.without_identity(metadata), to_moment(timestamp)
         if (day := check_expiration_date(expiration_date)) is not None:
             fields["expiration_date"] = day
         if memory_type == _PROCEDURAL and "agent" in owner:
             text = "\n".join(f"{each['role']}: {each['content']}" for each in said)
             fields["memory_type"] = _PROCEDURAL
-            stored = self._memory.add_memory(text, MemoryType.PROCEDURAL, metadata=fields, at=timestamp, **owner)
+            stored = self._memory.add_memory(text, MemoryType.PROCEDURAL, metadata=fields, at=at, **owner)
             return {"results": [answers.to_added(stored)]}
         if infer:
-            outcomes = self._memory.remember(said, metadata=fields, at=timestamp, **owner)
+            outcomes = self._memory.remember(said, metadata=fields, at=at, **owner)
             new = [outcome.memory for outcome in outcomes if outcome.memory and outcome.status != "duplicate"]
             return {"results": [answers.to_added(memory) for memory in new]}
-        return {"results": [self._add_as_is(each, fields, timestamp, owner) for each in said]}
+        return {"results": [self._add_as_is(each, fields, at, owner) for each in said]}
 
     def get(self, memory_id: str) -> Answer | None:
         """Return a memory; None when there is none with this id."""
@@ -83,13 +83,13 @@ class Mem0Calls:
         self,
         *,
         filters: Mapping[str, Any] | None = None,
-        top_k: int = 20,
+        top_k: int | None = None,
         limit: int | None = None,
         show_expired: bool = False,
         **names: Unpack[OwnerNames],
     ) -> Results:
         """Return the memories of a user, an agent or a run, oldest first: at most `top_k`, or `limit` as in 1.x."""
-        chosen, count = join_filters(filters, names), _count(top_k, limit)
+        chosen, count = join_filters(filters, names), _count(top_k, limit, names)
         owner, found, last = read_owner(chosen), list[Answer](), 0
         while len(found) < count and (page := self._page(owner, last)):
             found += [answers.to_answer(each) for each in page if passes(each, chosen, show_expired)]
@@ -101,22 +101,22 @@ class Mem0Calls:
         query: str,
         *,
         filters: Mapping[str, Any] | None = None,
-        top_k: int = 20,
+        top_k: int | None = None,
         limit: int | None = None,
-        threshold: float | None = _THRESHOLD,
+        threshold: float | None = None,
         rerank: bool = False,
         explain: bool = False,
-        reference_date: datetime | str | None = None,
+        reference_date: datetime | str | float | None = None,
         show_expired: bool = False,
         **names: Unpack[OwnerNames],
     ) -> Results:
         """Return the memories that answer a query, best first, each with a `score`."""
-        chosen, count = join_filters(filters, names), _count(top_k, limit)
-        floor, mode = _THRESHOLD if threshold is None else threshold, "best" if rerank else None
+        chosen, count = join_filters(filters, names), _count(top_k, limit, names)
+        floor, mode = threshold if threshold is not None else 0 if names else _THRESHOLD, "best" if rerank else None
         size = min(_PAGE, max(4 * count, 60))
         while True:
             found = self._memory.recall(
-                query, limit=size, min_score=floor, mode=mode, now=reference_date, **read_owner(chosen)
+                query, limit=size, min_score=floor, mode=mode, now=to_moment(reference_date), **read_owner(chosen)
             )
             hits = [hit for hit in found if passes(hit.memory, chosen, show_expired)]
             # Filters leave hits out: ask for more until there are enough, or no more.
@@ -191,5 +191,7 @@ class Mem0Calls:
                     last = page[-1].id
 
 
-def _count(top_k: int, limit: int | None) -> int:
-    return check_integer(top_k if limit is None else limit, "top_k", minimum=0)
+def _count(top_k: int | None, limit: int | None, names: OwnerNames) -> int:
+    """Return how many answers are wanted; without a number, as many as the version with this spelling returns."""
+    given = [each for each in (limit, top_k) if each is not None]
+    return check_integer(given[0] if given else 100 if names else 20, "top_k", minimum=0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memoranda import InvalidInput, InvalidType, Item, MemoryManager, MemoryType
+from memoranda import Conflict, InvalidInput, InvalidType, Item, MemoryManager, MemoryType
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -292,3 +292,33 @@ def test_items_are_exported_and_imported(manager: MemoryManager, tmp_path: Path)
         assert other.get_item(("n",), "k", user="ann") == manager.get_item(("n",), "k", user="ann")
         assert other.get_item(("n",), "t", user="ann") == manager.get_item(("n",), "t", user="ann")
         assert keys(other.search_items(("n",), query="tea", user="ann")) == ["t", "k"]
+
+
+class TestExpected:
+    def test_put_many_stores_nothing_when_an_expected_item_was_changed(
+        self, manager: MemoryManager, clock: FakeClock
+    ) -> None:
+        first = manager.put(ANN, "a", 1, index=False)
+        clock.advance(seconds=1)
+        manager.put_many(ANN, {"a": 2, "b": 2}, index=False, expected={"a": first.updated_at, "b": None})
+        for expected in ({"a": first.updated_at}, {"b": None}, {"c": first.updated_at}):
+            with pytest.raises(Conflict, match="read it again"):
+                manager.put_many(ANN, {"a": 3, "d": 3}, index=False, expected=expected)
+        assert {item.key: item.value for item in manager.search_items(ANN)} == {"a": 2, "b": 2}
+
+    def test_put_many_expects_no_item_where_one_was_deleted_or_expired(
+        self, manager: MemoryManager, clock: FakeClock
+    ) -> None:
+        manager.put(ANN, "deleted", 1, index=False)
+        manager.delete_item(ANN, "deleted")
+        manager.put(ANN, "expired", 1, index=False, ttl=10)
+        clock.advance(seconds=20)
+        expected = {"deleted": None, "expired": None}
+        manager.put_many(ANN, {"deleted": 2, "expired": 2}, index=False, expected=expected)
+        assert manager.get_item(ANN, "expired") is not None
+
+    @pytest.mark.parametrize("expected", [["a"], {"a": "yesterday"}, {"": None}])
+    def test_put_many_refuses_what_is_no_expectation(self, manager: MemoryManager, expected: Any) -> None:
+        with pytest.raises((InvalidInput, InvalidType)):
+            manager.put_many(ANN, {"a": 1}, expected=expected)
+        assert manager.search_items(ANN) == []

@@ -563,8 +563,8 @@ class TestCommitSize:
             store, between = manager._components.open().store, list[int]()
             write = store.write
 
-            def write_and_let_another_in(work: Any) -> Any:
-                result = write(work)
+            def write_and_let_another_in(work: Any, **options: Any) -> Any:
+                result = write(work, **options)
                 with monkeypatch.context() as original:
                     original.setattr(store, "write", write)
                     between.append(other.add_memory("small").id)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from psycopg import sql
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import Insert, insert
 
@@ -56,6 +56,11 @@ _SET_HEAD: Final = (
 )
 _NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
 _ADD_COUNTS: Final = "SELECT memoranda_count(%s, %s, %s, %s, %s)"
+
+
+KEYS: Final = {"memories": "id", "messages": "seq", "changes": "seq", "recalls": "number"}
+"""The tables whose rows are numbered, and never twice with the same number."""
+SET_NEXT_ID: Final = text("SELECT setval(pg_get_serial_sequence(:name, :key), :number, false)")
 
 
 class PostgresTransaction:
@@ -166,6 +171,15 @@ def read_index_rows(driver: Any, key: PartitionKey, ids: IntArray | None, genera
         values["ids"] = ids.tolist()
     with driver.cursor(binary=True) as cursor:
         yield from map(index_row, cursor.execute(f"{statement} ORDER BY memories.id", values))
+
+
+def read_next_ids(driver: Any) -> dict[str, int]:
+    """Return the number that the next row of each table gets."""
+    found = {}
+    for table, key in KEYS.items():
+        last, is_called = driver.execute(f"SELECT last_value, is_called FROM {table}_{key}_seq").fetchone()
+        found[table] = last + is_called
+    return found
 
 
 def read_meta(driver: Any, key: str) -> str | None:
