@@ -16,10 +16,6 @@ from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Clock
 from tests.fake_clock import FakeClock
 from tests.unit.conftest import TickingClock
-from tests.unit.items.test_items import TestItems
-from tests.unit.manager.test_lists import TestLists
-
-__all__ = ["TestItems", "TestLists"]
 
 _FILES = frozenset(("path", "tmp_path"))
 """Fixtures of tests that look at files."""
@@ -27,6 +23,7 @@ AUDIT_KEY = "a key for the tests of PostgreSQL"
 _MODULES = (
     "test_seed_projects",
     "unit.manager.test_manager",
+    "unit.manager.test_lists",
     "unit.items.test_items",
     "unit.storage.test_claim_resolution",
     "unit.storage.test_isolation",
