@@ -23,6 +23,8 @@ AUDIT_KEY = "a key for the tests of PostgreSQL"
 _MODULES = (
     "test_seed_projects",
     "unit.manager.test_manager",
+    "unit.manager.test_lists",
+    "unit.items.test_items",
     "unit.storage.test_claim_resolution",
     "unit.storage.test_isolation",
     "unit.remember.test_pipeline",
