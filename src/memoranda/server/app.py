@@ -27,6 +27,7 @@ from memoranda.server.routes import (
     items,
     knowledge,
     memories,
+    memory_stores,
     recall,
     sessions,
     status,
@@ -107,6 +108,7 @@ def build_app(
     app.state.config, app.state.services, app.state.metrics = config, services, metrics
     for resource in _RESOURCES:
         app.include_router(resource.routes)
+    app.include_router(memory_stores.routes)
     app.include_router(status.open_routes)
     app.include_router(docs.routes)
     app.include_router(dashboard.routes)
