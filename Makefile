@@ -60,8 +60,8 @@ gpu: $(READY)  ## Test the search on a CUDA device, in a PyTorch of this machine
 
 browser-large: $(READY)  ## Look at the dashboard in a browser with 100,000 memories.
 	./scripts/system-packages
-	MEMORANDA_LARGE=100000 $(BIN)/pytest tests/browser/test_large_store.py
-	PYTHONPATH=src:. $(BIN)/python benchmarks/dashboard.py
+	PYTHONPATH=src:. $(BIN)/python benchmarks/dashboard.py --store .bench/large
+	MEMORANDA_LARGE=.bench/large $(BIN)/pytest -s tests/browser/test_large_store.py
 
 mcp-conformance: $(READY)  ## Run the MCP conformance suite, inspector and reference server.
 	./scripts/mcp-peers

@@ -1,4 +1,4 @@
-"""The pages on 100,000 memories. Run by `make browser-large`, since filling the store takes minutes."""
+"""The pages on 100,000 memories. Run by `make browser-large`, which fills the store first: that takes minutes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.browser.conftest import Watched
-from tests.browser.stores import fill_large
 from tests.server.running import serving
 
-COUNT = int(os.environ.get("MEMORANDA_LARGE", "0") or 0)
+FOLDER = os.environ.get("MEMORANDA_LARGE")
+"""The folder of the filled store."""
 ADDRESSES = ("overview", "memories", "people", "people/user-0007", "graph", "conversations", "activity")
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder: Path = tmp_path_factory.mktemp("large")
-    fill_large(folder, COUNT)
-    with serving(folder) as url:
+def large() -> Iterator[str]:
+    with serving(Path(str(FOLDER)).resolve()) as url:
         yield url
 
 
@@ -37,7 +35,7 @@ SLOWEST_FRAME = """new Promise(done => {
 })"""
 """Scrolls a long list back for 60 frames; the milliseconds of the slowest."""
 
-if COUNT:
+if FOLDER:
 
     def test_each_page_opens_on_a_large_store(look: Callable[..., Watched], large: str) -> None:
         watched = look(large)

@@ -176,7 +176,9 @@ def _load_head(tx: Transaction, chain: HashChain, tenant: str) -> tuple[int, byt
 
 def _summarize_durations(tx: ReadTransaction, conditions: Sequence[ColumnElement[bool]]) -> DurationSummary:
     duration = _E.duration_ms
-    totals = select(func.count(), func.total(duration), func.avg(duration), func.min(duration), func.max(duration))
+    totals = select(
+        func.count(), func.coalesce(func.sum(duration), 0.0), func.avg(duration), func.min(duration), func.max(duration)
+    )
     count, total, mean, minimum, maximum = tx.execute(totals.where(*conditions)).one()
     ordered = select(duration).where(*conditions).order_by(duration)
     ranks = [(count - 1) * percent // 100 for percent in (50, 95)] if count else []

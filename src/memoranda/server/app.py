@@ -26,6 +26,7 @@ from memoranda.server.routes import (
     facts,
     items,
     knowledge,
+    mem0,
     memories,
     memory_stores,
     recall,
@@ -108,6 +109,7 @@ def build_app(
     app.state.config, app.state.services, app.state.metrics = config, services, metrics
     for resource in _RESOURCES:
         app.include_router(resource.routes)
+    app.include_router(mem0.routes)
     app.include_router(memory_stores.routes)
     app.include_router(status.open_routes)
     app.include_router(docs.routes)

@@ -12,7 +12,7 @@ metadata = MetaData()
 # On PostgreSQL: numbers of 64 bits, as in SQLite, and names that compare byte by byte.
 TEXT = types.TEXT().with_variant(types.TEXT(collation="C"), "postgresql")
 Integer = types.Integer().with_variant(BigInteger(), "postgresql")
-REAL = types.REAL().with_variant(types.Double(), "postgresql")
+REAL: types.REAL[float] = types.REAL().with_variant(types.Double(), "postgresql")
 BLOB = types.BLOB().with_variant(types.LargeBinary(), "postgresql")
 
 _SCOPE = ("tenant", "agent", "user", "session")

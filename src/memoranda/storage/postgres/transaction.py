@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any, Final
 
 from psycopg import sql
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Tenant
 from memoranda.storage.postgres.connections import driver_of, set_local, tenant_settings
 from memoranda.storage.rows import (
-    MEMORY_COLUMNS,
+    SELECT_MEMORY,
     index_conditions,
     index_row,
     memory_from_row,
@@ -56,6 +56,11 @@ _SET_HEAD: Final = (
 )
 _NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
 _ADD_COUNTS: Final = "SELECT memoranda_count(%s, %s, %s, %s, %s)"
+
+
+KEYS: Final = {"memories": "id", "messages": "seq", "changes": "seq", "recalls": "number"}
+"""The tables whose rows are numbered, and never twice with the same number."""
+SET_NEXT_ID: Final = text("SELECT setval(pg_get_serial_sequence(:name, :key), :number, false)")
 
 
 class PostgresTransaction:
@@ -168,14 +173,24 @@ def read_index_rows(driver: Any, key: PartitionKey, ids: IntArray | None, genera
         yield from map(index_row, cursor.execute(f"{statement} ORDER BY memories.id", values))
 
 
+def read_next_ids(driver: Any) -> dict[str, int]:
+    """Return the number that the next row of each table gets."""
+    found = {}
+    for table, key in KEYS.items():
+        last, is_called = driver.execute(f"SELECT last_value, is_called FROM {table}_{key}_seq").fetchone()
+        found[table] = last + is_called
+    return found
+
+
 def read_meta(driver: Any, key: str) -> str | None:
     row = driver.execute("SELECT value FROM meta WHERE key = %s", (key,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def read_active_generation(driver: Any) -> Generation | None:
-    row = driver.execute(_ACTIVE_GENERATION).fetchone()
-    return None if row is None else Generation(*row, active=True)
+    for generation_id, provider, model, dimension, fingerprint in driver.execute(_ACTIVE_GENERATION):
+        return Generation(generation_id, provider, model, dimension, fingerprint, active=True)
+    return None
 
 
 def read_memories(driver: Any, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
@@ -198,14 +213,16 @@ def _owner_values(key: PartitionKey) -> dict[str, Any]:
 
 @cache
 def _select_by_ids(columns: tuple[str, ...]) -> str:
-    selected = ", ".join(f'"{column.name}"' for column in MEMORY_COLUMNS)
-    conditions = " AND ".join(f'"{column}" = %s' for column in columns)
-    return f"SELECT {selected} FROM memories WHERE {conditions} AND id = ANY(%s::bigint[])"
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    selected = SELECT_MEMORY.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+    conditions = " AND ".join(f'memories."{column}" = %s' for column in columns)
+    return f"{selected} WHERE {conditions} AND memories.id = ANY(%s::bigint[])"
 
 
 @cache
 def _in_index_sql() -> str:
     """Return the condition on indexed rows as SQL text, compiled once."""
     query = select(memories.c.id).where(*index_conditions())
-    compiled = query.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    compiled = query.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
     return str(compiled).partition("WHERE ")[2]
