@@ -16,7 +16,11 @@ from memoranda import MemoryConfig, MemoryManager, errors
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
-NEED_A_FRAMEWORK = {"autogen.md"}  # run in its environment by `make integrations`
+# Run in the environments of these frameworks by tests/integrations.
+NEED_A_FRAMEWORK = {
+    *("agent-framework.md", "autogen.md", "crewai.md", "google-adk.md", "haystack.md", "llama-index.md"),
+    *("pydantic-ai.md", "strands.md"),
+}
 EXPECTED = {
     "facts.md": [
         "Ana/city Ghent 2026-03-02 Ana",

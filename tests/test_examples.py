@@ -11,10 +11,17 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NEED_FILE = {"import_history.py"}
-NEED_A_FRAMEWORK = {"autogen_memory.py"}  # run in its environment by `make integrations`
+# Run in the environments of these frameworks by tests/integrations.
+NEED_A_FRAMEWORK = {
+    *("agent_framework_memory.py", "autogen_memory.py", "claude_agent_sessions.py"),
+    *("crewai_memory.py", "google_adk_memory.py"),
+    *("haystack_documents.py", "langgraph_agent.py", "llama_index_memory.py", "pydantic_ai_memory.py"),
+    "strands_memory.py",
+}
 LEFT_OUT = NEED_FILE | NEED_A_FRAMEWORK
 EXPECTED = {
     "agent_conversations.py": "still there: assistant: Analysis complete",
+    "anthropic_memory_tool.py": "recalled: True",
     "async_conversation.py": "0 after clearing, 2 after loading the state",
     "conversation_context.py": "I know: the user said 'My flight to Lisbon leaves on Friday at nine.'",
     "conversation_memory.py": "the loaded conversation is equal: True",

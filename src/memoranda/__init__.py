@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memoranda.manager.manager import MemoryManager, create_session
     from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
     from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
-    from memoranda.messages.message import Message
+    from memoranda.messages.message import Message, VendorMessage
     from memoranda.messages.openai import format_for_openai, from_openai
     from memoranda.persistent.agents import BaseAgent, ConversationContext, MemoryMixin
     from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
@@ -243,6 +243,7 @@ __all__ = [
     "ValueStore",
     "VectorEngine",
     "VectorStoreConfig",
+    "VendorMessage",
     "VerificationReport",
     "WhyNot",
     "WhyNotStep",
@@ -277,7 +278,7 @@ _HOMES = {
     "memoranda.manager.manager": "MemoryManager create_session",
     "memoranda.messages.anthropic": "format_for_anthropic from_anthropic system_text",
     "memoranda.messages.content": "AgentCallMsg MessageContent ToolCallMsg",
-    "memoranda.messages.message": "Message",
+    "memoranda.messages.message": "Message VendorMessage",
     "memoranda.messages.openai": "format_for_openai from_openai",
     "memoranda.persistent.agents": "BaseAgent ConversationContext MemoryMixin",
     "memoranda.persistent.backends": "EmbeddingBackend VectorStoreConfig",

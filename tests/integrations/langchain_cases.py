@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from documentation import run_page
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import (
     BaseStoreAsyncTests,
@@ -75,3 +77,7 @@ class TestRetriever(RetrieversIntegrationTests):
     @property
     def retriever_query_example(self) -> str:
         return "What does Ann like?"
+
+
+def test_page_runs(tmp_path: Path) -> None:
+    run_page("langchain.md", tmp_path)

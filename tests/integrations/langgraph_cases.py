@@ -1,10 +1,12 @@
-"""LangGraph's conformance suite of checkpointers: every capability."""
+"""LangGraph's conformance suite of checkpointers, every capability; our page and our example."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+from documentation import run_example, run_page
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import Capability
 
@@ -24,3 +26,12 @@ async def test_checkpointer_has_capability(capability: str) -> None:
     result = report.results[capability]
     assert result.passed, result.failures
     assert result.tests_passed > 0
+
+
+def test_page_runs(tmp_path: Path) -> None:
+    run_page("langgraph.md", tmp_path)
+
+
+def test_graph_of_the_example_remembers_across_threads(tmp_path: Path) -> None:
+    printed = run_example("langgraph_agent.py", tmp_path)
+    assert printed.splitlines()[:2] == ["You said: I play the cello.", "turns on Monday: 2"]

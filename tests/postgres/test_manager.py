@@ -23,6 +23,8 @@ _FILES = frozenset(("path", "tmp_path"))
 AUDIT_KEY = "a key for the tests of PostgreSQL"
 _MODULES = (
     "manager.test_manager",
+    "manager.test_lists",
+    "items.test_items",
     "storage.test_claim_resolution",
     "storage.test_isolation",
     "remember.test_pipeline",

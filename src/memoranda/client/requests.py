@@ -25,7 +25,7 @@ from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.messages.message import Message
+from memoranda.messages.message import as_message, is_message, is_vendor_object
 from memoranda.recalls import Context, Replay
 from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
@@ -229,8 +229,8 @@ def _to_parameter(value: object) -> str | int:
 def _to_plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, Message):
-        return value.to_dict()
+    if is_vendor_object(value):
+        return as_message(value).to_dict()
     if isinstance(value, AnyUser):
         raise InvalidInput("a memory belongs to one user, or to none: ANY is for reading")
     if isinstance(value, Enum):
@@ -281,7 +281,7 @@ context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
 @derive_from(Embedded.remember)
 def remember(arguments: Arguments) -> HttpCall[Outcomes]:
     content = arguments["content"]
-    total = 1 if isinstance(content, str | Message | Mapping) else len(content)
+    total = 1 if isinstance(content, str) or is_message(content) else len(content)
     arguments["content"] = _to_list(content)
     return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=total)
 
@@ -370,7 +370,7 @@ get_stats = endpoint(Embedded.get_stats, "GET", "/v1/stats", parse_as(Stats))
 users = endpoint(Embedded.users, "GET", "/v1/users", parse_as(list[UserActivity]))
 agents = endpoint(Embedded.agents, "GET", "/v1/agents", parse_as(list[NameActivity]))
 sessions = endpoint(Embedded.sessions, "GET", "/v1/sessions/names", parse_as(list[NameActivity]))
-get_item = endpoint(Embedded.get_item, "POST", "/v1/items/get", lambda response: deserialize(Item | None, response))
+get_item = endpoint(Embedded.get_item, "POST", "/v1/items/get", lambda found: found and deserialize(Item, found))
 search_items = endpoint(Embedded.search_items, "POST", "/v1/items/search", parse_as(list[Item]))
 namespaces = endpoint(Embedded.namespaces, "POST", "/v1/items/namespaces", parse_as(list[NamespaceActivity]))
 

@@ -15,9 +15,9 @@ from itertools import takewhile
 from typing import Protocol, TypeAlias, overload
 
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.messages.message import Message, as_message, parts_of
+from memoranda.messages.message import Message, VendorMessage, as_message, parts_of
 
-AnyMessage: TypeAlias = Message | Mapping[str, object]
+AnyMessage: TypeAlias = Message | Mapping[str, object] | VendorMessage
 
 
 class MessageLog(Protocol):

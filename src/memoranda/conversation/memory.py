@@ -19,7 +19,7 @@ from memoranda.conversation.base import (
 )
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace
-from memoranda.messages.message import ROLES, Message, as_message
+from memoranda.messages.message import ROLES, Message, as_message, is_message
 from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy
 
@@ -209,7 +209,7 @@ class ConversationMemory:
 def _to_messages(messages: object) -> list[Message]:
     if messages is None:
         return []
-    if isinstance(messages, Message | Mapping):
+    if is_message(messages):
         return [as_message(messages)]
     if isinstance(messages, str | bytes) or not isinstance(messages, Iterable):
         raise InvalidType(f"expected messages or dicts, not {type(messages).__name__}")

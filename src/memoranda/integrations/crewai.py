@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -85,14 +86,12 @@ class MemorandaStorage:
     ) -> int:
         """Delete the records that fulfil every condition that is given, in one commit, and return how many."""
         passes = _make_filter(scope_prefix, categories, metadata_filter)
-        found = [
-            record.id
-            for record in self.items.all()
-            if passes(record)
-            and (record_ids is None or record.id in record_ids)
-            and (older_than is None or _aware(record.created_at) < _aware(older_than))
-        ]
-        return self.items.delete(found)
+        found = [record for record in self.items.all() if passes(record)]
+        if record_ids is not None:
+            found = [record for record in found if record.id in record_ids]
+        if older_than is not None:
+            found = [record for record in found if _aware(record.created_at) < _aware(older_than)]
+        return self.items.delete([record.id for record in found])
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         item = self.items.get(record_id) if record_id else None
@@ -190,7 +189,8 @@ def _cosines(query: Sequence[float], vectors: Sequence[Any]) -> list[float]:
 
 def _to_value(record: MemoryRecord) -> dict[str, Any]:
     vector = record.embedding and b64encode(np.array(record.embedding, dtype="<f4").tobytes()).decode("ascii")
-    return {**record.model_dump(mode="json"), "embedding": vector}
+    metadata = json.loads(json.dumps(record.metadata))  # pydantic would quietly change what is not JSON
+    return {**record.model_dump(mode="json", exclude={"metadata"}), "metadata": metadata, "embedding": vector}
 
 
 def _to_record(item: Item) -> MemoryRecord:

@@ -70,7 +70,7 @@ class MemorandaVectorStore(VectorStore):
     ) -> list[str]:
         """Store texts and return their ids. A text whose id exists replaces the old one."""
         listed = list(texts)
-        keys = [key or str(uuid.uuid4()) for key in (ids or [None] * len(listed))]
+        keys = [key or str(uuid.uuid4()) for key in (ids or [""] * len(listed))]
         described = metadatas or [{}] * len(listed)
         if not len(listed) == len(keys) == len(described):
             raise InvalidInput("give as many metadatas and ids as texts")
@@ -145,7 +145,7 @@ class MemorandaRetriever(BaseRetriever):
         self,
         query: str,
         *,
-        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - as in the base class
+        run_manager: CallbackManagerForRetrieverRun,
         limit: int | None = None,
     ) -> list[Document]:
         scope = {"agent": self.agent, "user": self.user, "session": self.session}

@@ -49,7 +49,8 @@ class ItemCollection:
     ) -> None:
         self._opened = memory is None or isinstance(memory, str | PathLike)
         self.memory = MemoryManager(memory, embedder=embedder) if self._opened else memory
-        self.namespace, self.owner = namespace, dict(owner)
+        self.namespace = namespace
+        self.owner: dict[str, Any] = dict(owner)
 
     def close(self) -> None:
         if self._opened:

@@ -71,7 +71,7 @@ class OwnedNamespace:
         return (found[0].count, found[0].last_active) if found and found[0].namespace == self.names else (0, None)
 
     def read(self, query: str | None = None, *, page: int = MAX_LIMIT) -> Iterator[Item]:
-        """Yield the items, in several reads: the best match first, or without a query the one that was put last."""
+        """Yield the items, in several reads: the one that was put last first; with a query, matches, the best first."""
         seen: set[str] = set()
         for start in count(0, page):
             found = self.memory.search_items(
@@ -84,7 +84,8 @@ class OwnedNamespace:
                 session=self.session,
             )
             # An item moves to the front when it is put again meanwhile, and another one is then read twice.
-            own = [item for item in found if item.namespace == self.names and item.key not in seen]
+            new = (item for item in found if item.namespace == self.names and item.key not in seen)
+            own = [item for item in new if query is None or item.score is not None]
             yield from own
             seen.update(item.key for item in own)
             if len(found) < page:

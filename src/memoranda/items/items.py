@@ -19,6 +19,7 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 
 from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
+from memoranda.errors import Conflict
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.items.base import (
@@ -41,14 +42,14 @@ from memoranda.redaction import redact_secrets
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE, value_to_text, value_to_words
 from memoranda.remember.quarantine import screen
 from memoranda.storage.add import insert_changes
-from memoranda.storage.base import PartitionKey, ReadTransaction, Row, Store, Transaction, chunked
+from memoranda.storage.base import Owner, PartitionKey, ReadTransaction, Row, Store, Tenant, Transaction, chunked
 from memoranda.storage.changes import NewMemory, Remove
 from memoranda.storage.read import get_memories, memory_by_key
 from memoranda.storage.rows import from_micros, owner_conditions, stored_name, to_micros
 from memoranda.storage.schema import memories, vectors
 from memoranda.storage.write import MemoryWrite, apply_changes
 from memoranda.text import content_hash, lexical_keys, query_terms
-from memoranda.types import JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Scope
+from memoranda.types import JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
 
 SOURCE: Final = "item"
 _M = memories.c
@@ -76,6 +77,34 @@ class PutOptions:
     """What of a value is searched: all of it, nothing, or what is at these paths."""
 
 
+@dataclass(frozen=True, slots=True)
+class _ExpectingWrite:
+    """A write that happens only if every expected item is as it was read."""
+
+    write: MemoryWrite
+    scope: Scope
+    expected: Mapping[str, datetime | None]
+    """When the items were put last, by stored key; None for no item."""
+    now: datetime
+
+    @property
+    def tenant(self) -> Tenant:
+        return self.write.tenant
+
+    @property
+    def owners(self) -> frozenset[Owner] | None:
+        return self.write.owners
+
+    def __call__(self, tx: Transaction) -> list[Outcome]:
+        for stored, time in self.expected.items():
+            memory = memory_by_key(tx, self.scope, stored)
+            found = None if memory is None or memory.has_expired(self.now) else memory.valid_from
+            if found != time:
+                namespace, key = decode_key(stored)
+                raise Conflict(f"the item {key!r} of {'/'.join(namespace)} was changed meanwhile: read it again")
+        return self.write(tx)
+
+
 class Items:
     """Values by namespace and key, each in exactly one scope."""
 
@@ -86,9 +115,17 @@ class Items:
         self._clock = clock
 
     def put(
-        self, scope: Scope, namespace: NamespacePath, values: Mapping[str, JSON], options: PutOptions
+        self,
+        scope: Scope,
+        namespace: NamespacePath,
+        values: Mapping[str, JSON],
+        options: PutOptions,
+        expected: Mapping[str, datetime | None],
     ) -> list[Item]:
-        """Store the values by key in one commit; a key that exists gets the new value."""
+        """Store the values by key in one commit; a key that exists gets the new value.
+
+        When an item was not last put at its `expected` time, raise `Conflict` and store nothing.
+        """
         new = [self._new_item(scope, namespace, key, value, options) for key, value in values.items()]
         searched = [each for each in new if each.content]
         screen(searched)
@@ -96,7 +133,10 @@ class Items:
             self._vectors.attach(searched)
             if isinstance(options.index, tuple):
                 self._attach_field_vectors(searched, options.index)
-            outcomes = self._store.write(MemoryWrite(new)) if new else []
+            write = MemoryWrite(new)
+            known = {encode_key(namespace, key): time for key, time in expected.items()}
+            work = _ExpectingWrite(write, scope, known, self._clock()) if known else write
+            outcomes = self._store.write(work) if new else []
         finally:
             clear_text_caches()
         return [_to_item(outcome.memory) for outcome in outcomes if outcome.memory is not None]
@@ -104,7 +144,7 @@ class Items:
     def get(self, scope: Scope, namespace: NamespacePath, key: str, *, refresh: bool = False) -> Item | None:
         """Return an item; None when there is none. With `refresh`, its time to live starts again."""
         stored = encode_key(namespace, key)
-        memory = self._store.read(lambda tx: memory_by_key(tx, scope, stored))
+        memory = self._store.read(lambda tx: memory_by_key(tx, scope, stored), tenant=scope.tenant)
         if memory is None or memory.has_expired(self._clock()):
             return None
         return self._refresh([_to_item(memory)], [memory])[0] if refresh else _to_item(memory)
@@ -120,7 +160,7 @@ class Items:
                 apply_changes(tx, [Remove(scope, tuple(row[0] for row in rows))])
             return sum(row[1] is None or row[1] > now for row in rows)
 
-        return self._store.write(work)
+        return self._store.write(work, tenant=scope.tenant)
 
     def search(
         self,
@@ -136,12 +176,15 @@ class Items:
     ) -> list[Item]:
         """Return items below a prefix that pass: by score with a query, else in the order asked for."""
         if query is None:
-            ids = self._store.read(lambda tx: self._in_order(tx, scope, prefix, conditions, order, limit, offset))
+            ids = self._store.read(
+                lambda tx: self._in_order(tx, scope, prefix, conditions, order, limit, offset), tenant=scope.tenant
+            )
             scores: dict[int, float | None] = {}
         else:
             scores = self._scores(scope, prefix, query, conditions)
             ids = list(islice(scores, offset, offset + limit))
-        found = [memory for memory in self._store.read(lambda tx: get_memories(tx, scope, ids)) if memory]
+        read = self._store.read(lambda tx: get_memories(tx, scope, ids), tenant=scope.tenant)
+        found = [memory for memory in read if memory]
         items = [replace(_to_item(memory), score=scores.get(memory.id)) for memory in found]
         return self._refresh(items, found) if refresh else items
 
@@ -158,7 +201,7 @@ class Items:
             page = sorted(merged)[offset : offset + limit]
             return [self._count(tx, scope, name, merged[name]) for name in page]
 
-        return self._store.read(work)
+        return self._store.read(work, tenant=scope.tenant)
 
     def _new_item(
         self, scope: Scope, namespace: NamespacePath, key: str, value: JSON, options: PutOptions
@@ -227,7 +270,7 @@ class Items:
         self, scope: Scope, prefix: NamespacePath, query: str, conditions: ItemFilter
     ) -> dict[int, float | None]:
         """Return the score of each item that passes, the best first; at the end those that are not searched."""
-        rows = self._store.read(lambda tx: self._candidates(tx, scope, prefix, conditions))
+        rows = self._store.read(lambda tx: self._candidates(tx, scope, prefix, conditions), tenant=scope.tenant)
         searched = [row for row in rows if row[3]]
         scores: dict[int, float | None] = {}
         if searched:
@@ -254,7 +297,7 @@ class Items:
             cosines = _cosines(partition, vector, ids)
         if vector is None:
             return words
-        self._add_stored_cosines(cosines, ids, vector, generation)
+        self._add_stored_cosines(cosines, ids, vector, generation, scope.tenant)
         self._raise_by_fields(cosines, rows, vector, scope.tenant)
         assert self._vectors.embedder is not None
         baseline = self._vectors.embedder.identity.baseline
@@ -266,13 +309,13 @@ class Items:
         return mixed
 
     def _add_stored_cosines(
-        self, cosines: FloatArray, ids: IntArray, vector: FloatArray, generation: int | None
+        self, cosines: FloatArray, ids: IntArray, vector: FloatArray, generation: int | None, tenant: str
     ) -> None:
         """Score items that take no part in recall, archived or quarantined, by their vectors in the store."""
         absent = ids[cosines == _NO_VECTOR].tolist()
         if not absent:
             return
-        stored = self._store.read(lambda tx: _read_vectors(tx, absent, generation))
+        stored = self._store.read(lambda tx: _read_vectors(tx, absent, generation), tenant=tenant)
         for position, memory_id in enumerate(ids.tolist()):
             if memory_id in stored:
                 cosines[position] = float(stored[memory_id] @ vector)
@@ -299,7 +342,7 @@ class Items:
             if memory.expires_at is not None and _TTL in memory.notes
         }
         if renewed:
-            self._store.write(lambda tx: _set_expiry(tx, found, renewed))
+            self._store.write(lambda tx: _set_expiry(tx, found, renewed), tenant=found[0].tenant)
         return [
             replace(item, expires_at=renewed.get(memory.id, item.expires_at))
             for item, memory in zip(items, found, strict=True)

@@ -319,7 +319,8 @@ class UpkeepMethods(ManagerMethods):
 
         start = "" if after == "" else clean_text(after, "after")
         most = check_limit(limit)
-        return self._components.open().store.read(lambda tx: count_by_name(tx, column, scope, most, start))
+        store = self._components.open().store
+        return store.read(lambda tx: count_by_name(tx, column, scope, most, start), tenant=scope.tenant)
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""

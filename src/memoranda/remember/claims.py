@@ -15,7 +15,7 @@ from typing import Final
 from memoranda.dates.find import Mention
 from memoranda.places import is_place, is_region, looks_like_place
 from memoranda.remember.base import Utterance
-from memoranda.remember.claim_patterns import PARTS, ClaimPattern, possible_patterns
+from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
 from memoranda.remember.lexicon import NOW, TAKEN_BACK
 from memoranda.remember.values import (
@@ -79,7 +79,16 @@ _TAKE_BACKS: Final = (
 )
 """How words end that take something back and do not go on: "never mind, I'm staying" does."""
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
+_MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 _WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
+_NO_THINGS_WORDS = """
+    question questions idea ideas problem problems issue issues headache call calls minute minutes hour hours second
+    feeling feelings plan plans chance point doubt clue time look go day week weekend moment choice reason request favor
+    favour thought thoughts suggestion answer opinion task appointment meeting cold fever rest break blast laugh
+"""
+_BEFORE_DETAILS: Final = frozenset(("with", "about", "for", "of", "on", "in", "from", "to", "at"))
+_NO_THINGS: Final = frozenset(_NO_THINGS_WORDS.split())
+"""What somebody "has" without owning it."""
 _ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
 # "I meant 12, not 11": the clause ends before "not".
 _NOT_OLD: Final = re.compile(
@@ -123,7 +132,9 @@ def _settle(claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims of one text as its end leaves them: "I live in Hamburg. I moved to Ghent yesterday."."""
     settled: list[Claim] = []
     for claim in claims:
-        newer = _bind_correction(claim, settled) if claim.attribute == ANY_ATTRIBUTE else claim
+        newer = _bind(claim, settled)
+        if newer is None:
+            continue
         ended = [older for older in settled if _ends(older, newer)]
         if newer.operation == "correct":
             settled = [older for older in settled if older not in ended]  # it never was true
@@ -131,6 +142,15 @@ def _settle(claims: Sequence[Claim]) -> list[Claim]:
             settled = [_until(older, newer.valid_from) if older in ended else older for older in settled]
         settled.append(newer)
     return settled
+
+
+def _bind(claim: Claim, before: Sequence[Claim]) -> Claim | None:
+    """Return the claim with the slot that it changes, where it names only a value; None when "it" is unknown."""
+    if claim.attribute == PREVIOUS:
+        last = before[-1] if before else None
+        same = last is not None and read_value(last.value).kind == read_value(claim.value).kind in _MEASURES
+        return replace(claim, subject=last.subject, attribute=last.attribute) if last and same else None
+    return _bind_correction(claim, before) if claim.attribute == ANY_ATTRIBUTE else claim
 
 
 def _bind_correction(claim: Claim, before: Sequence[Claim]) -> Claim:
@@ -252,21 +272,34 @@ class _Found:
 
     @property
     def about_thing(self) -> bool:
-        return "{what}" in self.pattern.attribute
+        return "{what}" in self.pattern.attribute or self.pattern.attribute == PREVIOUS
 
     @property
     def is_habit(self) -> bool:
         return self.about_thing and not self.pattern.single
 
     @property
+    def contrast(self) -> str | None:
+        """The value that the words after the clause say it is not: "call me Kate, not Katie"."""
+        denied = _NOT_OLD.match(self.utterance.text, self.clause.end)
+        same = denied is not None and _same_shape(denied["old"], self.part(self.group) or "")
+        return denied["old"] if denied is not None and same else None
+
+    @property
     def is_vague(self) -> bool:
         """Whether it only points at its value ("Theo drinks it"), or says where a person is, not who."""
-        words = fold(self.part(self.group) or "").split()
-        if not words or not self.about_thing:
+        words = fold(self.part(self.group) or "").removeprefix("now ").split()
+        if not words:
             return False
+        if self.pattern.attribute == "owns":
+            head = next((n for n, word in enumerate(words) if word in _BEFORE_DETAILS), len(words))
+            return not _NO_THINGS.isdisjoint(words[max(0, head - 1) : head]) or words[0] == "no"
+        what = fold(self.part("what") or "")
+        if self.pattern.attribute == "studies" or what.endswith("name") or what.startswith(("favourite", "favorite")):
+            return words[0] in _WHERE or words[0] == "not"
         if self.is_habit:
-            return words[0] in _POINTING
-        return words[0] in _WHERE and names_person(self.part("what") or "")
+            return words[0] in _POINTING or words[0] in _WHERE
+        return self.about_thing and words[0] in _WHERE and names_person(what)
 
     def part(self, *names: str) -> str | None:
         """Return the first of these parts of the clause that it has."""
@@ -314,6 +347,8 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
     if found.is_vague:
         return
     reading = read_value(value or "")
+    if pattern.attribute == "allergic to" and reading.kind == "day":
+        return  # a joke
     attribute, single = attribute_for(pattern, found.part("what"), reading)
     old = found.part("old", "old2")
     if attribute is None or (attribute == "city" and not _names_home(found, reading.value)):
@@ -324,6 +359,8 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
     subject, attribute = _owner_of_name(subject, attribute)
     valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
     operation = _operation(found, reading, valid_from)
+    if old is None and single and operation in ("state", "update") and found.contrast and not found.clause.qualified:
+        old, operation = found.contrast, "update"
     if operation == "event":
         valid_to = None  # "I moved there ten years ago" does not say that it is over
     claim = Claim(

@@ -112,7 +112,7 @@ _QUALIFIED: Final = re.compile(
     r"\b(?:when|whenever|while|before|after|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
     r"|on (?:weekends?|weekdays|(?:mon|tues|wednes|thurs|fri|satur|sun)days)|in the (?:summer|winter|morning|evening|mornings|evenings)"
     r"|this (?:week|month|summer|winter)|at (?:home|work|night|age)|back then|joke|joking|kidding|yeah right)\b"
-    r"|\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
+    r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
 # Words beside a change that leave what was: it holds for a while, somewhere, as one of two, or is not meant.
@@ -145,6 +145,13 @@ _ANNOUNCED: Final = re.compile(
     r"(?:update|news|correction|note|notes|noted|reminder|remember(?: this)?|important|announcement|edit|info|heads[- ]?up|fact|facts|change|changes"
     r"|change of plans?|status|profile|about me|me|result|decision|outcome|conclusion|fyi|btw|ps|p\.s|tl;?dr|anyway|guess what|it[’']s official|official"
     r"|(?:please )?note|memo|context|background|job|work|home|address|city|family|health|diet|name|phone|work update|preference|preferences)?[\s,!.]*)",
+    re.I,
+)
+_PERSON_LABEL: Final = re.compile(r"(?:[A-Z]\w+\.?\s){0,2}[A-Z]\w+(?:\s\([^)]*\))?")
+# "If I win, I live in Rome" states nothing; "if I remember correctly" does.
+_SUPPOSED: Final = re.compile(
+    r"\W*(?:(?:and|but|so|well)\s+)?(?:if|unless)\s+(?:i|we|he|she|it|they|you)\b"
+    r"(?!\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,",
     re.I,
 )
 _BLANKS: Final = re.compile(r"[^\S\n]{3,}")
@@ -231,14 +238,24 @@ class Clause:
 @text_cache(256)  # extraction and alignment read the same texts
 def find_clauses(text: str) -> tuple[Clause, ...]:
     """Return the clauses in which the speaker states something."""
-    own = blank_foreign(text)
+    own = _blank_labelled(blank_foreign(text))
     framed = _is_framed(text)
     clauses: list[Clause] = []
     for start, end in sentence_spans(own):
         sentence = own[start:end]
-        if not sentence.rstrip(" \t\n\"'”’)").endswith("?"):
+        if not sentence.rstrip(" \t\n\"'”’)").endswith("?") and _SUPPOSED.match(sentence) is None:
             clauses += _clauses_of(sentence, start, reserved=framed or _is_reserved(sentence))
     return tuple(clauses)
+
+
+def _blank_labelled(text: str) -> str:
+    """Return the text without lines that a name stands before: "Tom: I moved to Vienna"."""
+    for found in _LABEL.finditer(text) if ":" in text else ():
+        if _PERSON_LABEL.fullmatch(found["label"].strip()) and not _ANNOUNCED.fullmatch(found["label"].strip()):
+            end = text.find("\n", found.end())
+            end = len(text) if end < 0 else end
+            text = text[: found.start()] + " " * (end - found.start()) + text[end:]
+    return text
 
 
 def _is_framed(text: str) -> bool:

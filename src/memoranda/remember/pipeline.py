@@ -21,7 +21,7 @@ from memoranda.fence import find_recalled_spans
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM
 from memoranda.llm.failures import CallPause
-from memoranda.messages.message import Message, as_message
+from memoranda.messages.message import Message, VendorMessage, as_message, is_message
 from memoranda.redaction import redact_secrets
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
@@ -50,7 +50,7 @@ from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text import Span, clean_text, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
-Content: TypeAlias = str | Message | Mapping[str, Any]
+Content: TypeAlias = str | Message | Mapping[str, Any] | VendorMessage
 Extracted: TypeAlias = list[Candidate | Verdict]
 """What was found in one utterance, in order."""
 _COMMIT_SECONDS: Final = 0.05
@@ -258,8 +258,8 @@ def _parse_content(
 ) -> list[Utterance]:
     """Check what a call passes and return it as utterances."""
     untyped: object = content
-    if isinstance(content, str | Message | Mapping):
-        contents: list[Content] = [content]
+    if isinstance(content, str) or is_message(content):
+        contents: list[Content] = [content]  # type: ignore[list-item]
     elif isinstance(untyped, bytes | bytearray) or not isinstance(content, Sequence):
         raise InvalidType(f"content must be a text, a message or a list of them, not {type(content).__name__}")
     else:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.updates import tells_event
+from memoranda.remember.likeness import tells_event
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 

@@ -223,7 +223,7 @@ def test_backup_that_cannot_be_opened_is_one_of_our_errors(
 
     with monkeypatch.context() as broken:
         broken.setattr(scrub.os, "open", fail)
-        with pytest.raises(Unavailable, match="b.db"):
+        with pytest.raises(Unavailable, match=r"b\.db"):
             restore(made.path, _config(tmp_path / "r.db"))
     assert restore(made.path, _config(tmp_path / "r.db")).memories == 0
 

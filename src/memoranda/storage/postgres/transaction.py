@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import Insert, insert
 from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Tenant
 from memoranda.storage.postgres.connections import driver_of, set_local, tenant_settings
 from memoranda.storage.rows import (
-    MEMORY_COLUMNS,
+    SELECT_MEMORY,
     index_conditions,
     index_row,
     memory_from_row,
@@ -199,9 +199,10 @@ def _owner_values(key: PartitionKey) -> dict[str, Any]:
 
 @cache
 def _select_by_ids(columns: tuple[str, ...]) -> str:
-    selected = ", ".join(f'"{column.name}"' for column in MEMORY_COLUMNS)
-    conditions = " AND ".join(f'"{column}" = %s' for column in columns)
-    return f"SELECT {selected} FROM memories WHERE {conditions} AND id = ANY(%s::bigint[])"
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    selected = SELECT_MEMORY.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+    conditions = " AND ".join(f'memories."{column}" = %s' for column in columns)
+    return f"{selected} WHERE {conditions} AND memories.id = ANY(%s::bigint[])"
 
 
 @cache
