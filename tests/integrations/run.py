@@ -172,7 +172,7 @@ SUITES["pydantic_ai_suite"] = Suite(
     source="pydantic-ai-harness==0.36.0",
     plugin="on_pydantic_ai",
     tests=("tests/memory/test_stores.py", "tests/memory/test_memory.py"),
-    passed=0,
+    passed=98,
     left_out={
         "test_file_store_": "is about the harness's own files",
         "external_file_store_listing": "is about the harness's own files",
