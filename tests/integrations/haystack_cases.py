@@ -102,6 +102,7 @@ def test_blob_embedding_and_metadata_come_back_as_they_were(document_store: Memo
     document = Document(blob=blob, embedding=[0.1, 1e-9, -3.0], meta={"tags": ["a", {"b": None}], "ключ": "значение"})
     document_store.write_documents([document])
     assert document_store.filter_documents() == [document]
+    assert document_store.search("image") == []  # it has no text
 
 
 def test_more_documents_than_a_page_are_all_read(document_store: MemorandaDocumentStore) -> None:

@@ -19,6 +19,7 @@ EXPECTED = {
     "google_adk": ("google-adk.md", "user My dog Rex eats only fish.", "google_adk_memory.py", DOG),
     "haystack": ("haystack.md", "fish. {'about': 'pets'}\n1", "haystack_documents.py", "a filter: The harbour"),
     "llama_index": ("llama-index.md", "My dog Rex eats only fish.", "llama_index_memory.py", DOG),
+    "pydantic_ai": ("pydantic-ai.md", "\nRex the dog eats only fish.", "pydantic_ai_memory.py", "Ann's dog Rex is"),
     "strands": ("strands.md", "memoranda My dog Rex eats only fish.", "strands_memory.py", DOG),
 }
 PAGE, ON_PAGE, EXAMPLE, BY_EXAMPLE = EXPECTED[os.environ["MEMORANDA_SUITE"].partition("-")[0]]

@@ -23,9 +23,12 @@ AUDIT_KEY = "a key for the tests of PostgreSQL"
 _MODULES = (
     "test_seed_projects",
     "unit.manager.test_manager",
+    "unit.manager.test_lists",
+    "unit.items.test_items",
     "unit.storage.test_claim_resolution",
     "unit.storage.test_isolation",
     "unit.remember.test_pipeline",
+    "unit.remember.test_updates",
     "unit.remember.test_quarantine",
     "unit.remember.test_recheck",
     "unit.recall.test_facts",
@@ -41,6 +44,7 @@ _MODULES = (
     "unit.conversation.test_conversations",
     "unit.transfer.test_importing",
     "unit.items.test_items",
+    "unit.manager.test_lists",
 )
 
 

@@ -19,21 +19,7 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.validation import MAX_LIMIT
 
 try:
-    from langgraph.store.base import (
-        BaseStore,
-        GetOp,
-        IndexConfig,
-        Item,
-        ListNamespacesOp,
-        Op,
-        PutOp,
-        Result,
-        SearchItem,
-        SearchOp,
-        TTLConfig,
-        ensure_embeddings,
-        validate_op_namespace,
-    )
+    from langgraph.store import base
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangGraph store", "langgraph") from error
 
@@ -45,7 +31,7 @@ _T = TypeVar("_T")
 _WHOLE = ["$"]
 
 
-class MemorandaStore(BaseStore):
+class MemorandaStore(base.BaseStore):
     """A LangGraph store that keeps its items in Memoranda.
 
     Expired items are never returned, also before they are swept.
@@ -65,8 +51,8 @@ class MemorandaStore(BaseStore):
         self,
         memory: MemoryManager | str | PathLike[str] | None = None,
         *,
-        index: IndexConfig | None = None,
-        ttl: TTLConfig | None = None,
+        index: base.IndexConfig | None = None,
+        ttl: base.TTLConfig | None = None,
         agent: str | None = None,
         user: str | None = None,
         session: str | None = None,
@@ -85,14 +71,14 @@ class MemorandaStore(BaseStore):
         if self._opened:
             self.memory.close()
 
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
+    def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """Run operations in order; those that put items of one namespace one after the other are one commit."""
         listed = list(ops)
         for op in listed:
-            validate_op_namespace(op)
+            base.validate_op_namespace(op)
         return [result for run in _runs(listed) for result in self._run(run)]
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+    async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """Run operations in order, off the event loop."""
         return await in_thread(self.batch, list(ops))
 
@@ -101,20 +87,20 @@ class MemorandaStore(BaseStore):
         report = self.memory.upkeep(policies=["expire"], **self._owner)
         return sum(decision.action == "removed" for decision in report.decisions)
 
-    def _run(self, ops: list[Op]) -> list[Result]:
+    def _run(self, ops: list[base.Op]) -> list[base.Result]:
         op = ops[0]
-        if isinstance(op, PutOp):
-            return self._put([each for each in ops if isinstance(each, PutOp)])
-        if isinstance(op, GetOp):
+        if isinstance(op, base.PutOp):
+            return self._put([each for each in ops if isinstance(each, base.PutOp)])
+        if isinstance(op, base.GetOp):
             item = self.memory.get_item(op.namespace, op.key, refresh=op.refresh_ttl, **self._owner)
-            return [None if item is None else Item(**_fields_of(item))]
-        if isinstance(op, SearchOp):
+            return [None if item is None else base.Item(**_fields_of(item))]
+        if isinstance(op, base.SearchOp):
             return [self._search(op)]
-        if isinstance(op, ListNamespacesOp):
+        if isinstance(op, base.ListNamespacesOp):
             return [self._list_namespaces(op)]
         raise InvalidInput(f"{type(op).__name__} is no operation of a LangGraph store")
 
-    def _put(self, ops: list[PutOp]) -> list[Result]:
+    def _put(self, ops: list[base.PutOp]) -> list[base.Result]:
         """Store the last value of each key; None deletes it."""
         last = {op.key: op for op in ops}
         values = {key: op.value for key, op in last.items() if op.value is not None}
@@ -133,7 +119,7 @@ class MemorandaStore(BaseStore):
             )
         return [None] * len(ops)
 
-    def _search(self, op: SearchOp) -> list[SearchItem]:
+    def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
         def read(limit: int, offset: int) -> list[StoredItem]:
             found: list[StoredItem] = self.memory.search_items(
                 op.namespace_prefix,
@@ -146,9 +132,9 @@ class MemorandaStore(BaseStore):
             )
             return found
 
-        return [SearchItem(**_fields_of(item), score=item.score) for item in _pages(read, op.limit, op.offset)]
+        return [base.SearchItem(**_fields_of(item), score=item.score) for item in _pages(read, op.limit, op.offset)]
 
-    def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    def _list_namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
         conditions = op.match_conditions or ()
         paths = {"prefix": (), "suffix": ()} | {each.match_type: each.path for each in conditions}
         if len(conditions) > len({each.match_type for each in conditions}):
@@ -162,18 +148,18 @@ class MemorandaStore(BaseStore):
         return [each.namespace for each in _pages(read, op.limit, op.offset)]
 
 
-def _open(memory: Any, index: IndexConfig | None) -> MemoryManager:
+def _open(memory: Any, index: base.IndexConfig | None) -> MemoryManager:
     embed = (index or {}).get("embed")
     if embed is None:
         return MemoryManager(memory)
-    return MemoryManager(memory, embedder=LangChainEmbedder(ensure_embeddings(embed), (index or {}).get("dims")))
+    return MemoryManager(memory, embedder=LangChainEmbedder(base.ensure_embeddings(embed), (index or {}).get("dims")))
 
 
-def _runs(ops: list[Op]) -> Iterator[list[Op]]:
+def _runs(ops: list[base.Op]) -> Iterator[list[base.Op]]:
     """Yield puts that can be written together as one list, and every other operation alone."""
-    run: list[Op] = []
+    run: list[base.Op] = []
     for op in ops:
-        if run and not (isinstance(op, PutOp) and _kind(op) == _kind(run[0])):
+        if run and not (isinstance(op, base.PutOp) and _kind(op) == _kind(run[0])):
             yield run
             run = []
         run.append(op)
@@ -181,8 +167,8 @@ def _runs(ops: list[Op]) -> Iterator[list[Op]]:
         yield run
 
 
-def _kind(op: Op) -> object:
-    return (op.namespace, op.index, op.ttl) if isinstance(op, PutOp) else None
+def _kind(op: base.Op) -> object:
+    return (op.namespace, op.index, op.ttl) if isinstance(op, base.PutOp) else None
 
 
 def _pages(read: Callable[[int, int], list[_T]], limit: int, offset: int) -> Iterator[_T]:
@@ -199,12 +185,11 @@ def _to_filter(conditions: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the filter for the manager: a dict without operators is a value to compare with."""
     if not conditions:
         return None
-    operators = {
-        key
-        for key, value in conditions.items()
-        if isinstance(value, Mapping) and any(str(op)[0] == "$" for op in value)
-    }
-    return {key: value if key in operators else {"$eq": value} for key, value in conditions.items()}
+    return {key: wanted if _has_operators(wanted) else {"$eq": wanted} for key, wanted in conditions.items()}
+
+
+def _has_operators(wanted: object) -> bool:
+    return isinstance(wanted, Mapping) and any(str(name).startswith("$") for name in wanted)
 
 
 def _fields_of(item: StoredItem) -> dict[str, Any]:

@@ -6,46 +6,26 @@ searched.
 
 from __future__ import annotations
 
-import functools
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.integrations.langgraph_threads import Thread, ThreadItems
+from memoranda.integrations.langgraph_threads import Thread, ThreadItems, make_config, off_loop, thread_of
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 
 try:
     from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.base import (
-        WRITES_IDX_MAP,
-        BaseCheckpointSaver,
-        ChannelVersions,
-        Checkpoint,
-        CheckpointMetadata,
-        CheckpointTuple,
-        get_checkpoint_id,
-        get_checkpoint_metadata,
-    )
+    from langgraph.checkpoint import base
     from langgraph.checkpoint.serde.types import _DeltaSnapshot
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangGraph checkpointer", "langgraph") from error
 
 
-def _off_loop(method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """Return the async version of a method."""
-
-    @functools.wraps(method)
-    async def call(*arguments: Any, **options: Any) -> Any:
-        return await in_thread(method, *arguments, **options)
-
-    return call
-
-
-class MemorandaSaver(BaseCheckpointSaver[str]):
+class MemorandaSaver(base.BaseCheckpointSaver[str]):
     """A LangGraph checkpointer that keeps its checkpoints in Memoranda.
 
     Args:
@@ -77,8 +57,8 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
         # Unique, because branches of one thread share the values of its channels.
         return f"{int((current or '0').partition('.')[0]) + 1:032}.{uuid.uuid4().hex}"
 
-    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        thread, wanted = _thread_of(config), get_checkpoint_id(config)
+    def get_tuple(self, config: RunnableConfig) -> base.CheckpointTuple | None:
+        thread, wanted = thread_of(config), base.get_checkpoint_id(config)
         item = self._items.get("checkpoints", thread, wanted) if wanted else self._items.latest(thread)
         return None if item is None else self._to_tuple(thread, item)
 
@@ -89,8 +69,8 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
         filter: dict[str, Any] | None = None,
         before: RunnableConfig | None = None,
         limit: int | None = None,
-    ) -> Iterator[CheckpointTuple]:
-        end, wanted = before and get_checkpoint_id(before), config and get_checkpoint_id(config)
+    ) -> Iterator[base.CheckpointTuple]:
+        end, wanted = before and base.get_checkpoint_id(before), config and base.get_checkpoint_id(config)
         found = 0
         for thread in self._threads(config):
             for item in self._items.walk("checkpoints", thread):
@@ -106,11 +86,11 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
     def put(
         self,
         config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
+        checkpoint: base.Checkpoint,
+        metadata: base.CheckpointMetadata,
+        new_versions: base.ChannelVersions,
     ) -> RunnableConfig:
-        thread, kept = _thread_of(config), {**checkpoint}
+        thread, kept = thread_of(config), {**checkpoint}
         values: dict[str, Any] = kept.pop("channel_values")
         blobs: dict[str, Any] = {}
         for name, version in new_versions.items():
@@ -119,19 +99,19 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
         self._items.put("blobs", thread, blobs)
         stored = {
             "checkpoint": self._items.dump(kept),
-            "metadata": self._items.dump(get_checkpoint_metadata(config, metadata)),
+            "metadata": self._items.dump(base.get_checkpoint_metadata(config, metadata)),
             "parent": config["configurable"].get("checkpoint_id"),
         }
         self._items.put("checkpoints", thread, {checkpoint["id"]: stored})
-        return _config(thread, checkpoint["id"])
+        return make_config(thread, checkpoint["id"])
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        thread, checkpoint_id = _thread_of(config), config["configurable"]["checkpoint_id"]
+        thread, checkpoint_id = thread_of(config), config["configurable"]["checkpoint_id"]
         new: dict[str, Any] = {}
         for number, (channel, value) in enumerate(writes):
-            position = WRITES_IDX_MAP.get(channel, number)
+            position = base.WRITES_IDX_MAP.get(channel, number)
             key = f"{position}/{task_id}"
             # A regular write is kept as it was first made; an error or an interrupt is replaced.
             if position < 0 or self._items.get("writes", thread, key, checkpoint_id) is None:
@@ -141,7 +121,7 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
         self._items.put("writes", thread, new, checkpoint_id)
 
     def delete_thread(self, thread_id: str) -> None:
-        for thread in self._threads(_config((thread_id, None))):
+        for thread in self._threads(make_config((thread_id, None))):
             for item in self._checkpoints(thread):
                 self._items.delete_checkpoint(thread, item.key)
             self._items.delete("blobs", thread)
@@ -153,7 +133,7 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
                     self._items.delete_checkpoint(thread, item.key)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        for thread in self._threads(_config((source_thread_id, None))):
+        for thread in self._threads(make_config((source_thread_id, None))):
             target = (target_thread_id, thread[1])
             writes = [("writes", item.key) for item in self._checkpoints(thread)]
             for kind, *more in [("blobs",), *writes, ("checkpoints",)]:  # who sees a checkpoint finds what it needs
@@ -167,7 +147,7 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
             if strategy != "keep_latest":
                 self.delete_thread(thread_id)
                 continue
-            for thread in self._threads(_config((thread_id, None))):
+            for thread in self._threads(make_config((thread_id, None))):
                 needed = self._needed_ids(thread)
                 for item in self._checkpoints(thread):
                     if item.key not in needed:
@@ -175,7 +155,7 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
 
     def _needed_ids(self, thread: Thread) -> set[str]:
         """Return the latest checkpoint, and those before it from which its delta channels are rebuilt."""
-        current = self.get_tuple(_config(thread))
+        current = self.get_tuple(make_config(thread))
         if current is None:
             return set()
         checkpoint, needed, path = current.checkpoint, {current.checkpoint["id"]}, set[str]()
@@ -195,34 +175,24 @@ class MemorandaSaver(BaseCheckpointSaver[str]):
     def _checkpoints(self, thread: Thread) -> Sequence[Item]:
         return [*self._items.walk("checkpoints", thread)]
 
-    def _to_tuple(self, thread: Thread, item: Item) -> CheckpointTuple:
+    def _to_tuple(self, thread: Thread, item: Item) -> base.CheckpointTuple:
         checkpoint, parent = self._items.load(item.value["checkpoint"]), item.value["parent"]
-        return CheckpointTuple(
-            _config(thread, item.key),
+        return base.CheckpointTuple(
+            make_config(thread, item.key),
             {**checkpoint, "channel_values": self._items.load_values(thread, checkpoint["channel_versions"])},
             self._items.load(item.value["metadata"]),
-            _config(thread, parent) if parent else None,
+            make_config(thread, parent) if parent else None,
             self._items.load_writes(thread, item.key),
         )
 
-    async def alist(self, config: RunnableConfig | None, **options: Any) -> AsyncIterator[CheckpointTuple]:
+    async def alist(self, config: RunnableConfig | None, **options: Any) -> AsyncIterator[base.CheckpointTuple]:
         for found in await in_thread(lambda: [*self.list(config, **options)]):
             yield found
 
-    aget_tuple = _off_loop(get_tuple)
-    aput = _off_loop(put)
-    aput_writes = _off_loop(put_writes)
-    adelete_thread = _off_loop(delete_thread)
-    adelete_for_runs = _off_loop(delete_for_runs)
-    acopy_thread = _off_loop(copy_thread)
-    aprune = _off_loop(prune)
-
-
-def _thread_of(config: RunnableConfig) -> Thread:
-    named = config["configurable"]
-    return str(named["thread_id"]), named.get("checkpoint_ns", "")
-
-
-def _config(thread: tuple[str, str | None], checkpoint_id: str | None = None) -> RunnableConfig:
-    named = {"thread_id": thread[0], "checkpoint_ns": thread[1], "checkpoint_id": checkpoint_id}
-    return {"configurable": {name: value for name, value in named.items() if value is not None}}
+    aget_tuple = off_loop(get_tuple)
+    aput = off_loop(put)
+    aput_writes = off_loop(put_writes)
+    adelete_thread = off_loop(delete_thread)
+    adelete_for_runs = off_loop(delete_for_runs)
+    acopy_thread = off_loop(copy_thread)
+    aprune = off_loop(prune)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
 from memoranda.items.base import Item
 from memoranda.validation import MAX_LIMIT
 
 try:
+    from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import writes_sort_key
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangGraph checkpointer", "langgraph") from error
@@ -27,7 +30,8 @@ class ThreadItems:
     def __init__(self, memory: Any, owner: Mapping[str, str | None], serde: Any) -> None:
         self._memory = memory
         self._serde = serde
-        self._owner: dict[str, Any] = dict(owner)
+        # A session of their own, so that a store of the same owner does not list them among its items.
+        self._owner: dict[str, Any] = {**owner, "session": f"{owner['session'] or _ROOT} checkpoints"}
 
     def threads(self, thread_id: str | None, subgraph: str | None) -> Iterator[Thread]:
         """Yield the threads that have checkpoints: all, those of one id, or exactly one."""
@@ -117,3 +121,23 @@ def _part_key(key: str, number: int) -> str:
 def _place(kind: str, thread: Thread, *more: str) -> tuple[str, ...]:
     # "=", because a name in a namespace cannot be empty, and that of the main graph is.
     return (_ROOT, kind, f"={thread[0]}", f"={thread[1]}", *more)
+
+
+def off_loop(method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """Return the async version of a method."""
+
+    @functools.wraps(method)
+    async def call(*arguments: Any, **options: Any) -> Any:
+        return await in_thread(method, *arguments, **options)
+
+    return call
+
+
+def thread_of(config: RunnableConfig) -> Thread:
+    named = config["configurable"]
+    return str(named["thread_id"]), named.get("checkpoint_ns", "")
+
+
+def make_config(thread: tuple[str, str | None], checkpoint_id: str | None = None) -> RunnableConfig:
+    named = {"thread_id": thread[0], "checkpoint_ns": thread[1], "checkpoint_id": checkpoint_id}
+    return {"configurable": {name: value for name, value in named.items() if value is not None}}

@@ -19,6 +19,7 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 
 from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
+from memoranda.errors import Conflict
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.items.base import (
@@ -41,14 +42,14 @@ from memoranda.redaction import redact_secrets
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE, value_to_text, value_to_words
 from memoranda.remember.quarantine import screen
 from memoranda.storage.add import insert_changes
-from memoranda.storage.base import PartitionKey, ReadTransaction, Row, Store, Transaction, chunked
+from memoranda.storage.base import Owner, PartitionKey, ReadTransaction, Row, Store, Tenant, Transaction, chunked
 from memoranda.storage.changes import NewMemory, Remove
 from memoranda.storage.read import get_memories, memory_by_key
 from memoranda.storage.rows import from_micros, owner_conditions, stored_name, to_micros
 from memoranda.storage.schema import memories, vectors
 from memoranda.storage.write import MemoryWrite, apply_changes
 from memoranda.text import content_hash, lexical_keys, query_terms
-from memoranda.types import JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Scope
+from memoranda.types import JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
 
 SOURCE: Final = "item"
 _M = memories.c
@@ -76,6 +77,34 @@ class PutOptions:
     """What of a value is searched: all of it, nothing, or what is at these paths."""
 
 
+@dataclass(frozen=True, slots=True)
+class _ExpectingWrite:
+    """A write that happens only if every expected item is as it was read."""
+
+    write: MemoryWrite
+    scope: Scope
+    expected: Mapping[str, datetime | None]
+    """When the items were put last, by stored key; None for no item."""
+    now: datetime
+
+    @property
+    def tenant(self) -> Tenant:
+        return self.write.tenant
+
+    @property
+    def owners(self) -> frozenset[Owner] | None:
+        return self.write.owners
+
+    def __call__(self, tx: Transaction) -> list[Outcome]:
+        for stored, time in self.expected.items():
+            memory = memory_by_key(tx, self.scope, stored)
+            found = None if memory is None or memory.has_expired(self.now) else memory.valid_from
+            if found != time:
+                namespace, key = decode_key(stored)
+                raise Conflict(f"the item {key!r} of {'/'.join(namespace)} was changed meanwhile: read it again")
+        return self.write(tx)
+
+
 class Items:
     """Values by namespace and key, each in exactly one scope."""
 
@@ -86,9 +115,17 @@ class Items:
         self._clock = clock
 
     def put(
-        self, scope: Scope, namespace: NamespacePath, values: Mapping[str, JSON], options: PutOptions
+        self,
+        scope: Scope,
+        namespace: NamespacePath,
+        values: Mapping[str, JSON],
+        options: PutOptions,
+        expected: Mapping[str, datetime | None],
     ) -> list[Item]:
-        """Store the values by key in one commit; a key that exists gets the new value."""
+        """Store the values by key in one commit; a key that exists gets the new value.
+
+        When an item was not last put at its `expected` time, raise `Conflict` and store nothing.
+        """
         new = [self._new_item(scope, namespace, key, value, options) for key, value in values.items()]
         searched = [each for each in new if each.content]
         screen(searched)
@@ -96,7 +133,10 @@ class Items:
             self._vectors.attach(searched)
             if isinstance(options.index, tuple):
                 self._attach_field_vectors(searched, options.index)
-            outcomes = self._store.write(MemoryWrite(new)) if new else []
+            write = MemoryWrite(new)
+            known = {encode_key(namespace, key): time for key, time in expected.items()}
+            work = _ExpectingWrite(write, scope, known, self._clock()) if known else write
+            outcomes = self._store.write(work) if new else []
         finally:
             clear_text_caches()
         return [_to_item(outcome.memory) for outcome in outcomes if outcome.memory is not None]

@@ -6,8 +6,10 @@ What only one method needs is imported there: the remote client imports this mod
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memoranda.errors import InvalidType
 from memoranda.items.base import (
     Item,
     ItemOrder,
@@ -22,7 +24,7 @@ from memoranda.items.base import (
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON
-from memoranda.validation import check_integer, check_limit, check_offset, check_ttl
+from memoranda.validation import check_integer, check_limit, check_offset, check_optional_datetime, check_ttl
 
 if TYPE_CHECKING:
     from memoranda.items.items import PutOptions
@@ -69,6 +71,7 @@ class ItemMethods(ManagerMethods):
         *,
         ttl: float | None = None,
         index: Sequence[str] | bool | None = None,
+        expected: Mapping[str, datetime | str | None] | None = None,
         agent: str | None = None,
         user: str | None = None,
         session: str | None = None,
@@ -79,9 +82,13 @@ class ItemMethods(ManagerMethods):
             namespace: The names that the keys are below.
             values: The values by key.
             ttl, index, agent, user, session: As in `put`, for each value.
+            expected: When items were put last, by key: their `updated_at` as they were read, or None where there was
+                none. If one was put or deleted since, raise `Conflict` and store nothing.
         """
         names, copies, options = check_namespace(namespace), check_values(values), _put_options(ttl, index)
-        return self._components.items.put(self._scope(agent, user, session), names, copies, options)
+        return self._components.items.put(
+            self._scope(agent, user, session), names, copies, options, _check_expected(expected)
+        )
 
     def get_item(
         self,
@@ -200,3 +207,11 @@ def _put_options(ttl: object, index: object) -> PutOptions:
     from memoranda.items.items import PutOptions
 
     return PutOptions(None if ttl is None else check_ttl(ttl), check_index(index))
+
+
+def _check_expected(expected: object) -> dict[str, datetime | None]:
+    if expected is None:
+        return {}
+    if not isinstance(expected, Mapping):
+        raise InvalidType(f"expected must be a dict of times by key, not {type(expected).__name__}")
+    return {check_label(key): check_optional_datetime(time, "expected") for key, time in expected.items()}

@@ -146,6 +146,8 @@ class PutItemsRequest(ScopedRequest):
     ttl: Ttl | None = None
     index: bool | Annotated[list[str], Field(max_length=MAX_PATHS, fail_fast=True)] | None = None
     """What is searched: everything by default, nothing when false, or what is at these paths."""
+    expected: dict[str, Moment | None] | None = None
+    """When items were put last, by key; a conflict when one was put or deleted since."""
 
 
 class ItemRequest(ScopedRequest):

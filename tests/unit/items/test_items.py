@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from memoranda import InvalidInput, InvalidType, Item, MemoryManager, MemoryType
+from memoranda import Conflict, InvalidInput, InvalidType, Item, MemoryManager, MemoryType
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
+from tests.server.in_process import open_server
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANN = ("users", "ann")
 
 
 @pytest.fixture
 def clock() -> FakeClock:
-    return FakeClock(NOON)
+    return FakeClock(START)
 
 
 @pytest.fixture
@@ -33,10 +34,10 @@ def keys(items: list[Item]) -> list[str]:
 class TestItems:
     def test_put_get_replace_and_delete(self, manager: MemoryManager, clock: FakeClock) -> None:
         first = manager.put(ANN, "drink", {"text": "tea"})
-        assert first == Item(ANN, "drink", {"text": "tea"}, NOON, NOON)
+        assert first == Item(ANN, "drink", {"text": "tea"}, START, START)
         clock.advance(minutes=5)
         second = manager.put(ANN, "drink", {"text": "coffee"})
-        assert (second.created_at, second.updated_at) == (NOON, NOON + timedelta(minutes=5))
+        assert (second.created_at, second.updated_at) == (START, START + timedelta(minutes=5))
         assert manager.get_item(ANN, "drink") == second
         assert len(manager.list_memories()) == 1
         assert manager.delete_item(ANN, "drink") == 1
@@ -153,12 +154,12 @@ class TestItems:
     def test_an_item_expires_and_can_be_refreshed(self, manager: MemoryManager, clock: FakeClock) -> None:
         manager.put(("n",), "short", 1, ttl=60)
         kept = manager.put(("n",), "kept", 2, ttl=60)
-        assert kept.expires_at == NOON + timedelta(seconds=60)
+        assert kept.expires_at == START + timedelta(seconds=60)
         clock.advance(seconds=40)
         refreshed = manager.get_item(("n",), "kept", refresh=True)
         assert refreshed is not None
-        assert refreshed.expires_at == NOON + timedelta(seconds=100)
-        assert refreshed.updated_at == NOON
+        assert refreshed.expires_at == START + timedelta(seconds=100)
+        assert refreshed.updated_at == START
         clock.advance(seconds=30)
         assert manager.get_item(("n",), "short") is None
         assert keys(manager.search_items(("n",))) == ["kept"]
@@ -173,7 +174,7 @@ class TestItems:
         manager.put(("n",), "k", 1, ttl=10)
         clock.advance(seconds=20)
         item = manager.put(("n",), "k", 2)
-        assert item.created_at == NOON + timedelta(seconds=20)
+        assert item.created_at == START + timedelta(seconds=20)
         assert item.expires_at is None
 
     def test_recall_finds_items_and_a_filter_leaves_them_out(self, manager: MemoryManager) -> None:
@@ -287,8 +288,46 @@ def test_items_are_exported_and_imported(manager: MemoryManager, tmp_path: Path)
     manager.put(("n",), "k", {"a": [1]}, user="ann", index=False)
     manager.put(("n",), "t", {"text": "tea"}, user="ann", ttl=3600)
     manager.export_jsonl(tmp_path / "all.jsonl")
-    with MemoryManager(tmp_path / "b.db", embedder=HashEmbedder(64), clock=FakeClock(NOON)) as other:
+    with MemoryManager(tmp_path / "b.db", embedder=HashEmbedder(64), clock=FakeClock(START)) as other:
         other.import_jsonl(tmp_path / "all.jsonl")
         assert other.get_item(("n",), "k", user="ann") == manager.get_item(("n",), "k", user="ann")
         assert other.get_item(("n",), "t", user="ann") == manager.get_item(("n",), "t", user="ann")
         assert keys(other.search_items(("n",), query="tea", user="ann")) == ["t", "k"]
+
+
+class TestExpected:
+    def test_put_many_stores_nothing_when_an_expected_item_was_changed(
+        self, manager: MemoryManager, clock: FakeClock
+    ) -> None:
+        first = manager.put(ANN, "a", 1, index=False)
+        clock.advance(seconds=1)
+        manager.put_many(ANN, {"a": 2, "b": 2}, index=False, expected={"a": first.updated_at, "b": None})
+        for expected in ({"a": first.updated_at}, {"b": None}, {"c": first.updated_at}):
+            with pytest.raises(Conflict, match="read it again"):
+                manager.put_many(ANN, {"a": 3, "d": 3}, index=False, expected=expected)
+        assert {item.key: item.value for item in manager.search_items(ANN)} == {"a": 2, "b": 2}
+
+    def test_put_many_expects_no_item_where_one_was_deleted_or_expired(
+        self, manager: MemoryManager, clock: FakeClock
+    ) -> None:
+        manager.put(ANN, "deleted", 1, index=False)
+        manager.delete_item(ANN, "deleted")
+        manager.put(ANN, "expired", 1, index=False, ttl=10)
+        clock.advance(seconds=20)
+        expected = {"deleted": None, "expired": None}
+        manager.put_many(ANN, {"deleted": 2, "expired": 2}, index=False, expected=expected)
+        assert manager.get_item(ANN, "expired") is not None
+
+    @pytest.mark.parametrize("expected", [["a"], {"a": "yesterday"}, {"": None}])
+    def test_put_many_refuses_what_is_no_expectation(self, manager: MemoryManager, expected: Any) -> None:
+        with pytest.raises((InvalidInput, InvalidType)):
+            manager.put_many(ANN, {"a": 1}, expected=expected)
+        assert manager.search_items(ANN) == []
+
+    def test_expected_items_are_checked_by_a_server_too(self, tmp_path: Path) -> None:
+        with open_server(tmp_path) as server, server.client(server.key()) as remote:
+            first = remote.put(ANN, "a", 1, index=False)
+            (second,) = remote.put_many(ANN, {"a": 2}, index=False, expected={"a": first.updated_at})
+            with pytest.raises(Conflict, match="read it again"):
+                remote.put_many(ANN, {"a": 3}, index=False, expected={"a": first.updated_at})
+            assert remote.get_item(ANN, "a") == second
