@@ -14,7 +14,7 @@ PROVE ?= $(shell $(BIN)/python -m tests.prove.run --names)
 SEED ?= $(shell date +%s)
 PART_SECONDS ?= 3600
 
-.PHONY: help demo test check format walk prove engines gpu browser-large mcp-conformance clean
+.PHONY: help demo test check format walk prove engines integrations crash-postgres gpu browser-large mcp-conformance clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -51,13 +51,20 @@ engines: $(READY)  ## Test Chroma and mem0 in a separate environment, as they ar
 	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[cli,dev,chroma,mem0]"
 	MEMORANDA_ENGINES=1 .bench/engines/bin/pytest tests/engines
 
+# `make integrations NAMES="langgraph-store mem0"` runs a part.
+integrations: $(READY)  ## Run the frameworks' own tests with our adapters, each in a separate environment.
+	$(BIN)/python -m tests.integrations.run $(NAMES)
+
+crash-postgres: $(READY)  ## Kill PostgreSQL and its clients while they write: CLIENTS=2000 SERVERS=200 takes hours.
+	$(BIN)/python -m tests.postgres.crash --clients $(or $(CLIENTS),2000) --servers $(or $(SERVERS),200) --seed $(SEED)
+
 gpu: $(READY)  ## Test the search on a CUDA device, in a PyTorch of this machine.
 	MEMORANDA_GPU=1 $(PYTHON) -m pytest tests/gpu
 
 browser-large: $(READY)  ## Look at the dashboard in a browser with 100,000 memories.
 	./scripts/system-packages
-	MEMORANDA_LARGE=100000 $(BIN)/pytest tests/browser/test_large_store.py
-	PYTHONPATH=src:. $(BIN)/python benchmarks/dashboard.py
+	PYTHONPATH=src:. $(BIN)/python benchmarks/dashboard.py --store .bench/large
+	MEMORANDA_LARGE=.bench/large $(BIN)/pytest -s tests/browser/test_large_store.py
 
 mcp-conformance: $(READY)  ## Run the MCP conformance suite, inspector and reference server.
 	./scripts/mcp-peers

@@ -14,8 +14,13 @@ import pytest
 from memoranda import MemoryConfig, MemoryManager, errors
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
+PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"])
 NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
+# Run in the environments of these frameworks by tests/integrations.
+NEED_A_FRAMEWORK = {
+    *("agent-framework.md", "autogen.md", "crewai.md", "google-adk.md", "haystack.md", "llama-index.md"),
+    *("pydantic-ai.md", "strands.md"),
+}
 EXPECTED = {
     "facts.md": [
         "Ana/city Ghent 2026-03-02 Ana",
@@ -24,7 +29,12 @@ EXPECTED = {
         "[('Hamburg', '2026-03-02'), ('Ghent', 'None'), ('Lyon', 'None')]",
         "later said on 2026-03-20: My favourite colour is green.",
     ],
+    "mem0.md": [
+        "My sister Eva lives in Porto",
+        "[('ADD', 'I like tea'), ('UPDATE', 'I like green tea')]",
+    ],
     "mcp.md": ["- Ann moved to Oslo [#1]"],
+    "openai-agents.md": ["In Porto, where she lives.", "['My sister Eva lives in Porto.']", "2 items on monday"],
     "upkeep.md": [
         "merged 2 memory 1 says the same: 'We meet in room 4711'",
         "I live in Bern",
@@ -34,7 +44,9 @@ EXPECTED = {
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.name not in NEED_A_SERVER], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p.name not in NEED_A_SERVER | NEED_A_FRAMEWORK], ids=lambda page: page.name
+)
 def test_python_blocks_of_page_run(page: Path, tmp_path: Path) -> None:
     program = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8")))
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("MEMORY_", "EMBEDDING_"))}

@@ -24,13 +24,13 @@ class CachedVectors:
 
     def __init__(self, model: str | None, folder: Path) -> None:
         self._model = EmbeddingModel(model, cache_size=0)
-        self._folder = folder
+        # Vectors of other weights would be found by their texts, and the figures would be those of another model.
+        self._folder = folder = folder / self._model.identity.fingerprint[:12]
         self._rows: dict[bytes, NDArray[np.float16]] = {}
         self._new: dict[bytes, NDArray[np.float16]] = {}
         for keys in sorted(folder.glob("keys*.npy")):
             vectors = np.load(keys.with_name(keys.name.replace("keys", "vectors")))
-            if vectors.shape[1] == self._model.dimension:
-                self._rows.update(zip((key.tobytes() for key in np.load(keys)), vectors, strict=True))
+            self._rows.update(zip((key.tobytes() for key in np.load(keys)), vectors, strict=True))
 
     @property
     def identity(self) -> EmbedderIdentity:

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from memoranda.facts import Fact, FactConflict, FactValue
     from memoranda.index.base import PartitionVectors, VectorEngine
     from memoranda.index.faiss import FAISSIndex
+    from memoranda.items.base import Item, ItemOrder, NamespaceActivity
     from memoranda.llm.base import LLM
     from memoranda.maintenance.base import UpkeepSettings
     from memoranda.manager.manager import MemoryManager, create_session
     from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
     from memoranda.messages.content import AgentCallMsg, MessageContent, ToolCallMsg
-    from memoranda.messages.message import Message
+    from memoranda.messages.message import Message, VendorMessage
     from memoranda.messages.openai import format_for_openai, from_openai
     from memoranda.persistent.agents import BaseAgent, ConversationContext, MemoryMixin
     from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         Knowledge,
         KnowledgeReport,
         KnowledgeSource,
+        NameActivity,
         PolicyName,
         RepairReport,
         Revision,
@@ -172,6 +174,8 @@ __all__ = [
     "IntArray",
     "InvalidInput",
     "InvalidType",
+    "Item",
+    "ItemOrder",
     "Knowledge",
     "KnowledgeReport",
     "KnowledgeSource",
@@ -192,7 +196,9 @@ __all__ = [
     "MessageLog",
     "MessageView",
     "MissingExtra",
+    "NameActivity",
     "Namespace",
+    "NamespaceActivity",
     "NotFound",
     "Outcome",
     "OutcomeUnknown",
@@ -237,6 +243,7 @@ __all__ = [
     "ValueStore",
     "VectorEngine",
     "VectorStoreConfig",
+    "VendorMessage",
     "VerificationReport",
     "WhyNot",
     "WhyNotStep",
@@ -265,12 +272,13 @@ _HOMES = {
     "memoranda.facts": "Fact FactConflict FactValue",
     "memoranda.index.base": "PartitionVectors VectorEngine",
     "memoranda.index.faiss": "FAISSIndex",
+    "memoranda.items.base": "Item ItemOrder NamespaceActivity",
     "memoranda.llm.base": "LLM",
     "memoranda.maintenance.base": "UpkeepSettings",
     "memoranda.manager.manager": "MemoryManager create_session",
     "memoranda.messages.anthropic": "format_for_anthropic from_anthropic system_text",
     "memoranda.messages.content": "AgentCallMsg MessageContent ToolCallMsg",
-    "memoranda.messages.message": "Message",
+    "memoranda.messages.message": "Message VendorMessage",
     "memoranda.messages.openai": "format_for_openai from_openai",
     "memoranda.persistent.agents": "BaseAgent ConversationContext MemoryMixin",
     "memoranda.persistent.backends": "EmbeddingBackend VectorStoreConfig",
@@ -284,7 +292,7 @@ _HOMES = {
     "memoranda.results": (
         "AgentActivity Backup CheckReport CleanedMemory CleanupReport Derivation Document "
         "ExecutionPage ExecutionRecord ExecutionStats ExportReport "
-        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource PolicyName "
+        "FileReport Health History ImportReport Knowledge KnowledgeReport KnowledgeSource NameActivity PolicyName "
         "RepairReport Revision "
         "SessionMessage SessionSummary Stats UpkeepAction UpkeepDecision UpkeepReport UserActivity "
         "VerificationReport"

@@ -197,18 +197,19 @@ def redact_secrets(text: str, replacement: str = REPLACEMENT) -> str:
 def redact_value(key: str, value: JSON) -> JSON:
     """Return a value that is saved under a key without secrets: by its names, and in its texts."""
     if "/" in key:  # a path is no name of a field, even one that ends in "passwd"
-        return _redact_texts(default_redactor().json(value))
+        return redact_texts(default_redactor().json(value))
     (redacted,) = default_redactor().object({key: value}).values()
-    return _redact_texts(redacted)
+    return redact_texts(redacted)
 
 
-def _redact_texts(value: JSON) -> JSON:
+def redact_texts(value: JSON) -> JSON:
+    """Return a value whose texts are without secrets."""
     if isinstance(value, str):
         return redact_secrets(value)
     if isinstance(value, list):
-        return [_redact_texts(item) for item in value]
+        return [redact_texts(item) for item in value]
     if isinstance(value, dict):
-        return {key: _redact_texts(item) for key, item in value.items()}
+        return {key: redact_texts(item) for key, item in value.items()}
     return value
 
 

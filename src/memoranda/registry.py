@@ -48,6 +48,8 @@ _TABLE: Final[dict[str, dict[str, Entry]]] = {
         "scripted": Entry("memoranda.llm.scripted:open_script"),
     },
     "store": {
+        "postgres": Entry("memoranda.storage.postgres.store:open_postgres", extra="postgres"),
+        "postgresql": Entry("memoranda.storage.postgres.store:open_postgres", extra="postgres"),
         "sqlite": Entry("memoranda.storage.sqlite.store:open_sqlite"),
     },
     "vector_store": {

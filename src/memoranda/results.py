@@ -277,6 +277,17 @@ class UserActivity(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class NameActivity(Record):
+    """How much is remembered of one agent, or in one session."""
+
+    name: str
+    memories: int
+    """Memories of every type, archived ones too."""
+    last_active: datetime
+    """When the latest one was stored."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Stats(DictRecord):
     """Counts of one tenant."""
 
@@ -360,6 +371,8 @@ class Backup(Record):
     sha256: str
     verified: bool = True
     """Whether the checksum file next to it was present and matched."""
+    problems: tuple[str, ...] = ()
+    """What a new backup lacks, such as the lost key file of the database."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

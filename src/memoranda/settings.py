@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -97,6 +98,33 @@ class Settings:
 def get_settings(env_file: str | Path | None = ".env") -> Settings:
     """Return the current settings: from the environment, else the `.env` file, else the defaults."""
     return Settings(MemoryConfig(**_parse_settings(_load_variables(env_file))))
+
+
+def get_user_settings(env_file: str | Path | None = ".env") -> Settings:
+    """Return the current settings, with a database in the user's data folder where they name none.
+
+    For programs that others start, in a folder that means nothing to the user.
+    """
+    settings = get_settings(env_file)
+    named = _load_variables(env_file).get("MEMORY_DB_URL", "").strip()
+    if named or settings.memory.storage_dir is not None:
+        return settings
+    database = user_data_folder() / "memories.db"
+    return Settings(replace(settings.memory, db_url=f"sqlite:///{database}"))
+
+
+def user_data_folder() -> Path:
+    """Return the folder for this user's memories, as the platform wants it. It may not exist yet."""
+    try:
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "memoranda"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Application Support" / "memoranda"
+        folder = Path(os.environ.get("XDG_DATA_HOME", ""))
+        # The specification says that a relative path is ignored.
+        return (folder if folder.is_absolute() else Path.home() / ".local" / "share") / "memoranda"
+    except RuntimeError as error:
+        raise InvalidInput("the home folder is unknown: name a database with --db or MEMORY_DB_URL") from error
 
 
 def _load_variables(env_file: str | Path | None) -> Mapping[str, str]:

@@ -131,8 +131,10 @@ class Memory(_WithEmbedding, Record):
     """Since when it is kept out of recall as suspicious; None when it is not."""
     superseded_at: datetime | None = None
     """When the store learnt that another memory replaced it; `valid_to` is when it stopped being true."""
+    edited_at: datetime | None = None
+    """When its text or another of its fields was last changed; None when never."""
 
-    _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "evidence", "embedding")
+    _aliases = ("memory_type", "timestamp", "importance_score", "created_at", "updated_at", "evidence", "embedding")
     __str__ = display.memory_text
 
     @property
@@ -170,6 +172,10 @@ class Memory(_WithEmbedding, Record):
     @property
     def created_at(self) -> datetime:
         return self.recorded_at
+
+    @property
+    def updated_at(self) -> datetime:
+        return self.edited_at or self.recorded_at
 
 
 @dataclass(frozen=True, slots=True, repr=False)

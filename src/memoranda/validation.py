@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from inspect import getattr_static
 from math import isfinite
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 from memoranda.records import Record
@@ -30,6 +30,9 @@ SHARED_USER: Final = "memoranda:shared"
 """The user that shared knowledge belongs to. No caller can name it, so that it is in nobody's scope by accident."""
 CHANGEABLE_FIELDS: Final = ("content", "memory_type", "source", "metadata", "importance")
 MAX_ID: Final = 2**63 - 1
+MAX_TTL: Final = 10 * 365 * 86_400.0
+"""The longest time to live in seconds: ten years."""
+_T = TypeVar("_T")
 _MAX_FLOAT_BITS: Final = 1023
 """The largest size of an integer that a float can represent."""
 _OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "exists")
@@ -120,6 +123,17 @@ def check_cursor(value: object, name: str) -> int:
     return check_integer(value, name, minimum=0, maximum=MAX_ID)
 
 
+def check_offset(value: object) -> int:
+    """Check how many results a page leaves out at the beginning."""
+    return check_integer(value, "offset", minimum=0, maximum=MAX_ID)
+
+
+def page_of(values: list[_T], limit: object, offset: object) -> list[_T]:
+    """Return a part of a list: `limit` values after the first `offset`; all of them when `limit` is None."""
+    start = check_offset(offset)
+    return values[start:] if limit is None else values[start : start + check_limit(limit)]
+
+
 def check_fraction(value: object, name: str) -> float:
     """Check a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -136,6 +150,15 @@ def check_days(value: object, name: str) -> timedelta:
     if not 0 <= value <= MAX_DAYS:
         raise InvalidInput(f"{name} is {format_number(value)}: give at least 0 and at most {MAX_DAYS}")
     return timedelta(days=value)
+
+
+def check_ttl(ttl: object) -> float:
+    """Return the seconds until something expires; raise `InvalidInput` when they are out of range."""
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float):
+        raise InvalidType(f"ttl must be a number of seconds, not {type(ttl).__name__}")
+    if not 0 < ttl <= MAX_TTL:
+        raise InvalidInput(f"ttl is {format_number(ttl)} seconds: give more than 0 and at most {MAX_TTL:.0f}")
+    return float(ttl)
 
 
 def format_number(number: float) -> str:

@@ -59,6 +59,14 @@ class Watched:
             assert time.monotonic() < end, f"{condition} did not come true at {self.page.url}: {self.problems}"
             time.sleep(0.03)
 
+    def scroll_until_rows(self, count: int, seconds: float = 60.0) -> None:
+        """Scroll to the end of a list again and again until it has so many rows."""
+        end = time.monotonic() + seconds
+        while (rows := self.page.locator(".row").count()) < count:
+            assert time.monotonic() < end, f"the list stopped at {rows} rows: {self.problems}"
+            self.page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+            self.page.wait_for_timeout(30)
+
     def check(self) -> None:
         assert self.problems == []
         assert self.page.evaluate("window.hacked") is None

@@ -129,7 +129,7 @@ def test_forget_shows_what_goes_before_it_goes(look: Look, writable: str) -> Non
     page.get_by_text("1 memory", exact=True).wait_for()
     assert httpx2.get(f"{writable}/v1/memories/{number}", params={"all_users": True}).status_code == 200
     page.get_by_role("button", name="Forget for ever").click()
-    page.get_by_role("heading", name="Memories").wait_for()
+    page.get_by_role("heading", name="Memories", exact=True).wait_for()
     assert httpx2.get(f"{writable}/v1/memories/{number}", params={"all_users": True}).status_code == 404
 
 
@@ -206,6 +206,91 @@ def test_new_memories_appear_while_the_page_is_open(look: Look, writable: str) -
     page.get_by_text("A memory that came just now").wait_for(timeout=10_000)
 
 
+def test_list_is_where_it_was_when_one_comes_back(look: Look, empty: str) -> None:
+    contents = [f"Note {number} of a long list" for number in range(120)]
+    httpx2.post(f"{empty}/v1/memories/batch", json={"contents": contents}).raise_for_status()
+    watched = look(empty)
+    page = watched.open("memories")
+    watched.scroll_until_rows(101)
+    page.locator(".row").nth(90).click()
+    page.get_by_text("Where it comes from").wait_for()
+    page.go_back()
+    watched.wait_until("document.querySelectorAll('.row').length >= 101")
+    watched.wait_until("window.scrollY > 3000")
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("link", name="Memories", exact=True).click()
+    watched.wait_until("document.querySelectorAll('.row').length === 50 && window.scrollY === 0")
+
+
+def test_list_begins_with_the_oldest_on_request(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.open("memories")
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_label("Order").select_option("oldest")
+    oldest = httpx2.post(f"{small}/ui/memories", json={"all_users": True, "order": "oldest", "limit": 1}).json()
+    page.locator(".row").first.get_by_text(oldest["items"][0]["content"]).wait_for()
+
+
+def test_keyboard_alone_asks_and_opens_a_hit(look: Look, small: str) -> None:
+    page = look(small).open()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    page.get_by_role("heading", name="Ask", exact=True).wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("What does Ana drink?")
+    page.keyboard.press("Enter")
+    page.locator(".hit").first.wait_for()
+    while not page.evaluate("document.activeElement.matches('.hit')"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.get_by_text("Where it comes from").wait_for()
+
+
+def test_person_is_the_scope_that_the_chooser_shows(look: Look, small: str) -> None:
+    page = look(small).open("people/ana")
+    page.get_by_role("link", name="Memories").last.click()
+    page.get_by_role("heading", name="Memories", exact=True).wait_for()
+    assert page.locator("#scope").input_value() == "ana"
+    page.locator(".row").first.wait_for()
+    assert {text.strip() for text in page.locator(".row .badge.who").all_inner_texts()} == {"ana"}
+
+
+def test_forgetting_a_person_shows_everybody_else(look: Look, writable: str) -> None:
+    page = look(writable).open("people/bo")
+    page.get_by_role("button", name="Forget…").click()
+    page.get_by_role("button", name="Forget for ever").click()
+    page.locator(".person", has_text="ana").wait_for()
+    assert page.locator(".person", has_text="bo").count() == 0
+    assert page.locator("#scope").input_value() == ""
+    left = httpx2.post(f"{writable}/ui/memories", json={"all_users": True, "limit": 200}).json()["items"]
+    assert {memory["user"] for memory in left} == {"ana", "cleo"}
+
+
+def test_api_page_sends_a_call_under_its_policy(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.page
+    response = page.goto(f"{small}/docs")
+    assert "default-src 'none'" in response.headers["content-security-policy"]
+    page.locator("details").first.wait_for()
+    assert page.locator("details").count() == count_operations(httpx2.get(f"{small}/openapi.json").json())
+    page.fill("#find", "recall")
+    page.locator("details#recall summary").click()
+    page.locator("details#recall textarea").fill('{"query": "Where does Ana live?", "user": "ana"}')
+    page.locator("details#recall button").click()
+    page.locator("details#recall pre", has_text="200 OK").wait_for()
+    assert "Oslo" in page.locator("details#recall pre").inner_text()
+    watched.check()
+
+
+def count_operations(document: Any) -> int:
+    return sum(
+        method in ("get", "post", "put", "patch", "delete") for path in document["paths"].values() for method in path
+    )
+
+
 def test_upkeep_is_previewed_and_run(look: Look, writable: str) -> None:
     watched = look(writable)
     page = watched.open("upkeep")
@@ -220,7 +305,9 @@ def test_upkeep_is_previewed_and_run(look: Look, writable: str) -> None:
 
 
 HOSTILE_PERSON = f"people/{quote(HOSTILE_USER, safe='')}"
-HOSTILE_PAGES = ("overview", "memories", "people", HOSTILE_PERSON, "ask?q=script", "graph", "conversations", "activity")
+HOSTILE_TALK = f"conversations/read?user={quote(HOSTILE_USER, safe='')}"
+HOSTILE_PAGES = ("overview", "memories", "memories?q=script", "people", HOSTILE_PERSON, "ask?q=script", "graph",
+                 "conversations", HOSTILE_TALK, "activity", "upkeep")  # fmt: skip
 
 
 def test_hostile_content_is_shown_as_text(look: Look, hostile: str) -> None:
@@ -258,6 +345,10 @@ def test_pages_are_accessible_and_photographed(look: Look, small: str, scheme: s
         page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}-{other_width}.png")
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), address
         page.set_viewport_size({"width": width, "height": 860})
+    page.goto(f"{small}/docs")
+    page.locator("details summary").first.click()
+    assert serious_findings(page) == []
+    page.screenshot(path=SCREENSHOTS / f"docs-{scheme}-{width}.png")
 
 
 def serious_findings(page: Any) -> list[str]:

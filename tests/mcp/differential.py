@@ -21,7 +21,7 @@ async def find_differences(server: Path, folder: Path, seed: int, count: int) ->
     found: list[str] = []
     async with (
         Client(stdio_client(theirs)) as reference,
-        Client(stdio_client(over_stdio(folder / f"{seed}.db"))) as ours,
+        Client(stdio_client(over_stdio(folder / f"{seed}.db", "--tools", "graph"))) as ours,
     ):
         found += await _compare_tools(reference, ours)
         for tool, arguments in random_calls(seed, count):

@@ -55,6 +55,6 @@ class McpHttpServer:
 def open_mcp_server(folder: Path, owner: Owner | None = None, **config: Any) -> Iterator[McpHttpServer]:
     port, db_url = free_port(), f"sqlite:///{folder}/mcp.db"
     settings = ServerConfig(**{"port": port, "key_cache_seconds": 0.01, "allow_unauthenticated": True} | config)
-    app = create_http_app(settings, MemoryConfig(db_url=db_url), owner, embedder=HashEmbedder(64))
+    app = create_http_app(settings, MemoryConfig(db_url=db_url), owner, tools="all", embedder=HashEmbedder(64))
     with listening(app, settings) as url:
         yield McpHttpServer(f"{url}/mcp", db_url)

@@ -18,7 +18,7 @@ from tests.mcp.programs import command, environment
 from tests.server.running import free_port
 
 READING = {
-    *("recall", "context", "replay", "search", "fetch", "session_history", "quarantine"),
+    *("recall", "context", "list", "replay", "search", "fetch", "session_history", "quarantine"),
     *("facts", "conflicts", "history"),
     *("read_graph", "search_nodes", "open_nodes"),
 }

@@ -10,6 +10,7 @@ from mcp.client.stdio import stdio_client
 
 from mcp import Client
 from memoranda import MemoryManager
+from memoranda.mcp.run import TOOL_GROUPS
 from tests.mcp.programs import over_http, over_stdio
 
 
@@ -32,7 +33,23 @@ async def test_http_serves_several_clients(tmp_path: Path) -> None:
             await one.call_tool("remember", {"content": "Ann drinks tea"})
             found = await two.call_tool("recall", {"query": "What does Ann drink?"})
             assert "Ann drinks tea" in found.structured_content["text"]
-            assert {tool.name for tool in (await two.list_tools()).tools} >= {"remember", "read_graph", "search"}
+            assert {tool.name for tool in (await two.list_tools()).tools} == set(TOOL_GROUPS["core"])
+
+
+async def test_stdio_without_a_database_uses_the_folder_of_the_user(tmp_path: Path) -> None:
+    start = over_stdio(tmp_path / "unused.db", "--tools", "core,facts")
+    assert start.env is not None
+    variables = {name: value for name, value in start.env.items() if name != "MEMORY_DB_URL"}
+    start.args = [part for part in start.args if part not in ("--db", str(tmp_path / "unused.db"))]
+    start.env, start.cwd = {**variables, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}, tmp_path
+    async with Client(stdio_client(start)) as client:
+        assert not (await client.call_tool("remember", {"content": "Ann moved to Oslo in May"})).is_error
+        assert "Oslo" in (await client.call_tool("facts", {})).structured_content["text"]
+    folder = tmp_path / "data" / "memoranda"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    with MemoryManager(f"sqlite:///{folder}/memories.db") as manager:
+        assert len(manager.list_memories()) == 1
+    assert not (tmp_path / "memories.db").exists()
 
 
 def _status(url: str, headers: dict[str, str]) -> int:
@@ -62,7 +79,9 @@ def test_command_line_allows_hosts_and_origins(tmp_path: Path) -> None:
         assert _status(url, {"Host": "evil.example"}) == 421
 
 
-@pytest.mark.parametrize("option", [["--transport", "carrier-pigeon"], ["--port", "x", "--transport", "http"]])
+@pytest.mark.parametrize(
+    "option", [["--transport", "carrier-pigeon"], ["--port", "x", "--transport", "http"], ["--tools", "some"]]
+)
 def test_wrong_option_is_a_usage_error(option: list[str]) -> None:
     from typer.testing import CliRunner
 

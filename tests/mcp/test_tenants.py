@@ -59,6 +59,8 @@ def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
     return [
         ("recall", {"query": query, "limit": rng.randint(1, 1000)}),
         ("context", {"query": query, "budget": 10_000}),
+        ("context", {"budget": 10_000}),
+        ("list", {"limit": rng.randint(1, 1000), "after": rng.choice([None, *other.ids])}),
         ("search", {"query": query}),
         ("fetch", {"id": str(rng.choice(other.ids))}),
         ("replay", {"recall_id": other.recall_id}),
@@ -118,9 +120,11 @@ async def test_reading_tools_never_return_data_of_another_tenant(server: McpHttp
                     answer = await mine.client.call_tool(tool, arguments)
                     assert other.word not in answer.model_dump_json(), (tool, arguments)
                     answered += not answer.is_error
+                for prompt in (await mine.client.list_prompts()).prompts:
+                    assert other.word not in (await mine.client.get_prompt(prompt.name)).model_dump_json()
                 for resource in (await mine.client.list_resources()).resources:
                     assert other.word not in (await mine.client.read_resource(resource.uri)).model_dump_json()
-    assert answered == ROUNDS * 2 * 10  # all but fetch, replay and history, whose ids belong to the other tenant
+    assert answered == ROUNDS * 2 * 12  # all but fetch, replay and history, whose ids belong to the other tenant
 
 
 @pytest.mark.parametrize("mode", [LEGACY, NEWEST])

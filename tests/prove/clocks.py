@@ -17,7 +17,8 @@ from random import Random
 from unittest import mock
 
 from memoranda import MemoryManager
-from memoranda.storage.sqlite import group_commit, store
+from memoranda.storage import group_commit
+from memoranda.storage.sqlite import store
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.prove.regime import Plan, Result, result
@@ -55,7 +56,7 @@ def run_schedule(manager: MemoryManager, clock: FakeClock, rng: Random, number: 
             seconds = rng.choice([1.0, 3600.0, 86_400.0, 40 * 86_400.0])
             key = f"key {step}"
             manager.save(agent, key, step, ttl=seconds)
-            manager.add_memory(f"note {number} {step}", agent=agent)
+            manager.add_memory(f"note {number} {step}", rng.choice(["episodic", "short_term"]), agent=agent)
             expected[key] = clock.now + timedelta(seconds=seconds)
         for key, expires in expected.items():
             found = manager.retrieve(agent, key)
@@ -66,7 +67,11 @@ def run_schedule(manager: MemoryManager, clock: FakeClock, rng: Random, number: 
             served += found is not None
         # What has expired stays so, whatever the clock says later: it may be deleted at any time after.
         expected = {key: expires for key, expires in expected.items() if clock.now < expires}
-        now_head = manager.recall("note", agent=agent).head
+        recalled = manager.recall("note", agent=agent, limit=2 * STEPS)
+        for memory in (hit.memory for hit in recalled):
+            if memory.expires_at is not None and memory.expires_at <= clock.now:
+                violations.append(f"schedule {number}, step {step}: {memory.content} is recalled after its end")
+        now_head = recalled.head
         if now_head < head:
             violations.append(f"schedule {number}, step {step}: the number of the latest change fell")
         head = now_head

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,17 @@ from tests.prove.children import Child, send
 from tests.prove.disk import Disk, Progress
 from tests.prove.kill import stored_dimension, warm_up
 from tests.prove.ledger import Ledger, Operation, State
-from tests.prove.operations import DIMENSION, KINDS, Planner, Writer, find_problems, observe, open_manager, perform
+from tests.prove.operations import (
+    DIMENSION,
+    KINDS,
+    Planner,
+    Writer,
+    find_problems,
+    observe,
+    open_manager,
+    perform,
+    plan_each,
+)
 from tests.prove.power import check_image
 from tests.prove.regime import Plan, Result, keep_copy, result, scratch_folder
 from tests.prove.shim import arm, disarm, note, read_log, watch
@@ -59,6 +70,8 @@ class Fault:
     error: int
     at_open: bool
     """Whether it is there before the store is opened; otherwise from the first operation on."""
+    only: tuple[str, ...] = ()
+    """The operations that are done; those that make such calls when empty."""
 
     @classmethod
     def random(cls, rng: random.Random) -> Fault:
@@ -71,10 +84,19 @@ class Fault:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Return which operations make such calls; all of them write and sync."""
-        return _WITH_FILES if self.calls in ("R", "L", "U") else ()
+        return self.only or (_WITH_FILES if self.calls in ("R", "L", "U") else ())
 
     def arm(self) -> None:
         arm(self.calls, self.first, self.times, self.error or errno.EIO, short=self.error == 0)
+
+
+_FIRST: Final = (
+    *(Fault("S", first, 1, errno.EIO, at_open=False, only=("add", "bulk")) for first in range(1, 7)),
+    *(Fault("W", first, 1, errno.ENOSPC, at_open=False, only=("bulk",)) for first in (1, 2)),
+    *(Fault(calls, 1, 1, errno.EIO, at_open=False, only=("restore",)) for calls in "RLOS"),
+    Fault("O", 1, 1, errno.EMFILE, at_open=False, only=("backup", "restore")),
+)
+"""Faults that every run of the regime begins with: each is at the worst moment, where chance seldom leads."""
 
 
 def work(path: Path, log: Path, state: State, fault: Fault, seed: str, pipe: int) -> None:
@@ -189,7 +211,7 @@ def run(plan: Plan) -> Result:
         state = _make_template(template, plan.rng("template"))
         while plan.goes_on(runs, violations):
             rng = plan.rng("fault", runs)
-            fault = Fault.random(rng)
+            fault = _FIRST[runs] if runs < len(_FIRST) else Fault.random(rng)
             place, log = folder / "store", folder / "log"
             shutil.copytree(template, place)
             disk = Disk.with_files_of(place)
@@ -211,7 +233,7 @@ def _make_template(folder: Path, rng: random.Random) -> State:
     kinds = tuple(name for name, kind in KINDS.items() if kind.shared)
     with open_manager(folder / "memories.db") as manager:
         writer, planner = Writer(manager, NAME, folder), Planner(rng, NAME, {}, "0", kinds)
-        for operation, _ in zip(planner.operations(), range(25), strict=False):
+        for operation in chain(islice(planner.operations(), 25), plan_each(planner, ("backup", "restore"))):
             perform(writer, operation)
         return observe(writer)
 

@@ -242,6 +242,17 @@ class Planner:
         return f"{words} {name} " + " ".join(self.rng.choices(_WORDS, k=size))
 
 
+def plan_each(planner: Planner, kinds: tuple[str, ...]) -> Iterator[Operation]:
+    """Yield one operation of each kind, each possible in the state after the one before."""
+    usual = planner.kinds
+    for kind in kinds:
+        planner.kinds = (kind,)
+        operation = planner.next()
+        planner.kinds = usual
+        yield operation
+        planner.state = operation.apply(planner.state)
+
+
 def _plan_bulk(planner: Planner, name: str) -> Operation:
     names = [f"{name}-{part}" for part in range(planner.rng.randint(2, 12))]
     return Operation("", {f"memory/{each}": planner.text(each) for each in names})

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from memoranda import MemoryManager
 from memoranda.errors import Conflict, Unavailable
+from memoranda.storage import group_commit
 from memoranda.storage.base import Transaction
 from memoranda.storage.meta import Lease, get_meta, renew_lease, set_meta, take_lease
-from memoranda.storage.sqlite import group_commit
 from tests.prove.children import Child, send
 from tests.prove.operations import contents_of, find_problems_of, open_manager
 from tests.prove.regime import Plan, Result, result, scratch_folder

@@ -34,6 +34,7 @@ from tests.prove.operations import (
     observe,
     open_manager,
     perform,
+    plan_each,
     read_files,
     read_state,
 )
@@ -74,7 +75,7 @@ def record_run(folder: Path, log: Path, seed: str, how: Recording, pipe: int) ->
     planner = Planner(rng, NAME, {}, "0", (*KINDS, *WITH_FILES))
     first = Operation("add", {"memory/first": "note first, before anything else"})
     planner.state = first.apply({})
-    operations = chain([first], planner.operations())
+    operations = chain([first], plan_each(planner, tuple(dict.fromkeys(WITH_FILES))), planner.operations())
     done = 0
     while done < OPERATIONS:
         dimension = stored_dimension(path) if path.exists() else DIMENSION

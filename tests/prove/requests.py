@@ -1,13 +1,15 @@
 """Requests made from the OpenAPI document, many of them with ids that earlier responses returned.
 
-Every case is sent three times: with a key, without one and with a wrong one. No response may be a server error or
-violate its schema, a request that violates its schema must be refused, and only the right key may succeed.
+Every case is sent three times: with a key, without one, and with one that is empty, wrong or revoked. No response may
+be a server error or violate its schema, a request that violates its schema must be refused, and only the right key may
+succeed. In the end every key is revoked, and nothing may be answered at all.
 """
 
 from __future__ import annotations
 
 import random
 import tempfile
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,6 +27,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from memoranda.server.config import ServerConfig
 from memoranda.server.keys import open_keys
 from tests.prove.regime import Plan, Result, result
 from tests.server.running import serving
@@ -93,18 +96,34 @@ def openapi_requests(plan: Plan) -> Result:
     while plan.goes_on(answered.total()):
         with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url:
             with open_keys(f"sqlite:///{folder}/server.db") as keys:
-                key = keys.create("requests", scopes=("read", "write", "admin")).key
+                made, old = (keys.create("requests", scopes=("read", "write", "admin")) for _ in range(2))
+                keys.revoke(old.info.id)
             left = plan.runs - answered.total()
-            explore(url, key, min(left, ROUND), plan, rounds, answered, violations)
+            explore(url, (made.key, old.key), min(left, ROUND), plan, rounds, answered, violations)
+            with open_keys(f"sqlite:///{folder}/server.db") as keys:
+                keys.revoke(made.info.id)
+            violations += _find_open_routes(url, made.key)
+            with serving(Path(folder)) as restarted:  # it has never seen the key while it was valid
+                violations += _find_open_routes(restarted, made.key)
         rounds += 1
     detail = {"rounds": rounds, "answers": {str(status): count for status, count in sorted(answered.items())}}
     return result("requests", plan, answered.total(), violations, detail)
 
 
+def _find_open_routes(url: str, revoked: str) -> Iterator[str]:
+    """Yield what is answered once the last key is revoked, except where no key is ever needed."""
+    time.sleep(ServerConfig().key_cache_seconds)
+    for path in ("/v1/stats", "/v1/users", "/metrics", "/v1/export"):
+        for headers in ({}, {"Authorization": f"Bearer {revoked}"}):
+            status = requests.get(url + path, headers=headers, timeout=10).status_code
+            if status != 401:
+                yield f"{path}: {status} after the last key was revoked, with {headers or 'no header'}"
+
+
 def explore(
-    url: str, key: str, total: int, plan: Plan, number: int, answered: Counter[int], violations: list[str]
+    url: str, keys: tuple[str, str], total: int, plan: Plan, number: int, answered: Counter[int], violations: list[str]
 ) -> None:
-    """Send about so many requests, over all operations."""
+    """Send about so many requests, over all operations, with a key that is valid and one that was revoked."""
     document = _simplify(requests.get(f"{url}/openapi.json", timeout=10).json())
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=url)
@@ -118,7 +137,7 @@ def explore(
             for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
                 if plan.elapsed > plan.seconds:
                     return
-                explored = _Exploration(session, operation, mode, key, known, answered)
+                explored = _Exploration(session, operation, mode, *keys, known, answered)
                 if problem := explored.run(examples, seed_number):
                     violations.append(f"round {number}, {operation.label}, {mode.name}: {problem}")
 
@@ -143,6 +162,7 @@ class _Exploration:
     operation: Any
     mode: GenerationMode
     key: str
+    revoked: str
     known: Known
     answered: Counter[int]
 
@@ -179,7 +199,10 @@ class _Exploration:
         self.answered[answer.status_code] += 1
         if answer.status_code < 300 and answer.headers.get("content-type") == ["application/json"]:
             self.known.note(answer.json())
-        for stranger in ("", "Bearer mmr.0123456789abcdef.wrong"):
-            refused = case.call(session=self.session, headers={"Authorization": stranger})
-            assert refused.status_code in (401, 413) or self.operation.path in PUBLIC, f"{refused.status_code} without"
+        other = self.known.rng.choice(["", "Bearer", "Bearer mmr.0123456789abcdef.wrong", f"Bearer {self.revoked}"])
+        for headers in ({}, {"Authorization": other}):
+            refused = case.call(session=self.session, headers=headers)
+            assert refused.status_code in (401, 413) or self.operation.path in PUBLIC, (
+                f"{refused.status_code} without a valid key: {headers or 'no header'}"
+            )
             self.answered[refused.status_code] += 1

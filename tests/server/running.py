@@ -89,7 +89,9 @@ def dashboard(folder: Path) -> Iterator[str]:
 def _started(
     folder: Path, port: int, arguments: list[str], environment: dict[str, str]
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment
+    # What this process was given comes first: it can name another copy of the package.
+    paths = [path for path in (os.environ.get("PYTHONPATH"), str(ROOT / "src")) if path]
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths)} | environment
     command = [sys.executable, *arguments]
     with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True, cwd=folder) as server:
         try:

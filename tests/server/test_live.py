@@ -34,6 +34,23 @@ def test_public_server_without_keys_does_not_start(tmp_path: Path) -> None:
         assert httpx2.get(f"{url}/v1/stats", headers={"Authorization": f"Bearer {key}"}).status_code == 200
 
 
+@pytest.mark.parametrize("damage", ["lost key file", "no database"])
+def test_server_that_cannot_start_says_why_in_one_sentence(tmp_path: Path, damage: str) -> None:
+    database = tmp_path / "server.db"
+    with open_keys(f"sqlite:///{database}") as keys:
+        keys.create("first")
+    if damage == "lost key file":
+        Path(f"{database}.key").unlink()
+    else:
+        database.write_bytes(b"no database " * 1000)
+    with command_line(tmp_path, **WITHOUT_MODEL) as (server, _):
+        assert server.wait(30) == 6
+        assert server.stderr is not None
+        said = server.stderr.read()
+    assert "Traceback" not in said
+    assert next(line for line in said.splitlines() if line.startswith("error: ")).count(str(database)) == 1
+
+
 def test_command_line_allows_hosts_and_origins(tmp_path: Path) -> None:
     options = ["--allowed-host", "memory.example", "--allowed-host", "other.example"]
     with command_line(tmp_path, *options, "--allowed-origin", "https://app.example", **WITHOUT_MODEL) as (_, url):

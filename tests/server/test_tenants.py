@@ -173,6 +173,7 @@ def writing_calls(other: Tenant) -> list[Call]:
         ("POST", f"/v1/sessions/{session}/end", {}),
         ("POST", "/v1/sessions/clear", {"json": {"workflow_id": "campaign"}}),
         ("POST", "/v1/knowledge/remove", {"json": {"source": "tea.md"}}),
+        ("POST", "/v1/conversation/messages/pop", {"json": {"agent": "writer"}}),
         ("POST", "/v1/conversation/messages/delete", {"json": {"agent": "writer", "positions": [0]}}),
         ("PUT", "/v1/conversation/messages", {"json": {"agent": "writer", "messages": []}}),
         ("PUT", "/v1/conversations/retention", {"json": {"agent_name": "writer", "policy": "session"}}),

@@ -9,8 +9,8 @@ import memoranda
 
 SOURCE = Path(str(memoranda.__file__)).parent
 ROOT = SOURCE.parents[1]
-SAME_NAMES = ("aio", "client")
-"""Folders whose classes have the names of the classes that they wrap."""
+SAME_NAMES = ("aio", "client", "integrations")
+"""Folders whose classes have the names of the classes that they wrap, or of the frameworks that they plug into."""
 
 
 def test_no_module_has_more_than_500_lines() -> None:

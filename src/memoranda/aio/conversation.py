@@ -105,6 +105,10 @@ class _Conversation(Generic[_Core]):
         """Delete by position; negative ones count from the end. On an `IndexError`, none is deleted."""
         await self._run(self._core.delete, index)
 
+    async def pop(self) -> Message | None:
+        """Remove the newest message and return it; None when there is none."""
+        return await self._run(self._core.pop)
+
     async def truncate_to_size(self, max_size: int) -> None:
         """Keep only the newest `max_size` messages."""
         await self._run(self._core.truncate_to_size, max_size)

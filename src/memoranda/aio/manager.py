@@ -115,8 +115,16 @@ class MemoryManager:
     get_related_memories = off_loop(_Sync.get_related_memories)
     cleanup_old_memories = off_loop(_Sync.cleanup_old_memories, background=True)
 
+    put = off_loop(_Sync.put, model=True)
+    put_many = off_loop(_Sync.put_many, model=True)
+    get_item = off_loop(_Sync.get_item)
+    delete_item = off_loop(_Sync.delete_item)
+    search_items = off_loop(_Sync.search_items, model=True)
+    namespaces = off_loop(_Sync.namespaces)
+
     save = off_loop(_Sync.save, model=True)
     retrieve = off_loop(_Sync.retrieve)
+    delete_value = off_loop(_Sync.delete_value)
     search_similar = off_loop(_Sync.search_similar, model=True)
 
     get_conversation_history = off_loop(_Sync.get_conversation_history)
@@ -179,6 +187,8 @@ class MemoryManager:
     reembed = off_loop(_Sync.reembed, background=True)
     get_stats = off_loop(_Sync.get_stats)
     users = off_loop(_Sync.users)
+    agents = off_loop(_Sync.agents)
+    sessions = off_loop(_Sync.sessions)
     health = off_loop(_Sync.health)
 
     def _wrap(self, conversation: SyncConversation) -> ConversationMemory:

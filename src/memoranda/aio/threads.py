@@ -8,6 +8,7 @@ import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from copy import copy
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -35,7 +36,9 @@ async def wait_for_end(work: asyncio.Future[R]) -> R:
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await asyncio.wait([work])
+        while not work.done():  # a caller may cancel more than once
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
         raise
 
 

@@ -7,19 +7,21 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli import doctor, encryption, facts, maintenance, memories, recall, serve, transfer
+from memoranda.cli import doctor, encryption, facts, items, maintenance, mcp, memories, recall, serve, transfer
 from memoranda.cli.options import command
 from memoranda.cli.output import make_group
 
 app = make_group("Memory for AI agents.")
-for module in (memories, recall, facts, maintenance, doctor, transfer, encryption, serve):
+for module in (memories, recall, items, facts, maintenance, doctor, transfer, encryption, serve):
     module.register(app)
 command(app, "bench")(maintenance.bench)
 app.add_typer(transfer.chats, name="chat")
+app.add_typer(items.items, name="items")
 app.add_typer(memories.knowledge, name="knowledge")
 app.add_typer(memories.sessions, name="session")
 app.add_typer(memories.executions, name="executions")
 app.add_typer(serve.keys, name="keys")
+app.add_typer(mcp.group, name="mcp")
 app.add_typer(maintenance.models, name="models")
 
 

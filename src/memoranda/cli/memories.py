@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from memoranda.cli.items import Offset, list_session_names
 from memoranda.cli.options import READ, WRITE, CommandOptions, command, parse_start
 from memoranda.cli.output import (
     DAMAGED,
@@ -62,6 +63,7 @@ def add(
     source: Source = None,
     importance: Importance = None,
     metadata: Metadata = None,
+    ttl: Annotated[float | None, typer.Option(help="Seconds until they expire.")] = None,
     at: Annotated[
         datetime | None,
         typer.Option(
@@ -84,6 +86,7 @@ def add(
             importance=importance,
             metadata=parsed_metadata,
             at=at,
+            ttl=ttl,
             progress=progress,
         )
     columns = ("status", "id", "content", "reason")
@@ -296,10 +299,12 @@ OnlyAgent = Annotated[str | None, typer.Option("--agent", "-a", help="Only this 
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
 
 
-def list_sessions(options: CommandOptions, workflow: OnlyWorkflow = None, limit: Limit = 20) -> None:
+def list_sessions(
+    options: CommandOptions, workflow: OnlyWorkflow = None, limit: Limit = 20, offset: Offset = 0
+) -> None:
     """List sessions that have ended, newest first."""
     with options.open_manager() as manager:
-        found = manager.get_sessions(workflow, limit)
+        found = manager.get_sessions(workflow, limit, offset)
     columns = ("workflow_id", "session_id", "agents", "messages", "duration")
     rows = [[session.get(column) for column in columns] for session in found]
     none = message("no session has ended here", "yellow")
@@ -368,6 +373,7 @@ def verify(
 
 command(sessions, "list")(list_sessions)
 command(sessions, "show")(show_session)
+command(sessions, "names", shared=READ)(list_session_names)
 command(sessions, "clear")(clear_session)
 command(executions, "list")(list_executions)
 command(executions, "stats")(show_stats)

@@ -63,7 +63,16 @@ class CommandOptions:
         """The settings from the environment, with the database from `--db`."""
         from memoranda.settings import get_settings
 
-        settings = get_settings().memory
+        return self._with_database(get_settings().memory)
+
+    @property
+    def user_config(self) -> MemoryConfig:
+        """The same, with the user's own database in place of one in the current folder."""
+        from memoranda.settings import get_user_settings
+
+        return self._with_database(get_user_settings().memory)
+
+    def _with_database(self, settings: MemoryConfig) -> MemoryConfig:
         if self.db is None:
             return settings
         # A path on the command line is relative to the current folder, not to the configured storage folder.
@@ -179,6 +188,8 @@ _ALL_USERS: Final = {
     "all_users": (Annotated[bool, typer.Option("--all-users", help="Include the memories of all users.")], False)
 }
 _AS_JSON: Final = {"as_json": (AsJson, False)}
+OUTPUT: OptionTable = _AS_JSON
+DATABASE: OptionTable = {"db": _DATABASE["db"], **_AS_JSON}
 STORE: OptionTable = {**_DATABASE, **_AS_JSON}
 WRITE: OptionTable = {**_DATABASE, **_OWNER, **_AS_JSON}
 READ: OptionTable = {**_DATABASE, **_FILTER, **_ALL_USERS, **_AS_JSON}
@@ -193,23 +204,29 @@ def command(
     def register(
         function: Callable[Concatenate[CommandOptions, P], None],
     ) -> Callable[Concatenate[CommandOptions, P], None]:
-        @functools.wraps(function)
-        def run(**arguments: Any) -> None:
-            options = CommandOptions(**{option: arguments.pop(option) for option in shared})
-            function(options, **arguments)  # type: ignore[call-arg]
-
-        # Typer reads the command's options from the signature: those of the function, then the shared ones.
-        keyword_only = inspect.Parameter.KEYWORD_ONLY
-        parameters = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [parameter.replace(kind=keyword_only) for parameter in parameters]
-            + [
-                inspect.Parameter(option, keyword_only, default=default, annotation=annotation)
-                for option, (annotation, default) in shared.items()
-            ]
-        )
-        run.__annotations__ = {}
-        app.command(name)(run)
+        app.command(name)(with_options(function, shared))
         return function
 
     return register
+
+
+def with_options(function: Callable[Concatenate[CommandOptions, P], None], shared: OptionTable) -> Callable[..., None]:
+    """Return the function as Typer calls it: it also takes the shared options."""
+
+    @functools.wraps(function)
+    def run(**arguments: Any) -> None:
+        options = CommandOptions(**{option: arguments.pop(option) for option in shared})
+        function(options, **arguments)  # type: ignore[call-arg]
+
+    # Typer reads the command's options from the signature: those of the function, then the shared ones.
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    parameters = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [parameter.replace(kind=keyword_only) for parameter in parameters]
+        + [
+            inspect.Parameter(option, keyword_only, default=default, annotation=annotation)
+            for option, (annotation, default) in shared.items()
+        ]
+    )
+    run.__annotations__ = {}
+    return run

@@ -32,10 +32,9 @@ def _sections() -> Iterator[str]:
 
 
 def _find_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if not hasattr(command, "commands"):
+    if getattr(command, "invoke_without_command", True):  # a command, or a group that is one too
         yield name, command
-        return
-    for child_name, child in command.commands.items():
+    for child_name, child in getattr(command, "commands", {}).items():
         yield from _find_commands(child, f"{name} {child_name}")
 
 
@@ -44,6 +43,7 @@ def _row(parameter: Any) -> str:
         names = f"`{parameter.name.upper()}{'…' if parameter.nargs == -1 else ''}`"
     else:
         names = ", ".join(f"`{name}`" for name in sorted(parameter.opts, key=len, reverse=True))
+        names += "".join(f" / `{name}`" for name in parameter.secondary_opts)
     default = parameter.default
     shown = f" Default: {default}." if isinstance(default, int | float | str) and default not in (False, "") else ""
     return f"| {names} | {parameter.help or ''}{shown} |"

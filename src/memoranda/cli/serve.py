@@ -1,15 +1,14 @@
-"""`memoranda serve`, `ui` and `mcp`: run a server until it is stopped. `memoranda keys`: API keys of the server."""
+"""`memoranda serve` and `ui`: run a server until it is stopped. `memoranda keys`: API keys of the server."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memoranda.cli.options import STORE, WRITE, CommandOptions, command
+from memoranda.cli.options import STORE, CommandOptions, command
 from memoranda.cli.output import fields_table, make_group, message, print_result, table
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 
 _PORT = 8700
-_MCP_PORT = 8701
 
 Host = Annotated[str, typer.Option(help="Address to listen on. Any address but loopback needs an API key.")]
 Hosts = Annotated[
@@ -47,18 +45,10 @@ Origins = Annotated[
 ]
 
 
-class McpTransport(StrEnum):
-    """How an MCP client talks to the server."""
-
-    STDIO = "stdio"
-    HTTP = "http"
-
-
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     command(app, "serve")(serve)
     command(app, "ui")(ui)
-    command(app, "mcp", shared=WRITE)(mcp)
 
 
 def serve(
@@ -72,7 +62,7 @@ def serve(
     """Run the REST server until it is stopped."""
     from memoranda.server import run
 
-    run(_server_config(host, port, allowed_hosts, allowed_origins, allow_unauthenticated), options.config)
+    run(server_config(host, port, allowed_hosts, allowed_origins, allow_unauthenticated), options.config)
 
 
 def ui(
@@ -91,7 +81,7 @@ def ui(
     typer.echo(f"The dashboard is at {url} (stop it with Ctrl+C)")
     if browser:
         _open_soon(url)
-    run(_server_config("127.0.0.1", port, None, None, True), options.config, log_level="warning")
+    run(server_config("127.0.0.1", port, None, None, True), options.config, log_level="warning")
 
 
 def _free_port() -> int:
@@ -112,29 +102,10 @@ def _open_soon(url: str) -> None:
     timer.start()
 
 
-def mcp(
-    options: CommandOptions,
-    transport: Annotated[
-        McpTransport, typer.Option(help="stdio when the client starts this program; http to listen on a port.")
-    ] = McpTransport.STDIO,
-    host: Host = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on, for http.")] = _MCP_PORT,
-    allowed_hosts: Hosts = None,
-    allowed_origins: Origins = None,
-    allow_unauthenticated: AllowUnauthenticated = None,
-) -> None:
-    """Run the MCP server until it is stopped. With stdio, --tenant names the tenant; with http, the API key does."""
-    from memoranda.mcp import run
-    from memoranda.mcp.run import Owner
-
-    owner = Owner(tenant=options.tenant, user=options.user, agent=options.agent, session=options.session)
-    http = _server_config(host, port, allowed_hosts, allowed_origins, allow_unauthenticated)
-    run(options.config, owner, http=http if transport is McpTransport.HTTP else None)
-
-
-def _server_config(
+def server_config(
     host: str, port: int, hosts: list[str] | None, origins: list[str] | None, allow_unauthenticated: bool | None
 ) -> ServerConfig:
+    """Return the settings of a server from its options."""
     from memoranda.server.config import ServerConfig
 
     return ServerConfig(

@@ -10,7 +10,7 @@ import typer
 
 from memoranda.cli.encryption import KeyCommand, KeyFile, KeyVariable, ask_key, find_key
 from memoranda.cli.options import WHOLE_TENANT, WRITE, CommandOptions, command
-from memoranda.cli.output import make_group, message, print_result, progress_bar
+from memoranda.cli.output import make_group, message, print_result, problem_list, progress_bar
 from memoranda.display import plural
 from memoranda.errors import Incompatible, NotFound
 from memoranda.records import Record
@@ -117,7 +117,7 @@ def _import(
         files = manager.import_files(path)
         imported_files = f"{plural(files.values, 'value')} and {plural(files.executions, 'record')} imported"
         return files, f"{imported_files}, {files.known} existed already"
-    from memoranda.integrations.mem0 import import_mem0
+    from memoranda.integrations.mem0_import import import_mem0
 
     imported = import_mem0(manager, path, collection=collection, progress=progress)
     return imported, f"{_count(imported.stored)} imported, {imported.known} existed already"
@@ -144,7 +144,8 @@ def backup(
     with options.open_manager() as manager, progress_bar("Copying", options.as_json) as progress:
         report = manager.backup(path, force=force, progress=progress, encryption_key=key)
     summary = f"{_count(report.memories)}, {report.size_bytes / 1e6:.1f} MB in {report.path}"
-    print_result(report, options.as_json, message(summary))
+    missing = [problem_list(report.problems)] if report.problems else []
+    print_result(report, options.as_json, message(summary), *missing)
 
 
 def restore(

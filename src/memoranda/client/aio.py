@@ -111,7 +111,15 @@ class MemoryManager:
 
     save = async_method(requests.save)
     retrieve = async_method(requests.retrieve)
+    delete_value = async_method(requests.delete_value)
     search_similar = async_method(requests.search_similar)
+
+    put = async_method(requests.put)
+    put_many = async_method(requests.put_many)
+    get_item = async_method(requests.get_item)
+    delete_item = async_method(requests.delete_item)
+    search_items = async_method(requests.search_items)
+    namespaces = async_method(requests.namespaces)
 
     get_conversation_history = async_method(requests.get_conversation_history)
     clear_session = async_method(requests.clear_session)
@@ -202,4 +210,6 @@ class MemoryManager:
 
     get_stats = async_method(requests.get_stats)
     users = async_method(requests.users)
+    agents = async_method(requests.agents)
+    sessions = async_method(requests.sessions)
     health = async_method(requests.health)

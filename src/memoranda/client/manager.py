@@ -80,6 +80,11 @@ class RemoteLog:
         if positions:
             self._write("POST", "/delete", positions=list(positions))
 
+    def pop(self) -> Message | None:
+        call = HttpCall("POST", _MESSAGES + "/pop", _parse_messages, encode_body(self._scope))
+        popped = self._transport.send(call)
+        return popped[0] if popped else None
+
     def replace(self, messages: Sequence[Message]) -> None:
         self._write("PUT", messages=_to_dicts(messages))
 
@@ -197,7 +202,15 @@ class MemoryManager:
 
     save = sync_method(requests.save)
     retrieve = sync_method(requests.retrieve)
+    delete_value = sync_method(requests.delete_value)
     search_similar = sync_method(requests.search_similar)
+
+    put = sync_method(requests.put)
+    put_many = sync_method(requests.put_many)
+    get_item = sync_method(requests.get_item)
+    delete_item = sync_method(requests.delete_item)
+    search_items = sync_method(requests.search_items)
+    namespaces = sync_method(requests.namespaces)
 
     get_conversation_history = sync_method(requests.get_conversation_history)
     clear_session = sync_method(requests.clear_session)
@@ -301,6 +314,8 @@ class MemoryManager:
 
     get_stats = sync_method(requests.get_stats)
     users = sync_method(requests.users)
+    agents = sync_method(requests.agents)
+    sessions = sync_method(requests.sessions)
     health = sync_method(requests.health)
 
 

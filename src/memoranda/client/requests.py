@@ -20,10 +20,12 @@ from urllib.parse import quote
 from memoranda.client.responses import deserialize
 from memoranda.errors import Conflict, InvalidInput, InvalidType
 from memoranda.facts import Fact, FactConflict
+from memoranda.items.base import Item, NamespaceActivity, check_values
+from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
-from memoranda.messages.message import Message
+from memoranda.messages.message import as_message, is_message, is_vendor_object
 from memoranda.recalls import Context, Replay
 from memoranda.receipts import ForgetReceipt
 from memoranda.results import (
@@ -34,6 +36,7 @@ from memoranda.results import (
     History,
     KnowledgeReport,
     KnowledgeSource,
+    NameActivity,
     SessionMessage,
     SessionSummary,
     Stats,
@@ -65,7 +68,7 @@ _MAX_TRIES: Final = 100
 _signature = functools.cache(inspect.signature)
 
 
-class Embedded(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMethods, UpkeepMethods):
+class Embedded(MemoryMethods, ItemMethods, ValueMethods, ConversationMethods, WorkflowMethods, UpkeepMethods):
     """The methods of the embedded manager, for their signatures. `MemoryManager` itself would load the engine."""
 
 
@@ -226,8 +229,8 @@ def _to_parameter(value: object) -> str | int:
 def _to_plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, Message):
-        return value.to_dict()
+    if is_vendor_object(value):
+        return as_message(value).to_dict()
     if isinstance(value, AnyUser):
         raise InvalidInput("a memory belongs to one user, or to none: ANY is for reading")
     if isinstance(value, Enum):
@@ -278,7 +281,7 @@ context = endpoint(Embedded.context, "POST", "/v1/context", _parse_context)
 @derive_from(Embedded.remember)
 def remember(arguments: Arguments) -> HttpCall[Outcomes]:
     content = arguments["content"]
-    total = 1 if isinstance(content, str | Message | Mapping) else len(content)
+    total = 1 if isinstance(content, str) or is_message(content) else len(content)
     arguments["content"] = _to_list(content)
     return build_call("POST", "/v1/remember", _parse_outcomes, arguments, total=total)
 
@@ -340,18 +343,14 @@ def add_memories(arguments: Arguments) -> HttpCall[list[Memory]]:
     return build_call("POST", "/v1/memories/batch", parse_as(list[Memory]), arguments, total=len(contents))
 
 
-@derive_from(Embedded.delete)
-def delete(arguments: Arguments) -> HttpCall[int]:
+def _delete_by_id(path: str, arguments: Arguments) -> HttpCall[int]:
     ids = arguments.pop("memory_id")
     arguments["memory_ids"] = [ids] if isinstance(ids, int) else list(ids)
-    return build_call("POST", "/v1/memories/delete", parse_field("count"), arguments)
+    return build_call("POST", path, parse_field("count"), arguments)
 
 
-@derive_from(Embedded.discard)
-def discard(arguments: Arguments) -> HttpCall[int]:
-    ids = arguments.pop("memory_id")
-    arguments["memory_ids"] = [ids] if isinstance(ids, int) else list(ids)
-    return build_call("POST", "/v1/memories/discard", parse_field("count"), arguments)
+delete = derive_from(Embedded.delete)(lambda arguments: _delete_by_id("/v1/memories/delete", arguments))
+discard = derive_from(Embedded.discard)(lambda arguments: _delete_by_id("/v1/memories/discard", arguments))
 
 
 @derive_from(Embedded.list_memories)
@@ -369,6 +368,32 @@ def search_memory(arguments: Arguments) -> HttpCall[list[Hit]]:
 cleanup_old_memories = endpoint(Embedded.cleanup_old_memories, "POST", "/v1/upkeep/cleanup", parse_as(CleanupReport))
 get_stats = endpoint(Embedded.get_stats, "GET", "/v1/stats", parse_as(Stats))
 users = endpoint(Embedded.users, "GET", "/v1/users", parse_as(list[UserActivity]))
+agents = endpoint(Embedded.agents, "GET", "/v1/agents", parse_as(list[NameActivity]))
+sessions = endpoint(Embedded.sessions, "GET", "/v1/sessions/names", parse_as(list[NameActivity]))
+get_item = endpoint(Embedded.get_item, "POST", "/v1/items/get", lambda found: found and deserialize(Item, found))
+search_items = endpoint(Embedded.search_items, "POST", "/v1/items/search", parse_as(list[Item]))
+namespaces = endpoint(Embedded.namespaces, "POST", "/v1/items/namespaces", parse_as(list[NamespaceActivity]))
+
+
+@derive_from(Embedded.put_many)
+def put_many(arguments: Arguments) -> HttpCall[list[Item]]:
+    arguments["values"] = check_values(arguments["values"])
+    return build_call("POST", "/v1/items", parse_as(list[Item]), arguments)
+
+
+@derive_from(Embedded.put)
+def put(arguments: Arguments) -> HttpCall[Item]:
+    arguments["values"] = check_values({arguments.pop("key"): arguments.pop("value")})
+    return build_call("POST", "/v1/items", lambda response: deserialize(list[Item], response)[0], arguments)
+
+
+@derive_from(Embedded.delete_item)
+def delete_item(arguments: Arguments) -> HttpCall[int]:
+    keys = arguments.pop("key")
+    arguments["keys"] = [keys] if isinstance(keys, str) else _to_list(keys)
+    return build_call("POST", "/v1/items/delete", parse_field("count"), arguments)
+
+
 health = endpoint(Embedded.health, "GET", "/v1/health", parse_as(Health))
 
 
@@ -431,6 +456,7 @@ def retrieve(arguments: Arguments) -> HttpCall[JSON]:
     return retrieve_value("/v1/values", arguments)
 
 
+delete_value = endpoint(Embedded.delete_value, "POST", "/v1/values/delete", _parse_changed)
 get_conversation_history = endpoint(
     Embedded.get_conversation_history, "GET", "/v1/sessions/history", parse_as(list[SessionMessage])
 )

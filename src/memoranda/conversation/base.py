@@ -15,9 +15,9 @@ from itertools import takewhile
 from typing import Protocol, TypeAlias, overload
 
 from memoranda.errors import InvalidInput, MissingExtra
-from memoranda.messages.message import Message, as_message, parts_of
+from memoranda.messages.message import Message, VendorMessage, as_message, parts_of
 
-AnyMessage: TypeAlias = Message | Mapping[str, object]
+AnyMessage: TypeAlias = Message | Mapping[str, object] | VendorMessage
 
 
 class MessageLog(Protocol):
@@ -47,6 +47,10 @@ class MessageLog(Protocol):
 
     def delete(self, positions: Sequence[int]) -> None:
         """Delete these positions, given in ascending order, each once."""
+        ...
+
+    def pop(self) -> Message | None:
+        """Remove and return the newest message in one step, so that no other writer's is removed; None if empty."""
         ...
 
     def replace(self, messages: Sequence[Message]) -> None:
@@ -87,21 +91,32 @@ class ListLog:
         deleted = set(positions)
         self.replace([message for i, message in enumerate(self.read(0, len(self))) if i not in deleted])
 
+    def pop(self) -> Message | None:
+        if not len(self):
+            return None
+        (message,) = self.read(len(self) - 1, len(self))
+        self._items.pop()
+        self._forget_ids([message])
+        return message
+
     def replace(self, messages: Sequence[Message]) -> None:
         self._items, self._start = list(messages), 0
         self._ids = Counter(message.message_id for message in messages)
 
     def _drop_oldest(self, count: int) -> None:
-        for message in self.read(0, count):
-            self._ids[message.message_id] -= 1
-            if not self._ids[message.message_id]:
-                del self._ids[message.message_id]
+        self._forget_ids(self.read(0, count))
         # Deleting from the front of a list moves all other items: clear the slots, and move only now and then.
         self._items[self._start : self._start + count] = [None] * count
         self._start += count
         if self._start > len(self._items) // 2:
             del self._items[: self._start]
             self._start = 0
+
+    def _forget_ids(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self._ids[message.message_id] -= 1
+            if not self._ids[message.message_id]:
+                del self._ids[message.message_id]
 
 
 class MessageView(MutableSequence[Message]):

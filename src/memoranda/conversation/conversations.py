@@ -79,7 +79,7 @@ class Conversations:
             if self._is_store_open() or _PERSISTENT in (self._default, *self._policies.values()):
                 from memoranda.conversation.stored import clear
 
-                self._open_store().write(lambda tx: clear(tx, self._tenant, agent))
+                self._open_store().write(lambda tx: clear(tx, self._tenant, agent), tenant=self._tenant)
             self._clear_in_memory(self._find(agent))
 
     def clear_scope(self, scope: Scope) -> None:

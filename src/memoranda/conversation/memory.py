@@ -19,7 +19,7 @@ from memoranda.conversation.base import (
 )
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace
-from memoranda.messages.message import ROLES, Message, as_message
+from memoranda.messages.message import ROLES, Message, as_message, is_message
 from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy
 
@@ -141,6 +141,11 @@ class ConversationMemory:
             indices, size = [index] if isinstance(index, int) else list(index), len(self._log)
             self._log.delete(sorted({_to_position(i, size) for i in indices}))
 
+    def pop(self) -> Message | None:
+        """Remove the newest message and return it; None when there is none."""
+        with self._lock:
+            return self._log.pop()
+
     def truncate_to_size(self, max_size: int) -> None:
         """Keep the newest `max_size` messages."""
         keep = check_integer(max_size, "max_size", minimum=0)
@@ -204,7 +209,7 @@ class ConversationMemory:
 def _to_messages(messages: object) -> list[Message]:
     if messages is None:
         return []
-    if isinstance(messages, Message | Mapping):
+    if is_message(messages):
         return [as_message(messages)]
     if isinstance(messages, str | bytes) or not isinstance(messages, Iterable):
         raise InvalidType(f"expected messages or dicts, not {type(messages).__name__}")

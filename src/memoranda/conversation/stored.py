@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import BindParameter, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import BindParameter, bindparam, delete, exists, insert, select, update
 
 from memoranda.errors import Incompatible, MemorandaError
 from memoranda.messages.message import Message
 from memoranda.settings import MemoryConfig, database_url, encryption_key, get_settings
-from memoranda.storage.base import ReadTransaction, Row, Transaction
+from memoranda.storage.base import OwnedWork, ReadTransaction, Row, Transaction
 from memoranda.storage.changes import StoredMessage
+from memoranda.storage.dialects import json_items
 from memoranda.storage.rows import scope_names, to_json, to_micros
 from memoranda.storage.schema import messages
 from memoranda.types import JSON, Scope
@@ -30,6 +31,7 @@ from memoranda.types import JSON, Scope
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
+R = TypeVar("R")
 _M = messages.c
 _IN_SCOPE = [
     *(column == bindparam(f"in_{column.name}") for column in (_M.tenant, _M.agent, _M.user, _M.session)),
@@ -50,7 +52,7 @@ _READ = (
 )
 _PAYLOADS = select(_M.payload).where(*_IN_SCOPE).order_by(_M.position)
 # Each id is looked up by itself: with a list of ids, SQLite would scan the whole conversation.
-_IDS = func.json_each(bindparam("ids")).table_valued("value")
+_IDS = json_items(bindparam("ids")).table_valued("value")
 _FIND_IDS = select(_IDS.c.value).where(exists().where(*_IN_SCOPE, _M.message_id == _IDS.c.value))
 _INSERT = insert(messages)
 _DELETE = delete(messages).where(*_IN_RANGE)
@@ -76,25 +78,36 @@ class StoredLog:
         self._scope = scope
 
     def __len__(self) -> int:
-        return self._store().read(partial(length, scope=self._scope))
+        return self._store().read(partial(length, scope=self._scope), tenant=self._scope.tenant)
 
     def read(self, start: int, stop: int) -> list[Message]:
-        rows = self._store().read(partial(read, scope=self._scope, start=start, stop=stop))
+        work = partial(read, scope=self._scope, start=start, stop=stop)
+        rows = self._store().read(work, tenant=self._scope.tenant)
         return [_to_message(row) for row in rows]
 
     def append(self, messages: Sequence[Message], *, keep: int | None, skip_duplicates: bool = False) -> None:
         new = [_to_stored(message) for message in messages]
-        self._store().write(lambda tx: append(tx, self._scope, new, keep=keep, skip_duplicates=skip_duplicates))
+        self._write(lambda tx: append(tx, self._scope, new, keep=keep, skip_duplicates=skip_duplicates))
 
     def find_ids(self, message_ids: Iterable[str]) -> set[str]:
-        return self._store().read(partial(find_ids, scope=self._scope, message_ids=list(message_ids)))
+        return self._store().read(
+            partial(find_ids, scope=self._scope, message_ids=list(message_ids)), tenant=self._scope.tenant
+        )
 
     def delete(self, positions: Sequence[int]) -> None:
-        self._store().write(lambda tx: delete_indices(tx, self._scope, positions))
+        self._write(lambda tx: delete_indices(tx, self._scope, positions))
+
+    def pop(self) -> Message | None:
+        # Made inside the transaction: a damaged message must stay, not be deleted unread.
+        return self._write(lambda tx: pop(tx, self._scope))
 
     def replace(self, messages: Sequence[Message]) -> None:
         new = [_to_stored(message) for message in messages]
-        self._store().write(lambda tx: replace(tx, self._scope, new))
+        self._write(lambda tx: replace(tx, self._scope, new))
+
+    def _write(self, work: Callable[[Transaction], R]) -> R:
+        tenant, _, user, _ = scope_names(self._scope)
+        return self._store().write(OwnedWork(work, (tenant, user)), tenant=tenant)
 
 
 _open_stores: dict[str, Store] = {}
@@ -170,6 +183,15 @@ def delete_positions(tx: Transaction, scope: Scope, positions: Sequence[int]) ->
     shifts = _closing_shifts(positions, bounds)
     if shifts:
         tx.execute(_SHIFT, [{**parameters, **shift} for shift in shifts])
+
+
+def pop(tx: Transaction, scope: Scope) -> Message | None:
+    """Delete and return the newest message; None when there is none."""
+    size = length(tx, scope)
+    newest = [_to_message(row) for row in read(tx, scope, size - 1, size)] if size else []
+    if newest:
+        delete_indices(tx, scope, [size - 1])
+    return newest[0] if newest else None
 
 
 def replace(tx: Transaction, scope: Scope, new: Sequence[StoredMessage]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
@@ -15,13 +16,13 @@ from memoranda.storage.changes import no_memory
 from memoranda.storage.read import find_memories, get_memories
 from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, scope_conditions, to_micros
 from memoranda.storage.schema import memories, messages, recalls
-from memoranda.types import AnyUser, Filter, Memory, Scope, utc_now
+from memoranda.types import AnyUser, ArmScore, Filter, Memory, Scope, utc_now
 
 MemoryState: TypeAlias = Literal["any", "current", "archived", "superseded", "quarantined", "pinned", "expired"]
+MemoryOrder: TypeAlias = Literal["newest", "oldest"]
 _M, _L, _R = memories.c, messages.c, recalls.c
 _NEIGHBOURS: Final = 4
 """Messages shown before and after the one that a memory came from."""
-_SEARCHED_RECALLS: Final = 2000
 _LISTED_USES: Final = 10
 
 
@@ -31,15 +32,16 @@ def list_by_state(
     where: Filter,
     *,
     state: MemoryState,
+    order: MemoryOrder,
     trust: Sequence[str],
     limit: int,
     after: int,
 ) -> list[Memory]:
-    """Return a page of memories, the newest first, in one state and from sources of some trust."""
+    """Return a page of memories in one state and from sources of some trust."""
     conditions = _state_conditions(state)
     if trust:
         conditions.append(_M.trust.in_(trust))
-    return find_memories(tx, scope, where, limit, after, conditions, newest_first=True)
+    return find_memories(tx, scope, where, limit, after, conditions, newest_first=order == "newest")
 
 
 def _state_conditions(state: MemoryState) -> list[ColumnElement[bool]]:
@@ -140,11 +142,17 @@ def _uses(tx: ReadTransaction, scope: Scope, memory_id: int) -> list[PastUse]:
     conditions = [_R.tenant == scope.tenant]
     if not isinstance(scope.user, AnyUser):
         conditions += [_R.user == (scope.user or ""), _R.all_users == 0]
-    query = select(_R.id, _R.asked_at, _R.query, _R.states).where(*conditions, _R.states.contains(f"[{memory_id},"))
-    newest = query.order_by(_R.number.desc()).limit(_SEARCHED_RECALLS)
-    found = []
-    for recall_id, asked_at, text, states in tx.execute(newest):
-        ids = [each for each, _ in json.loads(states)]
-        if memory_id in ids:
-            found.append(PastUse(recall_id, from_micros(asked_at), text, ids.index(memory_id) + 1))
-    return found[:_LISTED_USES]
+    columns = (_R.id, _R.asked_at, _R.query, _R.states, _R.answer)
+    query = select(*columns).where(*conditions, _R.states.contains(f"[{memory_id},"))
+    found: list[PastUse] = []
+    for recall_id, asked_at, text, states, packed in tx.execute(query.order_by(_R.number.desc()).limit(_LISTED_USES)):
+        position = [each for each, _ in json.loads(states)].index(memory_id)
+        why = _reasons(packed, position)
+        found.append(PastUse(recall_id, from_micros(asked_at), text, position + 1, why))
+    return found
+
+
+def _reasons(packed: bytes, position: int) -> tuple[ArmScore, ...]:
+    """Return what counted for a hit of a past answer; nothing for a memory that was only beside a hit."""
+    hits = json.loads(zlib.decompress(packed))["hits"]
+    return tuple(ArmScore(*arm) for arm in hits[position][1]) if position < len(hits) else ()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from sqlalchemy import func, or_, select
 
 from memoranda.dashboard import browse, graph, overview
-from memoranda.dashboard.browse import MemoryState
+from memoranda.dashboard.browse import MemoryOrder, MemoryState
 from memoranda.dashboard.results import (
     ConversationPage,
     ConversationSummary,
@@ -27,11 +27,11 @@ from memoranda.dashboard.results import (
 from memoranda.manager.manager import MemoryManager
 from memoranda.recall.pipeline import AccessCounter, RecallPipeline
 from memoranda.recall.render import RELEVANT, render_context
-from memoranda.storage.base import ReadTransaction
+from memoranda.storage.base import PartitionKey, ReadTransaction
 from memoranda.storage.read import get_memories
 from memoranda.storage.rows import in_scope
 from memoranda.storage.schema import changes, memories, recalls
-from memoranda.types import Filter, Memory, Recall, Scope
+from memoranda.types import ANY, Filter, Memory, Recall, Scope
 from memoranda.validation import check_datetime, make_filter
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class Insight:
         self._tenant = tenant
         self._lock = threading.Lock()
         self._cached: tuple[tuple[int, int, bool], Overview] | None = None
+        self._numbers = overview.OverviewReader(tenant)
+        self._reading = threading.Lock()
         self._pipeline: RecallPipeline | None = None
 
     def overview(self, *, with_users: bool) -> Overview:
@@ -70,12 +72,12 @@ class Insight:
         opened = self._open()
         opened.ledger.write()
         latest = self._read(lambda tx: tx.execute(select(func.max(recalls.c.number))).scalar() or 0)
-        key = (opened.store.head(), latest, with_users)
-        cached = self._cached
-        if cached is None or cached[0] != key:
-            found = self._read(lambda tx: overview.read_overview(tx, self._tenant, with_users=with_users))
-            self._cached = cached = (key, found)
-        return cached[1]
+        key = (opened.store.head(PartitionKey(self._tenant, ANY)), latest, with_users)
+        with self._reading:
+            if self._cached is None or self._cached[0] != key:
+                found = self._read(lambda tx: self._numbers.read(tx, with_users=with_users))
+                self._cached = (key, found)
+            return self._cached[1]
 
     def states(self, scope: Scope) -> MemoryStates:
         """Return how many memories are in which state."""
@@ -88,14 +90,17 @@ class Insight:
         where: Mapping[str, Any] | None = None,
         types: Sequence[str] | None = None,
         state: MemoryState = "any",
+        order: MemoryOrder = "newest",
         trust: Sequence[str] = (),
         limit: int = 50,
         after: int = 0,
     ) -> list[Memory]:
-        """Return a page of memories, the newest first."""
+        """Return a page of memories."""
         filters = make_filter(where, types)
         return self._read(
-            lambda tx: browse.list_by_state(tx, scope, filters, state=state, trust=trust, limit=limit, after=after)
+            lambda tx: browse.list_by_state(
+                tx, scope, filters, state=state, order=order, trust=trust, limit=limit, after=after
+            )
         )
 
     def provenance(self, scope: Scope, memory_id: int) -> Provenance:
@@ -219,7 +224,7 @@ class Insight:
         return self._manager._components.open()
 
     def _read(self, work: Callable[[ReadTransaction], _R]) -> _R:
-        return self._open().store.read(work)
+        return self._open().store.read(work, tenant=self._tenant)
 
 
 def _outside_recall(tx: ReadTransaction, scope: Scope, terms: Sequence[str]) -> list[Memory]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from math import ceil
 from statistics import median
@@ -14,8 +15,9 @@ from typing import Final
 from sqlalchemy import Integer, cast, func, select
 
 from memoranda.dashboard.results import GrowthDay, MemoryStates, NamedCount, Overview, RecallDay
-from memoranda.storage.base import ReadTransaction
-from memoranda.storage.rows import from_micros, in_scope
+from memoranda.storage.base import ReadTransaction, chunked
+from memoranda.storage.read import scan_conditions
+from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import changes, counters, memories, recalls
 from memoranda.types import Scope
 
@@ -28,23 +30,65 @@ _MAX_DAYS: Final = 400
 _LOW_TRUST: Final = ("tool", "document", "model")
 
 
-def read_overview(tx: ReadTransaction, tenant: str, *, with_users: bool) -> Overview:
-    """Return the numbers of a tenant; users are named only when that is allowed."""
-    types, agents = _counted(tx, tenant, "type"), _counted(tx, tenant, "agent")
-    users = _count_users(tx, tenant)
-    named = [agent for agent in agents if agent.name]
-    return Overview(
-        memories=sum(kind.memories for kind in types),
-        users=len(users),
-        agents=len(named),
-        executions=sum(each.memories for each in _counted(tx, tenant, "execution")),
-        by_type=tuple(types),
-        by_agent=tuple(named[:_LISTED]),
-        by_user=tuple(users[:_LISTED]) if with_users else (),
-        growth=_growth(tx, tenant),
-        recalls=_recall_days(tx, tenant),
-        head=tx.execute(select(func.coalesce(func.max(_H.seq), 0))).scalar_one(),
-    )
+class OverviewReader:
+    """Reads the numbers of one tenant. It keeps what it read of the change log and the ledger, and reads what is new.
+
+    Not safe for several threads at once.
+    """
+
+    def __init__(self, tenant: str) -> None:
+        self._tenant = tenant
+        self._head = 0
+        self._changes: dict[int, Counter[str]] = defaultdict(Counter)
+        self._recalls: dict[int, _RecallTime] = {}
+
+    def read(self, tx: ReadTransaction, *, with_users: bool) -> Overview:
+        """Return the numbers; users are named only when that is allowed."""
+        types, agents = _counted(tx, self._tenant, "type"), _counted(tx, self._tenant, "agent")
+        users = _count_users(tx, self._tenant)
+        named = [agent for agent in agents if agent.name]
+        self._read_changes(tx)
+        self._read_recalls(tx)
+        return Overview(
+            memories=sum(kind.memories for kind in types),
+            users=len(users),
+            agents=len(named),
+            executions=sum(each.memories for each in _counted(tx, self._tenant, "execution")),
+            by_type=tuple(types),
+            by_agent=tuple(named[:_LISTED]),
+            by_user=tuple(users[:_LISTED]) if with_users else (),
+            growth=_growth(self._changes),
+            recalls=_recall_days(self._recalls.values()),
+            head=self._head,
+        )
+
+    def _read_changes(self, tx: ReadTransaction) -> None:
+        """Add the changes since the last reading: rows of the log are never changed or removed."""
+        head: int = tx.execute(select(func.coalesce(func.max(_H.seq), 0))).scalar_one()
+        day = cast(_H.at / _DAY_MICROS, Integer)
+        new = (_H.seq > self._head, _H.seq <= head)
+        query = select(day, _H.op, func.count()).where(*new, _H.tenant == self._tenant, _H.op.in_(("add", "remove")))
+        for number, op, count in tx.execute(query.group_by(day, _H.op)):
+            self._changes[int(number)][op] += count
+        self._head = head
+
+    def _read_recalls(self, tx: ReadTransaction) -> None:
+        newest = select(_R.number).where(_R.tenant == self._tenant).order_by(_R.number.desc()).limit(_NEWEST_RECALLS)
+        numbers = list(tx.scalars(newest))
+        kept = {number: self._recalls[number] for number in numbers if number in self._recalls}
+        for part in chunked([number for number in numbers if number not in kept]):
+            query = select(_R.number, _R.asked_at, _R.answer).where(_R.number.in_(part))
+            for number, asked_at, packed in tx.execute(query):
+                answer = json.loads(zlib.decompress(packed))
+                kept[number] = _RecallTime(asked_at // _DAY_MICROS, answer["elapsed_ms"], answer["answerable"])
+        self._recalls = kept
+
+
+@dataclass(frozen=True, slots=True)
+class _RecallTime:
+    day: int
+    elapsed_ms: float
+    answerable: float
 
 
 def count_states(tx: ReadTransaction, scope: Scope) -> MemoryStates:
@@ -56,7 +100,7 @@ def count_states(tx: ReadTransaction, scope: Scope) -> MemoryStates:
         func.coalesce(func.sum(_M.pinned), 0),
         func.count().filter(_M.trust.in_(_LOW_TRUST)),
     ]
-    return MemoryStates(*map(int, tx.execute(select(*counted).where(*in_scope(scope))).one()))
+    return MemoryStates(*map(int, tx.execute(select(*counted).where(*scan_conditions(tx, scope))).one()))
 
 
 def _counted(tx: ReadTransaction, tenant: str, kind: str) -> list[NamedCount]:
@@ -71,34 +115,28 @@ def _count_users(tx: ReadTransaction, tenant: str) -> list[NamedCount]:
     return [NamedCount(row[0], row[1]) for row in tx.execute(query.order_by(count.desc(), _M.user))]
 
 
-def _growth(tx: ReadTransaction, tenant: str) -> tuple[GrowthDay, ...]:
+def _growth(counts: Mapping[int, Mapping[str, int]]) -> tuple[GrowthDay, ...]:
     """Return one row for each day since the first change, the days without one included."""
-    day = cast(_H.at / _DAY_MICROS, Integer)
-    query = select(day, _H.op, func.count()).where(_H.tenant == tenant, _H.op.in_(("add", "remove")))
-    counts: dict[int, dict[str, int]] = defaultdict(dict)
-    for number, op, count in tx.execute(query.group_by(day, _H.op)):
-        counts[int(number)][op] = count
     found: list[GrowthDay] = []
     total = 0
     for number in range(min(counts, default=0), max(counts, default=-1) + 1):
-        added, removed = counts[number].get("add", 0), counts[number].get("remove", 0)
+        day = counts.get(number, {})
+        added, removed = day.get("add", 0), day.get("remove", 0)
         total += added - removed
         found.append(GrowthDay(_day_name(number), added, removed, total))
     return tuple(found[-_MAX_DAYS:])
 
 
-def _recall_days(tx: ReadTransaction, tenant: str) -> tuple[RecallDay, ...]:
-    query = select(_R.asked_at, _R.answer).where(_R.tenant == tenant).order_by(_R.number.desc()).limit(_NEWEST_RECALLS)
-    by_day: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for asked_at, packed in tx.execute(query):
-        answer = json.loads(zlib.decompress(packed))
-        by_day[asked_at // _DAY_MICROS].append((answer["elapsed_ms"], answer["answerable"]))
+def _recall_days(times: Iterable[_RecallTime]) -> tuple[RecallDay, ...]:
+    by_day: dict[int, list[_RecallTime]] = defaultdict(list)
+    for each in times:
+        by_day[each.day].append(each)
     return tuple(_recall_day(number, values) for number, values in sorted(by_day.items()))
 
 
-def _recall_day(number: int, values: Sequence[tuple[float, float]]) -> RecallDay:
-    times = sorted(elapsed for elapsed, _ in values)
-    share = sum(answerable for _, answerable in values) / len(values)
+def _recall_day(number: int, values: Sequence[_RecallTime]) -> RecallDay:
+    times = sorted(each.elapsed_ms for each in values)
+    share = sum(each.answerable for each in values) / len(values)
     return RecallDay(_day_name(number), len(values), median(times), times[ceil(0.95 * len(times)) - 1], share)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoranda.types import Hit, Memory, Recall
+from memoranda.types import ArmScore, Hit, Memory, Recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,8 @@ class PastUse:
     query: str
     position: int
     """1 was the best hit."""
+    why: tuple[ArmScore, ...]
+    """What counted for it then."""
 
 
 @dataclass(frozen=True, slots=True)

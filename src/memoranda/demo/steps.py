@@ -29,7 +29,8 @@ USER: Final = "nora-and-theo"
 ASKED_AT: Final = datetime.fromisoformat("2025-10-06T09:00:00+02:00")
 """When the questions are asked: the morning after the last session."""
 WIDTH: Final = 80
-HITS_SHOWN: Final = 3
+HITS_ASKED: Final = 5
+"""As many as fit easily into a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,33 +167,39 @@ def _word(outcome: Outcome) -> str:
 
 
 def answered(answers: Sequence[Answer]) -> Iterator[Line]:
-    """Yield each question with the best hit and why it was found, and how often that was right."""
+    """Yield each question with the hit that answers it and why it was found, and how often there is one."""
     known = [answer for answer in answers if answer.question.evidence]
-    yield f"3. What it answers now, on {_date(ASKED_AT)}: the best hit, word for word, and why", "bold"
+    yield f"3. What it answers now, on {_date(ASKED_AT)}, word for word, and why it was found", "bold"
+    yield f"   In front: which of the first {HITS_ASKED} hits holds the answer; – for none of them.", "dim"
     for answer in known:
         if answer.question.then is None:
             yield from _best(answer)
     first = sum(answer.rank == 1 for answer in known)
     among = sum(answer.rank is not None for answer in known)
     times = sorted(answer.milliseconds for answer in answers)
-    yield f"   ✓ The first hit holds the answer: so for {first} of {len(known)} questions, with part 4.", "dim"
     yield (
-        f"   Among the first {HITS_SHOWN} hits it is for {among}. Median time: {times[len(times) // 2]:.0f} ms.",
+        f"   With part 4: the first hit answers {first} of {len(known)} questions, "
+        f"the first {HITS_ASKED} answer {among}.",
         "dim",
     )
+    yield f"   Median time of a recall: {times[len(times) // 2]:.0f} ms.", "dim"
 
 
 def _best(answer: Answer) -> Iterator[Line]:
-    mark = "✓" if answer.rank == 1 else " "
+    asked = f" {_mark(answer)} {answer.question.text}"
     if not answer.recall:
-        yield f" {mark} {answer.question.text}", "cyan"
+        yield asked, "cyan"
         yield "     nothing found", "dim"
         return
-    hit = answer.recall[0]
-    yield f" {mark} {answer.question.text}", "cyan"
-    yield f"     {one_line(_quote(hit), WIDTH - 5)}", ""
-    if found_by := reasons(hit.why):
-        yield f"     found by {found_by}", "dim"
+    hit = answer.recall[(answer.rank or 1) - 1]
+    lines = [f"{asked} (found by {reasons(hit.why, count)})" for count in (2, 1)] if hit.why else []
+    yield next((line for line in lines if len(line) <= WIDTH), asked), "cyan"
+    width = WIDTH - 5
+    yield from ((f"     {line}", "") for line in wrap(one_line(_quote(hit), 2 * width - 10), width, max_lines=2))
+
+
+def _mark(answer: Answer) -> str:
+    return "–" if answer.rank is None else str(answer.rank)
 
 
 def changed(answers: Sequence[Answer], then: Mapping[str, Recall]) -> Iterator[Line]:
@@ -200,7 +207,7 @@ def changed(answers: Sequence[Answer], then: Mapping[str, Recall]) -> Iterator[L
     yield "4. What changed since: the same question now, and as of an earlier day", "bold"
     for answer in answers:
         question = answer.question
-        yield f" {'✓' if answer.rank == 1 else ' '} {question.text}", "cyan"
+        yield f" {_mark(answer)} {question.text}", "cyan"
         past = then[question.text]
         for label, recall in (("now", answer.recall), (_date(question.then or ASKED_AT), past)):
             yield from _fill(label, _quote(recall[0]) if recall else "nothing was known")
@@ -219,7 +226,7 @@ def _next_steps(path: Path, kept: bool) -> Iterator[Line]:
     yield "6. Look at the same store yourself", "bold"
     if not kept:
         yield f"   python -m memoranda.demo --keep {path}", ""
-    # Every way to look at a store is one line here.
+    yield f"   memoranda ui --db {path}      (the dashboard, in a browser)", ""
     for command in (f'recall "When is Emi\'s birthday?" --db {path}', f"facts --db {path}", f"list --db {path}"):
         yield f"   memoranda {command} --user {USER}", ""
 
@@ -277,5 +284,5 @@ def _remember(manager: MemoryManager, sessions: Mapping[str, Sequence[Turn]], co
 
 def _answer(manager: MemoryManager, question: DemoQuestion) -> Answer:
     started = perf_counter()
-    recall = manager.recall(question.text, user=USER, limit=HITS_SHOWN, now=ASKED_AT)
+    recall = manager.recall(question.text, user=USER, limit=HITS_ASKED, now=ASKED_AT)
     return Answer(question, recall, (perf_counter() - started) * 1000)

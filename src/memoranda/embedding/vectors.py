@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-from sqlalchemy import ColumnElement, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, func, insert, select, update
 
 from memoranda.embedding.base import CachesByTenant, Embedder, EmbedderIdentity, is_instant
 from memoranda.errors import Incompatible
@@ -13,7 +14,7 @@ from memoranda.storage.base import Generation, ReadTransaction, Row, Store, Tran
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.schema import generations, memories, vectors
 from memoranda.text import content_hash
-from memoranda.types import FloatArray, Memory, Progress
+from memoranda.types import ANY, FloatArray, Memory, Progress
 
 _G = generations.c
 _BATCH = 256
@@ -36,16 +37,17 @@ class Vectors:
         return active.id if active else None
 
     def attach(self, new: Sequence[NewMemory], progress: Progress | None = None) -> Sequence[NewMemory]:
-        """Set the vectors of new memories and return them; unchanged when vector search is off."""
-        if self.embedder is None or not new:
+        """Set the vectors of new memories that have a text and return all; unchanged when vector search is off."""
+        texts = [each for each in new if each.content]
+        if self.embedder is None or not texts:
             return new
         generation = self._writable_generation()
-        for start in range(0, len(new), _BATCH):
-            part = new[start : start + _BATCH]
+        for start in range(0, len(texts), _BATCH):
+            part = texts[start : start + _BATCH]
             for each, vector in zip(part, self._embed(part, generation), strict=True):
                 each.vector, each.generation = vector, generation
             if progress is not None:
-                progress(start + len(part), len(new))
+                progress(start + len(part), len(texts))
         return new
 
     def attach_stored(self, memories: Sequence[Memory]) -> None:
@@ -64,6 +66,10 @@ class Vectors:
         """Return the vector of a tenant's question; None when vector search is off."""
         return None if self.embedder is None else self._embedder_for(tenant).embed([text], kind="query")[0]
 
+    def embed_passages(self, tenant: str, texts: Sequence[str]) -> FloatArray:
+        """Return the vectors of a tenant's texts, one row each; vector search must be on."""
+        return self._embedder_for(tenant).embed(list(texts), kind="passage")
+
     def reembed(self, progress: Progress | None = None) -> int:
         """Embed every memory with this embedder; return how many. Interrupted, it continues where it stopped."""
         if self.embedder is None:
@@ -71,7 +77,7 @@ class Vectors:
         identity = self.embedder.identity
         generation = self._store.write(lambda tx: start_generation(tx, identity, activate=False)).id
         made = self.embed_missing(generation, progress)
-        while not self._store.write(lambda tx: switch_generation(tx, generation)):  # others went on writing
+        while not self._store.write(lambda tx: switch_generation(tx, generation), tenant=ANY):  # others went on writing
             made = self.embed_missing(generation, progress, made)
         self._generation = None
         return made
@@ -79,11 +85,11 @@ class Vectors:
     def embed_missing(self, generation: int, progress: Progress | None, made: int = 0) -> int:
         """Embed the memories that this generation lacks; return how many vectors it got, `made` included."""
         assert self.embedder is not None
-        total = made + self._store.read(lambda tx: count_missing(tx, generation))
-        while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH)):
+        total = made + self._store.read(lambda tx: count_missing(tx, generation), tenant=ANY)
+        while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH), tenant=ANY):
             fresh = self.embedder.embed([content for _, content in batch], kind="passage")
             rows = [(memory_id, text, vector) for (memory_id, text), vector in zip(batch, fresh, strict=True)]
-            self._store.write(lambda tx: put_vectors(tx, generation, rows))  # noqa: B023 - called at once
+            self._store.write(partial(put_vectors, generation=generation, made=rows), tenant=ANY)
             made += len(batch)
             if progress is not None:
                 progress(made, max(made, total))
@@ -184,7 +190,8 @@ def put_vectors(tx: Transaction, generation: int, made: Sequence[tuple[int, str,
 
 
 def _not_embedded(generation: int) -> ColumnElement[bool]:
-    return ~exists().where(vectors.c.memory_id == memories.c.id, vectors.c.generation == generation)
+    embedded = exists().where(vectors.c.memory_id == memories.c.id, vectors.c.generation == generation)
+    return and_(memories.c.content != "", ~embedded)  # an item that is not searched has no text
 
 
 def _generation(row: Row) -> Generation:

@@ -13,13 +13,15 @@ from sqlalchemy import ColumnElement, func, insert, select
 
 from memoranda.errors import Incompatible
 from memoranda.results import VerificationReport
-from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
+from memoranda.storage.base import OwnedWork, ReadTransaction, Store, Transaction, chunked
 from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import to_json, to_micros
 from memoranda.storage.schema import execution_heads, executions
 from memoranda.types import JSON
 
 _E = executions.c
+_CHAIN: Final = "execution records"
+"""In place of a user: the records of a tenant are one chain, so they are written one after the other."""
 _COLUMNS: Final = (
     _E.number, _E.id, _E.agent, _E.workflow, _E.session, _E.status, _E.duration_ms, _E.record, _E.recorded_at,
 )  # fmt: skip
@@ -93,7 +95,9 @@ class ExecutionLog:
         if not rows:
             return []
         chain = HashChain(self._key.read_to_sign(), tenant)
-        return self._store.write(lambda tx: _append(tx, chain, tenant, rows))
+        return self._store.write(
+            OwnedWork(lambda tx: _append(tx, chain, tenant, rows), (tenant, _CHAIN)), tenant=tenant
+        )
 
     def key_problem(self) -> str | None:
         """Return what is wrong with the key file of the database; None when nothing is."""
@@ -105,25 +109,25 @@ class ExecutionLog:
         if below is not None:
             statement = statement.where(_E.number < below)
         statement = statement.order_by(_E.number.desc()).limit(limit)
-        return self._store.read(lambda tx: [_to_row(columns) for columns in tx.execute(statement)])
+        return self._store.read(lambda tx: [_to_row(columns) for columns in tx.execute(statement)], tenant=tenant)
 
     def read_after(self, tenant: str, number: int, *, limit: int) -> list[ExecutionRow]:
         """Return rows above a number, oldest first."""
         statement = select(*_COLUMNS).where(_E.tenant == tenant, _E.number > number).order_by(_E.number).limit(limit)
-        return self._store.read(lambda tx: [_to_row(columns) for columns in tx.execute(statement)])
+        return self._store.read(lambda tx: [_to_row(columns) for columns in tx.execute(statement)], tenant=tenant)
 
     def count_by_status(self, tenant: str, query: ExecutionQuery) -> dict[str | None, int]:
         statement = select(_E.status, func.count()).where(*query.conditions(tenant)).group_by(_E.status)
-        return self._store.read(lambda tx: {row[0]: row[1] for row in tx.execute(statement)})
+        return self._store.read(lambda tx: {row[0]: row[1] for row in tx.execute(statement)}, tenant=tenant)
 
     def summarize_durations(self, tenant: str, query: ExecutionQuery) -> DurationSummary:
         conditions = [*query.conditions(tenant), _E.duration_ms.is_not(None)]
-        return self._store.read(lambda tx: _summarize_durations(tx, conditions))
+        return self._store.read(lambda tx: _summarize_durations(tx, conditions), tenant=tenant)
 
     def verify(self, tenant: str, known_head: str | None = None) -> VerificationReport:
         """Check every record against the chain, and that the chain holds a head that was returned earlier."""
         chain = HashChain(self._key.read(), tenant)
-        return self._store.read(lambda tx: _verify(tx, chain, tenant, known_head))
+        return self._store.read(lambda tx: _verify(tx, chain, tenant, known_head), tenant=tenant)
 
 
 def _append(tx: Transaction, chain: HashChain, tenant: str, rows: Sequence[ExecutionRow]) -> list[ExecutionRow]:
@@ -172,7 +176,9 @@ def _load_head(tx: Transaction, chain: HashChain, tenant: str) -> tuple[int, byt
 
 def _summarize_durations(tx: ReadTransaction, conditions: Sequence[ColumnElement[bool]]) -> DurationSummary:
     duration = _E.duration_ms
-    totals = select(func.count(), func.total(duration), func.avg(duration), func.min(duration), func.max(duration))
+    totals = select(
+        func.count(), func.coalesce(func.sum(duration), 0.0), func.avg(duration), func.min(duration), func.max(duration)
+    )
     count, total, mean, minimum, maximum = tx.execute(totals.where(*conditions)).one()
     ordered = select(duration).where(*conditions).order_by(duration)
     ranks = [(count - 1) * percent // 100 for percent in (50, 95)] if count else []

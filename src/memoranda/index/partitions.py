@@ -22,7 +22,7 @@ from memoranda.index.gpu import load_torch
 from memoranda.index.partition import NEVER_LOADED, Partition
 from memoranda.index.vectors import Snapshot
 from memoranda.storage.base import IndexSource, PartitionKey
-from memoranda.types import JSON
+from memoranda.types import ANY, JSON
 
 DEFAULT_CAPACITY = 1 << 30
 """Bytes of partitions in memory."""
@@ -198,13 +198,13 @@ class Partitions:
 
     def _catch_up(self, partition: Partition) -> bool:
         # Read before the rows: a change committed in between is only read once more next time.
-        head = self._source.head()
-        if partition.seq == head:
+        head = self._source.head(partition.key)
+        if partition.seq == head and partition.key.user is not ANY:
             return False
         if partition.seq == NEVER_LOADED or partition.seq > head or partition.loaded_at < self._last_erasure():
             self._load(partition, head)
-        else:
-            self._apply_changes(partition)
+        elif not self._apply_changes(partition) and partition.seq == head:
+            return False
         partition.seq = head
         return True
 
@@ -213,20 +213,23 @@ class Partitions:
         if self._graph_file is not None:
             index = self._graph_file.read(partition, head, self._report)
         partition.reset(index)
-        partition.loaded_at = head
+        # An erasure has the number of the latest change of all, which may be of another partition.
+        partition.loaded_at = max(head, self._last_erasure())
         rows = self._source.rows(partition.key, None, partition.generation)
         while chunk := list(islice(rows, _LOAD_BATCH)):
             partition.upsert(chunk)
         partition.remove_orphan_vectors()
 
-    def _apply_changes(self, partition: Partition) -> None:
+    def _apply_changes(self, partition: Partition) -> bool:
+        """Bring the partition up to date; return whether anything had changed."""
         changed = self._source.changed(partition.key, partition.seq)
         if not len(changed):
-            return
+            return False
         rows = list(self._source.rows(partition.key, changed, partition.generation))
         partition.upsert(rows)
         if len(rows) < len(changed):
             partition.remove(np.setdiff1d(changed, [row.id for row in rows]))
+        return True
 
     def _update_size(self, key: _CacheKey, size: int) -> None:
         with self._lock:

@@ -54,7 +54,7 @@ class SharedKnowledge:
             changes += [*plan.edits, *(next(new) for _ in plan.new)]
             if plan.removed:
                 changes.append(Remove(self.scope, tuple(plan.removed)))
-        self._store.write(lambda tx: self._apply(tx, plans, changes))
+        self._store.write(lambda tx: self._apply(tx, plans, changes), tenant=self.scope.tenant)
         return [plan.report() for plan in plans]
 
     def _apply(self, tx: Transaction, plans: Sequence[_Plan], changes: Sequence[Change]) -> None:

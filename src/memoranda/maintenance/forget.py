@@ -63,6 +63,7 @@ _OUTSIDE: Final = (
 _VALUES: Final = "short-term values"
 _LEFT_UNDONE: Final = "not cleaned yet (a reader of old pages, a full disk): the next start or upkeep finishes the work"
 _MEMORY = memories.c
+_TEXT = func.coalesce(func.nullif(_MEMORY.content, ""), _MEMORY.key)  # an item that is not searched has no text
 _MESSAGE = messages.c
 
 
@@ -147,18 +148,18 @@ class MemoryEraser:
             raise InvalidInput("forget what? Name ids, a filter, a text, an agent, a user or a session")
         self._ledger.write()
         if dry_run:
-            return self._store.read(lambda tx: self._preview(tx, target))
+            return self._store.read(lambda tx: self._preview(tx, target), tenant=self._tenant)
         return self._forget(target)
 
     def _forget(self, target: ErasureTarget) -> ForgetReceipt:
         self._receipts.prepare()
         outside = [self._find_values(), self._clear_cache()]
-        rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside))
+        rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside), tenant=self._tenant)
         # The file is cleaned last, so that the receipt is what was found after it.
         outside = self._clean_up(target)
         receipt = replace(stored, stores=_all_places(rows, outside, traces, self._clean_file(rows)))
         try:
-            return self._store.write(lambda tx: self._receipts.write(tx, receipt))
+            return self._store.write(lambda tx: self._receipts.write(tx, receipt), tenant=self._tenant)
         except MemorandaError as error:  # the rows are gone: the receipt stored with that is finished later
             logger.warning("receipt %s stays pending until its end can be written: %s", stored.id, error)
             return stored
@@ -172,8 +173,8 @@ class MemoryEraser:
         if wrong := [receipt.id for receipt in given if not self._receipts.verify(receipt)]:
             raise InvalidInput(f"receipt {wrong[0]!r} was not signed by this store, or was changed: nothing was erased")
         for receipt in given:
-            self._store.write(partial(self._receipts.write, receipt=receipt))
-        memory_ids, seqs = self._store.read(self._find_again)
+            self._store.write(partial(self._receipts.write, receipt=receipt), tenant=self._tenant)
+        memory_ids, seqs = self._store.read(self._find_again, tenant=self._tenant)
         if not memory_ids and not seqs:
             return None
         target = ErasureTarget(Scope(self._tenant, user=ANY), tuple(memory_ids), message_seqs=tuple(seqs))
@@ -182,7 +183,7 @@ class MemoryEraser:
     def _find_again(self, tx: ReadTransaction) -> tuple[list[int], list[int]]:
         """Return the memories and messages with a tombstone that were recorded before it."""
         m, signer = _MESSAGE, self._receipts
-        stored = select(_MEMORY.id, _MEMORY.user, _MEMORY.content, _MEMORY.recorded_at)
+        stored = select(_MEMORY.id, _MEMORY.user, _TEXT, _MEMORY.recorded_at)
         own = (_MEMORY.tenant == self._tenant, _MEMORY.user != SHARED_USER)
         said = select(m.seq, m.user, m.message_id, m.recorded_at).where(m.tenant == self._tenant)
         memory_digests = [
@@ -344,7 +345,7 @@ def _read_texts(
     m, r = _MESSAGE, revisions.c
     for part in chunked(sorted(ids)):
         for user, content, message_id in tx.execute(
-            select(_MEMORY.user, _MEMORY.content, _MEMORY.message_id).where(_MEMORY.id.in_(part))
+            select(_MEMORY.user, _TEXT, _MEMORY.message_id).where(_MEMORY.id.in_(part))
         ):
             texts.add((user, content))
             message_ids |= {(user, message_id)} if message_id else set()
@@ -391,9 +392,10 @@ def _find_memories(tx: ReadTransaction, target: ErasureTarget) -> set[int]:
     conditions = [*in_scope(target.scope), *filter_conditions(target.where), _MEMORY.user != SHARED_USER]
     if target.message_seqs and not target.ids:
         return set()
-    query = select(_MEMORY.id, _MEMORY.content).where(*conditions)
+    query = select(_MEMORY.id, _MEMORY.content, _MEMORY.value).where(*conditions)
     queries = [query.where(_MEMORY.id.in_(part)) for part in chunked(target.ids)] if target.ids else [query]
-    return {row[0] for query in queries for row in tx.execute(query) if _contains(row[1], target.containing)}
+    rows = (row for query in queries for row in tx.execute(query))
+    return {row[0] for row in rows if _contains(f"{row[1]}\n{row[2] or ''}", target.containing)}
 
 
 def _find_messages(tx: ReadTransaction, target: ErasureTarget, ids: Collection[int]) -> set[int]:

@@ -14,7 +14,7 @@ from memoranda.storage.base import PartitionKey
 from memoranda.storage.message_log import ModelQueue, read_queue
 from memoranda.storage.read import partition_keys
 from memoranda.storage.rows import from_micros
-from memoranda.types import DEFAULT_TENANT, MemoryType, Progress
+from memoranda.types import ANY, DEFAULT_TENANT, MemoryType, Progress
 
 if TYPE_CHECKING:
     from memoranda.embedding.vectors import Vectors
@@ -32,15 +32,15 @@ _CHECK_TRIES: Final = 20
 
 def collect_stats(store: Store, short_term: ShortTerm, sessions: Sessions, tenant: str) -> Stats:
     """Return the counts of one tenant."""
-    counts = store.read(lambda tx: count_by_type(tx, tenant))
-    agents = store.read(lambda tx: count_by_agent(tx, tenant, _MAX_AGENTS))
+    counts = store.read(lambda tx: count_by_type(tx, tenant), tenant=tenant)
+    agents = store.read(lambda tx: count_by_agent(tx, tenant, _MAX_AGENTS), tenant=tenant)
     entries, active, problems = _count_short_term(short_term, sessions, tenant)
     return Stats(
         short_term_entries=entries,
         long_term_entries=sum(counts.values()),
         by_type={kind.value: counts.get(kind.value, 0) for kind in MemoryType},
         active_sessions=active,
-        executions=store.read(lambda tx: count_executions(tx, tenant)),
+        executions=store.read(lambda tx: count_executions(tx, tenant), tenant=tenant),
         agents={
             name: AgentActivity(agent.memories, agent.executions, from_micros(agent.last_at))
             for name, agent in agents.items()
@@ -72,7 +72,7 @@ def collect_health(
     """Return the health of all components; `problems` are those of components that are not passed in."""
     embedder, status = vectors.embedder, store.status()
     _, _, short_term_problems = _count_short_term(short_term, sessions, DEFAULT_TENANT)
-    queue = store.read(read_queue)
+    queue = store.read(read_queue, tenant=ANY)
     problems = (*short_term.problems, *short_term_problems, *problems, *status.problems, *_queue_problems(queue))
     return Health(
         status="degraded" if problems else "ok",
@@ -101,7 +101,7 @@ def _queue_problems(queue: ModelQueue) -> list[str]:
 def check(store: Store, partitions: Partitions, audit_key: DatabaseKey) -> CheckReport:
     """Check the database file, rows, full text, vectors and receipts, and compare the index with the rows."""
     problems = [*store.check(), *find_receipt_problems(store, audit_key)]
-    keys, memories = store.read(partition_keys), 0
+    keys, memories = store.read(partition_keys, tenant=ANY), 0
     # The active generation, whichever model made it: a check needs no model.
     active = store.active_generation()
     for key in keys:
@@ -135,9 +135,9 @@ def _check_partition(
 ) -> tuple[int, list[str]]:
     """Compare rows and index of one owner; again when somebody wrote in between."""
     for _ in range(_CHECK_TRIES):
-        head = store.head()
+        head = store.head(key)
         count, problems = _compare_partition(store, partitions, key, generation)
-        if not problems or store.head() == head:
+        if not problems or store.head(key) == head:
             break
     return count, problems
 

@@ -21,12 +21,12 @@ class MemoryHistory:
     def history(self, scope: Scope, memory_id: int) -> History:
         """Return a memory's earlier versions, its sources, what was derived from it and what superseded it."""
         store, memory = self._store, self._get(scope, memory_id)
-        lineage = store.read(lambda tx: read_lineage(tx, scope, [memory_id]))
+        lineage = store.read(lambda tx: read_lineage(tx, scope, [memory_id]), tenant=scope.tenant)
         return History(
             memory=memory,
-            versions=tuple(store.read(lambda tx: read_revisions(tx, scope, memory_id))),
+            versions=tuple(store.read(lambda tx: read_revisions(tx, scope, memory_id), tenant=scope.tenant)),
             superseded_by=None if memory.superseded_by is None else store.get(scope, [memory.superseded_by])[0],
-            supersedes=tuple(store.read(lambda tx: read_superseded(tx, scope, memory_id))),
+            supersedes=tuple(store.read(lambda tx: read_superseded(tx, scope, memory_id), tenant=scope.tenant)),
             sources=tuple(line for line in lineage if line.derived_id == memory_id),
             derived=tuple(line for line in lineage if line.source_id == memory_id),
             later=attach_later(store, scope, [Hit(memory, 0.0)])[0][0].later,

@@ -107,17 +107,19 @@ class Receipts:
         tx.upsert(tombstones, rows, key=("tenant", "digest"), update=("receipt", "at"))
         return replace(receipt, signature=signature.hex())
 
-    def find(self, user: str | AnyUser | None, limit: int) -> list[ForgetReceipt]:
+    def find(self, user: str | AnyUser | None, limit: int, offset: int = 0) -> list[ForgetReceipt]:
         """Return the receipts for a user, or all of the tenant, newest first."""
         conditions = [_R.tenant == self._tenant]
         if user is not ANY:
             conditions.append(_R.user == (self.pseudonym("user", user) or ""))
-        query = select(_R.receipt, _R.signature).where(*conditions).order_by(_R.at.desc(), _R.id).limit(limit)
-        return [_from_text(row[0], row[1]) for row in self._store.read(lambda tx: tx.execute(query).all())]
+        newest_first = select(_R.receipt, _R.signature).where(*conditions).order_by(_R.at.desc(), _R.id)
+        query = newest_first.limit(limit).offset(offset)
+        rows = self._store.read(lambda tx: tx.execute(query).all(), tenant=self._tenant)
+        return [_from_text(row[0], row[1]) for row in rows]
 
     def get(self, receipt_id: str) -> ForgetReceipt:
         query = select(_R.receipt, _R.signature).where(_R.tenant == self._tenant, _R.id == receipt_id)
-        row = self._store.read(lambda tx: tx.execute(query).first())
+        row = self._store.read(lambda tx: tx.execute(query).first(), tenant=self._tenant)
         if row is None:
             raise NotFound(f"there is no receipt {receipt_id!r} in tenant {self._tenant!r}")
         return _from_text(row[0], row[1])
@@ -129,7 +131,7 @@ class Receipts:
 
     def find_forgotten(self, digests: Sequence[bytes]) -> set[bytes]:
         """Return those of the digests that are tombstones."""
-        return self._store.read(lambda tx: set(self._find(tx, digests)))
+        return self._store.read(lambda tx: set(self._find(tx, digests)), tenant=self._tenant)
 
     def leave_out_forgotten(self, user: str | None, messages: Sequence[Message]) -> list[Message]:
         """Return the messages of a user without those that were forgotten: said before, by their id or their text."""
@@ -139,7 +141,8 @@ class Receipts:
         digests = [
             (self.message_digest(owner, each.message_id), self.text_digest(owner, text_of(each))) for each in messages
         ]
-        since = self._store.read(lambda tx: self._find(tx, [digest for pair in digests for digest in pair]))
+        both = [digest for pair in digests for digest in pair]
+        since = self._store.read(lambda tx: self._find(tx, both), tenant=self._tenant)
         return [
             each
             for each, pair in zip(messages, digests, strict=True)
@@ -160,7 +163,7 @@ class Receipts:
 
     def has_tombstones(self) -> bool:
         query = select(_T.digest).where(_T.tenant == self._tenant).limit(1)
-        return self._store.read(lambda tx: tx.execute(query).first()) is not None
+        return self._store.read(lambda tx: tx.execute(query).first(), tenant=self._tenant) is not None
 
 
 def finish_receipts(store: Store, key: DatabaseKey) -> None:
@@ -177,15 +180,15 @@ def finish_receipts(store: Store, key: DatabaseKey) -> None:
         for signer, receipt in find(tx):
             signer.write(tx, replace(receipt, stores=tuple(_finished(each) for each in receipt.stores)))
 
-    if store.read(find):
-        store.write(finish)
+    if store.read(find, tenant=ANY):
+        store.write(finish, tenant=ANY)
 
 
 def find_receipt_problems(store: Store, key: DatabaseKey) -> list[str]:
     """Return what is wrong with the receipts of all tenants, one sentence each."""
     query = select(_R.id, _R.tenant, _R.receipt, _R.signature)
     missing = select(func.count(_T.receipt.distinct())).where(_T.receipt.not_in(select(_R.id)))
-    rows, removed = store.read(lambda tx: (tx.execute(query).all(), tx.execute(missing).scalar_one()))
+    rows, removed = store.read(lambda tx: (tx.execute(query).all(), tx.execute(missing).scalar_one()), tenant=ANY)
     problems = [f"{removed} receipts were removed: their tombstones are left"] if removed else []
     for receipt_id, tenant, text, signature in rows:
         if not compare_digest(key.sign("receipt", [tenant, text]), bytes(signature)):

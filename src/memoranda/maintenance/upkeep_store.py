@@ -88,13 +88,13 @@ class UpkeepStore:
     def list_users(self, scope: Scope) -> list[str | None]:
         """Return the users in a scope, without the owner of shared knowledge."""
         if not isinstance(scope.user, str | None):
-            users = self._store.read(lambda tx: lifecycle.read_users(tx, scope))
+            users = self._store.read(lambda tx: lifecycle.read_users(tx, scope), tenant=scope.tenant)
             return [user for user in users if user != SHARED_USER]
         return [scope.user]
 
     def read_items(self, scope: Scope) -> list[UpkeepItem]:
         """Return every memory in the scope, ordered by id."""
-        return self._store.read(lambda tx: _read_items(tx, scope))
+        return self._store.read(lambda tx: _read_items(tx, scope), tenant=scope.tenant)
 
     def read_vectors(self, scope: Scope, generation: int) -> dict[int, FloatArray]:
         """Return the vectors of one user's memories that are not archived, by memory id."""
@@ -111,7 +111,7 @@ class UpkeepStore:
         applied: list[AppliedChange] = []
         for start in range(0, len(plans), _BATCH):
             batch = plans[start : start + _BATCH]
-            applied += self._store.write(partial(self._apply_batch, batch, now))
+            applied += self._store.write(partial(self._apply_batch, batch, now), tenant=self._all_users.tenant)
             self._renewed_at = self._clock()
         return applied
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memoranda.embedding.base import Embedder
     from memoranda.index.base import VectorEngine
     from memoranda.index.partitions import Partitions
+    from memoranda.items.items import Items
     from memoranda.knowledge.knowledge import SharedKnowledge
     from memoranda.llm.base import LLM
     from memoranda.maintenance.forget import MemoryEraser
@@ -89,6 +90,7 @@ class StoreComponents:
     ) -> None:
         from memoranda.embedding.vectors import Vectors
         from memoranda.executions.log import ExecutionLog
+        from memoranda.items.items import Items
         from memoranda.recall.ledger import LedgerSettings, RecallLedger
         from memoranda.recall.pipeline import AccessCounter, RecallPipeline
         from memoranda.remember.gate import mask_secrets
@@ -110,6 +112,7 @@ class StoreComponents:
         self.executions = ExecutionLog(self.store, config.audit_key)
         self.sessions = SessionLog(self.store)
         self.memories = Memories(self.store, self.vectors, ExtractionRules(), clock)
+        self.items = Items(self.store, self.vectors, self.partitions, clock)
         self.remember = RememberPipeline(
             self.store, self.vectors, self.partitions, llm, use_gate=config.extraction, commit_size=config.commit_size
         )
@@ -292,6 +295,10 @@ class Components:
     @property
     def memories(self) -> Memories:
         return self.open().memories
+
+    @property
+    def items(self) -> Items:
+        return self.open().items
 
     @property
     def remember(self) -> RememberPipeline:

@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any
 from memoranda.errors import InvalidInput
 from memoranda.manager.recall import ManagerMethods
 from memoranda.text import clean_text
-from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress
-from memoranda.validation import check_id, check_ids, check_limit, check_optional_datetime, make_filter
+from memoranda.types import ANY, AnyUser, Memory, MemoryType, Progress, Scope
+from memoranda.validation import (
+    check_id,
+    check_ids,
+    check_limit,
+    check_offset,
+    check_optional_datetime,
+    make_filter,
+    page_of,
+)
 
 if TYPE_CHECKING:
     from memoranda.facts import Fact, FactConflict
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
         Health,
         History,
         ImportReport,
+        NameActivity,
         PolicyName,
         RepairReport,
         Stats,
@@ -105,15 +114,16 @@ class UpkeepMethods(ManagerMethods):
             dry_run,
         )
 
-    def receipts(self, *, user: str | AnyUser | None = ANY, limit: int = 100) -> list[ForgetReceipt]:
+    def receipts(self, *, user: str | AnyUser | None = ANY, limit: int = 100, offset: int = 0) -> list[ForgetReceipt]:
         """Return the receipts of what was forgotten, newest first. Names in them are pseudonyms.
 
         Args:
             user: The user that was named in `forget`; by default the receipts of the whole tenant.
             limit: The largest number of receipts.
+            offset: How many to leave out at the beginning.
         """
         scope = self._scope(None, user, None)
-        return self._components.receipts.find(scope.user, check_limit(limit))
+        return self._components.receipts.find(scope.user, check_limit(limit), check_offset(offset))
 
     def receipt(self, receipt_id: str) -> ForgetReceipt:
         """Return one receipt by its id."""
@@ -156,6 +166,8 @@ class UpkeepMethods(ManagerMethods):
         session: str | None = None,
         as_of: datetime | str | None = None,
         known_at: datetime | str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[Fact]:
         """Return what is known: the current value of each slot, since when, who said it, and what it replaced.
 
@@ -163,12 +175,15 @@ class UpkeepMethods(ManagerMethods):
             agent, user, session: The scope.
             as_of: What was true at this time.
             known_at: What was known at this time.
+            limit: The maximum number of facts; None for all.
+            offset: How many to leave out at the beginning.
         """
-        return self._components.facts.facts(
+        found = self._components.facts.facts(
             self._scope(agent, user, session),
             check_optional_datetime(as_of, "as_of"),
             check_optional_datetime(known_at, "known_at"),
         )
+        return page_of(found, limit, offset)
 
     def conflicts(
         self,
@@ -176,13 +191,17 @@ class UpkeepMethods(ManagerMethods):
         agent: str | None = None,
         user: str | AnyUser | None = None,
         session: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[FactConflict]:
         """Return where sources disagree, and what each of them says, the most trusted one first.
 
         Args:
             agent, user, session: The scope.
+            limit: The maximum number of conflicts; None for all.
+            offset: How many to leave out at the beginning.
         """
-        return self._components.facts.conflicts(self._scope(agent, user, session))
+        return page_of(self._components.facts.conflicts(self._scope(agent, user, session)), limit, offset)
 
     def archive(
         self,
@@ -270,7 +289,38 @@ class UpkeepMethods(ManagerMethods):
 
         name = "" if after == "" else clean_text(after, "after")
         most = check_limit(limit)
-        return self._components.open().store.read(lambda tx: count_by_user(tx, self._tenant, most, name))
+        store = self._components.open().store
+        return store.read(lambda tx: count_by_user(tx, self._tenant, most, name), tenant=self._tenant)
+
+    def agents(self, limit: int = 100, after: str = "", *, user: str | AnyUser | None = None) -> list[NameActivity]:
+        """Return the agents that have memories and how many, in the order of their names.
+
+        Args:
+            limit: The maximum number of agents.
+            after: Only names that come after this one: the last name of the previous page.
+            user: Whose memories count.
+        """
+        return self._count_names("agent", self._scope(None, user), limit, after)
+
+    def sessions(
+        self, limit: int = 100, after: str = "", *, agent: str | None = None, user: str | AnyUser | None = None
+    ) -> list[NameActivity]:
+        """Return the sessions that have memories and how many, in the order of their names.
+
+        Args:
+            limit: The maximum number of sessions.
+            after: Only names that come after this one: the last name of the previous page.
+            agent, user: Whose memories count.
+        """
+        return self._count_names("session", self._scope(agent, user), limit, after)
+
+    def _count_names(self, column: str, scope: Scope, limit: int, after: str) -> list[NameActivity]:
+        from memoranda.storage.read import count_by_name
+
+        start = "" if after == "" else clean_text(after, "after")
+        most = check_limit(limit)
+        store = self._components.open().store
+        return store.read(lambda tx: count_by_name(tx, column, scope, most, start), tenant=scope.tenant)
 
     def health(self) -> Health:
         """Return whether everything works, and the versions and settings in use."""
@@ -306,6 +356,8 @@ class BackupMethods(ManagerMethods):
     ) -> Backup:
         """Copy the database with every write acknowledged before the call. Writes may go on during it.
 
+        Where the key file of the database is lost, the backup has none either, and says so in `problems`.
+
         Args:
             target: The file to write.
             force: Replace a file of this name.
@@ -315,8 +367,10 @@ class BackupMethods(ManagerMethods):
         from memoranda.encryption import make_key
         from memoranda.transfer.export import back_up
 
-        key = make_key(encryption_key)
-        return back_up(self._components.open().store, target, force=force, progress=progress, key=key)
+        opened = self._components.open()
+        made = back_up(opened.store, target, force=force, progress=progress, key=make_key(encryption_key))
+        problem = opened.key.problem()
+        return made if problem is None else replace(made, problems=(problem,))
 
     def check(self) -> CheckReport:
         """Check that file, rows, full text, vectors and search index agree, and that no receipt was changed."""

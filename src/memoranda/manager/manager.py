@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from memoranda.errors import InvalidType
 from memoranda.manager.components import Components, Overrides
+from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import BackupMethods, UpkeepMethods
 from memoranda.manager.memories import MemoryMethods
 from memoranda.manager.workflows import ConversationMethods, ValueMethods, WorkflowMethods
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from memoranda.sessions.context import SessionContext
 
 
-class MemoryManager(MemoryMethods, ValueMethods, ConversationMethods, WorkflowMethods, UpkeepMethods, BackupMethods):
+class MemoryManager(
+    MemoryMethods, ItemMethods, ValueMethods, ConversationMethods, WorkflowMethods, UpkeepMethods, BackupMethods
+):
     """Memory for agents: remember, recall, explain and forget.
 
     Without arguments, settings come from the environment and `.env`; an argument overrides both. The database is

@@ -51,6 +51,7 @@ class MemoryMethods(RecallMethods):
         session: str | None = None,
         importance: float | None = None,
         at: datetime | str | None = None,
+        ttl: float | None = None,
     ) -> Memory:
         """Store a text as it is and return the memory.
 
@@ -62,6 +63,7 @@ class MemoryMethods(RecallMethods):
             agent, user, session: The owner of the memory.
             importance: From 0 to 1; `metadata["importance"]`, or else scored, when None.
             at: When it became true; now when None.
+            ttl: Seconds until it expires; by default only `short_term` and `working` memories do.
         """
         options = self._write_options(
             self._scope(agent, user, session),
@@ -70,6 +72,7 @@ class MemoryMethods(RecallMethods):
             metadata=metadata,
             importance=importance,
             at=at,
+            ttl=ttl,
         )
         return self._components.memories.add([content], options)[0]
 
@@ -85,13 +88,14 @@ class MemoryMethods(RecallMethods):
         session: str | None = None,
         importance: float | None = None,
         at: datetime | str | None = None,
+        ttl: float | None = None,
         progress: Progress | None = None,
     ) -> list[Memory]:
         """Store several texts as they are in one commit and return the memories.
 
         Args:
             contents: The texts.
-            memory_type, source, metadata, agent, user, session, importance, at: As in `add_memory`, for each text.
+            memory_type, source, metadata, agent, user, session, importance, at, ttl: As in `add_memory`, for each text.
             progress: Called with (done, total) while texts are embedded.
         """
         options = self._write_options(
@@ -101,6 +105,7 @@ class MemoryMethods(RecallMethods):
             metadata=metadata,
             importance=importance,
             at=at,
+            ttl=ttl,
         )
         return self._components.memories.add(check_texts(contents, "contents"), options, progress)
 

@@ -33,7 +33,7 @@ class ManagerMethods:
         return make_scope(self._tenant, agent, user, session)
 
     def _write_options(self, scope: Scope, **options: object) -> WriteOptions:
-        """Check the options of a write: `type`, `source`, `metadata`, `importance` and `at`."""
+        """Check the options of a write: `type`, `source`, `metadata`, `importance`, `at` and `ttl`."""
         from memoranda.remember.new_memory import check_options
 
         return check_options(scope, self._components.clock(), self._components.short_term_ttl, **options)
@@ -54,6 +54,7 @@ class RecallMethods(ManagerMethods):
         importance: float | None = None,
         metadata: Mapping[str, JSON] | None = None,
         at: datetime | str | None = None,
+        ttl: float | None = None,
         idempotency_key: str | None = None,
         keep_all: bool = False,
         progress: Progress | None = None,
@@ -72,6 +73,7 @@ class RecallMethods(ManagerMethods):
             importance: From 0 to 1; scored when None.
             metadata: A JSON object stored with each memory.
             at: When it was said; the time of the message, or now, when None.
+            ttl: Seconds until the memories expire; by default only `short_term` and `working` ones do.
             idempotency_key: A repeated call with the same key stores nothing again.
             keep_all: Store every message.
             progress: Called with (done, total) while texts are embedded.
@@ -85,6 +87,7 @@ class RecallMethods(ManagerMethods):
             metadata=metadata,
             importance=importance,
             at=at,
+            ttl=ttl,
         )
         options = replace(options, keep_all=keep_all)
         return self._components.remember.remember(content, options, idempotency_key, progress, strict=strict)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.manager.recall import ManagerMethods, RecallMethods
 from memoranda.text import clean_text
 from memoranda.types import JSON, Hit, MemoryType, Progress
-from memoranda.validation import check_type, check_writable_type
+from memoranda.validation import check_type, check_writable_type, page_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -58,6 +58,10 @@ class ValueMethods(RecallMethods):
         """Return a saved value, or None when there is none."""
         return self._components.values.retrieve(agent_id, key, check_type(memory_type))
 
+    def delete_value(self, agent_id: str, key: str, memory_type: MemoryType | str = MemoryType.SHORT_TERM) -> bool:
+        """Delete a saved value and return whether there was one."""
+        return self._components.values.delete(agent_id, key, check_type(memory_type))
+
     def search_similar(
         self,
         agent_id: str,
@@ -95,9 +99,9 @@ class WorkflowMethods(ManagerMethods):
         """End a workflow's sessions and delete their data; return False when there was none."""
         return self._components.sessions.clear(workflow_id)
 
-    def get_sessions(self, workflow_id: str | None = None, limit: int = 50) -> list[SessionSummary]:
-        """Return summaries of ended sessions, the latest first."""
-        return self._components.sessions.find_ended(workflow_id, limit)
+    def get_sessions(self, workflow_id: str | None = None, limit: int = 50, offset: int = 0) -> list[SessionSummary]:
+        """Return summaries of ended sessions, the latest first: `limit` of them after the first `offset`."""
+        return self._components.sessions.find_ended(workflow_id, limit, offset)
 
     def save_execution_record(self, agent_id: str, record: Mapping[str, JSON]) -> str:
         """Append a record of what an agent did, without its secrets, and return its id. It is on disk by then."""
@@ -204,9 +208,9 @@ class WorkflowMethods(ManagerMethods):
         """Remove a document from the shared knowledge and return how many chunks it had."""
         return self._components.knowledge.remove(source)
 
-    def get_knowledge_sources(self) -> list[KnowledgeSource]:
-        """Return the documents of the shared knowledge, sorted by source."""
-        return self._components.knowledge.sources()
+    def get_knowledge_sources(self, limit: int | None = None, offset: int = 0) -> list[KnowledgeSource]:
+        """Return the documents of the shared knowledge, sorted by source; `limit` of them after the first `offset`."""
+        return page_of(self._components.knowledge.sources(), limit, offset)
 
 
 class ConversationMethods(ManagerMethods):

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Final
 
-from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
 from memoranda.aio.manager import MemoryManager
+from memoranda.conversation.base import default_counter
 from memoranda.errors import InvalidInput
 from memoranda.facts import Fact, FactConflict, FactValue
 from memoranda.mcp.run import Owner
-from memoranda.mcp.tools import READS, add_tool, render_lines, tool_result
+from memoranda.mcp.tools import READS, IsoTime, MemoryTool, ShownId, make_tool, render_lines, tool_result
 from memoranda.recall.render import sanitize_name, sanitize_text
 from memoranda.results import History
-from memoranda.server.requests import MemoryId, Moment, Slot
+from memoranda.server.requests import Slot
 from memoranda.types import Memory
 
 _NOTHING: Final = "No facts are known."
 _SHOWN: Final = 3
 """Former values of a fact that are shown; `history` shows all."""
 
-AsOf = Annotated[Moment | None, Field(description="Ask what was true at this time; now by default.")]
-KnownAt = Annotated[Moment | None, Field(description="Ask what was known at this time, before anything learnt later.")]
+AsOf = Annotated[IsoTime | None, Field(description="What was true at this time, in place of now.")]
+KnownAt = Annotated[IsoTime | None, Field(description="Only what was known at this time.")]
 MemoryOrSlot = Annotated[
-    MemoryId | Slot, Field(description='A memory\'s id, or a slot that `facts` returned, such as "ana/city".')
+    ShownId | Slot, Field(description='A memory\'s id, or a slot that `facts` returned, such as "ana/city".')
 ]
 
 
@@ -79,11 +80,13 @@ class FactTools:
         self._memory = memory
         self._owner = owner
 
-    def register(self, server: MCPServer) -> None:
-        """Add the tools to a server."""
-        add_tool(server, self.facts, "Facts", READS)
-        add_tool(server, self.conflicts, "Conflicts", READS)
-        add_tool(server, self.history, "History", READS)
+    def tools(self) -> list[MemoryTool]:
+        """Return the tools."""
+        return [
+            make_tool(self.facts, "Facts", READS),
+            make_tool(self.conflicts, "Conflicts", READS),
+            make_tool(self.history, "History", READS, if_missing="`list` shows the ids, `facts` the slots."),
+        ]
 
     async def facts(self, as_of: AsOf = None, known_at: KnownAt = None) -> Annotated[CallToolResult, FactsResult]:
         """List everything that is known about people and things: each current value, since when, and who said it.
@@ -134,6 +137,33 @@ class FactTools:
             later=[memory.id for memory in past.later],
         )
         return tool_result(text, data)
+
+
+def fit_overview(facts: Sequence[Fact], newest: Sequence[Memory], budget: int) -> tuple[str, list[Memory]]:
+    """Return the facts and the newest memories as text of at most `budget` tokens, and those of the memories shown.
+
+    Two thirds of the budget are for facts, and what they leave is for memories.
+    """
+    known = _fit([], ["## Known", *map(_render_fact, facts)], budget * 2 // 3)
+    latest = _fit(known, ["## Stored last", *map(_render_latest, newest)], budget)
+    if (facts or newest) and not known and not latest:
+        raise InvalidInput(f"a budget of {budget} tokens is too small: use a larger budget")
+    return render_lines([*known, *latest]), list(newest[: max(0, len(latest) - 1)])
+
+
+def _fit(before: list[str], lines: list[str], budget: int) -> list[str]:
+    """Return as many of the lines as fit after those before, with at least one below the heading; or none."""
+    count = default_counter()
+    fitting = bisect_right(
+        range(1, len(lines) + 1), budget, key=lambda size: count(render_lines([*before, *lines[:size]]))
+    )
+    return lines[:fitting] if fitting > 1 else []
+
+
+def _render_latest(memory: Memory) -> str:
+    said_by = f"{sanitize_name(memory.speaker)}: " if memory.speaker else ""
+    text = f"{said_by}{sanitize_text(memory.content)}{_ended(memory)}"
+    return f"- {memory.valid_from.date()}: {text} [#{memory.id}]"
 
 
 def _render_fact(fact: Fact) -> str:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from memoranda.aio.manager import MemoryManager
 from memoranda.errors import NotFound
 from memoranda.mcp.run import Owner
-from memoranda.mcp.tools import ADDS, READS, REMOVES, add_tool, public_errors, to_pretty_json, tool_result
+from memoranda.mcp.tools import ADDS, READS, REMOVES, MemoryTool, make_tool, public_errors, to_pretty_json, tool_result
 from memoranda.types import JSON, Memory
 
 _KIND: Final = "graph"
@@ -283,20 +283,22 @@ class GraphTools:
     def __init__(self, memory: MemoryManager, owner: Owner) -> None:
         self._graph = GraphStore(memory, owner)
 
-    def register(self, server: MCPServer) -> None:
-        """Add the tools and the graph's resource to a server."""
-        for tool, title, hints in (
-            (self.create_entities, "Create Entities", ADDS),
-            (self.create_relations, "Create Relations", ADDS),
-            (self.add_observations, "Add Observations", ADDS),
-            (self.delete_entities, "Delete Entities", REMOVES),
-            (self.delete_observations, "Delete Observations", REMOVES),
-            (self.delete_relations, "Delete Relations", REMOVES),
-            (self.read_graph, "Read Graph", READS),
-            (self.search_nodes, "Search Nodes", READS),
-            (self.open_nodes, "Open Nodes", READS),
-        ):
-            add_tool(server, tool, title, hints)
+    def tools(self) -> list[MemoryTool]:
+        """Return the tools, with the titles and hints of the reference server."""
+        return [
+            make_tool(self.create_entities, "Create Entities", ADDS),
+            make_tool(self.create_relations, "Create Relations", ADDS),
+            make_tool(self.add_observations, "Add Observations", ADDS),
+            make_tool(self.delete_entities, "Delete Entities", REMOVES),
+            make_tool(self.delete_observations, "Delete Observations", REMOVES),
+            make_tool(self.delete_relations, "Delete Relations", REMOVES),
+            make_tool(self.read_graph, "Read Graph", READS),
+            make_tool(self.search_nodes, "Search Nodes", READS),
+            make_tool(self.open_nodes, "Open Nodes", READS),
+        ]
+
+    def add_resource(self, server: MCPServer) -> None:
+        """Add the graph as a resource to a server."""
 
         @server.resource(GRAPH_URI, name="knowledge-graph", title="Knowledge Graph", mime_type="application/json")
         async def knowledge_graph() -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypedDict
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from memoranda.embedding.base import Embedder
-from memoranda.errors import MissingExtra
+from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.server.config import ServerConfig
 from memoranda.server.run import REQUIRED_MODULES as SERVER_MODULES
 from memoranda.server.run import listen, prepare_to_listen
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 
     from memoranda.aio.manager import MemoryManager
 
+TOOL_GROUPS: Final = {
+    "core": ("remember", "recall", "context", "list", "update", "forget"),
+    "facts": ("facts", "conflicts", "history", "replay"),
+    "quarantine": ("quarantine", "discard"),
+    "connector": ("search", "fetch"),
+    "sessions": ("session_say", "session_history", "session_end"),
+    "graph": (
+        "create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
+        "delete_relations", "read_graph", "search_nodes", "open_nodes",
+    ),
+}  # fmt: skip
+"""The tools by the group that `--tools` can name. A model reads every definition, so only the core is on by default."""
 _MCP_MODULES = ("mcp", "mcp_types", "pydantic", "pydantic_core")
 
 
@@ -47,11 +60,36 @@ class Owner:
         return {"agent": self.agent, "user": self.user, "session": self.session or session}
 
 
-def create_server(memory: MemoryManager, owner: Owner | None = None) -> MCPServer:
-    """Return the tools and resources over a manager, as a server of the official SDK."""
+def choose_tools(wanted: str | Sequence[str]) -> frozenset[str]:
+    """Return the names of the tools that are named by themselves or by a group; "all" names all of them."""
+    known = {name for group in TOOL_GROUPS.values() for name in group}
+    parts = wanted.split(",") if isinstance(wanted, str) else wanted
+    names = [part.strip().lower() for part in parts if part.strip()]
+    unknown = [name for name in names if name not in known and name not in TOOL_GROUPS and name != "all"]
+    if unknown or not names:
+        raise InvalidInput(
+            f"{', '.join(unknown) or 'an empty list'} names no tools: use all, {', '.join(TOOL_GROUPS)}, "
+            f"or names of tools: {', '.join(sorted(known))}"
+        )
+    # Where a group has the name of one of its tools, the group is meant.
+    chosen = {tool for name in names for tool in TOOL_GROUPS.get(name, (name,))}
+    return frozenset(known if "all" in chosen else chosen)
+
+
+def create_server(
+    memory: MemoryManager, owner: Owner | None = None, *, tools: str | Sequence[str] = "core"
+) -> MCPServer:
+    """Return the tools, prompts and resources over a manager, as a server of the official SDK.
+
+    Args:
+        memory: The manager.
+        owner: The user, agent and session whose memories the tools read and write.
+        tools: Which tools it has: "core" for the six that most models need, "all", or names of tools and of groups
+            (facts, quarantine, connector, sessions, graph), as a list or separated by commas.
+    """
     with _require_extras():
         from memoranda.mcp.server import build_server
-    return build_server(memory, owner or Owner())
+    return build_server(memory, owner or Owner(), tools=tools)
 
 
 def create_http_app(
@@ -59,6 +97,7 @@ def create_http_app(
     memory: MemoryConfig,
     owner: Owner | None = None,
     *,
+    tools: str | Sequence[str] = "core",
     allow_unauthenticated: bool = False,
     embedder: Embedder | None = None,
     clock: Clock | None = None,
@@ -71,6 +110,7 @@ def create_http_app(
         config: The settings of the HTTP server.
         memory: The settings of the memory.
         owner: The user, agent and session; the tenant comes from the key.
+        tools: Which tools it has, as in `create_server`.
         allow_unauthenticated: Accept callers on this machine without a key, for the owner's tenant, until the first key
             is created. Callers from other machines and through a proxy need a key all the same.
         embedder: An embedder to use instead of the configured one.
@@ -78,25 +118,34 @@ def create_http_app(
     """
     with _require_extras():
         from memoranda.mcp.http import build_http
+        from memoranda.mcp.server import build_server
+    choose_tools(tools)
     if allow_unauthenticated:
         config = replace(config, allow_unauthenticated=True)
-    return build_http(config, memory, owner or Owner(), embedder=embedder, clock=clock)
+    create = partial(build_server, tools=tools)
+    return build_http(config, memory, owner or Owner(), embedder=embedder, clock=clock, create=create)
 
 
-def run(config: MemoryConfig, owner: Owner | None = None, *, http: ServerConfig | None = None) -> None:
+def run(
+    config: MemoryConfig,
+    owner: Owner | None = None,
+    *,
+    http: ServerConfig | None = None,
+    tools: str | Sequence[str] = "core",
+) -> None:
     """Serve over stdin and stdout until the host disconnects, or with `http` over HTTP until a signal."""
     if http is None:
-        asyncio.run(_serve_stdio(config, owner or Owner()))
+        asyncio.run(_serve_stdio(config, owner or Owner(), tools))
         return
     http = prepare_to_listen(http, config)
-    listen(create_http_app(http, config, owner), http)
+    listen(create_http_app(http, config, owner, tools=tools), http)
 
 
-async def _serve_stdio(config: MemoryConfig, owner: Owner) -> None:
+async def _serve_stdio(config: MemoryConfig, owner: Owner, tools: str | Sequence[str]) -> None:
     from memoranda.aio.manager import MemoryManager
 
     async with MemoryManager(config, tenant=owner.tenant) as memory:
-        await create_server(memory, owner).run_stdio_async()
+        await create_server(memory, owner, tools=tools).run_stdio_async()
 
 
 @contextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.messages.content import (
@@ -181,13 +181,37 @@ class Message(DictRecord):
         return role in ROLES
 
 
+class VendorMessage(Protocol):
+    """A message as an object of a vendor's SDK: OpenAI's and Anthropic's replies, LangChain's messages."""
+
+    @property
+    def model_dump(self) -> Callable[..., dict[str, Any]]: ...
+
+
+def is_message(value: object) -> bool:
+    """Return whether a value is one message: a `Message`, a dict, or an object of a vendor's SDK."""
+    return isinstance(value, Message | Mapping) or is_vendor_object(value)
+
+
+def is_vendor_object(value: object) -> bool:
+    """Return whether a value is a model of a vendor's SDK; whether that is a message shows when it is converted."""
+    return not isinstance(value, type | Mapping) and callable(getattr(value, "model_dump", None))
+
+
 def as_message(value: object) -> Message:
-    """Return a message from a message or a dict."""
+    """Return a message from a message, a dict, or an object of OpenAI's, Anthropic's or LangChain's SDK."""
     if isinstance(value, Message):
         return value
     if isinstance(value, Mapping):
         return Message.from_dict(value)
-    raise InvalidType(f"expected a Message or a dict, not {type(value).__name__}")
+    if is_vendor_object(value):
+        from memoranda.messages.vendors import from_vendor  # it imports this module
+
+        return from_vendor(value)
+    raise InvalidType(
+        f"expected a Message or a dict, not {type(value).__name__}: give one, or a reply of OpenAI's, Anthropic's or "
+        "LangChain's SDK; from_openai([...]) and from_anthropic([...]) convert whole histories"
+    )
 
 
 def _to_frozen(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Self
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.fence import remove_recalled
 from memoranda.manager.manager import MemoryManager
-from memoranda.messages.message import Message, as_message
+from memoranda.messages.message import Message, as_message, is_message
 from memoranda.persistent.backends import (
     EmbeddingBackend,
     Mem0Backend,
@@ -47,7 +47,7 @@ _RECORDED_ROLES = ("user", "assistant")
 
 def prepare_messages(messages: AnyMessage | Iterable[AnyMessage | None] | None) -> list[Message | Outcome]:
     """Return, in order, each message to store, or the outcome of one that is not stored."""
-    several: object = [messages] if messages is None or isinstance(messages, Message | Mapping) else messages
+    several: object = [messages] if messages is None or is_message(messages) else messages
     if isinstance(several, str) or not isinstance(several, Iterable):
         raise InvalidType(f"messages must be a message or a list of messages, not {type(several).__name__}")
     return [_prepare_message(message) for message in several if message is not None]
@@ -70,7 +70,7 @@ def to_query_text(query: QueryInput) -> str:
     """Return the text of a query; "" if it has none, as the latest message of a loop may have."""
     if isinstance(query, str):
         return clean_text(query, "query") if query.strip() else ""
-    several = [query] if isinstance(query, Message | Mapping) else query
+    several = [query] if is_message(query) else query
     if not isinstance(several, Sequence):
         raise InvalidType(f"query must be a text, a message or a list of messages, not {type(query).__name__}")
     messages = [message for message in map(as_message, several) if message.role in _RECORDED_ROLES]
@@ -102,8 +102,9 @@ def _prepare_message(value: AnyMessage) -> Message | Outcome:
     changes: dict[str, JSON] = {}
     if new_text != text:
         changes["content"] = new_text
-    if not isinstance(value, Message) and not (value.get("message_id") or value.get("id")):
-        changes["message_id"] = _derive_id(message, new_text, str(value.get("timestamp") or ""))
+    given = value if isinstance(value, Mapping) else {"id": getattr(value, "id", None)}
+    if not isinstance(value, Message) and not (given.get("message_id") or given.get("id")):
+        changes["message_id"] = _derive_id(message, new_text, str(given.get("timestamp") or ""))
     return Message.from_dict({**message.to_dict(), **changes}) if changes else message
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import datetime
+from functools import partial
 from math import exp
 from typing import TYPE_CHECKING
 
@@ -134,8 +135,10 @@ def _explain_no_candidate(store: Store, query: RecallQuery, partition: Partition
 
 def _explain_not_indexed(store: Store, memory: Memory) -> WhyNot:
     """Name the condition of `index_conditions` that keeps a memory out of the index."""
+    if not memory.content:
+        return WhyNot(memory.id, "it was put with index=False, so that no question finds it", step="no match")
     owner = Scope(memory.tenant, user=memory.user)
-    lines = store.read(lambda tx: read_lineage(tx, owner, [memory.id]))
+    lines = store.read(lambda tx: read_lineage(tx, owner, [memory.id]), tenant=memory.tenant)
     by = _get_successor(store, memory)
     if memory.archived_at is not None:
         if any(line.source_id == memory.id and line.kind == "merged" for line in lines):
@@ -143,7 +146,7 @@ def _explain_not_indexed(store: Store, memory: Memory) -> WhyNot:
                 f"upkeep merged it on {_date(memory.archived_at)}{_name_successor(by, ' into ')}, which says the same"
             )
             return WhyNot(memory.id, reason, step="merged", superseded_by=by, since=memory.archived_at)
-        cause = store.read(lambda tx: read_archive_reason(tx, memory.id))
+        cause = store.read(lambda tx: read_archive_reason(tx, memory.id), tenant=memory.tenant)
         who = f"by upkeep ({cause})" if cause else "by a call of archive()"
         reason = f"it was archived on {_date(memory.archived_at)} {who}: restore() returns it to recall"
         return WhyNot(memory.id, reason, step="archived", superseded_by=by, since=memory.archived_at)
@@ -197,7 +200,8 @@ def _name_filters(store: Store, query: RecallQuery, memory: Memory) -> str:
     """Name the filters that a memory does not pass, by applying each alone."""
     failed: list[str] = []
     for name, alone in _split_filter(query.where):
-        found = store.read(lambda tx: matching_ids(tx, query.scope, alone, memory.id))  # noqa: B023 - called at once
+        matches = partial(matching_ids, scope=query.scope, where=alone, memory_id=memory.id)
+        found = store.read(matches, tenant=memory.tenant)
         if not len(found):
             failed.append(name)
     types = "" if "types" not in failed else f": its type is {memory.type.value}"

@@ -132,10 +132,10 @@ class Facts:
                 yield slot
 
     def _claims(self, scope: Scope, known_at: datetime | None) -> list[StoredClaim]:
-        stored = self._store.read(lambda tx: claims_in_scope(tx, scope))
+        stored = self._store.read(lambda tx: claims_in_scope(tx, scope), tenant=scope.tenant)
         if known_at is None:
             return stored
-        reworded = self._store.read(lambda tx: reworded_since(tx, scope, known_at))
+        reworded = self._store.read(lambda tx: reworded_since(tx, scope, known_at), tenant=scope.tenant)
         changed = {memory.id for memory in reworded}
         kept = [each for each in stored if each.memory.recorded_at <= known_at and each.memory.id not in changed]
         return kept + [claim for memory in reworded for claim in self._read_claims(memory)]

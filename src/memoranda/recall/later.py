@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -75,8 +75,8 @@ def attach_later(
     marked = [hit.id for hit in hits if hit.memory.notes.keys() & (FOLLOWED, DISPUTED) or enders_of(hit.memory)]
     if not marked:
         return list(hits), {}
-    newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)))
-    against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS))
+    newer_ids = store.read(lambda tx: read_followers(tx, marked, (FOLLOWS, SUPERSEDES)), tenant=scope.tenant)
+    against_ids = store.read(lambda tx: read_opposed(tx, marked, CONTRADICTS), tenant=scope.tenant)
     wanted = sorted({other for ids in (*newer_ids.values(), *against_ids.values()) for other in ids})
     found = {memory.id: memory for memory in store.get(scope, wanted) if memory and _counts(memory, known_at)}
     weak = {
@@ -96,12 +96,18 @@ def attach_later(
     return attached, weak
 
 
-def put_newer_first(hits: Sequence[Hit], make_hit: Callable[[Memory, Hit], Hit | None]) -> list[Hit]:
-    """Return the hits with what was said later above what it follows.
+def put_newer_first(
+    hits: Sequence[Hit],
+    make_hit: Callable[[Memory, Hit], Hit | None],
+    replies: Mapping[int, int] | None = None,
+) -> list[Hit]:
+    """Return the hits with what was said later above what it follows, and above the replies to what it follows.
 
     Args:
         hits: The hits, best first.
         make_hit: Returns a hit for a memory that follows a hit; None where it is not to be put above it.
+        replies: By the id of a hit that replies to another hit, the id of that one. A reply is of the time of what it
+            replies to: it repeats what was true then.
     """
     ordered: list[Hit] = []
     placed: set[int] = set()
@@ -111,6 +117,10 @@ def put_newer_first(hits: Sequence[Hit], make_hit: Callable[[Memory, Hit], Hit |
         if hit.id in placed:
             return
         placed.add(hit.id)
+        answered = by_id.get((replies or {}).get(hit.id, 0))
+        for memory in reversed(answered.later if answered else ()):
+            if (newer := by_id.get(memory.id)) and make_hit(memory, answered or hit):
+                place(replace(newer, score=max(newer.score, hit.score)))
         for memory in reversed(hit.later):
             newer = make_hit(memory, hit)
             if newer is not None:

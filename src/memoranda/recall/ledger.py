@@ -34,7 +34,7 @@ from memoranda.storage.recalls import (
     read_recall,
 )
 from memoranda.storage.rows import from_micros, to_micros
-from memoranda.types import JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
+from memoranda.types import ANY, JSON, AnyUser, ArmScore, Clock, Explanation, Hit, Memory, Recall, Scope
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store, Transaction
@@ -46,7 +46,7 @@ _REFERENCE: Final = "$memory"
 """The key that stands for a memory inside an answer; its value is the position among the stored states."""
 _MEMORY_FIELDS: Final = tuple(spec.name for spec in fields(Memory))
 _fixed_fields: Final = attrgetter(*(name for name in _MEMORY_FIELDS if name not in ("metadata", "notes", "value")))
-_MAX_DIGESTS: Final = 20_000
+_MAX_DIGESTS: Final = 2_000
 _PAUSE: Final = 0.0002
 """Seconds after every few entries in the background, in which a recall gets the interpreter at once."""
 _SLICE: Final = 8
@@ -137,7 +137,7 @@ class RecallLedger:
                 if pause and number % _SLICE == 0:
                     time.sleep(pause)
             try:
-                self._store.write(lambda tx: self._insert(tx, rows))
+                self._store.write(lambda tx: self._insert(tx, rows), tenant=ANY)
             except MemorandaError as error:
                 _log.warning("%d recalls could not be written to the ledger: %s", len(entries), error)
 
@@ -148,7 +148,7 @@ class RecallLedger:
     def replay(self, scope: Scope, recall_id: str) -> Replay:
         """Return a past recall of this scope as it was answered; `NotFound` when the ledger does not have it."""
         self.write()
-        found = self._store.read(lambda tx: read_recall(tx, scope, recall_id))
+        found = self._store.read(lambda tx: read_recall(tx, scope, recall_id), tenant=scope.tenant)
         if found is None:
             kept = "the ledger is switched off" if not self._settings.enabled else "the ledger keeps only the newest"
             raise NotFound(f"no recall {recall_id!r} in {scope} ({kept}): give the id of a `Recall` and its scope")

@@ -10,9 +10,10 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -38,14 +39,14 @@ from memoranda.recall.query import (
 )
 from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
-from memoranda.storage.base import PartitionKey
+from memoranda.storage.base import OwnedWork, PartitionKey
 from memoranda.storage.claim_resolution import BY_MEANING
 from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
 from memoranda.text import clean_text, words_of
-from memoranda.types import EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
+from memoranda.types import ANY, EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 _STATIC_PROVIDER = "static"
 _NEARLY: Final = 0.3
 """The share of a hit's score that a memory which is only near in meaning must have to be put above it."""
+_COMPARED: Final = 5
+"""How many of the best hits are put in the order of time, even when fewer are asked for."""
 _SPARE: Final = 2
 """How many more hits are loaded, in case some only repeat the question."""
 
@@ -238,13 +241,13 @@ class RecallPipeline:
         if query.where == EVERYTHING:
             return None
         allowed = np.zeros(len(ranking.candidates), dtype=np.bool_)
-        allowed[ranking.candidates.rows_of(self._store.read(lambda tx: matching_ids(tx, query.scope, query.where)))] = (
-            True
-        )
+        matches = partial(matching_ids, scope=query.scope, where=query.where)
+        passing = self._store.read(matches, tenant=query.scope.tenant)
+        allowed[ranking.candidates.rows_of(passing)] = True
         return allowed
 
     def _load_hits(self, query: RecallQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None) -> tuple[Hit, ...]:
-        count = (max(query.limit, RERANK_LIMIT) if query.mode == "best" else query.limit) + _SPARE
+        count = max(query.limit, RERANK_LIMIT if query.mode == "best" else _COMPARED) + _SPARE
         rows = ranking.best(count, allowed)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
         memories = self._store.get(query.scope, ranking.candidates.ids[rows].tolist())
@@ -260,13 +263,13 @@ class RecallPipeline:
     def _rerank(
         self, query: RecallQuery, ranking: Ranking, hits: tuple[Hit, ...], degraded: list[str]
     ) -> tuple[Hit, ...]:
-        """Reorder the hits in mode "best"; in any mode, cut them to the limit."""
+        """Reorder the hits in mode "best"; in any mode, cut them to those that are compared by time."""
         if query.mode == "best":
             try:
                 hits = self._reranking.rerank(query.text, query.scope, ranking, hits)
             except Unavailable as error:
                 degraded.append(f"reranker: {error}")
-        return hits[: query.limit]
+        return hits[: max(query.limit, _COMPARED)]
 
     def _add_later(
         self,
@@ -276,12 +279,15 @@ class RecallPipeline:
         allowed: NDArray[np.bool_] | None,
         hits: tuple[Hit, ...],
     ) -> tuple[Hit, ...]:
-        """Add to each hit what was said later; put that above the hit where the present is asked for, or one moment."""
+        """Add to each hit what was said later; put that above the hit where the present is asked for, or one moment.
+
+        Then cut the hits to the limit: the first hit is the same, however many are asked for.
+        """
         ordered = put_latest_first(query.text, hits) if query.as_of is None and not parsed.windows else hits
         found, weak = attach_later(self._store, query.scope, ordered, query.known_at)
         asks_for_last = query.as_of is not None or (not parsed.windows and asks_for_the_present(query.text))
         if not asks_for_last or not any(hit.later for hit in found):
-            return tuple(found)
+            return tuple(found[: query.limit])
 
         def make_hit(memory: Memory, below: Hit) -> Hit | None:
             rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64)).tolist()
@@ -294,7 +300,7 @@ class RecallPipeline:
                 return None
             return Hit(memory, below.score, ranking.why(rows[0]))
 
-        return tuple(put_newer_first(found, make_hit)[: query.limit])
+        return tuple(put_newer_first(found, make_hit, _replies(ranking, found))[: query.limit])
 
     def _as_known(self, query: RecallQuery, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
         """Return the hits as they were known at the time that the question names, in the words of that time."""
@@ -302,7 +308,7 @@ class RecallPipeline:
         if known_at is None or not hits:
             return hits
         named = {memory.id: memory for hit in hits for memory in (hit.memory, *hit.later, *hit.disputed)}
-        then = self._store.read(lambda tx: as_known_at(tx, list(named.values()), known_at))
+        then = self._store.read(lambda tx: as_known_at(tx, list(named.values()), known_at), tenant=query.scope.tenant)
         past = {memory.id: memory for memory in then}
         return tuple(
             replace(
@@ -313,6 +319,14 @@ class RecallPipeline:
             )
             for hit in hits
         )
+
+
+def _replies(ranking: Ranking, hits: Sequence[Hit]) -> dict[int, int]:
+    """Return which hits come right after another hit where people take turns, by id."""
+    candidates = ranking.candidates
+    rows = {int(candidates.ids[row]): row for row in candidates.rows_of(np.array([hit.id for hit in hits])).tolist()}
+    before = {number: candidates.previous(row) for number, row in rows.items() if candidates.dialogue[row]}
+    return {number: int(candidates.ids[row]) for number, row in before.items() if row is not None}
 
 
 def _is_true_at(memory: Memory, moment: datetime) -> bool:
@@ -384,6 +398,6 @@ class AccessCounter:
             return
         now = self._clock()
         try:
-            self._store.write(lambda tx: count_accesses(tx, counts, now))
+            self._store.write(OwnedWork(lambda tx: count_accesses(tx, counts, now)), tenant=ANY)
         except MemorandaError as error:
             _log.warning("accesses could not be written: %s", error)

@@ -6,13 +6,13 @@ The message log keeps every message, whatever the gate decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from memoranda.dates.find import find_mentions
 from memoranda.fence import find_recalled_spans
-from memoranda.redaction import find_secrets
+from memoranda.redaction import default_redactor, find_secrets
 from memoranda.remember.base import KnownMatch, KnownTexts, Rule, Utterance, Verdict
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.small_talk import is_bare_answer, is_brief_statement, is_noise
@@ -21,6 +21,7 @@ from memoranda.text import Span, first_content_words, first_words, has_content, 
 from memoranda.types import Status
 
 SECRET_REASON: Final = "holds a secret: a password, key or card number"
+_KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _SYSTEM_PROMPT: Final = re.compile(
     r"\s*(?:#+\s*)?(?:system(?:\s+(?:prompt|message|instructions?))?\s*:\s*)?you\s+are\s+(?:chatgpt|claude|gemini|an?\s+"
     r"(?:helpful|friendly|large|ai|expert\s+ai|intelligent|virtual)\b[^.\n]{0,60}\b(?:assistant|language\s+model|agent|chatbot))\b",
@@ -107,6 +108,22 @@ def mask_secrets(text: str) -> str:
     for start, end in (*find_secrets(text), *_secret_spans(text)):
         text = text[:start] + "█" * (end - start) + text[end:]
     return text
+
+
+def mask_message_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a message with the secrets in them masked, those that name and date it unchanged."""
+    content = fields.get("content")
+    if isinstance(content, str):
+        content = mask_secrets(content)
+    elif isinstance(content, list):
+        content = [
+            {**part, "text": mask_secrets(part["text"])}
+            if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+            else part
+            for part in content
+        ]
+    others = default_redactor().object({key: value for key, value in fields.items() if key not in _KEPT_FIELDS})
+    return {**fields, **others} | ({"content": content} if "content" in fields else {})
 
 
 def _secret_spans(text: str) -> list[Span]:

@@ -109,17 +109,20 @@ class Memories:
         read = partial(find_memories, newest_first=newest_first)
         while len(found) < limit:
             page = self._store.read(
-                lambda tx: read(tx, scope, where, limit, after, conditions)  # noqa: B023 - called at once
+                lambda tx: read(tx, scope, where, limit, after, conditions),  # noqa: B023 - called at once
+                tenant=scope.tenant,
             )
             if not page:
                 break
             found += [memory for memory in page if not memory.has_expired(view.latest)]
             after = page[-1].id
         chosen = found[:limit]
-        return chosen if known_at is None else self._store.read(lambda tx: as_known_at(tx, chosen, known_at))
+        if known_at is None:
+            return chosen
+        return self._store.read(lambda tx: as_known_at(tx, chosen, known_at), tenant=scope.tenant)
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
-        return self._store.read(lambda tx: memory_by_key(tx, scope, key))
+        return self._store.read(lambda tx: memory_by_key(tx, scope, key), tenant=scope.tenant)
 
     def update(
         self, scope: Scope, memory_id: int, make_patch: Callable[[Memory], Patch], expected_version: int | None = None
@@ -151,6 +154,13 @@ class Memories:
             self._apply_change(Remove(scope, tuple(ids), all_or_none=True))
         return len(set(ids))
 
+    def delete_key(self, scope: Scope, key: str) -> bool:
+        """Remove what is saved under a key of exactly this scope; return whether there was something."""
+        memory = self.by_key(scope, key)
+        if memory is None:
+            return False
+        return self._apply_change(Remove(scope, (memory.id,))).reason == "1 removed"
+
     def release(self, scope: Scope, memory_id: int) -> Memory:
         """Take a memory out of quarantine; one that is not in it stays as it is."""
         self.get(scope, memory_id)
@@ -173,7 +183,7 @@ class Memories:
     def related(self, scope: Scope, memory_id: int, kind: str | None, depth: int) -> list[Related]:
         self.get(scope, memory_id)
         levels = check_integer(depth, "depth", maximum=10)
-        return self._store.read(lambda tx: related_memories(tx, scope, memory_id, kind, levels))
+        return self._store.read(lambda tx: related_memories(tx, scope, memory_id, kind, levels), tenant=scope.tenant)
 
     def cleanup(self, scope: Scope, max_age: timedelta, min_importance: float, dry_run: bool) -> CleanupReport:
         """Remove memories older than `max_age` with an importance below the minimum."""

@@ -136,7 +136,7 @@ class ModelReader:
         scope = options.scope
         user = scope.user if isinstance(scope.user, str) else None
         owner = Scope(scope.tenant, scope.agent, scope.user)
-        notes = self._store.read(lambda tx: read_recent_notes(tx, owner, _RECENT))
+        notes = self._store.read(lambda tx: read_recent_notes(tx, owner, _RECENT), tenant=scope.tenant)
         names = {
             entity["text"] for each in notes for entity in each.get("entities", ()) if entity["kind"] in _NAMED_KINDS
         }
@@ -145,7 +145,7 @@ class ModelReader:
 
 def read_queued(store: Store, scope: Scope, limit: int, due: datetime | None = None) -> list[StoredTurn]:
     """Return the oldest messages that a model failed to read; with `due`, those that it may be asked about by then."""
-    return store.read(lambda tx: read_unextracted(tx, scope, limit, due))
+    return store.read(lambda tx: read_unextracted(tx, scope, limit, due), tenant=scope.tenant)
 
 
 def _candidates(turns: Sequence[StoredTurn]) -> list[Candidate]:

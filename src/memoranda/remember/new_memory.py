@@ -13,7 +13,14 @@ from memoranda.remember.base import Utterance
 from memoranda.storage.changes import NewMemory, StoredMessage, StoredTurn
 from memoranda.text import clean_text, content_hash, lexical_keys
 from memoranda.types import JSON, MemoryType, Scope, trust_rank
-from memoranda.validation import check_datetime, check_fraction, check_name, check_writable_type, copy_json_object
+from memoranda.validation import (
+    check_datetime,
+    check_fraction,
+    check_name,
+    check_ttl,
+    check_writable_type,
+    copy_json_object,
+)
 
 DEFAULT_IMPORTANCE: Final = 0.5
 """The least importance of a text that a caller stores; what the rules find in it can only raise it."""
@@ -40,6 +47,8 @@ class WriteOptions:
     """Whose word a text is: the user's, an agent's own note, or a document's. A message counts no more than that."""
     keep_all: bool = False
     """Whether every message becomes a memory, without the gate."""
+    ttl: timedelta | None = None
+    """After what time the memories expire; None for what their type says."""
 
 
 def check_options(
@@ -53,6 +62,7 @@ def check_options(
     metadata: object = None,
     at: object = None,
     trust: object = None,
+    ttl: object = None,
 ) -> WriteOptions:
     """Check the arguments of one call. The importance and the source may also be in the metadata.
 
@@ -73,6 +83,7 @@ def check_options(
         at=None if at is None else check_datetime(at, "at"),
         short_term_ttl=short_term_ttl,
         trust=trust if isinstance(trust, str) else _trust_of(origin, scope),
+        ttl=None if ttl is None else timedelta(seconds=check_ttl(ttl)),
     )
 
 
@@ -166,4 +177,19 @@ def spoken_text(message: Message) -> str | None:
 
 
 def _expiry(kind: MemoryType, options: WriteOptions) -> datetime | None:
-    return options.now + options.short_term_ttl if kind in EXPIRING else None
+    ttl = options.short_term_ttl if options.ttl is None and kind in EXPIRING else options.ttl
+    return None if ttl is None else options.now + ttl
+
+
+def value_to_text(key: str, value: JSON) -> str:
+    """Return a value as words, so that a search finds it by its content."""
+    return f"{key.replace('_', ' ')}: {value_to_words(value)}"
+
+
+def value_to_words(value: JSON) -> str:
+    """Return a value as words, with the names of its fields."""
+    if isinstance(value, dict):
+        return "; ".join(value_to_text(key, item) for key, item in value.items()) or "nothing"
+    if isinstance(value, list):
+        return ", ".join(value_to_words(item) for item in value) or "nothing"
+    return str(value)

@@ -21,13 +21,13 @@ from memoranda.fence import find_recalled_spans
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM
 from memoranda.llm.failures import CallPause
-from memoranda.messages.message import Message, as_message
-from memoranda.redaction import default_redactor, redact_secrets
+from memoranda.messages.message import Message, VendorMessage, as_message, is_message
+from memoranda.redaction import redact_secrets
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
 from memoranda.remember.echoes import merge_spans
 from memoranda.remember.extraction import extract_candidate, extract_each, only_candidates, rate_importance, to_notes
-from memoranda.remember.gate import DialogueContext, check_duplicate, mask_secrets, reject
+from memoranda.remember.gate import DialogueContext, check_duplicate, mask_message_fields, mask_secrets, reject
 from memoranda.remember.known import Known, KnownFinder, utterance_of_memory
 from memoranda.remember.model_reader import RETRIED, ModelAnswer, ModelReader, read_queued
 from memoranda.remember.new_memory import (
@@ -50,12 +50,11 @@ from memoranda.storage.write import Duplicates, MemoryWrite, Recheck
 from memoranda.text import Span, clean_text, first_words
 from memoranda.types import JSON, Memory, Outcome, Outcomes, Progress, Scope
 
-Content: TypeAlias = str | Message | Mapping[str, Any]
+Content: TypeAlias = str | Message | Mapping[str, Any] | VendorMessage
 Extracted: TypeAlias = list[Candidate | Verdict]
 """What was found in one utterance, in order."""
 _COMMIT_SECONDS: Final = 0.05
 _SMALLEST_COMMIT: Final = 8
-_KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
 _NO_DIALOGUE: Final = DialogueContext()
 _NOT_ANSWERED: Final = "the model has not answered yet"
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)
@@ -259,8 +258,8 @@ def _parse_content(
 ) -> list[Utterance]:
     """Check what a call passes and return it as utterances."""
     untyped: object = content
-    if isinstance(content, str | Message | Mapping):
-        contents: list[Content] = [content]
+    if isinstance(content, str) or is_message(content):
+        contents: list[Content] = [content]  # type: ignore[list-item]
     elif isinstance(untyped, bytes | bytearray) or not isinstance(content, Sequence):
         raise InvalidType(f"content must be a text, a message or a list of them, not {type(content).__name__}")
     else:
@@ -293,19 +292,8 @@ def _parse(content: Content, options: WriteOptions, key: str | None) -> Utteranc
 
 def _mask_message(message: Message) -> Message:
     """Return the message with its secrets masked, everything else unchanged; itself when it has none."""
-    content: Any = message.content
-    if isinstance(content, str):
-        content = mask_secrets(content)
-    elif isinstance(content, list):
-        content = [
-            {**part, "text": mask_secrets(part["text"])}
-            if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-            else part
-            for part in content
-        ]
     known = message.to_dict()
-    masked = default_redactor().object({key: value for key, value in known.items() if key not in _KEPT_FIELDS})
-    masked = {**known, **masked, "content": content}
+    masked = mask_message_fields(known)
     return message if masked == known else Message.from_dict(masked)
 
 

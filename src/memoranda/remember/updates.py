@@ -181,7 +181,7 @@ class UpdateFinder:
         """Yield the memories that contain a value which the new one changes."""
         for claim in _open_changes(new):
             if claim.operation == "correct" and claim.replaces is None:
-                yield from self._store.read(lambda tx: latest_ids(tx, new.scope, _LATEST))
+                yield from self._store.read(lambda tx: latest_ids(tx, new.scope, _LATEST), tenant=new.scope.tenant)
             elif claim.operation == "retract":
                 continue  # the write finds what was said last
             elif terms := query_terms(_name_of(claim)):

@@ -24,8 +24,11 @@ from memoranda.server.routes import (
     docs,
     executions,
     facts,
+    items,
     knowledge,
+    mem0,
     memories,
+    memory_stores,
     recall,
     sessions,
     status,
@@ -37,7 +40,20 @@ from memoranda.server.services import Services
 from memoranda.settings import MemoryConfig
 from memoranda.types import Clock
 
-_RESOURCES = (recall, memories, facts, conversations, sessions, values, executions, knowledge, upkeep, status, transfer)
+_RESOURCES = (
+    recall,
+    memories,
+    facts,
+    conversations,
+    sessions,
+    values,
+    items,
+    executions,
+    knowledge,
+    upkeep,
+    status,
+    transfer,
+)
 _PROBLEM_SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
@@ -93,6 +109,8 @@ def build_app(
     app.state.config, app.state.services, app.state.metrics = config, services, metrics
     for resource in _RESOURCES:
         app.include_router(resource.routes)
+    app.include_router(mem0.routes)
+    app.include_router(memory_stores.routes)
     app.include_router(status.open_routes)
     app.include_router(docs.routes)
     app.include_router(dashboard.routes)

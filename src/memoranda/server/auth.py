@@ -18,6 +18,8 @@ from memoranda.types import DEFAULT_TENANT, Clock
 
 _CACHED_KEYS: Final = 10_000
 _RECORD_USE_EVERY: Final = 60.0
+_SCHEMES: Final = ("bearer", "token")
+"""The second is what mem0's client sends."""
 _INVALID_KEY: Final = "this key is not valid: it is wrong, revoked or expired"
 
 
@@ -73,7 +75,7 @@ class Authenticator:
                 return LOCAL
             raise Denied("no key: send it as 'Authorization: Bearer <key>'", status=401)
         scheme, _, text = header.partition(" ")
-        parts = split_key(text.strip()) if scheme.lower() == "bearer" else None
+        parts = split_key(text.strip()) if scheme.lower() in _SCHEMES else None
         if parts is None:
             raise Denied(_INVALID_KEY, status=401)
         key = await self._check(*parts)

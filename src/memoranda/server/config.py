@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from dataclasses import dataclass, replace
+from typing import Final
 
 from memoranda.errors import InvalidInput
 from memoranda.validation import MAX_DEPTH, check_integer
 
 DEFAULT_PORT = 8700
+_HOST_HEADER: Final = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
+"""A name or an address, and at most a port: nothing before it and nothing after it (RFC 9110, 7.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,8 @@ class ServerConfig:
     """Seconds that running requests have to finish when the server stops."""
     key_cache_seconds: float = 1.0
     """How long a checked key is cached: a revoked key works at most this much longer."""
+    scrub_seconds: float = 60.0
+    """Seconds between two checks of some rows for damage, in the background; `health` shows what they find."""
 
     def __post_init__(self) -> None:
         check_integer(self.port, "port", minimum=0, maximum=65_535)
@@ -89,7 +95,6 @@ def _split_list(text: str) -> tuple[str, ...]:
 
 
 def strip_port(host: str) -> str:
-    """Return the name in a Host header."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if host.count(":") == 1 else host
+    """Return the name or address in a Host header; "" when it is anything else, such as `127.0.0.1:1@other`."""
+    found = _HOST_HEADER.fullmatch(host)
+    return "" if found is None else found["ipv6"] or found["name"]

@@ -29,6 +29,10 @@ from memoranda.server.services import Services
 
 _PUBLIC: Final = frozenset({"/healthz", "/openapi.json", *docs.PATHS, *dashboard.PUBLIC_PATHS})
 _STREAMED: Final = frozenset({"/v1/import"})
+_SINGLE: Final = (
+    "authorization", "content-type", "host", "idempotency-key", "if-match", "origin", "x-api-key", CSRF_HEADER.lower()
+)  # fmt: skip
+"""Headers that decide about a request. Of two, a proxy in front could have checked the other one."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PROXY_HEADER: Final = re.compile(
     r"forwarded|via|x-forwarded(-.*)?|x-original-.*|x-real-ip|x-envoy-.*|(x-|true-|fastly-|x-cluster-)client-?ip"
@@ -92,7 +96,7 @@ class Guard:
         observability.log_request(scope, request_id, reply.status, seconds)
 
     async def _check_and_forward(self, scope: Scope, receive: Receive, reply: _Reply, headers: Headers) -> None:
-        _check_framing(headers)
+        _check_headers(headers)
         self._check_host_and_origin(headers)
         if scope["method"] == "OPTIONS" and self._allowed_origin(headers) is not None:
             await Response(status_code=204, headers=_PREFLIGHT_HEADERS)(scope, receive, reply.send)
@@ -123,6 +127,8 @@ class Guard:
     async def _authenticate(self, scope: Scope, headers: Headers) -> Principal:
         """Return who calls: by the key, or by the cookie of a browser that has given one."""
         authorization = headers.get("authorization")
+        if authorization is None and headers.get("x-api-key"):  # as Anthropic's client sends it
+            authorization = f"Bearer {headers['x-api-key']}"
         if authorization is None:
             session = self._services.browsers.find(cookie_parser(headers.get("cookie", "")).get(COOKIE))
             if session is not None:
@@ -142,7 +148,7 @@ class Guard:
         origin = headers.get("origin")
         if origin is None or self._allowed_origin(headers) is not None:
             return
-        if urlsplit(origin).netloc != headers.get("host"):
+        if _address_of(origin) != headers.get("host"):
             raise RequestRejected(403, "web pages of that origin may not call this server: see allowed_origins")
 
     def _allowed_origin(self, headers: Headers) -> str | None:
@@ -198,11 +204,22 @@ def _is_direct_local_caller(scope: Scope, headers: Headers) -> bool:
     )
 
 
-def _check_framing(headers: Headers) -> None:
-    """Reject a request whose length a proxy in front could read in another way: it could hide a second request."""
+def _address_of(origin: str) -> str | None:
+    """Return the host and port of an origin; None when it is no origin."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # such as an IPv6 address without its end
+        return None
+
+
+def _check_headers(headers: Headers) -> None:
+    """Reject a request that a proxy in front could read in another way: it could hide a second one, or another key."""
     lengths, encodings = headers.getlist("content-length"), headers.getlist("transfer-encoding")
     if len(lengths) + len(encodings) > 1:
         raise RequestRejected(400, "send Content-Length or Transfer-Encoding, once")
+    for name in _SINGLE:
+        if len(headers.getlist(name)) > 1:
+            raise RequestRejected(400, f"send the header {name} once")
 
 
 async def _receive_empty_body() -> Message:

@@ -18,12 +18,12 @@ from memoranda.errors import InvalidInput, NotFound
 from memoranda.records import Record
 from memoranda.settings import MemoryConfig, database_url, encryption_key, get_settings
 from memoranda.storage import open_store
-from memoranda.storage.base import Store, Transaction
+from memoranda.storage.base import OwnedWork, Store, Transaction
 from memoranda.storage.database_key import DatabaseKey
 from memoranda.storage.rows import from_micros
 from memoranda.storage.schema import api_keys
 from memoranda.text import clean_text
-from memoranda.types import DEFAULT_TENANT
+from memoranda.types import ANY, DEFAULT_TENANT
 
 SCOPES: Final = ("read", "write", "admin")
 _PREFIX: Final = "mmr"
@@ -81,9 +81,11 @@ class KeyRow:
 class Keys:
     """The API keys of one store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, audit_key: str | None = None) -> None:
         self._store = store
-        self._key = DatabaseKey(store, _read_pepper(), api_keys)
+        # A store without a key file has only what the settings say.
+        text = _read_pepper() or (audit_key if store.path is None else None)
+        self._key = DatabaseKey(store, text, api_keys)
 
     def create(
         self,
@@ -117,12 +119,12 @@ class Keys:
             tx.execute(insert(api_keys).values(asdict(row)))
             return row
 
-        return IssuedKey(f"{_PREFIX}.{key_id}.{secret}", to_api_key(self._store.write(write)))
+        return IssuedKey(f"{_PREFIX}.{key_id}.{secret}", to_api_key(self._store.write(write, tenant=tenant)))
 
     def all(self) -> list[ApiKey]:
         """Return every key, including those that no longer work, oldest first."""
         query = select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id)
-        return self._store.read(lambda tx: [to_api_key(KeyRow(*row)) for row in tx.execute(query)])
+        return self._store.read(lambda tx: [to_api_key(KeyRow(*row)) for row in tx.execute(query)], tenant=ANY)
 
     def revoke(self, key_id: str) -> None:
         """Refuse the key from now on; raise `NotFound` when there is no such key that is not revoked."""
@@ -131,7 +133,7 @@ class Keys:
         def write(tx: Transaction) -> int:
             return tx.execute(update(api_keys).where(*matches).values(revoked_at=tx.at)).rowcount
 
-        if not self._store.write(write):
+        if not self._store.write(write, tenant=ANY):
             raise NotFound(f"no key {key_id} that could be revoked")
 
     def rotate(self, key_id: str, *, grace: timedelta = timedelta(0)) -> IssuedKey:
@@ -146,17 +148,18 @@ class Keys:
             expires_later = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > end)
             tx.execute(update(api_keys).where(api_keys.c.id == key_id, expires_later).values(expires_at=end))
 
-        self._store.write(write)
+        self._store.write(write, tenant=old.tenant)
         return new
 
     def find(self, key_id: str) -> KeyRow | None:
         query = select(api_keys).where(api_keys.c.id == key_id)
-        row = self._store.read(lambda tx: tx.execute(query).first())
+        row = self._store.read(lambda tx: tx.execute(query).first(), tenant=ANY)
         return None if row is None else KeyRow(*row)
 
     def any_created(self) -> bool:
         """Return whether there ever was a key: those that were revoked or have expired count."""
-        return self._store.read(lambda tx: tx.execute(select(api_keys.c.id).limit(1)).first() is not None)
+        query = select(api_keys.c.id).limit(1)
+        return self._store.read(lambda tx: tx.execute(query).first(), tenant=ANY) is not None
 
     def any_valid(self, now: datetime) -> bool:
         return any(key.is_valid(now) for key in self.all())
@@ -164,7 +167,7 @@ class Keys:
     def record_use(self, key_id: str) -> None:
         """Store the present time as the key's last use."""
         statement = update(api_keys).where(api_keys.c.id == key_id)
-        self._store.write(lambda tx: tx.execute(statement.values(used_at=tx.at)))
+        self._store.write(OwnedWork(lambda tx: tx.execute(statement.values(used_at=tx.at))), tenant=ANY)
 
     def digest(self, key_id: str, secret: str) -> bytes:
         """Return what is stored instead of the secret."""
@@ -188,7 +191,7 @@ def open_keys(config: MemoryConfig | str | None = None) -> Iterator[Keys]:
         config = settings if config is None else replace(settings, db_url=config)
     store = open_store(database_url(config), key=encryption_key(config))
     try:
-        yield Keys(store)
+        yield Keys(store, config.audit_key)
     finally:
         store.close()
 

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from memoranda.items.base import MAX_LABEL, MAX_PATHS, ItemOrder
 from memoranda.results import PolicyName
 from memoranda.sessions.base import MAX_NAME
 from memoranda.text import MAX_TEXT
-from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT
+from memoranda.validation import MAX_CHOICES, MAX_ID, MAX_LIMIT, MAX_TTL
 
 MAX_ITEMS = 1000
 """Texts, messages or ids in one call."""
@@ -24,6 +25,11 @@ Moment: TypeAlias = Annotated[str, Field(max_length=64, examples=["2026-03-01T12
 MemoryId: TypeAlias = Annotated[int, Field(ge=1, le=MAX_ID)]
 UnitInterval: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+Offset: TypeAlias = Annotated[int, Field(ge=0, le=MAX_ID)]
+Ttl: TypeAlias = Annotated[float, Field(gt=0, le=MAX_TTL)]
+Label: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]
+"""A key of an item, or one name of its namespace."""
+Labels: TypeAlias = Annotated[list[Label], Field(max_length=MAX_ITEMS, fail_fast=True)]
 TokenCount: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
 Metadata: TypeAlias = dict[str, Any]
 TypeName: TypeAlias = Literal[
@@ -102,6 +108,8 @@ class WriteRequest(ScopedRequest):
     importance: UnitInterval | None = None
     at: Moment | None = None
     """When it was said or became true; now by default."""
+    ttl: Ttl | None = None
+    """Seconds until it expires; by default only short_term and working memories do."""
 
 
 class RememberRequest(WriteRequest):
@@ -128,6 +136,48 @@ class AddMemoriesRequest(WriteRequest):
         examples=[["Ann likes tea", "Bo likes milk"]]
     )
     memory_type: TypeName = "semantic"
+
+
+class PutItemsRequest(ScopedRequest):
+    """Values to store by their keys; a key that exists gets the new value."""
+
+    namespace: Labels = Field(examples=[["users", "ann"]])
+    values: Metadata = Field(examples=[{"drink": {"text": "Ann likes tea"}}])
+    ttl: Ttl | None = None
+    index: bool | Annotated[list[str], Field(max_length=MAX_PATHS, fail_fast=True)] | None = None
+    """What is searched: everything by default, nothing when false, or what is at these paths."""
+    expected: dict[str, Moment | None] | None = None
+    """When items were put last, by key; a conflict when one was put or deleted since."""
+
+
+class ItemRequest(ScopedRequest):
+    namespace: Labels = Field(examples=[["users", "ann"]])
+    key: Label = Field(examples=["drink"])
+    refresh: bool = False
+    """Start the time to live again."""
+
+
+class DeleteItemsRequest(ScopedRequest):
+    namespace: Labels = Field(examples=[["users", "ann"]])
+    keys: Labels = Field(examples=[["drink"]])
+
+
+class SearchItemsRequest(ScopedRequest):
+    prefix: Labels = Field([], examples=[["users"]])
+    query: Text | None = None
+    filter: Metadata | None = Field(None, examples=[{"color": "red", "year": {"gte": 2024}}])
+    order: ItemOrder = "-updated"
+    limit: Limit = 10
+    offset: Offset = 0
+    refresh: bool = False
+
+
+class NamespacesRequest(ScopedRequest):
+    prefix: Labels = Field([], examples=[["users", "*"]])
+    suffix: Labels = []
+    max_depth: Annotated[int, Field(ge=1, le=MAX_ITEMS)] | None = None
+    limit: Limit = 100
+    offset: Offset = 0
 
 
 class UpdateRequest(ScopedRequest):
@@ -265,6 +315,12 @@ class SaveValueRequest(RequestModel):
     ttl: Annotated[float, Field(gt=0, le=1e9)] | None = None
 
 
+class DeleteValueRequest(RequestModel):
+    agent_id: Name = Field(examples=["writer"])
+    key: Name = Field(examples=["draft"])
+    memory_type: ValueType = "short_term"
+
+
 class AddMessagesRequest(ScopedRequest):
     """Messages for the conversation of an agent, optionally with a user or in a session."""
 
@@ -349,11 +405,22 @@ class UsersQuery(RequestModel):
     after: Name | Literal[""] = ""
 
 
+class NamesQuery(ScopeQuery):
+    limit: Limit = 100
+    after: Name | Literal[""] = ""
+
+
+class PageQuery(ScopeQuery):
+    limit: Limit | None = None
+    offset: Offset = 0
+
+
 class ReceiptsQuery(ScopeQuery):
     limit: Limit = 100
+    offset: Offset = 0
 
 
-class FactsQuery(ScopeQuery):
+class FactsQuery(PageQuery):
     as_of: Moment | None = None
     """What was true at this time."""
     known_at: Moment | None = None
@@ -392,6 +459,10 @@ class LimitQuery(QueryModel):
     limit: Limit | None = None
 
 
+class SourcesQuery(LimitQuery):
+    offset: Offset = 0
+
+
 class SessionHistoryQuery(QueryModel):
     workflow_id: Name
     limit: Limit | None = None
@@ -400,6 +471,7 @@ class SessionHistoryQuery(QueryModel):
 class EndedSessionsQuery(QueryModel):
     workflow_id: Name | None = None
     limit: Limit = 50
+    offset: Offset = 0
 
 
 class ExecutionStatsQuery(QueryModel):

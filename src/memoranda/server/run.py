@@ -19,7 +19,7 @@ from memoranda.types import Clock
 if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUIRED_MODULES = ("fastapi", "starlette", "uvicorn", "prometheus_client", "pydantic", "pydantic_core")
 
@@ -75,8 +75,39 @@ def listen(app: ASGIApp, config: ServerConfig, *, log_level: str = "info") -> No
     configure_logging(log_level)
     # Imported modules are never freed: keep the garbage collector from scanning them while requests wait.
     gc.freeze()
-    with _ignore_signals():
-        uvicorn.Server(uvicorn_config(app, config)).run()
+    startup = _Startup(app)
+    try:
+        with _ignore_signals():
+            uvicorn.Server(uvicorn_config(startup, config)).run()
+    except SystemExit:
+        if startup.error is not None:
+            raise startup.error from None
+        raise
+
+
+class _Startup:
+    """An application whose error while it starts is kept for the caller of `listen`: uvicorn logs it, and exits."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._complete = False
+        self.error: Exception | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_without_traceback(message: Message) -> None:
+            self._complete |= message["type"] == "lifespan.startup.complete"
+            await send(message if self._complete else {"type": message["type"]})
+
+        try:
+            await self._app(scope, receive, send_without_traceback)
+        except Exception as error:
+            if not self._complete:
+                self.error = error
+            raise
 
 
 def uvicorn_config(app: ASGIApp, config: ServerConfig) -> uvicorn.Config:
@@ -130,8 +161,8 @@ def _require_valid_key(config: ServerConfig, memory: MemoryConfig) -> None:
         if not keys.any_valid(datetime.now(UTC)):
             reason = "callers need a key" if config.is_local else f"{config.host} can be reached from other machines"
             raise Denied(
-                f"{reason}, and there is no valid key: make one with 'memoranda keys create', or listen on 127.0.0.1 "
-                "and allow unauthenticated callers"
+                f"{reason}, and there is no valid key: make one with 'memoranda keys create' in the same "
+                "database, or listen on 127.0.0.1 and allow unauthenticated callers"
             )
 
 

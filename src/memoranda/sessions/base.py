@@ -11,13 +11,12 @@ from urllib.parse import quote, unquote
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.text import clean_text
 from memoranda.types import DEFAULT_TENANT, JSON, MemoryType
-from memoranda.validation import check_type, format_number
+from memoranda.validation import check_type
 
 MAX_NAME = 512
 """Characters in the name of a tenant, workflow, agent or key."""
 DEFAULT_TTL: Final = 86_400.0
 """Seconds that a value is kept by default: a day."""
-MAX_TTL: Final = 10 * 365 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +146,3 @@ def is_short_term(memory_type: MemoryType | str, ttl: float | None = None) -> bo
     if kind is MemoryType.LONG_TERM and ttl is not None:
         raise InvalidInput("ttl is for short_term values; a long_term value stays until it is deleted")
     return kind is MemoryType.SHORT_TERM
-
-
-def check_ttl(ttl: float) -> float:
-    """Return the seconds until a value expires; raise `InvalidInput` when they are out of range."""
-    if isinstance(ttl, bool) or not isinstance(ttl, int | float):
-        raise InvalidType(f"ttl must be a number of seconds, not {type(ttl).__name__}")
-    if not 0 < ttl <= MAX_TTL:
-        raise InvalidInput(f"ttl is {format_number(ttl)} seconds: give more than 0 and at most {MAX_TTL:.0f}")
-    return float(ttl)

@@ -27,7 +27,7 @@ from memoranda.sessions.workflow_state import (
 )
 from memoranda.text import clean_text
 from memoranda.types import JSON, Clock, MemoryType
-from memoranda.validation import check_integer, check_limit, check_name, copy_json_object, encode_json
+from memoranda.validation import check_integer, check_limit, check_name, check_offset, copy_json_object, encode_json
 
 if TYPE_CHECKING:
     from memoranda.executions.executions import Executions
@@ -272,9 +272,10 @@ class Sessions:
     def count_open(self) -> int:
         return count_open(self._store(), self._tenant)
 
-    def find_ended(self, workflow_id: str | None, limit: int) -> list[SessionSummary]:
+    def find_ended(self, workflow_id: str | None, limit: int, offset: int = 0) -> list[SessionSummary]:
         """Return the sessions that ended last, newest first."""
-        return self._log().find(self._tenant, check_name(workflow_id, "workflow_id"), limit=check_limit(limit))
+        workflow, start = check_name(workflow_id, "workflow_id"), check_offset(offset)
+        return self._log().find(self._tenant, workflow, limit=check_limit(limit), offset=start)
 
     def log_end(self, workflow: str, record: SessionRecord) -> None:
         """Store the record of a session that ended; it is kept when the data of the session is removed."""

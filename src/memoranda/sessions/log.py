@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from memoranda.results import SessionSummary
 from memoranda.sessions.workflow_state import SessionRecord, summarize_sessions
-from memoranda.storage.base import Row, Store
+from memoranda.storage.base import OwnedWork, Row, Store
 from memoranda.storage.rows import from_micros, to_json, to_micros
 from memoranda.storage.schema import sessions
 
@@ -33,15 +33,15 @@ class SessionLog:
             "opened_at": to_micros(record.opened_at),
             "ended_at": to_micros(ended_at),
         }
-        self._store.write(lambda tx: tx.upsert(sessions, [row], key=("id",)))
+        self._store.write(OwnedWork(lambda tx: tx.upsert(sessions, [row], key=("id",))), tenant=tenant)
 
-    def find(self, tenant: str, workflow: str | None, *, limit: int) -> list[SessionSummary]:
+    def find(self, tenant: str, workflow: str | None, *, limit: int, offset: int = 0) -> list[SessionSummary]:
         """Return the sessions that ended last, newest first."""
         query = select(_S.id, _S.workflow, _S.metadata, _S.agents, _S.opened_at, _S.ended_at)
-        query = query.where(_S.tenant == tenant).order_by(_S.ended_at.desc(), _S.id).limit(limit)
+        query = query.where(_S.tenant == tenant).order_by(_S.ended_at.desc(), _S.id).limit(limit).offset(offset)
         if workflow is not None:
             query = query.where(_S.workflow == workflow)
-        return self._store.read(lambda tx: [_to_summary(row) for row in tx.execute(query)])
+        return self._store.read(lambda tx: [_to_summary(row) for row in tx.execute(query)], tenant=tenant)
 
 
 def _to_summary(row: Row) -> SessionSummary:

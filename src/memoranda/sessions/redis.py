@@ -23,12 +23,11 @@ from memoranda.sessions.base import (
     Tenant,
     ValueScope,
     Workflow,
-    check_ttl,
     parse_key,
     qualify_keys,
 )
 from memoranda.types import JSON
-from memoranda.validation import decode_json, encode_json
+from memoranda.validation import check_ttl, decode_json, encode_json
 
 DEFAULT_URL: Final = "redis://localhost:6379/0"
 _BATCH: Final = 500

@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from memoranda.errors import Closed, InvalidInput, Unavailable
+from memoranda.items.base import KEY_PREFIX
 from memoranda.sessions.base import (
     DEFAULT_TTL,
     Namespace,
     ValueScope,
     ValueStore,
-    check_ttl,
     is_short_term,
     parse_key,
     qualify_keys,
@@ -29,7 +29,7 @@ from memoranda.sessions.base import (
 from memoranda.settings import MemoryConfig
 from memoranda.text import clean_text
 from memoranda.types import JSON, Clock, MemoryType, utc_now
-from memoranda.validation import copy_json, decode_json, encode_json, make_scope
+from memoranda.validation import check_ttl, copy_json, decode_json, encode_json, make_scope
 
 if TYPE_CHECKING:
     from memoranda.remember.memories import Memories
@@ -199,10 +199,12 @@ class Values:
             self._short_term().set(Namespace(self._tenant, agent=agent), {key: value}, ttl=ttl)
             return True
         from memoranda.redaction import redact_value
-        from memoranda.remember.new_memory import check_options
+        from memoranda.remember.new_memory import check_options, value_to_text
 
         # Short-term values are what a running agent works with, and expire; these are kept and recalled.
         name = clean_text(key, "key")
+        if name.startswith(KEY_PREFIX):
+            raise InvalidInput("a key that begins with \\x1f is reserved for items: choose another")
         copy = redact_value(name, copy_json(value))
         scope = make_scope(self._tenant, clean_text(agent, "agent_id"), session=session)
         # As metadata, so that `search_similar(filter_metadata=…)` selects by it.
@@ -221,18 +223,12 @@ class Values:
         )
         return None if memory is None else memory.value
 
-
-def value_to_text(key: str, value: JSON) -> str:
-    """Return a value as words, so that a search finds it by its content."""
-    return f"{key.replace('_', ' ')}: {_to_words(value)}"
-
-
-def _to_words(value: JSON) -> str:
-    if isinstance(value, dict):
-        return "; ".join(value_to_text(key, item) for key, item in value.items()) or "nothing"
-    if isinstance(value, list):
-        return ", ".join(_to_words(item) for item in value) or "nothing"
-    return str(value)
+    def delete(self, agent: str, key: str, kind: MemoryType) -> bool:
+        """Delete the value and return whether there was one."""
+        if is_short_term(kind):
+            return self._short_term().delete(Namespace(self._tenant, agent=agent), [key]) > 0
+        scope = make_scope(self._tenant, clean_text(agent, "agent_id"))
+        return self._memories().delete_key(scope, clean_text(key, "key"))
 
 
 @dataclass(frozen=True, slots=True)

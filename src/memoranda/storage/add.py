@@ -47,7 +47,7 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
     keys = [dedup_keys(each) for each in new]
     known = _find_known(tx, [key for each in keys for key in each])
     log = MessageLogWriter(tx, [turn for each in new if (turn := _turn(each))])
-    next_id = tx.next_id(memories)
+    ids = tx.new_ids(memories, len(new))
     outcomes: list[Outcome] = []
     added: list[tuple[int, NewMemory]] = []
     rows: list[tuple[Any, ...]] = []
@@ -62,7 +62,7 @@ def add_memories(tx: Transaction, new: Sequence[NewMemory]) -> list[Outcome]:
             outcomes.append(Outcome("duplicate", None, _OTHER_WORDS, message_id))
             continue
         message_seq = log.add(turn, each.recorded_at) if turn else None
-        memory = to_memory(each, next_id + len(added))
+        memory = to_memory(each, ids[len(added)])
         added.append((memory.id, each))
         rows.append(_row(memory.id, each, message_seq))
         outcomes.append(_new_outcome(memory, message_id))

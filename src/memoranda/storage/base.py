@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from memoranda.encryption import EncryptionKey
 from memoranda.results import Backup
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Rows: TypeAlias = CursorResult[*tuple[Any, ...]]
 
 Durability: TypeAlias = Literal["full", "normal"]
+Tenant: TypeAlias = str | AnyUser | None
+"""Whose rows a transaction may see: those of one tenant, of all (ANY, for administration), or of none."""
+Owner: TypeAlias = tuple[str, str]
+"""A tenant and a user as the tables hold them."""
 Row: TypeAlias = Sequence[Any]
 R = TypeVar("R")
 _T = TypeVar("_T")
@@ -60,8 +64,8 @@ class Transaction(ReadTransaction, Protocol):
         """
         ...
 
-    def next_id(self, table: Table) -> int:
-        """Return the id of the next row. Ids are never used twice."""
+    def new_ids(self, table: Table, count: int) -> Sequence[int]:
+        """Return ids for so many new rows, ascending. No id is ever used for two rows."""
         ...
 
     def add_counts(self, rows: Sequence[tuple[str, str, str, int, int]]) -> None:
@@ -70,6 +74,17 @@ class Transaction(ReadTransaction, Protocol):
 
 
 Work: TypeAlias = Callable[[Transaction], R]
+
+
+class OwnedWork(Generic[R]):
+    """A work that checks and writes only what belongs to these owners, or that checks nothing when there are none."""
+
+    def __init__(self, work: Work[R], *owners: Owner) -> None:
+        self.work = work
+        self.owners = frozenset(owners)
+
+    def __call__(self, tx: Transaction) -> R:
+        return self.work(tx)
 
 
 def run_works(tx: Transaction, works: Sequence[Work[Any]]) -> list[Any]:
@@ -121,12 +136,19 @@ class IndexSource(Protocol):
     So is a consolidated memory while all its sources are present and not superseded: it would only repeat them.
     """
 
-    def head(self) -> int:
-        """Return the number of the latest committed change, of any process."""
+    def head(self, key: PartitionKey | None = None) -> int:
+        """Return the number of the latest committed change of a partition, or of all, by any process.
+
+        It may be that of a later change of another partition. While it stays the same, so do the memories of one user;
+        those of all users may still change, where writers of two users commit out of order.
+        """
         ...
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
-        """Return the ids of the partition's memories touched by a change after `since`, ascending."""
+        """Return the ids of the partition's memories touched by a change after `since`, ascending.
+
+        `since` is a head that was read before.
+        """
         ...
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
@@ -171,18 +193,26 @@ class Store(IndexSource, Protocol):
     path: Path | None
     """The database file; None for a store that is not one file."""
 
-    def read(self, work: Callable[[ReadTransaction], R]) -> R:
-        """Return what `work` reads from the latest commit of any process."""
-        ...
+    def read(self, work: Callable[[ReadTransaction], R], *, tenant: Tenant = None) -> R:
+        """Return what `work` reads from the latest commit of any process.
 
-    def write(self, work: Work[R]) -> R:
-        """Return what `work` returns, in one commit that writers of other threads may share.
-
-        `work` may run twice: when another writer's part of a shared commit fails, each part is run again alone.
+        Args:
+            work: A function of the transaction.
+            tenant: Whose rows it reads. A store that isolates tenants shows it no others, and none without a tenant;
+                values in `meta` and generations belong to no tenant.
         """
         ...
 
-    def stream(self, work: Callable[[ReadTransaction], Iterator[R]]) -> Iterator[R]:
+    def write(self, work: Work[R], *, tenant: Tenant = None) -> R:
+        """Return what `work` returns, in one commit that writers of other threads may share.
+
+        `work` may run twice: when another writer's part of a shared commit fails, each part is run again alone. A work
+        with an attribute `owners` writes for these owners only, and may run beside works of others; any other work
+        runs alone. A work with an attribute `tenant` needs no other.
+        """
+        ...
+
+    def stream(self, work: Callable[[ReadTransaction], Iterator[R]], *, tenant: Tenant = None) -> Iterator[R]:
         """Yield what `work` yields, all from one commit."""
         ...
 
@@ -254,6 +284,19 @@ class ScrubStore(Protocol):
 
     def scrub(self, rows: int) -> ScrubState:
         """Check the next rows, about so many, remember where it stopped, and return that."""
+        ...
+
+
+@runtime_checkable
+class CopyStore(Protocol):
+    """A store whose rows can be copied to another store, ids and numbers included."""
+
+    def next_ids(self) -> dict[str, int]:
+        """Return the id that the next row gets, by table: one that a deleted row had is not used again."""
+        ...
+
+    def finish_copy(self, next_ids: Mapping[str, int]) -> None:
+        """Go on with these ids, and derive what is derived, once all rows are there."""
         ...
 
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import Boolean, delete, literal_column, select, update
 
 from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
+from memoranda.storage.dialects import by_dialect
 from memoranda.storage.rows import MEMORY_COLUMNS, SELECT_MEMORY, in_scope, memory_from_row, stored_name, to_json
 from memoranda.storage.schema import claims, memories
 from memoranda.text import Span
@@ -32,7 +33,10 @@ VOICE: Final = "voice"
 _UNNAMED: Final = frozenset(("user", "assistant", "tool", "system"))
 _C = claims.c
 _M = memories.c
-_OPEN: Final = text("json_extract(memories.notes, '$.claims[' || claims.position || '].valid_to') IS NULL")
+_OPEN: Final = by_dialect(
+    literal_column("json_extract(memories.notes, '$.claims[' || claims.position || '].valid_to') IS NULL", Boolean),
+    literal_column("(memories.notes::jsonb -> 'claims' -> claims.position::int ->> 'valid_to') IS NULL", Boolean),
+)
 
 Ends: TypeAlias = dict[int, tuple[int, str]]
 """Claims of one memory by position: the memory that ended each, and when."""

@@ -14,16 +14,17 @@ from typing import Final
 from sqlalchemy import Table, literal, select
 
 from memoranda.encryption import EncryptionKey, is_encrypted_file, is_sealed, seal, unseal
-from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput
+from memoranda.errors import EncryptionKeyError, Incompatible, InvalidInput, MemorandaError
 from memoranda.files import atomic_replace, fsync_folder
 from memoranda.storage.base import Store, encryption_key, file_keys, key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.meta import set_meta
 from memoranda.storage.rows import to_json
-from memoranda.types import JSON
+from memoranda.types import ANY, JSON
 
 _KEY_BYTES: Final = 32
 _MIN_KEY_CHARS: Final = 16
+_KEY_PREFIX: Final = "key:"
 _FINGERPRINT: Final = "key_fingerprint"
 
 
@@ -43,7 +44,7 @@ class DatabaseKey:
         self._signed = signed
         """The table whose rows need the key: it shows that there was one where the fingerprint is missing."""
         self._path = None if store.path is None else key_file(store.path)
-        self._key = None if text is None else hashlib.sha256(text.encode("utf-8")).digest()
+        self._key = None if text is None else _key_of(text)
         self._recorded = text is not None
 
     def sign(self, kind: str, values: Sequence[JSON]) -> bytes:
@@ -78,7 +79,7 @@ class DatabaseKey:
             return _describe_loss(self._path, "is missing") if self._is_needed() else None
         try:
             fingerprint = _fingerprint(read_key_file(self._path, file_keys(self._store)))
-        except Incompatible as error:
+        except MemorandaError as error:
             return str(error)
         if self._store.get_meta(_FINGERPRINT) in (None, fingerprint):
             return None
@@ -98,7 +99,20 @@ class DatabaseKey:
         if self._store.get_meta(_FINGERPRINT) is not None:
             return True
         first = select(literal(1)).select_from(self._signed).limit(1)
-        return self._key is None and self._store.read(lambda tx: tx.execute(first).first()) is not None
+        return self._key is None and self._store.read(lambda tx: tx.execute(first).first(), tenant=ANY) is not None
+
+
+def _key_of(text: str) -> bytes:
+    """Return the key that a text stands for. After `key:` it is the content of a key file, moved with its data."""
+    if not text.startswith(_KEY_PREFIX):
+        return hashlib.sha256(text.encode("utf-8")).digest()
+    try:
+        key = bytes.fromhex(text.removeprefix(_KEY_PREFIX))
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise InvalidInput("after 'key:' the audit key must be 64 hexadecimal digits: the content of a key file")
+    return key
 
 
 def _describe_loss(path: Path, what: str) -> str:
@@ -114,7 +128,8 @@ def _fingerprint(key: bytes) -> str:
 
 def read_key_file(path: Path, keys: Sequence[EncryptionKey]) -> bytes:
     """Return the key in a file, which may be encrypted with one of these."""
-    data = path.read_bytes()
+    with translate_errors(str(path)):
+        data = path.read_bytes()
     if is_sealed(data):
         data = _unseal_any(path, data, keys)
     try:

@@ -39,7 +39,9 @@ class MessageLogWriter:
         self._numbers: dict[_Key, int] = {}
         self._contents: dict[_Key, str | None] = {}
         self._new_rows: list[tuple[Any, ...]] = []
-        self._next = 0
+        self._ids: Sequence[int] = ()
+        turns = list(turns)
+        self._most = len(turns)
         message_ids = {message.message_id for _, message in turns}
         for part in chunked(list(message_ids)):
             for seq, content, *key in tx.execute(_KNOWN.where(_M.message_id.in_(part))):
@@ -54,8 +56,8 @@ class MessageLogWriter:
         """Return the number of a message; `write` writes it when it is new."""
         key = _key(turn)
         if key not in self._numbers:
-            self._next = self._next or self._tx.next_id(messages)
-            self._numbers[key], self._contents[key] = self._next + len(self._new_rows), turn[1].content
+            self._ids = self._ids or self._tx.new_ids(messages, self._most)
+            self._numbers[key], self._contents[key] = self._ids[len(self._new_rows)], turn[1].content
             self._new_rows.append(_row(self._numbers[key], turn, recorded_at))
         return self._numbers[key]
 

@@ -15,13 +15,20 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 
 from memoranda.storage.base import ReadTransaction, Row, chunked
 from memoranda.storage.claims import CLAIMS, ENDED_BY, as_made, claims_of, enders_of
-from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, to_micros
+from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, to_micros
 from memoranda.storage.schema import memories, revisions
 from memoranda.types import Memory, MemoryType, Scope
 
 _M = memories.c
 _R = revisions.c
-_FORMER = (_R.memory_id, _R.version, _R.content, _R.type, _R.importance, _R.source, _R.metadata)
+_earlier = revisions.alias("earlier")
+_EDITED_AT = (
+    select(func.max(_earlier.c.changed_at))
+    .where(_earlier.c.memory_id == _R.memory_id, _earlier.c.version < _R.version)
+    .correlate(revisions)
+    .scalar_subquery()
+)
+_FORMER = (_R.memory_id, _R.version, _R.content, _R.type, _R.importance, _R.source, _R.metadata, _EDITED_AT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ def _restore(memory: Memory, former: Row | None, learnt: Collection[int], known_
 
 
 def _with_former_words(memory: Memory, former: Row) -> Memory:
-    _, version, content, kind, importance, source, metadata = former
+    _, version, content, kind, importance, source, metadata, edited_at = former
     return replace(
         memory,
         content=content,
@@ -110,6 +117,7 @@ def _with_former_words(memory: Memory, former: Row) -> Memory:
         source=source,
         metadata=json.loads(metadata),
         version=version,
+        edited_at=None if edited_at is None else from_micros(edited_at),
         # What was extracted is of the words that replaced these.
         notes=memory.notes if content == memory.content else {},
     )

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, exists, func, literal, or_, select
+from sqlalchemy import TEXT, Boolean, ColumnElement, and_, exists, func, literal, not_, or_, select
 
-from memoranda.results import UserActivity
-from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
+from memoranda.results import NameActivity, UserActivity
+from memoranda.storage.base import PartitionKey, ReadTransaction, Row, Store, chunked
 from memoranda.storage.changes import no_memory
-from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, owner_conditions, to_micros
-from memoranda.storage.schema import associations, changes, memories
-from memoranda.types import EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
+from memoranda.storage.dialects import by_dialect
+from memoranda.storage.rows import (
+    SELECT_MEMORY,
+    from_micros,
+    in_scope,
+    memory_from_row,
+    owner_conditions,
+    scope_columns,
+    to_json,
+    to_micros,
+)
+from memoranda.storage.schema import associations, changes, counters, memories
+from memoranda.types import ANY, EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
 
-_M = memories.c
+_C, _M = counters.c, memories.c
 _PAGE: Final = 1000
 
 
@@ -62,7 +73,7 @@ def find_memories(
         conditions: More conditions on `memories`.
         newest_first: Whether the largest id comes first.
     """
-    conditions = (*in_scope(scope), *filter_conditions(where), *conditions)
+    conditions = (*scan_conditions(tx, scope), *filter_conditions(where), *conditions)
     if not newest_first:
         conditions = (_M.id > after, *conditions)
     elif after:
@@ -71,18 +82,53 @@ def find_memories(
     return [memory_from_row(row) for row in tx.execute(query.limit(limit))]
 
 
+def scan_conditions(tx: ReadTransaction, scope: Scope) -> list[ColumnElement[bool]]:
+    """Return the scope as conditions for a reading that passes its memories in the order of their ids.
+
+    Across users, SQLite would take an index on the tenant, read each of its memories from another place, and sort them.
+    Where the tenant has many of all memories, that takes ten times as long as reading them all from first to last, and
+    a page that needs only a few of them takes a thousand times as long. `coalesce` hides the index; PostgreSQL
+    decides by its own statistics.
+    """
+    if scope.user is not ANY or not _has_many(tx, scope.tenant):
+        return in_scope(scope)
+    columns = scope_columns(scope).items()
+    return [by_dialect(func.coalesce(_M[name], "") == value, _M[name] == value) for name, value in columns]
+
+
+def _has_many(tx: ReadTransaction, tenant: str) -> bool:
+    """Return whether a tenant has at least one in ten of all memories, by its counters and the newest id."""
+    own = select(func.coalesce(func.sum(_C.entries), 0)).where(_C.tenant == tenant, _C.kind == "type")
+    newest = select(func.coalesce(func.max(_M.id), 0))
+    return int(tx.execute(own).scalar_one()) * 10 >= int(tx.execute(newest).scalar_one())
+
+
 def count_by_user(tx: ReadTransaction, tenant: str, limit: int, after: str) -> list[UserActivity]:
     """Return who has memories, in the order of their names, after this name."""
+    found = _count_by(tx, _M.user, [_M.tenant == tenant], limit, after)
+    return [UserActivity(row[0], row[1], from_micros(row[2])) for row in found]
+
+
+def count_by_name(tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str) -> list[NameActivity]:
+    """Return which agents or sessions, by the name of the column, have memories in a scope, after this name."""
+    found = _count_by(tx, memories.c[column], in_scope(scope), limit, after)
+    return [NameActivity(row[0], row[1], from_micros(row[2])) for row in found]
+
+
+def _count_by(
+    tx: ReadTransaction, column: Any, conditions: Sequence[ColumnElement[bool]], limit: int, after: str
+) -> list[Row]:
+    """Return each name in a column, how many memories have it, and when the latest of them was stored."""
     counted = (
-        select(_M.user, func.count().label("memories"), func.max(_M.id).label("last"))
-        .where(_M.tenant == tenant, _M.user > after)
-        .group_by(_M.user)
-        .order_by(_M.user)
+        select(column.label("name"), func.count().label("memories"), func.max(_M.id).label("last"))
+        .where(*conditions, column > after)
+        .group_by(column)
+        .order_by(column)
         .limit(limit)
         .subquery()
     )
-    query = select(counted.c.user, counted.c.memories, _M.recorded_at).where(_M.id == counted.c.last)
-    return [UserActivity(row[0], row[1], from_micros(row[2])) for row in tx.execute(query.order_by(counted.c.user))]
+    query = select(counted.c.name, counted.c.memories, _M.recorded_at).where(_M.id == counted.c.last)
+    return list(tx.execute(query.order_by(counted.c.name)))
 
 
 def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:
@@ -99,7 +145,9 @@ def read_recent_notes(tx: ReadTransaction, scope: Scope, limit: int) -> list[dic
 def walk(store: Store, scope: Scope, where: Filter = EVERYTHING) -> Iterator[Memory]:
     """Yield every memory of a scope that passes, in the order of their ids, read a page at a time."""
     after = 0
-    while page := store.read(lambda tx: find_memories(tx, scope, where, _PAGE, after)):  # noqa: B023 - called at once
+    while page := store.read(
+        partial(find_memories, scope=scope, where=where, limit=_PAGE, after=after), tenant=scope.tenant
+    ):
         after = page[-1].id
         yield from page
 
@@ -190,7 +238,15 @@ def filter_conditions(where: Filter) -> list[ColumnElement[bool]]:
         conditions.append(_M.importance <= where.max_importance)
     if where.quarantined is not None:
         conditions.append(_M.quarantined_at.is_not(None) if where.quarantined else _M.quarantined_at.is_(None))
-    return conditions + [_metadata_condition(condition) for condition in where.metadata]
+    return conditions + [by_dialect(_metadata_condition(each), _has_member(each)) for each in where.metadata]
+
+
+def _has_member(condition: Condition) -> ColumnElement[bool]:
+    """Return the condition for PostgreSQL, which has a function for it (`postgres.schema`)."""
+    negated = {"ne": "eq", "exists": "exists" if not condition.value else ""}.get(condition.op)
+    values = (condition.key, negated or condition.op, to_json(condition.value))
+    has_member = func.memoranda_has_member(_M.metadata, *(literal(value, TEXT) for value in values), type_=Boolean)
+    return not_(has_member) if negated else has_member
 
 
 def _metadata_condition(condition: Condition) -> ColumnElement[bool]:

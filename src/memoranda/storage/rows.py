@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, exists, select
+from sqlalchemy import ColumnElement, Table, case, exists, func, null, select
 
 from memoranda.errors import Incompatible, InvalidType
-from memoranda.storage.schema import lineage, memories
+from memoranda.storage.base import IndexRow
+from memoranda.storage.schema import lineage, memories, revisions
 from memoranda.text import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 
@@ -19,13 +20,18 @@ from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_MICROS = 1e6
+_NEVER = float("inf")
 
 _M = memories.c
+_last_edit = select(func.max(revisions.c.changed_at)).where(revisions.c.memory_id == _M.id).correlate(memories)
+# A value is replaced without a revision, and is true from then on. What was never edited is not looked up.
+_EDITED_AT = case((_M.version == 1, null()), (_M.key.is_not(None), _M.valid_from), else_=_last_edit.scalar_subquery())
 MEMORY_COLUMNS = [
     _M.id, _M.content, _M.type, _M.importance, _M.recorded_at, _M.valid_from, _M.tenant, _M.agent, _M.user, _M.session,
     _M.source, _M.trust, _M.metadata, _M.key, _M.value, _M.message_id, _M.speaker, _M.valid_to, _M.expires_at,
     _M.superseded_by, _M.archived_at, _M.version, _M.content_hash, _M.pinned, _M.notes,
-    _M.quarantined_at, _M.superseded_at,
+    _M.quarantined_at, _M.superseded_at, _EDITED_AT,
 ]  # fmt: skip
 SELECT_MEMORY = select(*MEMORY_COLUMNS)
 
@@ -91,7 +97,8 @@ def owner_conditions(scope: Scope) -> list[ColumnElement[bool]]:
 def index_conditions() -> list[ColumnElement[bool]]:
     """Return the conditions on memories that take part in recall.
 
-    They are not archived or quarantined, and not consolidated from memories that all take part in recall themselves.
+    They have a text, are not archived or quarantined, and are not consolidated from memories that all take part in
+    recall themselves.
     """
     line, source = lineage.c, memories.alias("source")
     consolidated = (line.derived_id == _M.id, line.kind == "consolidated")
@@ -99,7 +106,7 @@ def index_conditions() -> list[ColumnElement[bool]]:
         source.c.id == line.source_id, source.c.archived_at.is_(None), source.c.superseded_by.is_(None)
     )
     only_repeats = exists().where(*consolidated) & ~exists().where(*consolidated, ~recalled)
-    return [_M.archived_at.is_(None), _M.quarantined_at.is_(None), ~only_repeats]
+    return [_M.content != "", _M.archived_at.is_(None), _M.quarantined_at.is_(None), ~only_repeats]
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
@@ -122,6 +129,7 @@ def _build_memory(row: Sequence[Any]) -> Memory:
         expires_at=_from_micros_or_none(row[18]), superseded_by=row[19], archived_at=_from_micros_or_none(row[20]),
         version=row[21], pinned=bool(row[23]), notes=_from_json(row[24]),
         quarantined_at=_from_micros_or_none(row[25]), superseded_at=_from_micros_or_none(row[26]),
+        edited_at=_from_micros_or_none(row[27]),
     )  # fmt: skip
 
 
@@ -161,3 +169,20 @@ def _name_keys(notes: Mapping[str, JSON], speakers: Collection[str | None]) -> I
             case {"attribute": str(attribute), "subject": str(subject), "value": str(value), "holds": True}:
                 if attribute in _NAMES and subject in speakers:
                     yield from (NAME_KEY + part for part in name_parts(value))
+
+
+def index_row(row: Sequence[Any]) -> IndexRow:
+    """Return what an index keeps of a memory; `Incompatible` when the row is not what was written."""
+    memory_id, agent, session, speaker, start, end, expiry, recorded, true_from, known_end, terms, vector = row
+    texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, terms))
+    if not (texts and isinstance(start, int) and isinstance(recorded, int) and isinstance(vector, bytes | None)):
+        raise Incompatible(f"memory {memory_id} is damaged: restore a backup")
+    return IndexRow(
+        memory_id, agent or None, session or None, speaker, start / _MICROS,
+        _seconds(end), _seconds(expiry), recorded / _MICROS, (true_from or start) / _MICROS, _seconds(known_end),
+        terms or "", vector,
+    )  # fmt: skip
+
+
+def _seconds(micros: object) -> float:
+    return micros / _MICROS if isinstance(micros, int) else _NEVER

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BLOB,
-    REAL,
-    TEXT,
-    BigInteger,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    UniqueConstraint,
-    text,
-)
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, MetaData, Table, UniqueConstraint, text, types
 
 HEAD = "0004"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
 
+# On PostgreSQL: numbers of 64 bits, as in SQLite, and names that compare byte by byte.
+TEXT = types.TEXT().with_variant(types.TEXT(collation="C"), "postgresql")
+Integer = types.Integer().with_variant(BigInteger(), "postgresql")
+REAL: types.REAL[float] = types.REAL().with_variant(types.Double(), "postgresql")
+BLOB = types.BLOB().with_variant(types.LargeBinary(), "postgresql")
 
 _SCOPE = ("tenant", "agent", "user", "session")
 

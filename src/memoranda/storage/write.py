@@ -17,7 +17,7 @@ from sqlalchemy import delete, exists, select, update
 from memoranda.errors import Conflict
 from memoranda.storage import claim_resolution, lifecycle
 from memoranda.storage.add import add_memories, edited_columns, insert_changes, insert_vectors
-from memoranda.storage.base import Transaction, chunked
+from memoranda.storage.base import Owner, Tenant, Transaction, chunked
 from memoranda.storage.changes import (
     AppendMessage,
     Archive,
@@ -39,7 +39,7 @@ from memoranda.storage.message_log import append_messages, mark_extracted
 from memoranda.storage.read import changed_memories, get_memories, get_memory, require_memories
 from memoranda.storage.rows import SELECT_MEMORY, in_scope, memory_from_row, owner_conditions, stored_name
 from memoranda.storage.schema import memories, messages, vectors
-from memoranda.types import Memory, Outcome, Scope
+from memoranda.types import ANY, Memory, Outcome, Scope
 
 _R = TypeVar("_R")
 _MAX_TRIES: Final = 100
@@ -75,6 +75,20 @@ class MemoryWrite:
 
     changes: Sequence[Change]
     recheck: Recheck | None = None
+
+    @property
+    def tenant(self) -> Tenant:
+        """The tenant that the changes are for; ANY when they are for several."""
+        found = {scope.tenant for change in self.changes for scope in _scopes_of(change)}
+        return found.pop() if len(found) == 1 else ANY
+
+    @property
+    def owners(self) -> frozenset[Owner] | None:
+        """The owners that the changes are for; None when one of them is for memories of all users."""
+        scopes = [scope for change in self.changes for scope in _scopes_of(change)]
+        if any(scope.user is ANY for scope in scopes):
+            return None
+        return frozenset((scope.tenant, stored_name(scope.user)) for scope in scopes)
 
     def __call__(self, tx: Transaction) -> list[Outcome]:
         return execute_batch(tx, [self])[0]
@@ -157,6 +171,12 @@ def _find_duplicates(tx: Transaction, write: MemoryWrite) -> Duplicates:
     return recheck.find_duplicates(write.changes, stored) if stored else {}
 
 
+def _scopes_of(change: Change) -> list[Scope]:
+    if isinstance(change, MarkExtracted):
+        return [scope for scope, _ in change.turns]
+    return [change.new.scope if isinstance(change, Edit | Derive) else change.scope]
+
+
 def _message_only(change: Change) -> AppendMessage:
     assert isinstance(change, NewMemory)
     assert change.message is not None
@@ -208,8 +228,11 @@ def _apply(tx: Transaction, change: Change) -> Outcome:
 def _save(tx: Transaction, new: NewMemory) -> Outcome:
     """Write a memory with a key: a new row, or the row of that key replaced."""
     conditions = (memories.c.key == new.key, *owner_conditions(new.scope))
-    known = tx.execute(select(memories.c.id, memories.c.version).where(*conditions)).first()
+    known = tx.execute(select(memories.c.id, memories.c.version, memories.c.expires_at).where(*conditions)).first()
     if known is None:
+        return add_memories(tx, [new])[0]
+    if known[2] is not None and known[2] <= tx.at:
+        _remove(tx, Remove(new.scope, (known[0],)))  # what has expired is gone: this one is new
         return add_memories(tx, [new])[0]
     # A value saved again is true again, whatever became of the old one.
     reopen = update(memories).where(memories.c.id == known[0])

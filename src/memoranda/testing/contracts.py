@@ -308,7 +308,7 @@ class MessageLogContract:
         rng = random.Random(seed)
         model: list[Message] = []
         for _ in range(30):
-            model = rng.choice([_append, _append, _delete, _replace])(log, model, rng)
+            model = rng.choice([_append, _append, _delete, _pop, _replace])(log, model, rng)
             assert len(log) == len(model)
             assert log.read(0, len(log)) == model
             start, stop = sorted((rng.randint(0, len(model)), rng.randint(0, len(model))))
@@ -369,6 +369,13 @@ def _delete(log: MessageLog, model: list[Message], rng: random.Random) -> list[M
     positions: Sequence[int] = rng.choice([*ends, anywhere])
     log.delete(positions)
     return [message for position, message in enumerate(model) if position not in set(positions)]
+
+
+def _pop(log: MessageLog, model: list[Message], rng: random.Random) -> list[Message]:
+    for _ in range(rng.randint(1, 3)):
+        assert log.pop() == (model[-1] if model else None)
+        model = model[:-1]
+    return model
 
 
 def _replace(log: MessageLog, model: list[Message], rng: random.Random) -> list[Message]:

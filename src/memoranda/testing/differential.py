@@ -61,22 +61,22 @@ class StoreOperations:
         return self.store.write(MemoryWrite(changes)) if changes else []
 
     def find(self, scope: Scope, where: Filter = EVERYTHING, *, limit: int, after: int = 0) -> list[Memory]:
-        return self.store.read(lambda tx: find_memories(tx, scope, where, limit, after))
+        return self.store.read(lambda tx: find_memories(tx, scope, where, limit, after), tenant=scope.tenant)
 
     def matching(self, scope: Scope, where: Filter) -> IntArray:
-        return self.store.read(lambda tx: matching_ids(tx, scope, where))
+        return self.store.read(lambda tx: matching_ids(tx, scope, where), tenant=scope.tenant)
 
     def related(self, scope: Scope, memory_id: int, *, kind: str | None, depth: int) -> list[Related]:
-        return self.store.read(lambda tx: related_memories(tx, scope, memory_id, kind, depth))
+        return self.store.read(lambda tx: related_memories(tx, scope, memory_id, kind, depth), tenant=scope.tenant)
 
     def by_key(self, scope: Scope, key: str) -> Memory | None:
-        return self.store.read(lambda tx: memory_by_key(tx, scope, key))
+        return self.store.read(lambda tx: memory_by_key(tx, scope, key), tenant=scope.tenant)
 
     def lineage(self, scope: Scope, ids: Sequence[int]) -> list[Derivation]:
-        return self.store.read(lambda tx: read_lineage(tx, scope, ids))
+        return self.store.read(lambda tx: read_lineage(tx, scope, ids), tenant=scope.tenant)
 
     def revisions(self, scope: Scope, memory_id: int) -> list[Revision]:
-        return self.store.read(lambda tx: read_revisions(tx, scope, memory_id))
+        return self.store.read(lambda tx: read_revisions(tx, scope, memory_id), tenant=scope.tenant)
 
 
 class StorePair:

@@ -44,7 +44,7 @@ class MemoryIndexSource:
                 owner, _ = self._rows.pop(memory_id)
                 self._changes.append((memory_id, owner))
 
-    def head(self) -> int:
+    def head(self, key: PartitionKey | None = None) -> int:  # noqa: ARG002 - one number for all
         return len(self._changes)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:

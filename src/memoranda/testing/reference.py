@@ -89,7 +89,7 @@ class ReferenceStore:
         require_memory(self._state, scope, memory_id)
         return copy.deepcopy(self._state.revisions.get(memory_id, []))
 
-    def head(self) -> int:
+    def head(self, key: PartitionKey | None = None) -> int:  # noqa: ARG002 - one number for all
         return len(self._state.log)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:

@@ -412,7 +412,7 @@ class StoreContract(MemoryContract):
 
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(add, range(40))) == ["stored"] * 40
-        found = store.read(lambda tx: find_memories(tx, ADA, EVERYTHING, 100))
+        found = store.read(lambda tx: find_memories(tx, ADA, EVERYTHING, 100), tenant=ADA.tenant)
         assert sorted(memory.content for memory in found) == sorted(f"note {seed}" for seed in range(40))
 
     def test_stream_yields_one_commit_while_another_is_written(self, store: Store) -> None:
@@ -420,11 +420,11 @@ class StoreContract(MemoryContract):
             yield len(find_memories(tx, ADA, EVERYTHING, 100))
             yield len(find_memories(tx, ADA, EVERYTHING, 100))
 
-        counts = store.stream(read)
+        counts = store.stream(read, tenant=ADA.tenant)
         assert next(counts) == 0
         store.write(MemoryWrite([Samples(0).new_memory(ADA)]))
         assert list(counts) == [0]
-        assert list(store.stream(read)) == [1, 1]
+        assert list(store.stream(read, tenant=ADA.tenant)) == [1, 1]
 
     def test_known_vectors_are_those_of_the_generation(
         self, store: Store, samples: Samples, space: VectorSpace

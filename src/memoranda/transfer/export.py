@@ -19,6 +19,7 @@ from sqlalchemy.schema import DefaultClause
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.files import atomic_replace, open_to_write, shred
+from memoranda.items.base import KEY_PREFIX
 from memoranda.messages.message import Message
 from memoranda.results import Backup, Conversion, ExportReport
 from memoranda.settings import MemoryConfig, database_url, encryption_key, index_path
@@ -73,7 +74,7 @@ def to_record(kind: str, row: Mapping[str, Any]) -> dict[str, JSON]:
     """Return a row as a record."""
     record: dict[str, JSON] = {"kind": kind}
     for name, value in row.items():
-        if value is None or value == "" or name in _DERIVED:
+        if value is None or (value == "" and name != "content") or name in _DERIVED:
             continue
         record[_RENAMED.get(name, name)] = _encode(name, value)
     return _show_ids(kind, record)
@@ -142,7 +143,8 @@ def to_link_row(kind: str, record: Mapping[str, JSON], ids: Mapping[int, int]) -
 
 
 def _memory_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    content = clean_text(row["content"])
+    unsearched = row["content"] == "" and str(row.get("key")).startswith(KEY_PREFIX)
+    content = "" if unsearched else clean_text(row["content"])
     return {
         "content": content,
         "content_hash": content_hash(content),
@@ -240,7 +242,7 @@ def load_memories(
     When the export is of this very store (`own`), what it still holds is skipped.
     """
     batch, new = LoadedBatch(), list[tuple[int, Mapping[str, Any], NewMemory]]()
-    known, next_id = _find_imported(tx, [row for row, _ in rows]), tx.next_id(memories)
+    known, ids = _find_imported(tx, [row for row, _ in rows]), tx.new_ids(memories, len(rows))
     if own:
         known |= _find_own(tx, [row for row, _ in rows])
     for row, memory in rows:
@@ -248,7 +250,7 @@ def load_memories(
         if memory_id is None and (memory_id := _find_value(tx, row)) is not None:
             batch.existing_values.add(row["id"])
         if memory_id is None:
-            memory_id = known[_import_key(row)] = next_id + len(new)
+            memory_id = known[_import_key(row)] = ids[len(new)]
             new.append((memory_id, row, memory))
         batch.ids[row["id"]] = memory_id
     _insert_memories(tx, new, message_ids)
@@ -432,11 +434,11 @@ def export_file(
 ) -> ExportReport:
     """Write the export to a file, which is complete or does not exist; encrypted unless the key is None."""
     path, lines, exported = Path(target), 0, 0
-    total = store.read(lambda tx: _count_memories(tx, scope))
+    total = store.read(lambda tx: _count_memories(tx, scope), tenant=scope.tenant)
     with translate_errors(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_replace(path) as temporary, open_to_write(temporary, key) as file:
-            for line in store.stream(lambda tx: export_lines(tx, scope, store.id)):
+            for line in store.stream(lambda tx: export_lines(tx, scope, store.id), tenant=scope.tenant):
                 file.write(f"{line}\n".encode())
                 lines += 1
                 exported += line.startswith('{"kind":"memory"')

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from memoranda.errors import InvalidInput, NotFound, Unavailable
 from memoranda.executions.executions import check_duration, file_name, text_or_none, to_json_line
 from memoranda.files import atomic_replace
-from memoranda.remember.new_memory import check_options, from_text
+from memoranda.remember.new_memory import check_options, from_text, value_to_text
 from memoranda.results import ExecutionRecord, FileReport
-from memoranda.sessions.values import value_to_text
 from memoranda.storage.base import encryption_key
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.read import walk

@@ -14,7 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, InvalidInput, NotFound
 from memoranda.files import open_to_read
-from memoranda.redaction import redact_secrets
+from memoranda.redaction import default_redactor, redact_secrets, redact_texts, redact_value
+from memoranda.remember.gate import mask_message_fields, mask_secrets
 from memoranda.remember.quarantine import screen
 from memoranda.results import ExecutionRecord, ImportReport
 from memoranda.storage.base import chunked
@@ -144,15 +145,16 @@ class _Importer:
             mark_superseded(tx, superseded)
 
         if ends or superseded:
-            store.write(connect)
+            store.write(connect, tenant=self._tenant)
         tenant = Scope(self._tenant, user=ANY)
-        slots = store.read(lambda tx: slots_of(tx, tenant, list(ids.values())))
+        slots = store.read(lambda tx: slots_of(tx, tenant, list(ids.values())), tenant=self._tenant)
         for part in chunked(sorted(slots)):
-            store.write(partial(resolve_slots, slots=part))
+            store.write(partial(resolve_slots, slots=part), tenant=self._tenant)
 
     def _load_messages(self, batch: list[_Record]) -> None:
         rows = self._forgotten.leave_out_messages([to_row("message", record, self._tenant) for record in batch])
-        loaded = self._store.write(lambda tx: load_messages(tx, rows))
+        rows = [_mask_message(row) for row in rows]
+        loaded = self._store.write(lambda tx: load_messages(tx, rows), tenant=self._tenant)
         self._message_ids |= loaded.ids
         self._report = replace(self._report, messages=self._report.messages + loaded.added)
 
@@ -164,7 +166,8 @@ class _Importer:
             row.setdefault("idempotency_key", f"import:{self._source_id}:{row['id']}")
         own = self._source_id == self._store.id
         pairs = list(zip(rows, self._vectors.attach([_to_memory(row) for row in rows]), strict=True))
-        loaded = self._store.write(lambda tx: load_memories(tx, pairs, self._message_ids, own=own))
+        work = partial(load_memories, rows=pairs, message_ids=self._message_ids, own=own)
+        loaded = self._store.write(work, tenant=self._tenant)
         self._memory_ids |= loaded.ids
         self._existing_values |= loaded.existing_values
         self._superseded |= {row["id"]: row["superseded_by"] for row in rows if row.get("superseded_by")}
@@ -178,13 +181,16 @@ class _Importer:
         kept = [record for record in batch if kind == "association" or record.get(owner) not in self._existing_values]
         kept = [record for record in kept if not self._forgotten.ids & {record.get(name) for name in LINKS[kind][1]}]
         rows = [row for record in kept if (row := to_link_row(kind, record, self._memory_ids)) is not None]
-        added = self._store.write(lambda tx: load_links(tx, kind, rows))
+        rows = [_redact_row(row) for row in rows] if kind == "revision" else rows
+        added = self._store.write(lambda tx: load_links(tx, kind, rows), tenant=self._tenant)
         if kind == "association":
             self._report = replace(self._report, associations=self._report.associations + added)
 
     def _load_sessions(self, batch: list[_Record]) -> None:
         rows = [to_log_row("session", record) for record in batch]
-        added = self._store.write(lambda tx: load_sessions(tx, self._tenant, rows))
+        for row in rows:
+            row["metadata"] = to_json(self._executions.redact(json.loads(row.get("metadata") or "{}")))
+        added = self._store.write(lambda tx: load_sessions(tx, self._tenant, rows), tenant=ANY)
         self._report = replace(self._report, sessions=self._report.sessions + added)
 
     def _load_executions(self, batch: list[_Record]) -> None:
@@ -224,7 +230,9 @@ class _Forgotten:
     def leave_out_memories(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if (receipts := self._receipts) is None:
             return rows
-        kept = self._leave_out(receipts, rows, [receipts.text_digest(row["user"], row["content"]) for row in rows])
+        kept = self._leave_out(
+            receipts, rows, [receipts.text_digest(row["user"], row["content"] or row["key"]) for row in rows]
+        )
         self.ids |= {row["id"] for row in rows} - {row["id"] for row in kept}
         return kept
 
@@ -321,14 +329,32 @@ def _batches(records: Iterable[_Record]) -> Iterator[tuple[str, list[_Record]]]:
             yield kind, batch
 
 
+def _mask_message(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a message as `remember` stores it: with its secrets masked."""
+    content = row.get("content")
+    masked = mask_secrets(content) if isinstance(content, str) else content
+    return row | {"content": masked, "payload": to_json(mask_message_fields(json.loads(row["payload"])))}
+
+
+def _redact_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a memory, or an earlier version of one, without secrets: in its text, metadata, notes and value."""
+    redacted = row | {"content": redact_secrets(row["content"])}
+    if row.get("metadata"):
+        redacted["metadata"] = to_json(default_redactor().object(json.loads(row["metadata"])))
+    if row.get("notes"):
+        redacted["notes"] = to_json(redact_texts(json.loads(row["notes"])))
+    if row.get("value"):
+        redacted["value"] = to_json(redact_value(str(row.get("key") or ""), json.loads(row["value"])))
+    return redacted
+
+
 def _screen_row(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row as if its text were new: without secrets, and in quarantine when it looks like poison.
 
     What a person released in the store it comes from stays released.
     """
-    content = redact_secrets(row["content"])
-    if content != row["content"]:
-        row = row | {"content": content, "content_hash": content_hash(content)}
+    row = _redact_row(row)
+    row["content_hash"] = content_hash(row["content"])
     notes: dict[str, JSON] = json.loads(row.get("notes") or "{}")
     if RELEASED in notes:
         return row

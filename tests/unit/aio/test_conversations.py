@@ -66,6 +66,21 @@ async def test_slow_log_does_not_block_the_loop() -> None:
     assert await memory.size() == 1
 
 
+async def test_call_that_is_cancelled_again_still_waits_for_the_end_of_the_write() -> None:
+    log = SlowLog()
+    memory = aio.ConversationMemory(log=WrappedLog(log))
+    adding = asyncio.create_task(memory.add([Message("user", "hello")]))
+    for _ in range(3):
+        await asyncio.sleep(0.01)
+        adding.cancel()
+    await asyncio.sleep(0.01)
+    assert not adding.done()
+    log.proceed.set()
+    with pytest.raises(asyncio.CancelledError):
+        await adding
+    assert [message.content for message in log.read(0, 9)] == ["hello"]
+
+
 class WrappedLog:
     """Hides that a log is in memory."""
 

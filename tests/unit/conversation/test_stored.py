@@ -201,6 +201,14 @@ def test_damaged_row_raises(store: SQLiteStore) -> None:
     assert len(open_log(store).read(0, 1)) == 1
 
 
+def test_damaged_newest_message_is_not_popped(store: SQLiteStore) -> None:
+    open_log(store).append(make_messages(2), keep=None)
+    store.write(lambda tx: tx.execute(text("UPDATE messages SET payload = '[]' WHERE message_id = 'm1'")))
+    with pytest.raises(Incompatible, match="m1 is damaged"):
+        open_log(store).pop()
+    assert len(open_log(store)) == 2
+
+
 def test_store_check_finds_a_gap(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "b.db")
     open_log(store).append(make_messages(3), keep=None)

@@ -1,160 +1,265 @@
 from __future__ import annotations
 
-import os
-import pickle
-import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from qdrant_client import QdrantClient, models
 
-from memoranda import Incompatible, InvalidInput, MemoryManager, NotFound
-from memoranda.integrations.mem0 import import_mem0, read
+from memoranda import InvalidInput, InvalidType, MemoryManager, NotFound, aio
+from memoranda.integrations.mem0 import AsyncMemory, Memory, MemoryNotFound
+from memoranda.integrations.mem0_filters import matches
 from memoranda.testing.fakes import HashEmbedder
 
-BERLIN, TEA = "930eb825-b9a3-4f4a-9069-cf677c6c5149", "42a3a22a-1232-4255-9431-5b950832aaa4"
+PAYLOAD = {"user_id": "ann", "topic": "Green Tea", "n": 3, "ok": True, "tags": ["a", "b"], "day": "2026-05-01"}
 
 
-def payload(text: str, **fields: Any) -> dict[str, Any]:
-    times = {"created_at": "2024-05-04T10:00:00+00:00", "updated_at": "2024-05-04T10:00:00+00:00"}
-    return {"data": text, "hash": "0" * 32, "text_lemmatized": text, "role": "user", **times, **fields}
-
-
-def write_store(folder: Path, points: dict[str, dict[str, Any]], collection: str = "mem0") -> None:
-    """Write a folder like mem0's default store: Qdrant's own client, one dense and one sparse vector."""
-    client = QdrantClient(path=str(folder))
-    client.create_collection(
-        collection,
-        vectors_config=models.VectorParams(size=4, distance=models.Distance.COSINE),
-        sparse_vectors_config={"bm25": models.SparseVectorParams()},
-    )
-    vector = {"": [1.0, 0, 0, 0], "bm25": models.SparseVector(indices=[1], values=[0.5])}
-    client.upsert(
-        collection, [models.PointStruct(id=id, vector=vector, payload=payload) for id, payload in points.items()]
-    )
-    client.close()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "qdrant"
-    write_store(
-        path,
-        {
-            TEA: payload("Ann likes green tea", user_id="ann", created_at="2024-05-05T10:00:00"),
-            BERLIN: payload(
-                "I live in Berlin",
-                user_id="ann",
-                agent_id="a1",
-                run_id="r1",
-                actor_id="ann",
-                topic="home",
-                deep={"x": [1]},
-            ),
-        },
-    )
-    return path
-
-
-@pytest.fixture
-def history(tmp_path: Path) -> Path:
-    file = tmp_path / "history.db"
-    connection = sqlite3.connect(file)
-    connection.execute("CREATE TABLE history (id, memory_id, old_memory, new_memory, event, created_at, updated_at)")
-    connection.execute("INSERT INTO history VALUES ('1', ?, NULL, 'Ann likes tea', 'ADD', '1', '1')", (TEA,))
-    connection.execute("INSERT INTO history VALUES ('2', ?, 'Ann likes tea', 'x', 'UPDATE', '1', '2')", (TEA,))
-    connection.commit()
-    connection.close()
-    return file
+def open_manager(path: Path) -> MemoryManager:
+    return MemoryManager(f"sqlite:///{path}/m.db", embedder=HashEmbedder())
 
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[MemoryManager]:
-    with MemoryManager(f"sqlite:///{tmp_path}/a.db", embedder=HashEmbedder(64)) as manager:
+    with open_manager(tmp_path) as manager:
         yield manager
 
 
-def test_read_returns_names_times_and_metadata(folder: Path, history: Path) -> None:
-    berlin, tea = read(folder, history=history)
-    assert (berlin.content, berlin.agent, berlin.user, berlin.session) == ("I live in Berlin", "a1", "ann", "r1")
-    assert (berlin.speaker, berlin.role, berlin.metadata) == ("ann", "user", {"topic": "home", "deep": {"x": [1]}})
-    assert berlin.created_at == datetime(2024, 5, 4, 10, tzinfo=UTC)
-    assert (tea.id, tea.earlier, tea.agent) == (TEA, ("Ann likes tea",), None)
-    assert tea.created_at == datetime(2024, 5, 5, 10, tzinfo=UTC)
+@pytest.fixture
+def memory(manager: MemoryManager) -> Memory:
+    return Memory(manager)
 
 
-def test_read_changes_no_file(folder: Path) -> None:
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    read(folder)
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+def texts(answer: dict[str, Any]) -> list[str]:
+    return [each["memory"] for each in answer["results"]]
 
 
-def test_import_keeps_scopes_separate_and_second_import_adds_nothing(
-    folder: Path, history: Path, manager: MemoryManager
-) -> None:
-    calls: list[tuple[int, int]] = []
-    first = import_mem0(manager, folder, history=history, progress=lambda done, total: calls.append((done, total)))
-    assert dict(first) == {"read": 2, "stored": 2, "known": 0, "rejected": 0, "quarantined": 0, "forgotten": 0}
-    assert calls[-1] == (2, 2)
-    assert dict(import_mem0(manager, folder)) == {
-        "read": 2,
-        "stored": 0,
-        "known": 2,
-        "rejected": 0,
-        "quarantined": 0,
-        "forgotten": 0,
-    }
-    (found,) = manager.recall("Berlin", user="ann", agent="a1")
-    assert (found.content, found.source, found.memory.type) == ("I live in Berlin", "mem0", "semantic")
-    assert (found.memory.valid_from, found.session) == (datetime(2024, 5, 4, 10, tzinfo=UTC), "r1")
-    assert list(manager.recall("tea Berlin", user="bob")) == []
-    assert manager.recall("green tea", user="ann", limit=1)[0].metadata == {"mem0_earlier": ["Ann likes tea"]}
+def test_messages_are_stored_as_they_are_without_infer(memory: Memory) -> None:
+    said = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "I like tea", "name": "ann"},
+        {"role": "user", "content": "I like tea"},
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "user", "content": [{"type": "text", "text": "and cake"}]},
+    ]
+    added = memory.add(said, user_id=7, agent_id=" a1 ", metadata={"k": 1, "run_id": "no"}, infer=False)["results"]  # type: ignore[typeddict-item]
+    assert [(each["memory"], each["event"], each["actor_id"], each["role"]) for each in added] == [
+        ("I like tea", "ADD", "ann", "user"),
+        ("I like tea", "ADD", None, "user"),
+        ("and cake", "ADD", None, "user"),
+    ]
+    found = memory.get(added[0]["id"])
+    assert found is not None
+    assert (found["user_id"], found["agent_id"], found["metadata"], "run_id" in found) == ("7", "a1", {"k": 1}, False)
 
 
-def test_missing_folder_collection_or_history_is_rejected(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"no meta\.json"):
-        read(tmp_path)
-    with pytest.raises(NotFound, match="has no collection 'other': it has mem0"):
-        read(folder, collection="other")
-    with pytest.raises(NotFound, match="no mem0 history"):
-        read(folder, history=tmp_path / "none.db")
+def test_infer_remembers_without_a_model_and_reports_what_is_new(memory: Memory, manager: MemoryManager) -> None:
+    said = [{"role": "user", "content": "Hi!"}, {"role": "user", "content": "My sister Eva lives in Porto."}]
+    assert texts(memory.add(said, user_id="ann")) == ["My sister Eva lives in Porto."]
+    assert memory.add(said, user_id="ann") == {"results": []}
+    assert [hit.content for hit in manager.recall("Where does Eva live?", user="ann")] == [
+        "My sister Eva lives in Porto."
+    ]
 
 
-def test_collection_without_mem0_memories_is_rejected(tmp_path: Path) -> None:
-    write_store(tmp_path / "q", {TEA: {"title": "no memory"}})
-    with pytest.raises(Incompatible, match="not a collection of mem0 memories"):
-        read(tmp_path / "q")
+def test_both_spellings_read_the_same(memory: Memory) -> None:
+    for n in range(3):
+        memory.add(f"note {n} about tea", user_id="ann", run_id="r1", infer=False)
+    new = {"filters": {"user_id": "ann", "run_id": "r1"}, "top_k": 2}
+    assert memory.search("tea", user_id="ann", run_id="r1", limit=2) == memory.search("tea", **new)  # type: ignore[arg-type]
+    assert memory.get_all(user_id="ann", run_id="r1", limit=2) == memory.get_all(**new)  # type: ignore[arg-type]
+    assert len(memory.search("tea", **new)["results"]) == 2  # type: ignore[arg-type]
+    assert memory.get_all(user_id="ann", limit=0) == {"results": []}
+    (first, *_) = memory.get_all(user_id="ann")["results"]
+    memory.update(first["id"], data="changed")
+    memory.update(first["id"], "changed again")
+    assert [each["new_memory"] for each in memory.history(first["id"])][1:] == ["changed", "changed again"]
 
 
-@pytest.mark.parametrize("file", ["meta.json", "collection/mem0/storage.sqlite"])
-def test_damaged_folder_is_rejected(folder: Path, file: str) -> None:
-    (folder / file).write_bytes(b"\x00damaged" * 200)
-    with pytest.raises(Incompatible):
-        read(folder)
+def test_each_spelling_has_the_limits_of_its_version(memory: Memory) -> None:
+    for n in range(30):
+        memory.add(f"note {n} about {'tea' if n % 2 else 'chess'}", user_id="ann", infer=False)
+    assert len(memory.get_all(user_id="ann")["results"]) == 30
+    assert len(memory.get_all(filters={"user_id": "ann"})["results"]) == 20
+    assert len(memory.search("tea", user_id="ann")["results"]) == 30
+    assert len(memory.search("tea", filters={"user_id": "ann"}, threshold=0)["results"]) == 20
 
 
-class Exploit:
-    def __reduce__(self) -> Any:
-        return os.mkdir, ("owned",)
+def test_agent_alone_reads_every_user_and_a_user_reads_only_his_own(memory: Memory) -> None:
+    memory.add("Ann likes tea", user_id="ann", agent_id="a1", infer=False)
+    memory.add("Bob likes tea", user_id="bob", agent_id="a1", infer=False)
+    assert texts(memory.search("tea", filters={"user_id": "ann"}, threshold=0)) == ["Ann likes tea"]
+    assert sorted(texts(memory.search("tea", filters={"agent_id": "a1"}))) == ["Ann likes tea", "Bob likes tea"]
+    assert texts(memory.get_all(filters={"user_id": "bob", "AND": [{"user_id": "ann"}]})) == []
+    assert texts(memory.get_all(filters={"OR": [{"user_id": "bob"}, {"run_id": "r9"}]})) == ["Bob likes tea"]
 
 
-class Getter:
-    def __reduce__(self) -> Any:
-        return getattr, ("x", "upper")
+def test_filters_leave_no_match_out_however_many_do_not_match(memory: Memory) -> None:
+    for n in range(120):
+        memory.add("tea tea tea", user_id="ann", metadata={"n": n}, infer=False)
+    found = memory.search("tea", filters={"user_id": "ann", "n": {"gte": 110}}, top_k=10, threshold=0)["results"]
+    assert sorted(each["metadata"]["n"] for each in found) == list(range(110, 120))
 
 
-@pytest.mark.parametrize("malicious", [Exploit(), [Exploit()], {"x": Getter()}, 5, "text", None, models.PointStruct])
-def test_code_in_a_point_is_never_executed(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, malicious: object
-) -> None:
+@pytest.mark.parametrize(
+    ("filters", "held"),
+    [
+        ({"topic": "Green Tea"}, True),
+        ({"topic": "green tea"}, False),
+        ({"topic": ["Green Tea", "x"]}, True),
+        ({"topic": {"contains": "Tea"}}, True),
+        ({"topic": {"contains": "tea"}}, False),
+        ({"topic": {"icontains": "tea"}}, True),
+        ({"topic": "*"}, True),
+        ({"n": 3}, True),
+        ({"n": True}, False),
+        ({"n": {"gt": 2, "lte": 3}}, True),
+        ({"n": {"gt": 3}}, False),
+        ({"n": {"gt": "x"}}, False),
+        ({"n": {"nin": [1, 2]}}, True),
+        ({"ok": True}, True),
+        ({"ok": 1}, False),
+        ({"tags": "b"}, True),
+        ({"tags": {"in": ["c", "a"]}}, True),
+        ({"day": {"gte": "2026-05-01", "lt": "2026-05-02T00:00:00+00:00"}}, True),
+        ({"missing": {"ne": 1}}, False),
+        ({"missing": None}, False),
+        ({"user_id": "ann", "AND": [{"n": 3}, {"ok": True}]}, True),
+        ({"OR": [{"n": 4}, {"ok": True}]}, True),
+        ({"NOT": [{"n": 4}, {"ok": True}]}, False),
+        ({"AND": [{"OR": [{"n": 3}, {"n": 4}]}, {"NOT": [{"n": 9}]}]}, True),
+    ],
+)
+def test_filter_holds(filters: dict[str, Any], held: bool) -> None:
+    assert matches(PAYLOAD, filters) is held
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"user_id": "u", "n": {"above": 1}}, "unknown operator 'above'"),
+        ({"user_id": "u", "n": {}}, "needs an operator"),
+        ({"user_id": "u", "n": {"in": 3}}, "need a list"),
+        ({"user_id": "u", "OR": []}, "OR is an empty list"),
+        ({"user_id": "u", "AND": {"n": 1}}, "AND needs a list"),
+        ({"user_id": "u", "NOT": [{"n": {"x": 1}}]}, "unknown operator 'x'"),
+        ({"user_id": " "}, "user_id is empty"),
+        ({"n": 1}, "must name a user_id"),
+        ("ann", "filters must be a dict"),
+    ],
+)
+def test_wrong_filter_is_an_error_also_in_an_empty_store(memory: Memory, filters: Any, message: str) -> None:
+    for read in (memory.get_all, lambda **options: memory.search("tea", **options)):
+        with pytest.raises(InvalidInput, match=message):
+            read(filters=filters)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "At least one of"),
+        ({"user_id": "u", "memory_type": "facts"}, "memory_type"),
+        ({"user_id": "u", "prompt": "Find names"}, "leave out prompt"),
+        ({"user_id": "u", "expiration_date": "soon"}, "YYYY-MM-DD"),
+        ({"user_id": "u", "metadata": {"x": object()}}, "metadata"),
+        ({"user_id": "u", "app_id": "x"}, "unknown argument 'app_id'"),
+    ],
+)
+def test_wrong_add_changes_nothing(memory: Memory, manager: MemoryManager, arguments: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        memory.add("I like tea", infer=False, **arguments)
+    for wrong in (None, 7, ["x", 7], [{"content": "no role"}]):
+        with pytest.raises(InvalidInput):
+            memory.add(wrong, user_id="u", infer=False)  # type: ignore[arg-type]
+    assert manager.list_memories(user="u") == []
+
+
+def test_unknown_id_is_none_or_an_error_that_is_a_value_error(memory: Memory) -> None:
+    for unknown in ("x", "0", "930eb825-b9a3-4f4a-9069-cf677c6c5149", "00000000-0000-0000-0000-000000000009"):
+        assert memory.get(unknown) is None
+        assert memory.history(unknown) == []
+        for call in (lambda: memory.delete(unknown), lambda: memory.update(unknown, "text")):  # noqa: B023
+            with pytest.raises(MemoryNotFound, match=unknown) as raised:
+                call()
+            assert isinstance(raised.value, ValueError)
+            assert isinstance(raised.value, NotFound)
+
+
+def test_expired_memory_is_hidden_until_it_is_asked_for(memory: Memory) -> None:
+    (added,) = memory.add("tea offer", user_id="ann", expiration_date="2020-01-31", infer=False)["results"]
+    assert texts(memory.get_all(user_id="ann")) == []
+    assert texts(memory.search("tea", user_id="ann", threshold=0)) == []
+    assert texts(memory.search("tea", user_id="ann", threshold=0, show_expired=True)) == ["tea offer"]
+    memory.update(added["id"], expiration_date=None)
+    assert texts(memory.get_all(user_id="ann")) == ["tea offer"]
+
+
+def test_procedural_memory_is_the_whole_conversation(memory: Memory, manager: MemoryManager) -> None:
+    said = [{"role": "user", "content": "Open the page"}, {"role": "assistant", "content": "Done"}]
+    (added,) = memory.add(said, agent_id="a1", memory_type="procedural_memory")["results"]
+    assert added["memory"] == "user: Open the page\nassistant: Done"
+    assert manager.list_memories(agent="a1")[0].type == "procedural"
+
+
+def test_timestamp_is_when_it_was_said(memory: Memory, manager: MemoryManager) -> None:
+    memory.add("I like tea", user_id="ann", timestamp=1_700_000_000, infer=False)
+    assert manager.list_memories(user="ann")[0].valid_from == datetime.fromtimestamp(1_700_000_000, UTC)
+
+
+def test_deleting_leaves_values_and_other_owners(memory: Memory, manager: MemoryManager) -> None:
+    manager.put(("notes",), "k", {"text": "tea"}, user="ann")
+    manager.save("a1", "k", "tea", "long_term")
+    memory.add("I like tea", user_id="ann", infer=False)
+    memory.add("I like tea", user_id="bob", infer=False)
+    assert texts(memory.get_all(user_id="ann")) == ["I like tea"]
+    assert memory.delete_all(user_id="ann") == {"message": "Memories deleted successfully!"}
+    assert texts(memory.get_all(user_id="ann")) == []
+    assert texts(memory.get_all(user_id="bob")) == ["I like tea"]
+    with pytest.raises(InvalidInput):
+        memory.delete_all()
+    memory.reset()
+    assert texts(memory.get_all(user_id="bob")) == []
+    assert manager.get_item(("notes",), "k", user="ann") is not None
+    assert manager.retrieve("a1", "k", "long_term") == "tea"
+
+
+def test_configuration_of_mem0_names_the_folder_and_the_collection(tmp_path: Path) -> None:
+    def config(collection: str) -> dict[str, Any]:
+        settings = {"path": str(tmp_path / "store"), "collection_name": collection, "embedding_model_dims": 32}
+        return {"vector_store": {"provider": "qdrant", "config": settings}, "history_db_path": "x.db"}
+
+    with Memory.from_config(config("one")) as memory:
+        memory.add("I like tea", user_id="ann", infer=False)
+    with Memory.from_config(config("two")) as memory:
+        assert texts(memory.get_all(user_id="ann")) == []
+    with Memory.from_config(config("one")) as memory:
+        assert texts(memory.get_all(user_id="ann")) == ["I like tea"]
+    with pytest.warns(UserWarning, match="embedder, llm are not used"):
+        Memory.from_config({**config("one"), "llm": {}, "embedder": {}}).close()
+    for wrong in (Memory, AsyncMemory):
+        with pytest.raises(InvalidType, match="MemoryManager"):
+            wrong({"vector_store": {}})  # type: ignore[operator]
+
+
+async def test_async_memory_gives_the_same_answers(tmp_path: Path) -> None:
+    async with aio.MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder()) as manager:
+        memory = AsyncMemory(manager)
+        (added,) = (await memory.add("I like tea", user_id="ann", infer=False))["results"]
+        assert texts(await memory.search("tea", user_id="ann")) == ["I like tea"]
+        assert await memory.update(added["id"], "I like coffee") == {"message": "Memory updated successfully!"}
+        assert len(await memory.history(added["id"])) == 2
+        assert await memory.delete(added["id"]) == {"message": "Memory deleted successfully!"}
+        assert await memory.get(added["id"]) is None
+        memory.close()
+        assert await memory.get_all(user_id="ann") == {"results": []}
+    with pytest.raises(NotImplementedError):
+        await memory.chat("hello")
+
+
+async def test_async_memory_closes_its_own_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    connection = sqlite3.connect(folder / "collection" / "mem0" / "storage.sqlite")
-    connection.execute("UPDATE points SET point = ?", (pickle.dumps(malicious),))
-    connection.commit()
-    connection.close()
-    with pytest.raises(Incompatible, match="not plain data"):
-        read(folder)
-    assert not (tmp_path / "owned").exists()
+    async with await AsyncMemory.from_config({"vector_store": {"config": {"path": "store"}}}) as memory:
+        await memory.add("I like tea", user_id="ann", infer=False)
+    memory.close()
+    with Memory.from_config({"vector_store": {"config": {"path": "store"}}}) as other:
+        assert texts(other.get_all(user_id="ann")) == ["I like tea"]

@@ -311,10 +311,10 @@ def fail_writes_after_the_erasure(store: Store, patch: pytest.MonkeyPatch) -> No
     write = store.write
     erased: list[bool] = []
 
-    def write_until_erased(work):  # type: ignore[no-untyped-def]
+    def write_until_erased(work, **options):  # type: ignore[no-untyped-def]
         if erased:
             raise Unavailable("the disk is full")
-        result = write(work)
+        result = write(work, **options)
         erased.extend([True] if is_erasure_pending(store) else [])
         return result
 

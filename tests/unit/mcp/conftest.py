@@ -14,7 +14,7 @@ from memoranda.testing.fakes import HashEmbedder
 
 
 class Connect(Protocol):
-    def __call__(self, owner: Owner = ...) -> AbstractAsyncContextManager[Client]: ...
+    def __call__(self, owner: Owner = ..., tools: str = ...) -> AbstractAsyncContextManager[Client]: ...
 
 
 @pytest.fixture
@@ -22,11 +22,14 @@ def connect(tmp_path: Path) -> Connect:
     """Open a real client session with a server in this process and its own store."""
 
     @asynccontextmanager
-    async def open_client(owner: Owner = Owner(user="ann")) -> AsyncIterator[Client]:  # noqa: B008 - a frozen value
+    async def open_client(
+        owner: Owner = Owner(user="ann"),  # noqa: B008 - a frozen value
+        tools: str = "all",
+    ) -> AsyncIterator[Client]:
         url = f"sqlite:///{tmp_path}/m.db"
         async with (
             MemoryManager(url, embedder=HashEmbedder(64), tenant=owner.tenant) as memory,
-            Client(create_server(memory, owner)) as client,
+            Client(create_server(memory, owner, tools=tools)) as client,
         ):
             yield client
 

@@ -93,6 +93,32 @@ def test_newer_hits_take_the_place_and_score_of_the_older(manager: MemoryManager
     assert [(hit.id, hit.score) for hit in ordered] == [(rome.id, 0.9), (berlin.id, 0.9), (cat.id, 0.5)]
 
 
+def test_newer_hit_is_above_a_reply_to_what_it_follows(manager: MemoryManager) -> None:
+    texts = ("It is due on 9 January.", "A January baby!", "It is due on the 2nd now.", "A cat")
+    old, reply, new, cat = (say(manager, text, n) for n, text in enumerate(texts))
+    hits = [
+        Hit(memory=cat, score=0.9),
+        Hit(memory=reply, score=0.8),
+        Hit(memory=old, score=0.7, later=(new,)),
+        Hit(memory=new, score=0.6),
+    ]
+    ordered = put_newer_first(hits, lambda memory, hit: Hit(memory=memory, score=hit.score), {reply.id: old.id})
+    assert [hit.id for hit in ordered] == [cat.id, new.id, reply.id, old.id]
+    assert [hit.score for hit in ordered] == [0.9, 0.8, 0.8, 0.7]
+    kept = put_newer_first(hits, lambda memory, hit: None, {reply.id: old.id})
+    assert [hit.id for hit in kept] == [hit.id for hit in hits]
+
+
+def test_first_hit_is_the_same_however_many_are_asked_for(manager: MemoryManager) -> None:
+    said = (("Theo", "The due date is 9 January."), ("Nora", "A January baby, the due date is in winter!"),
+            ("Theo", "The weather is grey."), ("Theo", "The due date is 2 January now, not the 9th."))  # fmt: skip
+    for number, (who, text) in enumerate(said):
+        turn = {"role": "user", "name": who, "content": text, "timestamp": f"2025-0{number + 1}-10T10:00:00Z"}
+        manager.remember([turn], user="both", session="talk", keep_all=True)
+    firsts = {manager.recall("When is the due date?", user="both", limit=limit)[0].content for limit in (1, 2, 3, 8)}
+    assert firsts == {"The due date is 2 January now, not the 9th."}
+
+
 def test_newer_memory_that_no_hit_holds_is_made_a_hit(manager: MemoryManager) -> None:
     berlin, rome = say(manager, "Home: Berlin", 0), say(manager, "Home: Rome", 1)
     old = Hit(memory=berlin, score=0.9, later=(rome,))

@@ -3,12 +3,16 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from memoranda.server.config import ServerConfig
 from tests.server.in_process import InProcessServer, open_server
 
 
@@ -486,6 +490,57 @@ def test_request_with_two_lengths_is_refused(
     assert (refused.status_code, refused.headers["connection"]) == (400, "close")
 
 
+@pytest.mark.parametrize(
+    "name", ["Authorization", "Host", "Origin", "Content-Type", "Idempotency-Key", "If-Match", "X-CSRF-Token"]
+)
+@pytest.mark.parametrize("path", ["/v1/stats", "/healthz"])
+def test_header_that_decides_is_refused_when_it_comes_twice(
+    server: InProcessServer, key: str, name: str, path: str
+) -> None:
+    values = {"Authorization": f"Bearer {key}", "Host": "localhost", "Content-Type": "application/json"}
+    sent = [*values.items(), (name, values.get(name, "a"))]
+    if name not in values:
+        sent.append((name, "b"))
+    refused = server.http.request("GET", path, headers=sent)
+    assert refused.status_code == 400
+    assert f"send the header {name.lower()} once" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1:1@other.example",
+        "localhost@other.example",
+        "other.example@localhost",
+        "localhost:80:80",
+        "localhost:port",
+        "localhost/path",
+        "localhost other.example",
+        "localhost,other.example",
+        "[::1]other.example",
+        "[::1]@other.example",
+        "[::1",
+        "::1",
+        "localhost:999999",
+    ],
+)
+def test_host_that_is_more_than_a_name_and_a_port_is_refused(server: InProcessServer, key: str, host: str) -> None:
+    headers = {"Authorization": f"Bearer {key}", "Host": host}
+    assert server.http.get("/v1/stats", headers=headers).status_code == 421
+    assert not ServerConfig().answers_to(host)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8700", "127.0.0.1:1", "[::1]", "[::1]:8700", "localhost:"])
+def test_own_names_are_accepted_with_and_without_a_port(host: str) -> None:
+    assert ServerConfig().answers_to(host)
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "null", "http://localhost:x"])
+def test_origin_that_is_no_address_is_refused(server: InProcessServer, key: str, origin: str) -> None:
+    headers = {"Authorization": f"Bearer {key}", "Origin": origin}
+    assert server.http.get("/v1/stats", headers=headers).status_code == 403
+
+
 def test_operation_ids_are_plain_and_unique(server: InProcessServer) -> None:
     document = server.send("GET", "/openapi.json").json()
     ids = [operation["operationId"] for item in document["paths"].values() for operation in item.values()]
@@ -522,3 +577,17 @@ def test_page_of_the_api_needs_no_key_and_no_other_server(server: InProcessServe
 def test_list_of_users_needs_the_admin_scope(server: InProcessServer, key: str) -> None:
     server.send("POST", "/v1/remember", key, json={"content": "Ann likes tea", "user": "ann"})
     assert server.send("GET", "/v1/users", server.key(scopes=("read", "write"))).status_code == 403
+
+
+def test_server_finds_damaged_rows_in_the_background(tmp_path: Path) -> None:
+    with open_server(tmp_path, scrub_seconds=0.05) as server:
+        key = server.key()
+        made = server.send("POST", "/v1/memories", key, json={"content": "Nora likes tea"})
+        assert made.status_code == 201
+        with closing(sqlite3.connect(tmp_path / "server.db")) as raw, raw:
+            raw.execute("UPDATE memories SET content = 'Nora likes tar'")
+        deadline = time.monotonic() + 30
+        while not (problems := server.send("GET", "/v1/health", key).json()["problems"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert "is damaged" in problems[0]

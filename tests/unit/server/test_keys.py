@@ -249,6 +249,20 @@ def test_lost_key_file_stops_the_server_and_new_keys_and_health_says_so(tmp_path
         manager.add_memory("the rest works")
 
 
+@pytest.mark.parametrize("encryption_key", [None, "3f" * 32])
+def test_backup_without_the_lost_key_file_says_so(tmp_path: Path, encryption_key: str | None) -> None:
+    database = tmp_path / "c.db"
+    with MemoryManager(database, embedder=HashEmbedder(32), encryption_key=encryption_key) as manager:
+        manager.save_execution_record("writer", {"status": "success"})
+        assert manager.backup(tmp_path / "whole.db").problems == ()
+        Path(f"{database}.key").unlink()
+        problems = manager.backup(tmp_path / "incomplete.db").problems
+    assert len(problems) == 1
+    assert "c.db.key is missing" in problems[0]
+    assert (tmp_path / "whole.db.key").exists()
+    assert not (tmp_path / "incomplete.db.key").exists()
+
+
 def test_data_of_a_database_whose_key_is_lost_can_be_moved_to_a_new_one(tmp_path: Path) -> None:
     with MemoryManager(f"sqlite:///{tmp_path}/old.db", embedder=HashEmbedder(32)) as old:
         old.add_memory("tea", user="ann")

@@ -6,8 +6,9 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from memoranda.errors import InvalidInput, InvalidType
-from memoranda.sessions.base import Namespace, Tenant, Workflow, check_ttl
+from memoranda.sessions.base import Namespace, Tenant, Workflow
 from memoranda.testing.values import BAD_NAMES
+from memoranda.validation import check_ttl
 
 CONSTRUCTORS: list[Callable[[str], object]] = [
     Tenant,

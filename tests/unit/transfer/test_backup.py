@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import random
 import sqlite3
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from memoranda import Conflict, Incompatible, InvalidInput, MemoryConfig, MemoryManager, NotFound, Unavailable
+from memoranda.storage.sqlite import scrub
 from memoranda.storage.sqlite.backup import inspect
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import restore
@@ -208,3 +210,34 @@ def test_export_never_replaces_what_is_no_ordinary_file(manager: MemoryManager, 
     with pytest.raises(InvalidInput, match="not an ordinary file"):
         manager.export_jsonl(pipe)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO])
+def test_backup_that_cannot_be_opened_is_one_of_our_errors(
+    manager: MemoryManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    made = manager.backup(tmp_path / "b.db")
+
+    def fail(path: Any, *_: object) -> int:
+        raise OSError(number, os.strerror(number), str(path))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(scrub.os, "open", fail)
+        with pytest.raises(Unavailable, match=r"b\.db"):
+            restore(made.path, _config(tmp_path / "r.db"))
+    assert restore(made.path, _config(tmp_path / "r.db")).memories == 0
+
+
+def test_backup_on_a_medium_that_cannot_be_written_is_restored(
+    manager: MemoryManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.add_memory("tea")
+    made, opened = manager.backup(tmp_path / "b.db"), os.open
+
+    def open_read_only(path: Any, flags: int, *mode: int) -> int:
+        if str(path) == str(made.path) and flags & os.O_RDWR:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return opened(path, flags, *mode)
+
+    monkeypatch.setattr(scrub.os, "open", open_read_only)
+    assert restore(made.path, _config(tmp_path / "r.db")).memories == 1

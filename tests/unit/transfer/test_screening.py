@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from memoranda import MemoryManager
+from memoranda import ANY, MemoryManager, create_session
 from memoranda.messages.message import Message
 from memoranda.testing.fakes import HashEmbedder
 
@@ -107,3 +108,30 @@ def test_secret_is_kept_out_by_every_way_in(tmp_path: Path) -> None:
         assert len(kept) >= 3
         assert [memory.content for memory in kept if "4411" in memory.content] == []
         assert "4411" not in str(manager.retrieve("writer", "hint", "long_term"))
+
+
+def test_imported_secret_is_left_in_no_file(tmp_path: Path) -> None:
+    secret, path = "sk-proj-AbCdEf0123456789AbCdEf0123456789AbCdEf0123456789", tmp_path / "export.jsonl"
+    with _open(tmp_path / "old.db") as old:
+        old.remember([Message("user", "my key is PLACEHOLDER and I live in Rome")], user="ann", session="talk")
+        changed = old.add_memory("PLACEHOLDER", user="ann", metadata={"note": "PLACEHOLDER"})
+        old.update(changed.id, content="changed PLACEHOLDER", user="ann")
+        old.save("agent", "plan", {"steps": ["PLACEHOLDER"]}, "long_term")
+        old.save_execution_record("agent", {"status": "success", "note": "PLACEHOLDER"})
+        old.set_retention_policy("agent", "persistent")
+        old.get_memory("agent").add_message({"role": "user", "content": "PLACEHOLDER"})
+        old.get_memory("agent").add_message({"role": "user", "content": [{"type": "text", "text": "PLACEHOLDER"}]})
+        session = create_session("flow", old, {"note": "PLACEHOLDER"})
+        session.save_agent_memory("agent", "k", 1)
+        session.end_session()
+        old.export_jsonl(path, user=ANY)
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines() if "PLACEHOLDER" in line]
+    assert {record["kind"] for record in records} == {"message", "memory", "revision", "execution", "session"}
+    _edit_export(path, "PLACEHOLDER", secret)
+    with _open(tmp_path / "new.db") as new:
+        new.import_jsonl(path)
+        new.set_retention_policy("agent", "persistent")
+        assert len(new.get_memory("agent").get_messages()) == 2
+        assert new.recall("Rome", user="ann")[0].content.endswith("and I live in Rome")
+    found = [file.name for file in tmp_path.glob("new.db*") if secret.encode() in file.read_bytes()]
+    assert found == []

@@ -76,6 +76,7 @@ export const getScope = () => scope;
 export function setScope(value) {
   scope = value;
   sessionStorage.setItem("scope", JSON.stringify(value));
+  window.dispatchEvent(new Event("scope"));
 }
 
 function readScope() {

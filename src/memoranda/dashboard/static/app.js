@@ -12,6 +12,8 @@ import {
   Failure,
   Component,
   clip,
+  setTheme,
+  useTheme,
 } from "./ui.js";
 import { loadSession, signOut, getScope, setScope, get, eventsPath } from "./api.js";
 import { Login } from "./pages/login.js";
@@ -91,10 +93,10 @@ function Nav({ page }) {
     <img src="/ui/static/icon.svg" alt="" width="28" height="28" /><span>Memoranda</span></a>
     <ul>${PAGES.map(([name, title, icon]) => html`<li>
       <a href=${`#/${name}`} aria-current=${page === name ? "page" : undefined}><${Icon} name=${icon} /><span>${title}
-      </span></a></li>`)}</ul></nav>`;
+      </span></a></li>`)}</ul><a class="to-api" href="/docs">API</a></nav>`;
 }
 
-function ScopeChooser({ session, onChange }) {
+function ScopeChooser({ session, round }) {
   const scope = getScope();
   const admin = session.scopes.includes("admin");
   const [users, setUsers] = useState([]);
@@ -102,10 +104,9 @@ function ScopeChooser({ session, onChange }) {
   useEffect(() => {
     if (admin) get("/v1/users", { limit: 500 }).then(setUsers, () => setUsers([]));
   }, [admin]);
+  useEffect(() => setText(scope.user || ""), [round]);
   const choose = (name) => {
-    setText(name);
-    setScope(name ? { user: name } : admin ? { all_users: true } : {});
-    onChange();
+    if (name !== (scope.user || "")) setScope(name ? { user: name } : admin ? { all_users: true } : {});
   };
   return html`<form class="scope" onSubmit=${(event) => {
     event.preventDefault();
@@ -120,16 +121,8 @@ function ScopeChooser({ session, onChange }) {
 }
 
 function ThemeButton() {
-  const [theme, setTheme] = useState(document.documentElement.dataset.theme || "");
-  const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  const turn = () => {
-    const next = dark ? "light" : "dark";
-    document.documentElement.dataset.theme = next;
-    localStorage.setItem("theme", next);
-    setTheme(next);
-    window.dispatchEvent(new Event("theme"));
-  };
-  return html`<button class="button ghost" onClick=${turn} aria-label=${dark ? "Use light colours" : "Use dark colours"} title=${dark ? "Light" : "Dark"}>
+  const dark = useTheme() === "dark";
+  return html`<button class="button ghost" onClick=${() => setTheme(dark ? "light" : "dark")} aria-label=${dark ? "Use light colours" : "Use dark colours"} title=${dark ? "Light" : "Dark"}>
     <${Icon} name=${dark ? "sun" : "moon"} /></button>`;
 }
 
@@ -215,9 +208,12 @@ function App() {
       window.scrollTo(0, 0);
     };
     const ended = () => setSession((old) => (old && old.signed_in ? { ...old, signed_in: false, ended: true } : old));
+    const rescoped = () => setScopeRound((n) => n + 1);
+    window.addEventListener("scope", rescoped);
     window.addEventListener("hashchange", moved);
     window.addEventListener("signed-out", ended);
     return () => {
+      window.removeEventListener("scope", rescoped);
       window.removeEventListener("hashchange", moved);
       window.removeEventListener("signed-out", ended);
     };
@@ -233,7 +229,7 @@ function App() {
   };
   return html`<${Session.Provider} value=${session}><div class="shell"><${Nav} page=${address.page} />
     <div class="column"><header class="top">
-      <${ScopeChooser} session=${session} onChange=${() => setScopeRound((n) => n + 1)} /><span class="grow"></span>
+      <${ScopeChooser} session=${session} round=${scopeRound} /><span class="grow"></span>
       <span class=${`live ${live.connected ? "on" : ""}`} title=${live.connected ? "Changes appear as they happen" : "Not connected"}>
         <span class="dot"></span><span>${live.connected ? "Live" : "Offline"}</span></span>
       <span class="muted tenant" title="The tenant of your key" dir="auto">
@@ -248,7 +244,7 @@ function App() {
       ${KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl><//>`}</div><//>`;
 }
 
-document.documentElement.dataset.theme = localStorage.getItem("theme") || "";
+setTheme();
 const root = document.getElementById("app");
 root.replaceChildren();
 render(html`<${App} />`, root);

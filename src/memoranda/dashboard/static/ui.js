@@ -223,17 +223,39 @@ export function MemoryRow({ memory, hit, terms }) {
       <span class="row-meta"><${MemoryBadges} memory=${memory} link=${false} />
         ${memory.speaker && html`<span dir="auto">${clip(memory.speaker, 40)}</span>`}
         <${Time} at=${memory.valid_from} />
-      ${hit && html`<span class="reasons">${topReasons(hit).map((arm) => html`<${Badge} tone="why">${arm.arm}<//>`)}
+      ${hit && html`<span class="reasons">${topReasons(hit.why).map((arm) => html`<${Badge} tone="why">${reasonName(arm.arm)}<//>`)}
         </span>`}</span></span>
     ${!hit && html`<span class="importance" title=${`importance ${memory.importance.toFixed(2)}`}>
       <${Bar} share=${memory.importance} label="" tone="quiet" /></span>`}</a>`;
 }
 
-export const topReasons = (hit) =>
-  hit.why
+export const topReasons = (why) =>
+  why
     .filter((arm) => arm.gain > 0.05)
     .sort((a, b) => b.gain - a.gain)
     .slice(0, 4);
+
+// In the words that the terminal uses: see display.py.
+const REASONS = {
+  lexical: "words",
+  dense: "meaning",
+  neighbours: "turns around it",
+  session: "conversation",
+  speaker: "who said it",
+  time: "when",
+  kind: "kind of answer",
+  reranker: "read with the question",
+};
+export const reasonName = (arm) => REASONS[arm] || arm;
+
+/** The share of each signal in the score of a hit. */
+export function Signals({ why }) {
+  const reasons = topReasons(why);
+  const sum = reasons.reduce((total, arm) => total + arm.gain, 0) || 1;
+  return html`<span class="signals">${reasons.map((arm) => html`<span class="signal"><span>${reasonName(arm.arm)}</span>
+    <${Bar} share=${arm.gain / sum} label=${`${arm.arm}: ${percent(arm.gain / sum)} of the score, rank ${arm.rank}`} tone="quiet" />
+    <span class="muted">${percent(arm.gain / sum)}</span></span>`)}</span>`;
+}
 
 let loadedScripts = {};
 export function loadScript(path) {
@@ -249,18 +271,23 @@ export function loadScript(path) {
 
 export const cssValue = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Counts up when the colours change, so that canvases are drawn again. */
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Uses these colours from now on; without a choice, those that the system prefers. */
+export function setTheme(choice = localStorage.getItem("theme")) {
+  if (choice) localStorage.setItem("theme", choice);
+  document.documentElement.dataset.theme = choice || (prefersDark.matches ? "dark" : "light");
+  window.dispatchEvent(new Event("theme"));
+}
+prefersDark.addEventListener("change", () => setTheme());
+
+/** Returns the colours in use; a component that calls it is drawn again when they change. */
 export function useTheme() {
-  const [round, setRound] = useState(0);
+  const [theme, setShown] = useState(document.documentElement.dataset.theme);
   useEffect(() => {
-    const again = () => setRound((n) => n + 1);
+    const again = () => setShown(document.documentElement.dataset.theme);
     window.addEventListener("theme", again);
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", again);
-    return () => {
-      window.removeEventListener("theme", again);
-      dark.removeEventListener("change", again);
-    };
+    return () => window.removeEventListener("theme", again);
   }, []);
-  return round;
+  return theme;
 }

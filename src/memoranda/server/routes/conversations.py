@@ -84,6 +84,13 @@ async def delete_messages(request: DeleteMessagesRequest, caller: Writer) -> Con
     return await _describe(conversation)
 
 
+@routes.post("/conversation/messages/pop")
+async def pop_message(request: ScopedRequest, caller: Writer) -> MessagesResponse:
+    """Remove the newest message and return it; no message when the conversation is empty."""
+    message = await (await _get_conversation(caller, request)).pop()
+    return MessagesResponse([] if message is None else [message.to_dict()])
+
+
 @routes.put("/conversations/retention")
 async def set_retention(request: RetentionRequest, caller: Writer) -> CountResponse:
     """Set how long an agent's conversations are kept."""

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from memoranda.aio.threads import in_thread
-from memoranda.dashboard.browse import MemoryState
+from memoranda.dashboard.browse import MemoryOrder, MemoryState
 from memoranda.dashboard.browser_sessions import COOKIE
 from memoranda.dashboard.insight import Insight
 from memoranda.dashboard.results import (
@@ -85,6 +85,7 @@ class BrowseRequest(ScopedRequest):
     types: TypeNames | None = None
     where: WhereFilter | None = None
     state: MemoryState = "any"
+    order: MemoryOrder = "newest"
     trust: Names = Field(default_factory=list)
     limit: Limit = 50
     cursor: Annotated[str, Field(pattern=r"^[0-9]{1,18}$")] | None = None
@@ -200,7 +201,7 @@ async def get_states(query: Annotated[ScopeQuery, Query()], caller: Reader) -> M
 
 @routes.post("/ui/memories")
 async def browse_memories(request: BrowseRequest, caller: Reader) -> MemoryPage:
-    """Return a page of memories, the newest first, by state, trust and the filters of `/v1`."""
+    """Return a page of memories by state, trust and the filters of `/v1`."""
     after = int(request.cursor or 0)
     cipher = await caller.services.get_cipher(caller.principal)
     arguments = request.arguments("cursor")

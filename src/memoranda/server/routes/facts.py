@@ -9,7 +9,7 @@ from fastapi import Query
 from memoranda.facts import Fact, FactConflict
 from memoranda.results import History
 from memoranda.server.access import Reader, create_router
-from memoranda.server.requests import FactsQuery, ScopeQuery, SlotQuery
+from memoranda.server.requests import FactsQuery, PageQuery, SlotQuery
 
 routes = create_router("facts")
 
@@ -21,9 +21,9 @@ async def facts(query: Annotated[FactsQuery, Query()], caller: Reader) -> list[F
 
 
 @routes.get("/conflicts")
-async def conflicts(query: Annotated[ScopeQuery, Query()], caller: Reader) -> list[FactConflict]:
+async def conflicts(query: Annotated[PageQuery, Query()], caller: Reader) -> list[FactConflict]:
     """Return where sources disagree, and what each of them says, the most trusted one first."""
-    return await caller.memory.conflicts(**caller.read_scope(query))
+    return await caller.memory.conflicts(**query.arguments(), **caller.read_scope(query))
 
 
 @routes.get("/history")

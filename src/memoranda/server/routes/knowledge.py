@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from fastapi import Query
+
 from memoranda.results import Document, KnowledgeReport, KnowledgeSource
 from memoranda.server.access import Admin, Reader, create_router
-from memoranda.server.requests import AddKnowledgeRequest, RemoveKnowledgeRequest
+from memoranda.server.requests import AddKnowledgeRequest, RemoveKnowledgeRequest, SourcesQuery
 from memoranda.server.responses import CountResponse
 
 routes = create_router("knowledge")
@@ -22,9 +26,9 @@ async def add_documents(request: AddKnowledgeRequest, caller: Admin) -> list[Kno
 
 
 @routes.get("/knowledge")
-async def list_documents(caller: Reader) -> list[KnowledgeSource]:
+async def list_documents(query: Annotated[SourcesQuery, Query()], caller: Reader) -> list[KnowledgeSource]:
     """Return the shared documents by name."""
-    return await caller.memory.get_knowledge_sources()
+    return await caller.memory.get_knowledge_sources(query.limit, query.offset)
 
 
 @routes.post("/knowledge/remove")

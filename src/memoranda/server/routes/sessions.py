@@ -6,13 +6,14 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from memoranda.results import SessionMessage, SessionSummary
+from memoranda.results import NameActivity, SessionMessage, SessionSummary
 from memoranda.server.access import Reader, Writer, create_router
 from memoranda.server.requests import (
     ClearSessionRequest,
     EndedSessionsQuery,
     ExecutionRequest,
     LimitQuery,
+    NamesQuery,
     OpenSessionRequest,
     SaveValueRequest,
     SessionHistoryQuery,
@@ -48,6 +49,13 @@ async def get_session_history(query: Annotated[SessionHistoryQuery, Query()], ca
 async def clear_session(request: ClearSessionRequest, caller: Writer) -> CountResponse:
     """Remove a workflow's session data and end its sessions; the count is 0 when there was none."""
     return CountResponse(int(await caller.memory.clear_session(request.workflow_id)))
+
+
+@routes.get("/sessions/names")
+async def list_session_names(query: Annotated[NamesQuery, Query()], caller: Reader) -> list[NameActivity]:
+    """Return the sessions that have memories and how many, in the order of their names."""
+    user = caller.read_user(query)
+    return await caller.memory.sessions(query.limit, query.after, agent=query.agent, user=user)
 
 
 @routes.get("/sessions/{session_id}")

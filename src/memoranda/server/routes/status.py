@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memoranda.results import Health, Stats, UserActivity
+from memoranda.results import Health, NameActivity, Stats, UserActivity
 from memoranda.server.access import Admin, Reader, ServerAdmin, create_router
 from memoranda.server.observability import METRICS_CONTENT_TYPE, Metrics
-from memoranda.server.requests import UsersQuery
+from memoranda.server.requests import NamesQuery, UsersQuery
 from memoranda.server.responses import JsonRoute, ServerStatus
 
 routes = create_router("status")
@@ -34,6 +34,12 @@ async def get_stats(caller: Reader) -> Stats:
 async def list_users(query: Annotated[UsersQuery, Query()], caller: Admin) -> list[UserActivity]:
     """Return who has memories and how many, in the order of their names."""
     return await caller.memory.users(query.limit, query.after)
+
+
+@routes.get("/agents")
+async def list_agents(query: Annotated[NamesQuery, Query()], caller: Reader) -> list[NameActivity]:
+    """Return the agents that have memories and how many, in the order of their names."""
+    return await caller.memory.agents(query.limit, query.after, user=caller.read_user(query))
 
 
 @routes.get("/health")

@@ -26,9 +26,14 @@ from memoranda.storage.sqlite.transaction import (
     truncate_log,
 )
 
-Progress: TypeAlias = Literal["done", "more", "busy"]
-_VACUUM_BYTES: Final = 8 * 1024 * 1024
+Progress: TypeAlias = Literal["done", "more", "busy", "others write"]
+_VACUUM_BYTES: Final = 2 * 1024 * 1024
 """A file up to this size is written anew in one step, which also makes it smaller."""
+_QUIET_SECONDS: Final = 1.0
+"""A larger encrypted file, whose pages cannot be cleared one by one, is written anew once nobody has written for so
+long: all others wait meanwhile."""
+_LONGEST_DELAY: Final = 600.0
+"""After so long it is written anew although others write."""
 _STEP_SECONDS: Final = 0.05
 """How long one step looks at pages while others wait."""
 _BUSY_MS: Final = 100
@@ -50,6 +55,8 @@ class Compaction:
         self._erasure: str | None = None
         self._in_place = False
         self._sync_failed = False
+        self._waiting_since: float | None = None
+        self._quiet_since = 0.0
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self.problem: str | None = None
@@ -65,8 +72,8 @@ class Compaction:
             if self.problem is not None or monotonic() > deadline:
                 self._start_thread()
                 return False
-            if progress == "busy":
-                self._stopped.wait(_PAUSE)
+            if progress != "more":
+                self._stopped.wait(_PAUSE if progress == "busy" else _QUIET_SECONDS / 4)
         return True
 
     def try_step(self) -> Progress:
@@ -109,11 +116,15 @@ class Compaction:
             erasure = meta.get_meta(tx, ERASURE_PENDING)
             if self._page == 1 or erasure != self._erasure:  # rows erased during a pass can lie before its page
                 self._page, self._erasure = 1, erasure
+            was_quiet = self._is_quiet()
             if not truncate_log(tx, _BUSY_MS):
                 return "busy"
             file = self._connections.file.open_pages()
-            if file is None or self._sync_failed:
+            if self._sync_failed:
                 return self._write_anew(tx)
+            if file is None:
+                small = self._connections.path.stat().st_size <= _VACUUM_BYTES
+                return self._write_anew(tx) if small or was_quiet else "others write"
             if file.count * file.size <= _VACUUM_BYTES and not self._in_place:
                 with suppress(DBAPIError):
                     return self._write_anew(tx)
@@ -122,13 +133,22 @@ class Compaction:
                 return "more"
             return self._clear_pages(tx, file)
 
+    def _is_quiet(self) -> bool:
+        """Return whether nobody has written for a while: every step empties the log, and every commit adds to it."""
+        now = monotonic()
+        if self._waiting_since is None:
+            self._waiting_since = self._quiet_since = now
+        if self._connections.log_size():
+            self._quiet_since = now
+        return now - self._quiet_since >= _QUIET_SECONDS or now - self._waiting_since >= _LONGEST_DELAY
+
     def _write_anew(self, tx: SQLiteTransaction) -> Progress:
         tx.driver_sql("VACUUM")
         if not truncate_log(tx, _BUSY_MS):
             return "busy"
         meta.set_meta(tx, schema_check.PASSED, schema_check.passed_note(self._connections.fetch))
         meta.delete_meta(tx, ERASURE_PENDING)
-        self._sync_failed = False
+        self._sync_failed, self._waiting_since = False, None
         return "done"
 
     def _clear_pages(self, tx: SQLiteTransaction, file: scrub.PagesOfFile) -> Progress:
@@ -180,5 +200,6 @@ def _finish(owner: weakref.ref[Compaction], stopped: threading.Event) -> None:
         if progress == "done":
             return
         # As long a pause as a step, so that others get at least half of the time.
-        pause = _STEP_SECONDS if progress == "more" else min(2 * pause, _LONGEST_PAUSE)
+        pauses = {"more": _STEP_SECONDS, "others write": _QUIET_SECONDS / 4}
+        pause = pauses.get(progress, min(2 * pause, _LONGEST_PAUSE))
         del compaction

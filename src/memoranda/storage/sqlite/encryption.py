@@ -52,8 +52,7 @@ def open_cipher(path: Path, key: EncryptionKey | None, module: ModuleType) -> Da
 
     Raise `EncryptionKeyError` when there is a key and the file is not encrypted, or the other way round.
     """
-    with translate_errors(str(path)):
-        start = read_start(path)
+    start = read_start(path)
     if key is None:
         if start and is_encrypted(start):
             raise EncryptionKeyError(
@@ -79,7 +78,7 @@ def is_encrypted(start: bytes) -> bool:
 
 def read_start(path: Path) -> bytes:
     """Return the first bytes of a database that may be open in this process, without harm to SQLite's locks on it."""
-    with _raw_file(path) as file:
+    with translate_errors(str(path)), _raw_file(path) as file:
         return file.read_start(SALT_BYTES)
 
 

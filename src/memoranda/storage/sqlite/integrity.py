@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import bindparam, select, text, update
+from sqlalchemy import text
 
-from memoranda.errors import Incompatible
-from memoranda.storage.rows import SELECT_MEMORY, memory_from_row, with_note_keys
-from memoranda.storage.schema import memories
+from memoranda.storage.integrity import add_terms, damaged_memories
 from memoranda.storage.sqlite.transaction import SQLiteTransaction
-from memoranda.text import lexical_keys
-
-_BATCH: Final = 500
 
 _CHECKS: Final = {
     "memories without terms": "SELECT id FROM memories WHERE terms = '' AND content GLOB '*[a-zA-Z0-9]*'",
@@ -80,7 +73,7 @@ def find_problems(tx: SQLiteTransaction) -> list[str]:
         ids = [str(row[0]) for row in tx.execute(text(query))]
         if ids:
             found.append(f"{len(ids)} {what}: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}")
-    return found + _damaged_memories(tx)
+    return found + damaged_memories(tx)
 
 
 def repair_rows(tx: SQLiteTransaction) -> list[str]:
@@ -90,50 +83,6 @@ def repair_rows(tx: SQLiteTransaction) -> list[str]:
     for what, statement in _REPAIRS.items():
         if count := tx.execute(text(statement)).rowcount:
             done.append(f"{count} {what}")
-    if count := _add_terms(tx):
+    if count := add_terms(tx):
         done.append(f"{count} memories given their terms again")
     return done
-
-
-def _damaged_memories(tx: SQLiteTransaction) -> list[str]:
-    found: list[str] = []
-    for row in tx.execute(SELECT_MEMORY.order_by(memories.c.id).execution_options(yield_per=_BATCH)):
-        try:
-            memory_from_row(row)
-        except Incompatible as error:
-            found.append(str(error))
-    return found
-
-
-def renew_terms(tx: SQLiteTransaction) -> int:
-    """Make the terms of all memories again by the rules of this version, and return how many have changed."""
-    return _write_terms(tx, tx.execute(_TERMS_OF_MEMORIES))
-
-
-def _add_terms(tx: SQLiteTransaction) -> int:
-    return _write_terms(tx, tx.execute(_TERMS_OF_MEMORIES.where(memories.c.terms == "")))
-
-
-_TERMS_OF_MEMORIES: Final = select(
-    memories.c.id, memories.c.terms, memories.c.content, memories.c.notes, memories.c.speaker, memories.c.user
-)
-
-
-def _write_terms(tx: SQLiteTransaction, rows: Iterable[Any]) -> int:
-    """Write the terms of those rows whose terms differ from what their content gives."""
-    made = [
-        {"memory_id": memory_id, "made": new}
-        for memory_id, old, content, notes, speaker, user in rows
-        if (new := _terms_of(old, content, notes, speaker, user)) != old
-    ]
-    if made:
-        statement = update(memories).where(memories.c.id == bindparam("memory_id")).values(terms=bindparam("made"))
-        tx.execute(statement, made)
-    return len(made)
-
-
-def _terms_of(terms: str, content: str, notes: str, speaker: str | None, user: str | None) -> str:
-    try:
-        return with_note_keys(lexical_keys(content), json.loads(notes or "{}"), speaker, user)
-    except (TypeError, ValueError, AttributeError):
-        return terms  # a damaged row: `check` names it

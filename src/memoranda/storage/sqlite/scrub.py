@@ -10,6 +10,7 @@ The format is https://www.sqlite.org/fileformat2.html. A page that does not foll
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import threading
@@ -207,7 +208,12 @@ class RawFile:
 
     def _descriptor(self, shared: _SharedHandle) -> int:
         if shared.fd is None:
-            shared.fd = os.open(self._path, os.O_RDWR)
+            try:
+                shared.fd = os.open(self._path, os.O_RDWR)
+            except OSError as error:  # a backup on a medium that cannot be written is read all the same
+                if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                    raise
+                shared.fd = os.open(self._path, os.O_RDONLY)
         return shared.fd
 
     def close(self) -> None:

@@ -8,12 +8,12 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 from sqlalchemy.exc import ArgumentError
 
 from memoranda.encryption import EncryptionKey, random_key
@@ -29,16 +29,18 @@ from memoranda.storage.base import (
     ReadTransaction,
     ScrubState,
     StoreStatus,
+    Tenant,
     Transaction,
     Work,
     run_works,
 )
 from memoranda.storage.errors import translate_errors
+from memoranda.storage.group_commit import GroupCommit
+from memoranda.storage.integrity import renew_terms
 from memoranda.storage.rows import to_micros
 from memoranda.storage.sqlite import backup, integrity, schema_check, seals, slices
 from memoranda.storage.sqlite.compaction import Compaction
 from memoranda.storage.sqlite.connections import Connections, load_driver, require_file_of_log
-from memoranda.storage.sqlite.group_commit import GroupCommit
 from memoranda.storage.sqlite.transaction import (
     SQLiteTransaction,
     begin_read,
@@ -65,6 +67,8 @@ _TERMS = "terms:version"
 """The key in `meta` of the rules that made the terms of the memories."""
 _FIRST_SEALED = "0004"
 """The first version of the schema with seals."""
+_FORGET_ID = text("DELETE FROM sqlite_sequence WHERE name = :name")
+_SET_ID = text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :number)")
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -96,19 +100,24 @@ class SQLiteStore:
         self.id = self._prepare()
         register_fork_handler(self)
 
-    def read(self, work: Callable[[ReadTransaction], R]) -> R:
+    def read(self, work: Callable[[ReadTransaction], R], *, tenant: Tenant = None) -> R:  # noqa: ARG002 - see `Store`
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)  # ended when the pool takes the connection back
             return work(tx)
 
-    def write(self, work: Work[R]) -> R:
+    def write(self, work: Work[R], *, tenant: Tenant = None) -> R:  # noqa: ARG002
         if not callable(work):
             raise InvalidType(f"a write is a function of a transaction, not {type(work).__name__}")
         result: R = self._commits.submit(work)
         return result
 
-    def stream(self, work: Callable[[ReadTransaction], Iterator[R]]) -> Iterator[R]:
+    def stream(
+        self,
+        work: Callable[[ReadTransaction], Iterator[R]],
+        *,
+        tenant: Tenant = None,  # noqa: ARG002
+    ) -> Iterator[R]:
         with self._connections.reading() as connection:
             tx = SQLiteTransaction(connection)
             begin_read(tx.driver)
@@ -117,7 +126,7 @@ class SQLiteStore:
     def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
         return read_memories(self._connections.fetch, scope, ids)
 
-    def head(self) -> int:
+    def head(self, key: PartitionKey | None = None) -> int:  # noqa: ARG002 - one file has one number for all
         return read_head(self._connections.fetch)
 
     def changed(self, key: PartitionKey, since: int) -> IntArray:
@@ -186,6 +195,17 @@ class SQLiteStore:
     def file_keys(self) -> tuple[EncryptionKey, ...]:
         found = (self.get_meta(name) for name in (meta.FILE_KEY, meta.FORMER_FILE_KEY))
         return tuple(EncryptionKey(key) for key in found if key is not None)
+
+    def next_ids(self) -> dict[str, int]:
+        return {name: number + 1 for name, number in self._connections.fetch("SELECT name, seq FROM sqlite_sequence")}
+
+    def finish_copy(self, next_ids: Mapping[str, int]) -> None:
+        def write(tx: Transaction) -> None:
+            for name, number in next_ids.items():
+                tx.execute(_FORGET_ID, {"name": name})
+                tx.execute(_SET_ID, {"name": name, "number": number - 1})
+
+        self.write(write)
 
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
@@ -271,7 +291,7 @@ class SQLiteStore:
             tx = SQLiteTransaction(connection)
             _name_store(tx)
             if version is not None and meta.get_meta(tx, _TERMS) != TERMS_VERSION:
-                integrity.renew_terms(tx)
+                renew_terms(tx)
             meta.set_meta(tx, _TERMS, TERMS_VERSION)
             _seal(tx, since=version)
         note = schema_check.passed_note(self._connections.fetch)

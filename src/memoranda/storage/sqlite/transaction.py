@@ -14,11 +14,11 @@ from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import Insert, insert
 
-from memoranda.errors import Incompatible
 from memoranda.storage.base import Durability, Generation, IndexRow, PartitionKey, chunked
 from memoranda.storage.rows import (
-    MEMORY_COLUMNS,
+    SELECT_MEMORY,
     index_conditions,
+    index_row,
     memory_from_row,
     scope_columns,
     stored_name,
@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 Fetch: TypeAlias = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 """Returns the rows of a statement with its parameters."""
-_MICROS = 1e6
 # A page of this size holds five vectors of the default model; one of SQLite's usual 4096 bytes holds two.
 PAGE_BYTES = 8192
 # The writer checkpoints after a commit, while it still holds the lock; readers never checkpoint.
 _CHECKPOINT_PAGES = 1000
+# Every handle has a cache of pages of its own, and a server has dozens of handles: what a reader does not find in a
+# small cache comes from that of the system, in microseconds. Larger caches made nothing faster.
+_READER_CACHE_KB = 1_000
+_WRITER_CACHE_KB = 4_000
 BUSY_MS = 30_000
 """How long SQLite waits for a lock of another program."""
-_NEVER = float("inf")
 
 _HEAD = "SELECT coalesce(max(seq), 0) FROM changes"
 _ACTIVE_GENERATION = "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1"
@@ -86,10 +88,11 @@ class SQLiteTransaction:
             return 0
         return self._connection.execute(_upsert_statement(table, tuple(key), tuple(update)), rows).rowcount
 
-    def next_id(self, table: Table) -> int:
+    def new_ids(self, table: Table, count: int) -> Sequence[int]:
         # AUTOINCREMENT's counter decides, not the largest id that is left: ids are never used twice.
         last = self.driver.execute(_LAST_ID, (table.name,)).fetchone()
-        return 1 if last is None else int(last[0]) + 1
+        first = 1 if last is None else int(last[0]) + 1
+        return range(first, first + count)
 
     def add_counts(self, rows: Sequence[tuple[str, str, str, int, int]]) -> None:
         self.driver.executemany(_ADD_COUNTS, rows)
@@ -127,7 +130,7 @@ def configure(raw: Any, durability: Durability) -> None:
         "cell_size_check=ON",
         "mmap_size=0",
         "temp_store=MEMORY",
-        "cache_size=-16000",
+        f"cache_size=-{_READER_CACHE_KB}",
     ):
         raw.execute(f"PRAGMA {pragma}")
 
@@ -135,6 +138,7 @@ def configure(raw: Any, durability: Durability) -> None:
 def make_writer(raw: Any) -> None:
     """Let a connection checkpoint: only the one that holds the lock of the file may."""
     raw.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
+    raw.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KB}")
 
 
 def can_write(raw: Any) -> bool:
@@ -257,7 +261,7 @@ def read_index_rows(
     if ids is not None:
         statement += " AND memories.id IN (SELECT value FROM json_each(:ids))"
         values["ids"] = to_json(ids.tolist())
-    yield from map(_index_row, driver_of(connection).execute(f"{statement} ORDER BY memories.id", values))
+    yield from map(index_row, driver_of(connection).execute(f"{statement} ORDER BY memories.id", values))
 
 
 @cache
@@ -268,9 +272,9 @@ def _insert_statement(table: str, columns: tuple[str, ...]) -> str:
 
 @cache
 def _select_by_ids(columns: tuple[str, ...]) -> str:
-    selected = ", ".join(f'"{column.name}"' for column in MEMORY_COLUMNS)
+    selected = SELECT_MEMORY.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     conditions = " AND ".join(f'memories."{column}" = ?' for column in columns)
-    return f"SELECT {selected} FROM memories WHERE {conditions} AND id IN (SELECT value FROM json_each(?))"
+    return f"{selected} WHERE {conditions} AND memories.id IN (SELECT value FROM json_each(?))"
 
 
 @cache
@@ -294,19 +298,3 @@ def _in_index_sql() -> str:
     query = select(memories.c.id).where(*index_conditions())
     compiled = query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     return str(compiled).partition("WHERE ")[2]
-
-
-def _index_row(row: Sequence[Any]) -> IndexRow:
-    memory_id, agent, session, speaker, start, end, expiry, recorded, true_from, known_end, terms, vector = row
-    texts = all(value is None or isinstance(value, str) for value in (agent, session, speaker, terms))
-    if not (texts and isinstance(start, int) and isinstance(recorded, int) and isinstance(vector, bytes | None)):
-        raise Incompatible(f"memory {memory_id} is damaged: restore a backup")
-    return IndexRow(
-        memory_id, agent or None, session or None, speaker, start / _MICROS,
-        _seconds(end), _seconds(expiry), recorded / _MICROS, (true_from or start) / _MICROS, _seconds(known_end),
-        terms or "", vector,
-    )  # fmt: skip
-
-
-def _seconds(micros: object) -> float:
-    return micros / _MICROS if isinstance(micros, int) else _NEVER

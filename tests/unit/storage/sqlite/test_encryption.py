@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,8 +17,10 @@ import pytest
 
 from memoranda import EncryptionKeyError, Incompatible, InvalidInput, MemoryConfig, MemoryManager, MissingExtra
 from memoranda.encryption import EncryptionKey, random_key
+from memoranda.maintenance.forget import is_erasure_pending
 from memoranda.storage.base import encryption_key
-from memoranda.storage.sqlite import connections
+from memoranda.storage.sqlite import compaction, connections
+from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.storage.sqlite.connections import load_driver
 from memoranda.storage.sqlite.store import open_sqlite
 from memoranda.testing.fakes import HashEmbedder
@@ -338,3 +341,54 @@ def test_writers_see_no_error_while_backups_are_made(manager: MemoryManager, tmp
         stop.set()
         thread.join()
     assert errors == []
+
+
+def test_large_encrypted_file_is_written_anew_only_when_nobody_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "_VACUUM_BYTES", 0)
+    monkeypatch.setattr(compaction, "_QUIET_SECONDS", 0.4)
+    monkeypatch.setattr(sqlite_store, "_COMPACT_SECONDS", 0.2)
+    with open_manager(tmp_path) as manager, open_manager(tmp_path) as other:
+        fill(manager)
+        store = manager._components.open().store
+        stopped = threading.Event()
+        writer = threading.Thread(target=_write_until, args=(other, stopped))
+        writer.start()
+        try:
+            receipt = manager.forget(user=CANARIES[1])
+            assert {entry.store: entry.status for entry in receipt.stores}["database file"] == "pending"
+            time.sleep(1.0)
+            assert is_erasure_pending(store)
+        finally:
+            stopped.set()
+            writer.join()
+        deadline = time.monotonic() + 20
+        while is_erasure_pending(store):
+            assert time.monotonic() < deadline, store.status().problems
+            time.sleep(0.05)
+        assert manager.check().problems == ()
+
+
+def test_large_encrypted_file_is_written_anew_in_the_end_although_others_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "_VACUUM_BYTES", 0)
+    monkeypatch.setattr(compaction, "_LONGEST_DELAY", 0.5)
+    with open_manager(tmp_path) as manager, open_manager(tmp_path) as other:
+        fill(manager)
+        stopped = threading.Event()
+        writer = threading.Thread(target=_write_until, args=(other, stopped))
+        writer.start()
+        try:
+            assert manager.forget(user=CANARIES[1]).complete
+        finally:
+            stopped.set()
+            writer.join()
+
+
+def _write_until(manager: MemoryManager, stopped: threading.Event) -> None:
+    number = 0
+    while not stopped.wait(0.02):
+        manager.add_memory(f"written meanwhile {number}", user="cleo")
+        number += 1

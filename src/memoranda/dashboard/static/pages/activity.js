@@ -18,14 +18,14 @@ import { get } from "../api.js";
 
 export function ActivityPage({ live }) {
   return html`<${Page} title="Activity" lead="Sessions while they run, and the audit trail of what agents did.">
-    <${Sessions} round=${live.round} /><${Executions} round=${live.round} /><//>`;
+    <${Sessions} live=${live} /><${Executions} round=${live.round} /><//>`;
 }
 
-function Sessions({ round }) {
+function Sessions({ live: { round, connected } }) {
   const open = useLoad(() => get("/ui/sessions"), [round]);
   const ended = useLoad(() => get("/v1/sessions", { limit: 20 }), [round]);
-  return html`<div class="grid two"><${Card} title="Open sessions" aside=${html`<span class="live on">
-    <span class="dot"></span>live</span>`}><${Loaded} of=${open} lines=${3}>
+  return html`<div class="grid two"><${Card} title="Open sessions" aside=${html`<span class=${`live ${connected ? "on" : ""}`}>
+    <span class="dot"></span>${connected ? "live" : "offline"}</span>`}><${Loaded} of=${open} lines=${3}>
     ${(data) => (data.length ? html`<${SessionList} sessions=${data} />` : html`<p class="muted">No session is open on this server.</p>`)}
     <//><//>
     <${Card} title="Ended sessions"><${Loaded} of=${ended} lines=${3}>
@@ -77,7 +77,7 @@ function Executions({ round }) {
       <label>Agent<input onChange=${set("agent")} /></label><label>Workflow<input onChange=${set("workflow")} />
       </label><label>Status<input onChange=${set("status")} placeholder="success" /></label></form>
     <${Loaded} of=${stats} lines=${1}>${(data) =>
-      html`<p class="muted small">${plural(data.count, "execution")}${data.timed ? ` · median ${duration(data.median_ms)}, 95% ${duration(data.p95_ms)}, longest ${duration(data.max_ms)}` : ""} ${Object.entries(
+      html`<p class="muted small">${plural(data.count, "execution")}${data.timed ? ` · median ${duration(data.median_ms)}, 95th percentile ${duration(data.p95_ms)}, longest ${duration(data.max_ms)}` : ""} ${Object.entries(
         data.by_status,
       )
         .slice(0, 8)

@@ -13,7 +13,7 @@ import {
   Empty,
   Marked,
   MemoryBadges,
-  topReasons,
+  Signals,
   percent,
   plural,
   clip,
@@ -56,7 +56,7 @@ export function AskPage({ query }) {
     )}<button aria-pressed=${compare} onClick=${() => setCompare(true)}>side by side</button></div>
       <label class="slider">As of <b>
         ${daysAgo ? new Date(Date.now() - daysAgo * DAY).toLocaleDateString(undefined, { dateStyle: "medium" }) : "now"}
-        </b><input type="range" min="0" max="1095" step="1" value=${daysAgo} onInput=${(event) => setDaysAgo(Number(event.target.value))} aria-valuetext=${daysAgo ? `${daysAgo} days ago` : "now"} />
+        </b><input type="range" min="-1095" max="0" step="1" value=${-daysAgo} onInput=${(event) => setDaysAgo(-Number(event.target.value))} aria-valuetext=${daysAgo ? `${daysAgo} days ago` : "now"} />
         </label></div>
     ${
       !asked
@@ -81,7 +81,7 @@ function Answer({ question, mode, asOf, small }) {
         <${Understood} explanation=${data.recall.explanation} /><//>
     <div class=${small ? "stack" : "grid wide-left"}><${Card} title="Hits" aside=${plural(data.hits.length, "hit")}>
       <${Hits} hits=${data.hits} terms=${termsToMark(question, data.recall.explanation)} /><//>
-    <div class="stack"><${Card} title="The text for the prompt" aside=${`${plural(data.tokens, "token")}, ${plural(data.shown, "hit")}`}>
+    <div class="stack"><${Card} title="Prompt text" aside=${`${plural(data.shown, "memory", "memories")}, ${plural(data.tokens, "token")}`}>
       ${data.text ? html`<pre class="prompt" dir="auto" tabindex="0">${data.text}
       </pre>` : html`<p class="muted">Nothing relevant enough: the prompt gets no text.</p>`}<//>
     <${Card} title="Left out, and why"><${DroppedList} dropped=${data.dropped} /><//></div></div></section>`}<//>`;
@@ -122,18 +122,10 @@ function Hits({ hits, terms }) {
     <span class="row-main"><span class="row-text" dir="auto">
       <${Marked} text=${clip(hit.memory.content, 600)} terms=${terms} /></span><span class="row-meta">
       <${MemoryBadges} memory=${hit.memory} link=${false} /><${Time} at=${hit.memory.valid_from} /></span>
-    <${Signals} hit=${hit} />${hit.later.length > 0 && html`<span class="later" dir="auto">Said later: ${clip(hit.later[hit.later.length - 1].content, 200)}
+    <${Signals} why=${hit.why} />${hit.later.length > 0 && html`<span class="later" dir="auto">Said later: ${clip(hit.later[hit.later.length - 1].content, 200)}
       </span>`}${hit.disputed.length > 0 && html`<span class="later" dir="auto">Disputed: ${clip(hit.disputed[0].content, 200)}
       </span>`}</span></a></li>`,
   )}</ol>`;
-}
-
-function Signals({ hit }) {
-  const reasons = topReasons(hit);
-  const sum = reasons.reduce((total, arm) => total + arm.gain, 0) || 1;
-  return html`<span class="signals">${reasons.map((arm) => html`<span class="signal"><span>${arm.arm}</span>
-    <${Bar} share=${arm.gain / sum} label=${`${arm.arm}: ${percent(arm.gain / sum)} of the score, rank ${arm.rank}`} tone="quiet" />
-    <span class="muted">${percent(arm.gain / sum)}</span></span>`)}</span>`;
 }
 
 const DroppedList = ({ dropped }) =>

@@ -1,5 +1,6 @@
 import {
   html,
+  Component,
   useState,
   useEffect,
   useRef,
@@ -15,11 +16,16 @@ import {
   plural,
   typeName,
 } from "../ui.js";
-import { postScoped } from "../api.js";
+import { getScope, postScoped } from "../api.js";
 
 const TYPES = ["semantic", "episodic", "procedural", "working", "short_term", "long_term", "reflection", "shared"];
 const STATES = ["any", "current", "pinned", "superseded", "archived", "quarantined", "expired"];
+const ORDERS = [
+  ["newest", "newest first"],
+  ["oldest", "oldest first"],
+];
 const TRUST = ["user", "system", "assistant", "tool", "document", "model"];
+const UNFILTERED = { state: "any", order: "newest", importance: 0 };
 const PAGE = 50;
 const WAIT = 180;
 
@@ -37,7 +43,7 @@ function toRequest(filters) {
 
 export function MemoriesPage({ query, live }) {
   const [text, setText] = useState(query.q || "");
-  const [filters, setFilters] = useState({ state: "any", importance: 0, ...query });
+  const [filters, setFilters] = useState({ ...UNFILTERED, ...query });
   const [open, setOpen] = useState(false);
   const field = useRef(null);
   useEffect(() => {
@@ -46,9 +52,10 @@ export function MemoriesPage({ query, live }) {
   const set = (name) => (event) => setFilters({ ...filters, [name]: event.target.value });
   const used =
     ["type", "trust", "source", "agent", "session", "after", "before"].filter((name) => filters[name]).length +
-    (filters.state !== "any") +
+    (filters.state !== UNFILTERED.state) +
+    (filters.order !== UNFILTERED.order) +
     (filters.importance > 0);
-  return html`<${Page} title="Memories" lead="Everything that is stored, newest first. Type to search as an agent would.">
+  return html`<${Page} title="Memories" lead="Everything that is stored. Type to search as an agent would.">
     <div class="search"><${Icon} name="search" />
       <input data-search ref=${field} type="search" aria-label="Search memories" placeholder="Search memories   ( / )" value=${text} onInput=${(event) => setText(event.target.value)} />
       <button class="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>
@@ -56,6 +63,7 @@ export function MemoriesPage({ query, live }) {
     ${
       open &&
       html`<form class="card filters" onSubmit=${(event) => event.preventDefault()}>
+      <${Choice} label="Order" value=${filters.order} onChange=${set("order")} options=${ORDERS} none=${false} />
       <${Choice} label="Type" value=${filters.type} onChange=${set("type")} options=${TYPES.map((type) => [type, typeName(type)])} />
       <${Choice} label="State" value=${filters.state} onChange=${set("state")} options=${STATES.map((state) => [state, state])} none=${false} />
       <${Choice} label="Trust" value=${filters.trust} onChange=${set("trust")} options=${TRUST.map((trust) => [trust, trust])} />
@@ -67,7 +75,7 @@ export function MemoriesPage({ query, live }) {
       <label>Importance at least ${Number(filters.importance).toFixed(2)}
         <input type="range" min="0" max="1" step="0.05" value=${filters.importance} onInput=${set("importance")} />
         </label>
-      <button type="button" class="button ghost" onClick=${() => setFilters({ state: "any", importance: 0 })}>Clear</button>
+      <button type="button" class="button ghost" onClick=${() => setFilters(UNFILTERED)}>Clear</button>
         </form>`
     }
     ${text.trim() ? html`<${Found} text=${text.trim()} filters=${filters} />` : html`<${Listed} filters=${filters} live=${live} />`}
@@ -109,53 +117,98 @@ function Found({ text, filters }) {
       </div>`;
 }
 
+/** The list that was left by opening a memory: going back shows it again, where it was. */
+let left = null;
+
+function takeLeft(request) {
+  const found = left && history.state?.list === left.token && left.request === JSON.stringify(request) ? left : null;
+  left = null;
+  return found;
+}
+
+/** A page of rows, drawn once: a list of thousands stays quick. */
+class Rows extends Component {
+  shouldComponentUpdate(next) {
+    return next.items !== this.props.items;
+  }
+  render({ items }) {
+    return items.map((memory) => html`<${MemoryRow} key=${memory.id} memory=${memory} />`);
+  }
+}
+
 /** All memories, a page at a time, more as the end comes into view. */
 function Listed({ filters, live }) {
-  const [state, setState] = useState({ items: [], cursor: null, loading: true });
-  const end = useRef(null);
   const request = useMemo(
-    () => ({ ...toRequest(filters), state: filters.state, trust: filters.trust ? [filters.trust] : [], limit: PAGE }),
+    () => ({
+      ...toRequest(filters),
+      state: filters.state,
+      trust: filters.trust ? [filters.trust] : [],
+      order: filters.order,
+      limit: PAGE,
+    }),
     [JSON.stringify(filters)],
   );
+  const restored = useMemo(() => takeLeft({ ...getScope(), ...request }), []);
+  const [state, setState] = useState(restored ? restored.state : { pages: [], loading: true });
+  const first = useRef(Boolean(restored));
   const round = useRef(0);
+  const count = state.pages.reduce((sum, page) => sum + page.length, 0);
   // The answer to an older request must not replace a newer one.
   const load = (cursor, before) => {
     round.current += 1;
     const asked = round.current;
     const show = (next) => asked === round.current && setState({ ...next, loading: false });
     return postScoped("/ui/memories", cursor ? { ...request, cursor } : request).then(
-      (page) => show({ items: [...before, ...page.items], cursor: page.next_cursor }),
-      (error) => show({ items: before, error }),
+      (page) => show({ pages: page.items.length ? [...before, page.items] : before, cursor: page.next_cursor }),
+      (error) => show({ pages: before, cursor, error }),
     );
   };
   useEffect(() => {
-    setState({ items: [], loading: true });
+    if (first.current) {
+      first.current = false;
+      window.scrollTo(0, restored.y);
+      return;
+    }
+    setState({ pages: [], loading: true });
     load(null, []);
   }, [request]);
   useEffect(() => {
-    if (live.round && state.items.length <= PAGE) load(null, []);
+    if (live.round && state.pages.length <= 1 && !restored) load(null, []);
   }, [live.round]);
-  useEffect(() => {
-    if (!state.cursor || !end.current) return undefined;
-    const observer = new IntersectionObserver(
-      ([entry]) => {
-        if (!entry.isIntersecting) return;
-        observer.disconnect();
-        load(state.cursor, state.items);
-      },
-      { rootMargin: "600px" },
-    );
-    observer.observe(end.current);
-    return () => observer.disconnect();
-    // Each answer is a new list, also when it ends with the same cursor as the one before.
-  }, [state.items]);
-  if (state.error) return html`<${Failure} error=${state.error} retry=${() => load(null, [])} />`;
+  const more = () => load(state.cursor, state.pages);
+  const end = useInView(more, state.cursor && !state.error, state.pages);
+  const leave = () => {
+    const token = Math.random();
+    left = { token, state, y: window.scrollY, request: JSON.stringify({ ...getScope(), ...request }) };
+    history.replaceState({ list: token }, "");
+  };
   if (state.loading) return html`<${Skeleton} lines=${8} />`;
-  if (!state.items.length)
+  if (state.error && !count) return html`<${Failure} error=${state.error} retry=${() => load(null, [])} />`;
+  if (!count)
     return html`<${Empty} title="No memories here">Nothing matches. Change the filters, or whose memories are shown at the top.<//>`;
-  return html`<div class="list" onKeyDown=${moveFocus}>
-    ${state.items.map((memory) => html`<${MemoryRow} key=${memory.id} memory=${memory} />`)}</div>
+  return html`<div class="list" onKeyDown=${moveFocus} onClick=${leave}>
+    ${state.pages.map((items) => html`<${Rows} key=${items[0].id} items=${items} />`)}</div>
+    ${state.error && html`<${Failure} error=${state.error} retry=${more} />`}
     ${state.cursor ? html`<div ref=${end} class="more"><${Skeleton} lines=${2} />
-      </div>` : html`<p class="muted centre-text small">
-      ${plural(state.items.length, "memory", "memories")}, that is all.</p>`}`;
+      </div>` : html`<p class="muted centre-text small">${plural(count, "memory", "memories")}, that is all.</p>`}`;
+}
+
+/** Returns a ref: each time its element comes into view, `work` is called. `round` says when to look again. */
+function useInView(work, active, round) {
+  const element = useRef(null);
+  useEffect(() => {
+    if (!active || !element.current) return undefined;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        // On a busy machine several entries come at once, the oldest first: the last one is the state now.
+        if (!entries[entries.length - 1].isIntersecting) return;
+        observer.disconnect();
+        work();
+      },
+      { rootMargin: "1200px" },
+    );
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [active, round]);
+  return element;
 }

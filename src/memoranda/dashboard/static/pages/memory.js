@@ -20,9 +20,10 @@ import {
   clip,
   number,
   Bar,
+  Signals,
   typeName,
 } from "../ui.js";
-import { getScoped, postScoped, patch, getScope } from "../api.js";
+import { getScoped, post, postScoped, patch, getScope } from "../api.js";
 
 export function MemoryPage({ id }) {
   const memory = useLoad(() => getScoped(`/v1/memories/${id}`), [id]);
@@ -138,12 +139,13 @@ function EditDialog({ memory, reload, onClose }) {
 }
 
 /** Shows what would be erased before anything is. */
-export function ForgetDialog({ selection, what, onClose, onDone }) {
-  const preview = useLoad(() => postScoped("/v1/forget", { ...selection, dry_run: true }), []);
+export function ForgetDialog({ selection, scope = getScope(), what, onClose, onDone }) {
+  const chosen = { ...scope, ...selection };
+  const preview = useLoad(() => post("/v1/forget", { ...chosen, dry_run: true }), []);
   const [busy, setBusy] = useState(false);
   const run = async () => {
     setBusy(true);
-    const receipt = await act(() => postScoped("/v1/forget", selection), null).catch(() => null);
+    const receipt = await act(() => post("/v1/forget", chosen), null).catch(() => null);
     setBusy(false);
     if (!receipt) return;
     toast(`Forgotten: ${plural(receipt.ids.length, "memory", "memories")}. Receipt ${receipt.id.slice(0, 8)}`);
@@ -156,16 +158,16 @@ export function ForgetDialog({ selection, what, onClose, onDone }) {
     <${Loaded} of=${preview}>${(
       receipt,
     ) => html`<p>This erases <b>${plural(receipt.ids.length, "memory", "memories")}
-      </b> and everything derived from it. It cannot be undone; a signed receipt stays.</p>
-      <table><thead><tr><th scope="col">Place</th><th scope="col">Erased there</th></tr></thead><tbody>
-        ${receipt.stores.map((store) => html`<tr><th scope="row">${store.store}</th><td>${describeStore(store)}</td>
+      </b> and everything derived from ${receipt.ids.length === 1 ? "it" : "them"}. It cannot be undone; a signed receipt stays.</p>
+      <table><thead><tr><th scope="col">Place</th><th scope="col">To erase there</th></tr></thead><tbody>
+        ${receipt.stores.filter((store) => store.count || store.detail).map((store) => html`<tr><th scope="row">${store.store}</th><td>${describeStore(store)}</td>
         </tr>`)}</tbody></table>
       ${receipt.recalls.length > 0 && html`<p class="muted small">
         ${plural(receipt.recalls.length, "past recall")} returned it.</p>`}`}<//><//>`;
 }
 
 const describeStore = (store) =>
-  [store.count ? number(store.count) : null, store.status, store.detail].filter(Boolean).join(" · ");
+  [store.count ? number(store.count) : null, store.detail].filter(Boolean).join(" · ");
 
 function Facts({ memory }) {
   const rows = [
@@ -265,5 +267,6 @@ const Uses = ({ uses }) =>
   uses.length
     ? html`<ul class="plain">${uses.map((use) => html`<li>
       <a href=${`#/ask?q=${encodeURIComponent(use.query)}`} dir="auto">${clip(use.query, 120)}</a>
-      <div class="muted small">place ${use.position} · <${Time} at=${use.asked_at} /></div></li>`)}</ul>`
+      <div class="muted small">place ${use.position} · <${Time} at=${use.asked_at} /></div>
+      ${use.why.length > 0 && html`<${Signals} why=${use.why} />`}</li>`)}</ul>`
     : html`<p class="muted">No recall has returned it lately.</p>`;

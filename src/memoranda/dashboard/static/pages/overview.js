@@ -119,7 +119,7 @@ function Recalls({ recalls }) {
       days: recalls.map((day) => day.day),
       latency: [
         { label: "Median, ms", colour: "--accent", values: recalls.map((day) => day.median_ms) },
-        { label: "95%, ms", colour: "--warm", values: recalls.map((day) => day.p95_ms) },
+        { label: "95th percentile, ms", colour: "--warm", values: recalls.map((day) => day.p95_ms) },
       ],
       share: [
         {
@@ -141,14 +141,15 @@ function Recalls({ recalls }) {
     recalls.length > 1
       ? html`<${Chart} key=${which} title="Recalls over time" days=${chart.days} series=${chart[which]} format=${which === "share" ? percent : (value) => String(Number(value.toFixed(1)))} />`
       : html`<div class="big-numbers"><div><b>${last.median_ms.toFixed(1)} ms</b><span class="muted">median</span>
-        </div><div><b>${last.p95_ms.toFixed(1)} ms</b><span class="muted">95%</span></div><div><b>
+        </div><div><b>${last.p95_ms.toFixed(1)} ms</b><span class="muted">95th percentile</span></div><div><b>
         ${percent(last.answerable)}</b><span class="muted">answerable</span></div></div>`;
-  return html`<${Card} title="Recall" aside=${`the last ${plural(total, "recall")}`}>${
-    recalls.length > 1 &&
-    html`<div class="tabs" role="group" aria-label="What to show">
-    <button aria-pressed=${which === "latency"} onClick=${() => setWhich("latency")}>Latency</button>
-      <button aria-pressed=${which === "share"} onClick=${() => setWhich("share")}>Answerable</button></div>`
-  }${body}<//>`;
+  const aside =
+    recalls.length > 1
+      ? html`<div class="tabs" role="group" aria-label="What to show" title=${`of the last ${plural(total, "recall")}`}>
+        <button aria-pressed=${which === "latency"} onClick=${() => setWhich("latency")}>Latency</button>
+        <button aria-pressed=${which === "share"} onClick=${() => setWhich("share")}>Answerable</button></div>`
+      : `the last ${plural(total, "recall")}`;
+  return html`<${Card} title="Recall" aside=${aside}>${body}<//>`;
 }
 
 function Counts({ title, rows, link, name = (text) => text, none = "Nothing yet." }) {

@@ -15,9 +15,8 @@ import {
   clip,
   moveFocus,
 } from "../ui.js";
-import { get } from "../api.js";
+import { get, getScope, setScope } from "../api.js";
 import { ForgetDialog } from "./memory.js";
-import { setScope } from "../api.js";
 
 export function PeoplePage() {
   const admin = useCan("admin");
@@ -65,6 +64,7 @@ const initials = (name) =>
 
 export function PersonPage({ name }) {
   const mayWrite = useCan("write");
+  const admin = useCan("admin");
   const [forgetting, setForgetting] = useState(false);
   const [asOf, setAsOf] = useState("");
   const facts = useLoad(() => get("/v1/facts", { user: name, as_of: asOf && `${asOf}T23:59:59Z` }), [name, asOf]);
@@ -77,14 +77,13 @@ export function PersonPage({ name }) {
     <${Icon} name="memory" />Memories</a><a class="button" href="#/ask" onClick=${look}><${Icon} name="ask" />Ask</a>
     ${
       mayWrite &&
-      html`<button class="button danger" onClick=${() => {
-        setScope({ user: name });
-        setForgetting(true);
-      }}><${Icon} name="trash" />Forget…</button>`
+      html`<button class="button danger" onClick=${() => setForgetting(true)}><${Icon} name="trash" />Forget…</button>`
     }`}>
     ${
       forgetting &&
-      html`<${ForgetDialog} selection=${{}} what=${`everything about ${clip(name, 40)}`} onClose=${() => setForgetting(false)} onDone=${() => {
+      html`<${ForgetDialog} selection=${{}} scope=${{ user: name }} what=${`everything about ${clip(name, 40)}`} onClose=${() => setForgetting(false)} onDone=${() => {
+        // Nothing is left to look at in the scope of that person.
+        if (admin && getScope().user === name) setScope({ all_users: true });
         location.hash = "#/people";
       }} />`
     }

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import pytest
 
 from memoranda.errors import OutcomeUnknown, Unavailable
-from memoranda.storage.sqlite import group_commit
-from memoranda.storage.sqlite.group_commit import GroupCommit
+from memoranda.storage import group_commit
+from memoranda.storage.group_commit import GroupCommit
 from tests.unit.storage.sqlite.interrupts import Interrupts, interrupt_at
 
 

@@ -1,0 +1,166 @@
+"""`memoranda items`: values under keys of namespaces. `memoranda agents`: who has memories."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from memoranda.cli.options import READ, WRITE, CommandOptions, command
+from memoranda.cli.output import fields_table, hint, make_group, message, print_result, table
+from memoranda.display import plural
+from memoranda.errors import InvalidInput, NotFound
+from memoranda.results import NameActivity
+from memoranda.types import JSON
+
+items = make_group("Store, show and search values under keys of namespaces.")
+
+Namespace = Annotated[str, typer.Argument(help="Names of the namespace with slashes between them: users/ann.")]
+Prefix = Annotated[str, typer.Argument(help="How the namespaces begin: users/ann. Default: all.")]
+Key = Annotated[str, typer.Argument(help="The key.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
+Offset = Annotated[int, typer.Option(help="How many results to leave out at the beginning.")]
+After = Annotated[str, typer.Option(help="Start after this name: the last one of the previous page.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    command(app, "agents", shared=READ)(list_agents)
+
+
+def put_item(
+    options: CommandOptions,
+    namespace: Namespace,
+    key: Key,
+    value: Annotated[str, typer.Argument(help="The value as JSON; anything else is taken as a text.")],
+    ttl: Annotated[float | None, typer.Option(help="Seconds until it expires. Default: never.")] = None,
+    index: Annotated[list[str] | None, typer.Option(help="Search only this field; can be repeated.")] = None,
+    no_index: Annotated[bool, typer.Option("--no-index", help="Keep it out of searches and recall.")] = False,
+) -> None:
+    """Store a value. One that is there already is replaced."""
+    if index and no_index:
+        raise InvalidInput("give --index or --no-index, not both")
+    with options.open_manager(create=True) as manager:
+        chosen = False if no_index else index or None
+        item = manager.put(_names(namespace), key, _parse(value), ttl=ttl, index=chosen, **options.scope)
+    print_result(item, options.as_json, message(f"{namespace} {key} stored"))
+
+
+def show_item(options: CommandOptions, namespace: Namespace, key: Key) -> None:
+    """Show an item."""
+    with options.open_manager() as manager:
+        item = manager.get_item(_names(namespace), key, **options.scope)
+    if item is None:
+        raise NotFound(f"no item {key!r} in {namespace}: `memoranda items list {namespace}` shows what is there")
+    print_result(item, options.as_json, lambda: fields_table([*item.items()]))
+
+
+def delete_items(
+    options: CommandOptions,
+    namespace: Namespace,
+    keys: Annotated[list[str], typer.Argument(help="The keys.")],
+) -> None:
+    """Delete items."""
+    with options.open_manager() as manager:
+        count = manager.delete_item(_names(namespace), keys, **options.scope)
+    if not count:
+        raise NotFound(f"no such item in {namespace}: `memoranda items list {namespace}` shows what is there")
+    print_result({"deleted": count}, options.as_json, message(f"{plural(count, 'item')} deleted"))
+
+
+def list_items(
+    options: CommandOptions,
+    prefix: Prefix = "",
+    query: Annotated[str | None, typer.Option("--query", "-q", help="What to look for, in plain words.")] = None,
+    where: Annotated[str | None, typer.Option(help='Conditions on fields, as JSON: {"year": {"gte": 2024}}.')] = None,
+    limit: Limit = 20,
+    offset: Offset = 0,
+) -> None:
+    """List items, the one stored last first, or with a query the one that fits best."""
+    conditions = None if where is None else _parse_object(where)
+    with options.open_manager() as manager:
+        page = {"limit": limit, "offset": offset}
+        found = manager.search_items(_names(prefix), query=query, filter=conditions, **page, **options.scope)  # type: ignore[arg-type]
+    rows = [
+        ("/".join(item.namespace), item.key, "" if item.score is None else f"{item.score:.2f}", _to_json(item.value))
+        for item in found
+    ]
+    none = message("no items here", "yellow")
+    view = (lambda: table(("namespace", "key", "score", "value"), rows, wide="value")) if rows else none
+    print_result(found, options.as_json, view)
+    if len(found) == limit:
+        hint(f"for the next page add --offset {offset + limit}", options.as_json)
+
+
+def list_namespaces(
+    options: CommandOptions,
+    prefix: Prefix = "",
+    max_depth: Annotated[int | None, typer.Option(help="Show only so many names of each.")] = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> None:
+    """List the namespaces that have items, and how many."""
+    with options.open_manager() as manager:
+        found = manager.namespaces(_names(prefix), max_depth=max_depth, limit=limit, offset=offset, **options.scope)
+    rows = [("/".join(each.namespace), each.count, each.last_active) for each in found]
+    none = message("no namespace has items here", "yellow")
+    view = (lambda: table(("namespace", "items", "last stored"), rows, wide="namespace")) if rows else none
+    print_result(found, options.as_json, view)
+    if len(found) == limit:
+        hint(f"for the next page add --offset {offset + limit}", options.as_json)
+
+
+def list_agents(options: CommandOptions, limit: Limit = 100, after: After = "") -> None:
+    """List the agents that have memories, in the order of their names."""
+    with options.open_manager() as manager:
+        found = manager.agents(limit, after, user=options.read_scope["user"])
+    print_names(options, found, "agent", limit)
+
+
+def list_session_names(options: CommandOptions, limit: Limit = 100, after: After = "") -> None:
+    """List the sessions that have memories, in the order of their names."""
+    with options.open_manager() as manager:
+        scope = options.read_scope
+        found = manager.sessions(limit, after, agent=scope["agent"], user=scope["user"])
+    print_names(options, found, "session", limit)
+
+
+def print_names(options: CommandOptions, found: list[NameActivity], what: str, limit: int) -> None:
+    """Print agents or sessions, and how to see more."""
+    rows = [(each.name, each.memories, each.last_active) for each in found]
+    none = message(f"no {what} has memories here", "yellow")
+    view = (lambda: table((what, "memories", "last stored"), rows, wide=what)) if rows else none
+    print_result(found, options.as_json, view)
+    if len(found) == limit:
+        hint(f"for the next page add --after {found[-1].name}", options.as_json)
+
+
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(path.split("/")) if path else ()
+
+
+def _parse(value: str) -> JSON:
+    try:
+        parsed: JSON = json.loads(value)
+        return parsed
+    except ValueError:
+        return value
+
+
+def _parse_object(value: str) -> dict[str, JSON]:
+    parsed = _parse(value)
+    if not isinstance(parsed, dict):
+        raise InvalidInput('--where must be a JSON object, such as {"color": "red"}')
+    return parsed
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+command(items, "put", shared=WRITE)(put_item)
+command(items, "show", shared=WRITE)(show_item)
+command(items, "list", shared=WRITE)(list_items)
+command(items, "delete", shared=WRITE)(delete_items)
+command(items, "namespaces", shared=WRITE)(list_namespaces)

@@ -1,0 +1,79 @@
+"""What the LangChain adapters share: an embedder over LangChain's models, and the items of one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from memoranda.embedding.base import EmbedderIdentity, InputKind, normalize
+from memoranda.errors import Incompatible, MissingExtra
+from memoranda.items.base import Item
+from memoranda.manager.manager import MemoryManager
+from memoranda.types import FloatArray
+from memoranda.validation import MAX_LIMIT
+
+try:
+    from langchain_core.embeddings import Embeddings
+except ModuleNotFoundError as error:
+    raise MissingExtra("the LangChain adapter", "langchain") from error
+
+
+class LangChainEmbedder:
+    """An `Embedder` that uses a LangChain embedding model."""
+
+    def __init__(self, embeddings: Embeddings, dimension: int | None = None) -> None:
+        self.embeddings = embeddings
+        size = len(embeddings.embed_query("size")) if dimension is None else dimension
+        name = getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None)
+        self.identity = EmbedderIdentity("langchain", f"{type(embeddings).__name__}:{name or ''}".rstrip(":"), size)
+
+    def embed(self, texts: Sequence[str], *, kind: InputKind) -> FloatArray:
+        if kind == "query":
+            rows = [self.embeddings.embed_query(text) for text in texts]
+        else:
+            rows = self.embeddings.embed_documents(list(texts))
+        vectors = np.array(rows, dtype=np.float32).reshape(len(texts), -1)
+        if len(texts) and vectors.shape[1] != self.identity.dimension:
+            raise Incompatible(f"the model returned {vectors.shape[1]} dimensions, not {self.identity.dimension}")
+        return np.stack([normalize(row) for row in vectors]) if len(texts) else vectors
+
+
+class ItemCollection:
+    """The items of one namespace, in a manager that is passed or opened here."""
+
+    def __init__(
+        self, memory: Any, namespace: tuple[str, ...], owner: Mapping[str, str | None], embedder: Any = None
+    ) -> None:
+        self._opened = memory is None or isinstance(memory, str | PathLike)
+        self.memory = MemoryManager(memory, embedder=embedder) if self._opened else memory
+        self.namespace = namespace
+        self.owner: dict[str, Any] = dict(owner)
+
+    def close(self) -> None:
+        if self._opened:
+            self.memory.close()
+
+    def get(self, keys: Sequence[str]) -> list[Item | None]:
+        return [self.memory.get_item(self.namespace, key, **self.owner) for key in keys]
+
+    def put(self, values: Mapping[str, Any], index: list[str] | bool) -> None:
+        self.memory.put_many(self.namespace, values, index=index, **self.owner)
+
+    def delete(self, keys: Sequence[str]) -> int:
+        count: int = self.memory.delete_item(self.namespace, list(keys), **self.owner)
+        return count
+
+    def search(self, limit: int, **options: Any) -> list[Item]:
+        found: list[Item] = self.memory.search_items(self.namespace, limit=limit, **options, **self.owner)
+        return found
+
+    def walk(self) -> Iterator[Item]:
+        page = self.search(MAX_LIMIT)
+        position = 0
+        while page:
+            yield from page
+            position += len(page)
+            page = self.search(MAX_LIMIT, offset=position) if len(page) == MAX_LIMIT else []

@@ -1,0 +1,197 @@
+"""LangGraph: a store for long-term memory, and a checkpointer. `pip install memoranda[langgraph]`
+
+    store = MemorandaStore()
+    graph = builder.compile(store=store, checkpointer=MemorandaSaver(store.memory))
+
+What an agent puts into the store is also found by `recall`. The same store serves LangMem and deepagents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
+from typing import Any, TypeVar
+
+from memoranda.aio.threads import in_thread
+from memoranda.errors import InvalidInput, MissingExtra
+from memoranda.items.base import Item as StoredItem
+from memoranda.manager.manager import MemoryManager
+from memoranda.validation import MAX_LIMIT
+
+try:
+    from langgraph.store import base
+except ModuleNotFoundError as error:
+    raise MissingExtra("the LangGraph store", "langgraph") from error
+
+from memoranda.integrations.langchain_items import LangChainEmbedder
+from memoranda.integrations.langgraph_checkpoint import MemorandaSaver
+
+__all__ = ["MemorandaSaver", "MemorandaStore"]
+_T = TypeVar("_T")
+_WHOLE = ["$"]
+
+
+class MemorandaStore(base.BaseStore):
+    """A LangGraph store that keeps its items in Memoranda.
+
+    Expired items are never returned, also before they are swept.
+
+    Args:
+        memory: The manager, or the path or URL of a database; the default database when None.
+        index: LangGraph's index settings. `fields` says what is searched when an item does not; `embed` is the
+            embedding model of a manager that is opened here. Without them, everything is searched with the built-in
+            model.
+        ttl: LangGraph's settings for how long items live, in minutes.
+        agent, user, session: The owner of the items; the namespaces of another owner are not seen.
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        memory: MemoryManager | str | PathLike[str] | None = None,
+        *,
+        index: base.IndexConfig | None = None,
+        ttl: base.TTLConfig | None = None,
+        agent: str | None = None,
+        user: str | None = None,
+        session: str | None = None,
+    ) -> None:
+        self.index_config = index
+        self.ttl_config = ttl
+        self._fields = list((index or {}).get("fields") or _WHOLE)
+        self._owner: dict[str, Any] = {"agent": agent, "user": user, "session": session}
+        self._opened = memory is None or isinstance(memory, str | PathLike)
+        if not self._opened and "embed" in (index or {}):
+            raise InvalidInput("the manager has its embedding model: leave out embed, or pass the path of the database")
+        self.memory: Any = _open(memory, index) if self._opened else memory
+
+    def close(self) -> None:
+        """Close the manager if it was opened here."""
+        if self._opened:
+            self.memory.close()
+
+    def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
+        """Run operations in order; those that put items of one namespace one after the other are one commit."""
+        listed = list(ops)
+        for op in listed:
+            base.validate_op_namespace(op)
+        return [result for run in _runs(listed) for result in self._run(run)]
+
+    async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
+        """Run operations in order, off the event loop."""
+        return await in_thread(self.batch, list(ops))
+
+    def sweep_ttl(self) -> int:
+        """Delete what has expired, and return how many memories that were."""
+        report = self.memory.upkeep(policies=["expire"], **self._owner)
+        return sum(decision.action == "removed" for decision in report.decisions)
+
+    def _run(self, ops: list[base.Op]) -> list[base.Result]:
+        op = ops[0]
+        if isinstance(op, base.PutOp):
+            return self._put([each for each in ops if isinstance(each, base.PutOp)])
+        if isinstance(op, base.GetOp):
+            item = self.memory.get_item(op.namespace, op.key, refresh=op.refresh_ttl, **self._owner)
+            return [None if item is None else base.Item(**_fields_of(item))]
+        if isinstance(op, base.SearchOp):
+            return [self._search(op)]
+        if isinstance(op, base.ListNamespacesOp):
+            return [self._list_namespaces(op)]
+        raise InvalidInput(f"{type(op).__name__} is no operation of a LangGraph store")
+
+    def _put(self, ops: list[base.PutOp]) -> list[base.Result]:
+        """Store the last value of each key; None deletes it."""
+        last = {op.key: op for op in ops}
+        values = {key: op.value for key, op in last.items() if op.value is not None}
+        gone = [key for key, op in last.items() if op.value is None]
+        first = ops[0]
+        if gone:
+            self.memory.delete_item(first.namespace, gone, **self._owner)
+        if values:
+            index = self._fields if first.index is None else first.index
+            self.memory.put_many(
+                first.namespace,
+                values,
+                ttl=None if first.ttl is None else 60 * first.ttl,
+                index=None if index == _WHOLE else index,
+                **self._owner,
+            )
+        return [None] * len(ops)
+
+    def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
+        def read(limit: int, offset: int) -> list[StoredItem]:
+            found: list[StoredItem] = self.memory.search_items(
+                op.namespace_prefix,
+                query=op.query or None,
+                filter=_to_filter(op.filter),
+                limit=limit,
+                offset=offset,
+                refresh=op.refresh_ttl,
+                **self._owner,
+            )
+            return found
+
+        return [base.SearchItem(**_fields_of(item), score=item.score) for item in _pages(read, op.limit, op.offset)]
+
+    def _list_namespaces(self, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
+        conditions = op.match_conditions or ()
+        paths = {"prefix": (), "suffix": ()} | {each.match_type: each.path for each in conditions}
+        if len(conditions) > len({each.match_type for each in conditions}):
+            raise InvalidInput("give at most one prefix and one suffix")
+
+        def read(limit: int, offset: int) -> list[Any]:
+            page = {"max_depth": op.max_depth, "limit": limit, "offset": offset}
+            found: list[Any] = self.memory.namespaces(paths["prefix"], suffix=paths["suffix"], **page, **self._owner)
+            return found
+
+        return [each.namespace for each in _pages(read, op.limit, op.offset)]
+
+
+def _open(memory: Any, index: base.IndexConfig | None) -> MemoryManager:
+    embed = (index or {}).get("embed")
+    if embed is None:
+        return MemoryManager(memory)
+    return MemoryManager(memory, embedder=LangChainEmbedder(base.ensure_embeddings(embed), (index or {}).get("dims")))
+
+
+def _runs(ops: list[base.Op]) -> Iterator[list[base.Op]]:
+    """Yield puts that can be written together as one list, and every other operation alone."""
+    run: list[base.Op] = []
+    for op in ops:
+        if run and not (isinstance(op, base.PutOp) and _kind(op) == _kind(run[0])):
+            yield run
+            run = []
+        run.append(op)
+    if run:
+        yield run
+
+
+def _kind(op: base.Op) -> object:
+    return (op.namespace, op.index, op.ttl) if isinstance(op, base.PutOp) else None
+
+
+def _pages(read: Callable[[int, int], list[_T]], limit: int, offset: int) -> Iterator[_T]:
+    """Yield as many results as are asked for, also more than one call of the manager returns."""
+    while limit > 0:
+        page = read(min(limit, MAX_LIMIT), offset)
+        yield from page
+        if len(page) < MAX_LIMIT:
+            return
+        limit, offset = limit - len(page), offset + len(page)
+
+
+def _to_filter(conditions: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the filter for the manager: a dict without operators is a value to compare with."""
+    if not conditions:
+        return None
+    return {key: wanted if _has_operators(wanted) else {"$eq": wanted} for key, wanted in conditions.items()}
+
+
+def _has_operators(wanted: object) -> bool:
+    return isinstance(wanted, Mapping) and any(str(name).startswith("$") for name in wanted)
+
+
+def _fields_of(item: StoredItem) -> dict[str, Any]:
+    names = ("value", "key", "namespace", "created_at", "updated_at")
+    return {name: getattr(item, name) for name in names}

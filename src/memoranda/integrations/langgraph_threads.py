@@ -1,0 +1,143 @@
+"""The items of a LangGraph checkpointer: checkpoints, values of channels, and pending writes, by thread."""
+
+from __future__ import annotations
+
+import functools
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from memoranda.aio.threads import in_thread
+from memoranda.errors import MissingExtra
+from memoranda.items.base import Item
+from memoranda.validation import MAX_LIMIT
+
+try:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import writes_sort_key
+except ModuleNotFoundError as error:
+    raise MissingExtra("the LangGraph checkpointer", "langgraph") from error
+
+Thread: TypeAlias = tuple[str, str]
+"""The id of a thread, and the namespace of a subgraph in it."""
+_ROOT = "langgraph"  # no namespace of a LangGraph store may begin with it
+_PART = 700_000  # characters of one item; a longer value takes several
+
+
+class ThreadItems:
+    """Reads and writes the items of threads. They are not searched."""
+
+    def __init__(self, memory: Any, owner: Mapping[str, str | None], serde: Any) -> None:
+        self._memory = memory
+        self._serde = serde
+        # A session of their own, so that a store of the same owner does not list them among its items.
+        self._owner: dict[str, Any] = {**owner, "session": f"{owner['session'] or _ROOT} checkpoints"}
+
+    def threads(self, thread_id: str | None, subgraph: str | None) -> Iterator[Thread]:
+        """Yield the threads that have checkpoints: all, those of one id, or exactly one."""
+        prefix = (_ROOT, "checkpoints", *(() if thread_id is None else (f"={thread_id}",)))
+        offset, page = 0, [()]
+        found: list[Thread] = []
+        while page:
+            page = self._memory.namespaces(prefix, limit=MAX_LIMIT, offset=offset, **self._owner)
+            found += [(each.namespace[2][1:], each.namespace[3][1:]) for each in page]
+            offset += len(page)
+        return (thread for thread in found if subgraph is None or thread[1] == subgraph)
+
+    def get(self, kind: str, thread: Thread, key: str, *more: str) -> Item | None:
+        found: Item | None = self._memory.get_item(_place(kind, thread, *more), key, **self._owner)
+        return found
+
+    def latest(self, thread: Thread) -> Item | None:
+        """Return the checkpoint with the highest id, which is the one made last."""
+        page = self._memory.search_items(_place("checkpoints", thread), order="-key", limit=1, **self._owner)
+        return page[0] if page else None
+
+    def walk(self, kind: str, thread: Thread, *more: str) -> Iterator[Item]:
+        """Yield items, the one with the highest key first."""
+        offset, page = 0, [None]
+        while page:
+            options = {"order": "-key", "limit": MAX_LIMIT, "offset": offset}
+            page = self._memory.search_items(_place(kind, thread, *more), **options, **self._owner)
+            yield from page
+            offset += len(page)
+
+    def put(self, kind: str, thread: Thread, values: Mapping[str, Any], *more: str) -> None:
+        """Write items in one commit."""
+        if values:
+            self._memory.put_many(_place(kind, thread, *more), values, index=False, **self._owner)
+
+    def delete(self, kind: str, thread: Thread, *more: str) -> None:
+        """Delete all items of one kind."""
+        if keys := [item.key for item in self.walk(kind, thread, *more)]:
+            self._memory.delete_item(_place(kind, thread, *more), keys, **self._owner)
+
+    def delete_checkpoint(self, thread: Thread, checkpoint_id: str) -> None:
+        self.delete("writes", thread, checkpoint_id)
+        self._memory.delete_item(_place("checkpoints", thread), checkpoint_id, **self._owner)
+
+    def dump(self, value: Any) -> list[str]:
+        """Return a value as JSON: its type, and its bytes."""
+        kind, data = self._serde.dumps_typed(value)
+        return [kind, b64encode(data).decode("ascii")]
+
+    def load(self, stored: Sequence[str]) -> Any:
+        return self._serde.loads_typed((stored[0], b64decode(stored[1])))
+
+    def split(self, key: str, value: Any) -> dict[str, dict[str, Any]]:
+        """Return a value as items: one under the key, and more where it is too long for one."""
+        kind, text = self.dump(value)
+        texts = [text[start : start + _PART] for start in range(0, len(text), _PART)] or [""]
+        first = {key: {"type": kind, "data": texts[0], "parts": len(texts)}}
+        return first | {_part_key(key, number): {"data": part} for number, part in enumerate(texts) if number}
+
+    def load_values(self, thread: Thread, versions: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values that channels have at these versions; a channel may have none."""
+        found = {name: self.get("blobs", thread, f"{version}/{name}") for name, version in versions.items()}
+        return {name: self._join(item, "blobs", thread) for name, item in found.items() if item is not None}
+
+    def load_writes(self, thread: Thread, checkpoint_id: str) -> list[tuple[str, str, Any]]:
+        """Return the pending writes of a checkpoint, as task, channel and value, in the order they are applied."""
+        found = [item for item in self.walk("writes", thread, checkpoint_id) if "parts" in item.value]
+        found.sort(key=lambda each: writes_sort_key(each.value["path"], each.value["task"], each.value["position"]))
+        return [
+            (each.value["task"], each.value["channel"], self._join(each, "writes", thread, checkpoint_id))
+            for each in found
+        ]
+
+    def _join(self, item: Item, kind: str, thread: Thread, *more: str) -> Any:
+        """Return a value that may be in several items."""
+        texts = [item.value["data"]]
+        for number in range(1, item.value["parts"]):
+            part = self.get(kind, thread, _part_key(item.key, number), *more)
+            texts.append("" if part is None else part.value["data"])
+        return self.load([item.value["type"], "".join(texts)])
+
+
+def _part_key(key: str, number: int) -> str:
+    return f"{key}\x1f{number}"
+
+
+def _place(kind: str, thread: Thread, *more: str) -> tuple[str, ...]:
+    # "=", because a name in a namespace cannot be empty, and that of the main graph is.
+    return (_ROOT, kind, f"={thread[0]}", f"={thread[1]}", *more)
+
+
+def off_loop(method: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """Return the async version of a method."""
+
+    @functools.wraps(method)
+    async def call(*arguments: Any, **options: Any) -> Any:
+        return await in_thread(method, *arguments, **options)
+
+    return call
+
+
+def thread_of(config: RunnableConfig) -> Thread:
+    named = config["configurable"]
+    return str(named["thread_id"]), named.get("checkpoint_ns", "")
+
+
+def make_config(thread: tuple[str, str | None], checkpoint_id: str | None = None) -> RunnableConfig:
+    named = {"thread_id": thread[0], "checkpoint_ns": thread[1], "checkpoint_id": checkpoint_id}
+    return {"configurable": {name: value for name, value in named.items() if value is not None}}

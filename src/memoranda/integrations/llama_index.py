@@ -1,0 +1,92 @@
+"""A LlamaIndex memory block: what was said in earlier chats, in front of the model when it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from memoranda import aio
+from memoranda.errors import MissingExtra
+from memoranda.integrations.managers import open_async
+
+try:
+    from llama_index.core.base.llms.types import ChatMessage
+    from llama_index.core.bridge.pydantic import Field
+    from llama_index.core.memory import BaseMemoryBlock
+except ModuleNotFoundError as error:
+    raise MissingExtra("the LlamaIndex adapter", "llama-index") from error
+
+_ROLES = {
+    **{"user": "user", "assistant": "assistant", "chatbot": "assistant", "model": "assistant"},
+    **{"system": "system", "developer": "system", "tool": "tool", "function": "tool"},
+}
+
+
+class MemorandaMemoryBlock(BaseMemoryBlock[str]):
+    """Long-term memory of a LlamaIndex `Memory`, for `memory_blocks=[...]`.
+
+    It remembers the messages that leave the short-term queue, under the session id of the chat, and recalls for the
+    latest question from every session of its user and agent.
+    """
+
+    memory: Any = Field(exclude=True, description="The manager that stores the memories.")
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    budget: int = 1500
+
+    def __init__(
+        self,
+        memory: aio.MemoryManager | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        budget: int = 1500,
+        name: str = "long_term_memory",
+        **fields: Any,
+    ) -> None:
+        """Create a block.
+
+        Args:
+            memory: The manager; None for one with the settings of the environment.
+            user, agent: The owner of what is remembered, and the scope of what is recalled.
+            session: Recall only from this session, and remember in it; when None, recall from every session and
+                remember in the one of the chat.
+            budget: The maximum number of tokens of the recalled text.
+            name: The tag around the text in the prompt.
+            fields: `description`, `priority` and `accept_short_term_memory`, as in every block.
+        """
+        scope = {"user": user, "agent": agent, "session": session}
+        super().__init__(memory=open_async(memory), **scope, budget=budget, name=name, **fields)
+
+    async def _aget(self, messages: Sequence[ChatMessage] | None = None, **_: Any) -> str:
+        question = _find_question(messages or ())
+        if question is None:
+            return ""
+        found = await self.memory.context(
+            question, user=self.user, agent=self.agent, session=self.session, budget=self.budget
+        )
+        return str(found)
+
+    async def _aput(self, messages: Sequence[ChatMessage]) -> None:
+        for session, group in groupby(messages, key=self._session_of):
+            spoken = [_to_dict(message) for message in group if message.content]
+            if spoken:
+                await self.memory.remember(spoken, user=self.user, agent=self.agent, session=session)
+
+    def _session_of(self, message: ChatMessage) -> str | None:
+        # LlamaIndex names the session of the chat in each message that leaves its queue.
+        chat: str | None = message.additional_kwargs.get("session_id")
+        return self.session or chat
+
+
+def _find_question(messages: Sequence[ChatMessage]) -> str | None:
+    """Return what the user said last; None when nothing was said."""
+    said = (message.content for message in reversed(messages) if message.role.value == "user" and message.content)
+    return next(said, None)
+
+
+def _to_dict(message: ChatMessage) -> dict[str, Any]:
+    return {"role": _ROLES.get(message.role.value, "assistant"), "content": message.content}

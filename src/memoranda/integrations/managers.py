@@ -1,0 +1,131 @@
+"""What several adapters need: a `MemoryManager` or the default one, and a namespace of items."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import count, takewhile
+from typing import Final, Generic, TypeVar
+
+from memoranda import aio
+from memoranda.errors import InvalidType
+from memoranda.items.base import Item, check_namespace
+from memoranda.manager.manager import MemoryManager
+from memoranda.types import JSON
+from memoranda.validation import MAX_LIMIT
+
+T = TypeVar("T")
+_MAX_KEYS: Final = 10_000
+"""A statement of SQLite takes 32,766 values by default."""
+RELEVANT: Final = 0.08
+"""The lowest score of what a search returns by default: below it, a memory is hardly related to the question."""
+
+
+def open_sync(memory: MemoryManager | None) -> MemoryManager:
+    """Return the manager, or a new one with the settings of the environment when None."""
+    if memory is None or isinstance(memory, MemoryManager):
+        return MemoryManager() if memory is None else memory
+    raise InvalidType(f"memory must be a memoranda.MemoryManager, not {_full_name(memory)}")
+
+
+def open_async(memory: aio.MemoryManager | None) -> aio.MemoryManager:
+    """Return the async manager, or a new one with the settings of the environment when None."""
+    if memory is None or isinstance(memory, aio.MemoryManager):
+        return aio.MemoryManager() if memory is None else memory
+    raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not {_full_name(memory)}")
+
+
+def _full_name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+class OwnedNamespace:
+    """The items of one namespace that belong to one owner, without those of the namespaces below it."""
+
+    def __init__(
+        self,
+        memory: MemoryManager,
+        namespace: Sequence[str],
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+    ) -> None:
+        self.memory = memory
+        self.names = check_namespace(namespace)
+        self.user, self.agent, self.session = user, agent, session
+
+    def put(self, values: Mapping[str, JSON], index: Sequence[str] | bool | None = None, *, new: bool = False) -> None:
+        """Store the values by key in one commit; with `new`, raise `Conflict` if a key has a value already."""
+        self.memory.put_many(
+            self.names,
+            values,
+            index=index,
+            expected=dict.fromkeys(values) if new else None,
+            user=self.user,
+            agent=self.agent,
+            session=self.session,
+        )
+
+    def get(self, key: str) -> Item | None:
+        return self.memory.get_item(self.names, key, user=self.user, agent=self.agent, session=self.session)
+
+    def delete(self, keys: Sequence[str]) -> int:
+        """Delete those that exist and return how many there were; ten thousand in one commit."""
+        parts = (keys[start : start + _MAX_KEYS] for start in range(0, len(keys), _MAX_KEYS))
+        return sum(
+            self.memory.delete_item(self.names, part, user=self.user, agent=self.agent, session=self.session)
+            for part in parts
+        )
+
+    def count(self) -> tuple[int, datetime | None]:
+        """Return how many items there are, and when the latest one was put."""
+        found = self.memory.namespaces(self.names, limit=1, user=self.user, agent=self.agent, session=self.session)
+        return (found[0].count, found[0].last_active) if found and found[0].namespace == self.names else (0, None)
+
+    def read(self, query: str | None = None, *, page: int = MAX_LIMIT) -> Iterator[Item]:
+        """Yield the items, in several reads: the one that was put last first; with a query, matches, the best first."""
+        seen: set[str] = set()
+        for start in count(0, page):
+            found = self.memory.search_items(
+                self.names,
+                query=query,
+                limit=page,
+                offset=start,
+                user=self.user,
+                agent=self.agent,
+                session=self.session,
+            )
+            # An item moves to the front when it is put again meanwhile, and another one is then read twice.
+            new = (item for item in found if item.namespace == self.names and item.key not in seen)
+            own = [item for item in new if query is None or item.score is not None]
+            yield from own
+            seen.update(item.key for item in own)
+            if len(found) < page:
+                return
+
+
+class CachedNamespace(OwnedNamespace, Generic[T]):
+    """Keeps what its items are made into, and reads only those that were put since the last time."""
+
+    def __init__(
+        self, make: Callable[[Item], T], memory: MemoryManager, namespace: Sequence[str], **owner: str | None
+    ) -> None:
+        super().__init__(memory, namespace, **owner)
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: dict[str, T] = {}
+        self._seen: tuple[int, datetime | None] = (0, None)
+
+    def all(self) -> list[T]:
+        """Return what every item is made into."""
+        with self._lock:
+            state, last = self.count(), self._seen[1]
+            if state != self._seen:
+                new = takewhile(lambda item: last is None or item.updated_at >= last, self.read(page=100))
+                self._made |= {item.key: self._make(item) for item in new}
+                if len(self._made) != state[0]:  # some were deleted
+                    self._made = {item.key: self._make(item) for item in self.read()}
+                self._seen = state
+            return list(self._made.values())

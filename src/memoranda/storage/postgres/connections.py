@@ -1,0 +1,264 @@
+"""Connections to PostgreSQL: one pool for a process, errors by SQLSTATE, retries, and nothing shared after a fork."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from memoranda.errors import Closed, Conflict, Incompatible, InvalidInput, MemorandaError, Unavailable
+from memoranda.storage.base import Durability, Tenant
+from memoranda.storage.errors import translate_errors
+from memoranda.types import AnyUser
+
+R = TypeVar("R")
+POOL_SIZE: Final = 10
+_POOL_SECONDS: Final = 5.0
+_CONNECT_SECONDS: Final = 10
+_LIFETIME_SECONDS: Final = 1800
+_TRIES: Final = 5
+_FIRST_WAIT: Final = 0.05
+_STATEMENT_SECONDS: Final = 60
+_LOCK_SECONDS: Final = 30
+_IDLE_SECONDS: Final = 120
+_EXAMPLE: Final = "write postgresql://user:password@host:5432/database"
+
+_LOST: Final = ("08", "57P01", "57P02", "57P03", "25006")
+"""The connection or the server is gone, or this is no longer the server that writes. So says no SQLSTATE at all."""
+_BUSY: Final = ("40001", "40P01", "55P03")
+"""Another transaction was in the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where a database is, and how to connect to it."""
+
+    conninfo: str = field(repr=False)
+    shown: str
+    """The address without the password."""
+    pool_size: int = POOL_SIZE
+    prepare_threshold: int | None = None
+    """After how many runs a statement is prepared; None for never, since poolers in transaction mode lose them."""
+
+
+def parse_url(url: str) -> ServerAddress:
+    """Return the address that a URL names. `pool_size` and `prepare_threshold` are options of our own."""
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    own = {name: options.pop(name) for name in ("pool_size", "prepare_threshold") if name in options}
+    conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
+    try:
+        found = conninfo_to_dict(conninfo)
+        numbers = {name: int(value) for name, value in own.items()}
+    except (psycopg.Error, ValueError) as error:
+        raise InvalidInput(f"this is not a database URL ({str(error).strip()}): {_EXAMPLE}") from error
+    if not found.get("dbname"):
+        raise InvalidInput(f"the URL names no database: {_EXAMPLE}")
+    if any(number < 1 for number in numbers.values()):
+        raise InvalidInput("pool_size and prepare_threshold must be at least 1")
+    hosts = str(found.get("host", "localhost"))
+    if "," in hosts and "target_session_attrs" not in found:
+        options["target_session_attrs"] = "read-write"  # of several servers, the one that is not a standby
+        conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), ""))
+    return ServerAddress(conninfo, f"postgresql://{hosts}/{found['dbname']}", **numbers)
+
+
+class Connections:
+    """The pool of one store."""
+
+    def __init__(self, address: ServerAddress, durability: Durability) -> None:
+        self.address = address
+        self.where = address.shown
+        self._durability = durability
+        self._closed = False
+        self._engine = _make_engine(address)
+
+    @contextmanager
+    def reading(self, tenant: Tenant) -> Iterator[Connection]:
+        """Yield a connection in a transaction that sees one commit and cannot write."""
+        with self.errors(), self._connect() as connection:
+            options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+            connection = connection.execution_options(**options)
+            with connection.begin():
+                set_local(driver_of(connection), self._read_settings(tenant))
+                yield connection
+
+    @contextmanager
+    def fetching(self, tenant: Tenant) -> Iterator[Any]:
+        """Yield the driver's own connection for one statement, which is sent together with what must come before it."""
+        with self.errors():
+            self._ensure_open()
+            borrowed = self._engine.raw_connection()
+            try:
+                driver: Any = borrowed.driver_connection
+                with driver.pipeline():
+                    set_local(driver, self._read_settings(tenant))
+                    yield driver
+            finally:
+                borrowed.close()  # which ends the transaction
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Yield a connection in a transaction that the caller must configure and commit."""
+        with self._connect() as connection:
+            connection.begin()
+            yield connection
+
+    @contextmanager
+    def outside_transactions(self) -> Iterator[Connection]:
+        """Yield a connection that commits each statement by itself."""
+        with self.errors(), self._connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    def retry_read(self, read: Callable[[], R]) -> R:
+        """Return what `read` returns; read again when the connection was lost or another transaction in the way."""
+        for attempt in range(1, _TRIES):
+            try:
+                return read()
+            except Unavailable as error:
+                if not is_passing(error.__cause__):
+                    raise
+                pause(attempt)
+        return read()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise Memoranda's own errors in place of the driver's."""
+        with translate_errors(self.where):
+            try:
+                yield
+            except DBAPIError as error:
+                raise error_for(error.orig, self.where) from error.orig
+            except psycopg.Error as error:
+                raise error_for(error, self.where) from error
+            except PoolTimeout as error:
+                raise Unavailable(
+                    f"{self.where}: all {self.address.pool_size} connections were in use for {_POOL_SECONDS:.0f} "
+                    "seconds: try again, or raise pool_size in the URL",
+                    retry_after=1.0,
+                ) from error
+
+    def before_fork(self) -> None:
+        """Do nothing: the parent goes on with its connections."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """In the child, leave the parent's connections alone and open others when they are needed."""
+        if in_child:
+            self._engine.dispose(close=False)
+            self._engine = _make_engine(self.address)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._engine.dispose()
+
+    def _connect(self) -> Connection:
+        self._ensure_open()
+        return self._engine.connect()
+
+    def _ensure_open(self) -> None:
+        if self._closed:
+            raise Closed(f"the store {self.where} is closed: open a new one")
+
+    def _read_settings(self, tenant: Tenant) -> dict[str, str]:
+        return tenant_settings(tenant) | {"statement_timeout": f"{_STATEMENT_SECONDS}s"}
+
+    def write_settings(self) -> dict[str, str]:
+        """Return the settings of a transaction that writes."""
+        return {
+            "statement_timeout": f"{_STATEMENT_SECONDS}s",
+            "lock_timeout": f"{_LOCK_SECONDS}s",
+            "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
+            "synchronous_commit": "on" if self._durability == "full" else "off",
+        }
+
+
+def tenant_settings(tenant: Tenant) -> dict[str, str]:
+    """Return the settings that let a transaction see the rows of a tenant, of all tenants, or none."""
+    every = isinstance(tenant, AnyUser)
+    return {
+        "memoranda.tenant": tenant if isinstance(tenant, str) else "",
+        "memoranda.every_tenant": "on" if every else "off",
+    }
+
+
+def set_local(driver: Any, settings: Mapping[str, str]) -> None:
+    """Change settings until the transaction ends, all of them in one statement."""
+    calls = ", ".join(f"set_config('{name}', %s, true)" for name in settings)
+    driver.execute(f"SELECT {calls}", list(settings.values()))
+
+
+def is_passing(error: BaseException | None) -> bool:
+    """Return whether an error of the driver may be gone at the next try."""
+    if not isinstance(error, psycopg.Error):
+        return False
+    state = error.sqlstate
+    if state is None:
+        return isinstance(error, psycopg.OperationalError)
+    return state.startswith(_LOST) or state in _BUSY
+
+
+def pause(attempt: int) -> None:
+    """Wait before the next try: longer each time, and not as long as others."""
+    time.sleep(_FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.5))
+
+
+_ADVICE: Final[dict[str, tuple[type[MemorandaError], str]]] = {
+    "22": (InvalidInput, "a value cannot be stored ({}): pass one of the documented types and sizes"),
+    "23503": (Incompatible, "{where} was moved to another embedding model by another process: open it again"),
+    "23505": (Conflict, "{where}: another writer wrote the same row first ({})"),
+    "28": (Unavailable, "{where} refused the user or password: check the URL"),
+    "3D": (Unavailable, "{where} does not exist: create the database, then run `memoranda migrate`"),
+    "42501": (Unavailable, "{where}: the role may not do this ({}): run `memoranda migrate --service-role ROLE`"),
+    "42": (Incompatible, "{where} does not have the tables of this version ({}): run `memoranda migrate`"),
+    "53100": (Unavailable, "{where}: the disk of the server is full, nothing was written: free some space"),
+    "53300": (Unavailable, "{where}: the server has no connection left: lower pool_size, or use a pooler"),
+    "57014": (Unavailable, "{where}: a statement took too long and was stopped, nothing was written: try again"),
+    "XX001": (Incompatible, "{where} is damaged ({}): restore a backup"),
+    "XX002": (Incompatible, "{where} is damaged ({}): restore a backup"),
+}
+
+
+def error_for(error: BaseException | None, where: str) -> MemorandaError:
+    """Return Memoranda's own error for one of the driver."""
+    message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    state = getattr(error, "sqlstate", None) or ""
+    for length in (5, 2):
+        if found := _ADVICE.get(state[:length]):
+            kind, advice = found
+            return kind(advice.format(message, where=where))
+    if isinstance(error, psycopg.DataError):  # such as a text with U+0000, which never reaches the server
+        return InvalidInput(_ADVICE["22"][1].format(message))
+    return Unavailable(f"{where}: the database did not answer ({message})", retry_after=1.0)
+
+
+def _make_engine(address: ServerAddress) -> Engine:
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=lambda: psycopg.connect(
+            address.conninfo,
+            connect_timeout=_CONNECT_SECONDS,
+            application_name="memoranda",
+            prepare_threshold=address.prepare_threshold,
+        ),
+        pool_size=address.pool_size,
+        max_overflow=0,
+        pool_timeout=_POOL_SECONDS,
+        pool_recycle=_LIFETIME_SECONDS,
+        pool_use_lifo=True,  # so that those not needed stay unused, and a server that closes them harms nobody
+    )
+
+
+def driver_of(connection: Connection) -> Any:
+    """Return the driver's own connection."""
+    return connection.connection.driver_connection

@@ -1,0 +1,290 @@
+"""The tables on PostgreSQL: those of `storage.schema`, and what PostgreSQL needs beside them.
+
+`migrate` creates them or brings them up to date; a store that is opened only compares the version and refuses another.
+Rows are isolated by tenant below the code: every table with a tenant has a policy that shows only the rows of the
+tenant that the transaction has set, and none when it has set none.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Final
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.storage.schema import HEAD, counters, metadata, seals
+from memoranda.text import TERMS_VERSION
+
+STORE_ID: Final = "store_id"
+TERMS: Final = "terms:version"
+VERSION_TABLE: Final = "memoranda_version"
+_MIGRATION_LOCK: Final = 7_364_519_201
+_LOCK_SECONDS: Final = 60.0
+_CHILDREN: Final = {
+    "claims": ("memories", "id", "memory_id"),
+    "vectors": ("memories", "id", "memory_id"),
+    "associations": ("memories", "id", "memory_id"),
+    "lineage": ("memories", "id", "derived_id"),
+    "revisions": ("memories", "id", "memory_id"),
+    "recalled_memories": ("memories", "id", "memory_id"),
+    "unread": ("messages", "seq", "message_seq"),
+}
+"""Tables whose rows belong to a row of another: that table, its key, and the column that names it.
+
+Here they have a tenant: that of the transaction, or of the other row when the transaction is of all tenants."""
+# `counters` is a view here, and `seals` are for files, whose pages nobody else checks.
+_BIG_TABLES: Final = ("memories", "messages", "vectors", "changes")
+
+# A policy compares with a subquery, which PostgreSQL evaluates once for a statement and not once for a row.
+_IS_VISIBLE: Final = (
+    "tenant = (SELECT current_setting('memoranda.tenant', true))"
+    " OR (SELECT current_setting('memoranda.every_tenant', true)) = 'on'"
+)
+
+_OWN_TABLES: Final = (
+    # One row for each owner of memories: the lock in front of its writes, and the number of its latest change.
+    'CREATE TABLE owners (tenant text COLLATE "C" NOT NULL, "user" text COLLATE "C" NOT NULL, head bigint NOT NULL,'
+    ' PRIMARY KEY (tenant, "user"))',
+    # What was committed: a writer whose COMMIT got no answer finds out here whether it was done.
+    "CREATE TABLE commits (id uuid PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())",
+    "CREATE INDEX commits_at ON commits (at)",
+    # Counts in sixteen parts: one row for a tenant would put all its writers behind one lock.
+    'CREATE TABLE counter_parts (tenant text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL,'
+    ' name text COLLATE "C" NOT NULL, part integer NOT NULL DEFAULT pg_backend_pid() % 16, entries bigint NOT NULL,'
+    " last_at bigint NOT NULL, PRIMARY KEY (tenant, kind, name, part))",
+    "CREATE VIEW counters WITH (security_invoker = true) AS SELECT tenant, kind, name,"
+    " sum(entries)::bigint AS entries, max(last_at) AS last_at FROM counter_parts GROUP BY tenant, kind, name",
+    # Who reads the changes of all users needs to know which transactions were open when a change was written.
+    "ALTER TABLE changes ADD COLUMN xid xid8 NOT NULL DEFAULT pg_current_xact_id(),"
+    " ADD COLUMN horizon xid8 NOT NULL DEFAULT pg_snapshot_xmin(pg_current_snapshot())",
+    "CREATE INDEX changes_xid ON changes (tenant, xid)",
+)
+
+_FUNCTIONS: Final = (
+    """
+    CREATE FUNCTION memoranda_count(of text, what text, called text, number bigint, at bigint) RETURNS void
+    LANGUAGE sql AS $$
+      INSERT INTO counter_parts (tenant, kind, name, entries, last_at) VALUES (of, what, called, number, at)
+      ON CONFLICT (tenant, kind, name, part) DO UPDATE
+      SET entries = counter_parts.entries + excluded.entries,
+          last_at = greatest(counter_parts.last_at, excluded.last_at)
+    $$""",
+    """
+    CREATE FUNCTION memoranda_memory_removed() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM memoranda_count(OLD.tenant, 'type', OLD.type, -1, 0);
+      PERFORM memoranda_count(OLD.tenant, 'agent', OLD.agent, -1, 0);
+      RETURN NULL;
+    END $$""",
+    """
+    CREATE FUNCTION memoranda_memory_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM memoranda_count(OLD.tenant, 'type', OLD.type, -1, 0);
+      PERFORM memoranda_count(OLD.tenant, 'agent', OLD.agent, -1, 0);
+      PERFORM memoranda_count(NEW.tenant, 'type', NEW.type, 1, NEW.recorded_at);
+      PERFORM memoranda_count(NEW.tenant, 'agent', NEW.agent, 1, NEW.recorded_at);
+      RETURN NULL;
+    END $$""",
+    """
+    CREATE FUNCTION memoranda_execution_added() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM memoranda_count(NEW.tenant, 'execution', NEW.agent, 1, NEW.recorded_at);
+      RETURN NULL;
+    END $$""",
+    """
+    CREATE FUNCTION memoranda_counter_removed() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      DELETE FROM counter_parts WHERE tenant = OLD.tenant AND kind = OLD.kind AND name = OLD.name;
+      RETURN OLD;
+    END $$""",
+    """
+    CREATE FUNCTION memoranda_find_tenant() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      EXECUTE format('SELECT tenant FROM %I WHERE %I = ($1).%I', TG_ARGV[0], TG_ARGV[1], TG_ARGV[2])
+      INTO NEW.tenant USING NEW;
+      RETURN NEW;
+    END $$""",
+    # The member of a JSON object under a key passes a test, or one of its items does. Numbers compare as numbers.
+    """
+    CREATE FUNCTION memoranda_passes(found jsonb, op text, wanted jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE AS $$
+      SELECT CASE
+        WHEN op = 'eq' THEN found = wanted
+        WHEN op = 'in' THEN EXISTS (SELECT 1 FROM jsonb_array_elements(wanted) AS one WHERE found = one)
+        WHEN jsonb_typeof(found) <> jsonb_typeof(wanted) THEN false
+        WHEN jsonb_typeof(found) = 'number' THEN CASE op
+          WHEN 'gt' THEN (found #>> '{}')::numeric > (wanted #>> '{}')::numeric
+          WHEN 'gte' THEN (found #>> '{}')::numeric >= (wanted #>> '{}')::numeric
+          WHEN 'lt' THEN (found #>> '{}')::numeric < (wanted #>> '{}')::numeric
+          ELSE (found #>> '{}')::numeric <= (wanted #>> '{}')::numeric END
+        WHEN jsonb_typeof(found) = 'string' THEN CASE op
+          WHEN 'gt' THEN (found #>> '{}') COLLATE "C" > (wanted #>> '{}')
+          WHEN 'gte' THEN (found #>> '{}') COLLATE "C" >= (wanted #>> '{}')
+          WHEN 'lt' THEN (found #>> '{}') COLLATE "C" < (wanted #>> '{}')
+          ELSE (found #>> '{}') COLLATE "C" <= (wanted #>> '{}') END
+        ELSE false END
+    $$""",
+    """
+    CREATE FUNCTION memoranda_has_member(stored text, member text, op text, wanted text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE AS $$
+      SELECT CASE
+        WHEN NOT stored::jsonb ? member THEN false
+        WHEN op = 'exists' OR memoranda_passes(stored::jsonb -> member, op, wanted::jsonb) THEN true
+        WHEN jsonb_typeof(stored::jsonb -> member) = 'array' THEN EXISTS (
+          SELECT 1 FROM jsonb_array_elements(stored::jsonb -> member) AS item
+          WHERE memoranda_passes(item, op, wanted::jsonb))
+        ELSE false END
+    $$""",
+)
+
+_TRIGGERS: Final = (
+    "CREATE TRIGGER memories_removed AFTER DELETE ON memories FOR EACH ROW EXECUTE FUNCTION memoranda_memory_removed()",
+    "CREATE TRIGGER memories_moved AFTER UPDATE OF tenant, type, agent ON memories FOR EACH ROW"
+    " WHEN ((OLD.tenant, OLD.type, OLD.agent) IS DISTINCT FROM (NEW.tenant, NEW.type, NEW.agent))"
+    " EXECUTE FUNCTION memoranda_memory_moved()",
+    "CREATE TRIGGER executions_added AFTER INSERT ON executions"
+    " FOR EACH ROW EXECUTE FUNCTION memoranda_execution_added()",
+    "CREATE TRIGGER counters_removed INSTEAD OF DELETE ON counters"
+    " FOR EACH ROW EXECUTE FUNCTION memoranda_counter_removed()",
+)
+
+_STEPS: Final[dict[str, Callable[[Connection], None]]] = {}
+"""What brings a database from the version before to this one, by version. None yet: the first release has them all."""
+
+
+def current_version(connection: Connection) -> str | None:
+    """Return the schema version of a database; None when it has no tables of Memoranda."""
+    if connection.execute(text(f"SELECT to_regclass('{VERSION_TABLE}')")).scalar() is None:
+        return None
+    return str(connection.execute(text(f"SELECT version FROM {VERSION_TABLE}")).scalar_one())
+
+
+def require_version(connection: Connection, where: str) -> None:
+    """Raise `Incompatible` unless the database has the schema that this version of Memoranda knows."""
+    version = current_version(connection)
+    if version == HEAD:
+        return
+    if version is None:
+        raise Incompatible(f"{where} has no tables of Memoranda yet: run `memoranda migrate`")
+    if version > HEAD:
+        raise Incompatible(f"{where} is at schema {version}, this Memoranda knows {HEAD}: upgrade memoranda")
+    raise Incompatible(f"{where} is at schema {version}, this Memoranda needs {HEAD}: run `memoranda migrate`")
+
+
+def upgrade(connection: Connection, service_role: str | None = None) -> list[str]:
+    """Create the tables or bring them up to date, in the caller's transaction; return what was done.
+
+    Args:
+        connection: A connection as the role that owns the tables, outside of a transaction.
+        service_role: The role that the service connects as: it may read and write rows, and nothing else.
+    """
+    _take_migration_lock(connection)
+    version = current_version(connection)
+    if version is not None and version > HEAD:
+        raise Incompatible(f"the database is at schema {version}, this Memoranda knows {HEAD}: upgrade memoranda")
+    done = _create(connection) if version is None else _run_steps(connection, version)
+    if service_role is not None:
+        _grant(connection, service_role)
+        done.append(f"the role {service_role} may read and write rows")
+    return done
+
+
+def _take_migration_lock(connection: Connection) -> None:
+    """Wait until no other program migrates. The lock ends with the transaction, also behind a pooler."""
+    connection.execute(text("SELECT set_config('lock_timeout', '2s', true)"))
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while not connection.execute(text(f"SELECT pg_try_advisory_xact_lock({_MIGRATION_LOCK})")).scalar():
+        if time.monotonic() > deadline:
+            raise Unavailable("another program is migrating this database: try again when it is done", retry_after=10.0)
+        time.sleep(0.2)
+
+
+def _create(connection: Connection) -> list[str]:
+    for table in metadata.tables.values():
+        for index in table.indexes:  # the conditions of partial indexes are the same on both stores
+            index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
+    metadata.create_all(connection, tables=[each for each in metadata.tables.values() if each not in (counters, seals)])
+    # A chain: the policies are for the tables that have a tenant by then.
+    for statement in chain(_OWN_TABLES, _FUNCTIONS, _TRIGGERS, _tenant_columns(), _policies(connection)):
+        connection.execute(text(statement))
+    connection.execute(text(f"CREATE TABLE {VERSION_TABLE} (version text NOT NULL)"))
+    connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:version)"), {"version": HEAD})
+    for key, value in ((STORE_ID, uuid.uuid4().hex), (TERMS, TERMS_VERSION)):
+        connection.execute(text("INSERT INTO meta VALUES (:key, :value)"), {"key": key, "value": value})
+    return [f"tables of schema {HEAD} created"]
+
+
+def _run_steps(connection: Connection, version: str) -> list[str]:
+    done = []
+    for step in sorted(each for each in _STEPS if each > version):
+        _STEPS[step](connection)
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version = :version"), {"version": step})
+        done.append(f"migrated to schema {step}")
+    return done
+
+
+def _tenant_columns() -> Iterator[str]:
+    for table, (parent, key, column) in _CHILDREN.items():
+        yield (
+            f'ALTER TABLE {table} ADD COLUMN tenant text COLLATE "C" NOT NULL'
+            " DEFAULT coalesce(current_setting('memoranda.tenant', true), '')"
+        )
+        yield (
+            f"CREATE TRIGGER {table}_tenant BEFORE INSERT ON {table} FOR EACH ROW WHEN (NEW.tenant = '')"
+            f" EXECUTE FUNCTION memoranda_find_tenant('{parent}', '{key}', '{column}')"
+        )
+
+
+def _policies(connection: Connection) -> Iterator[str]:
+    for table in tables_with_tenant(connection):
+        yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
+        yield f"CREATE POLICY of_tenant ON {table} USING ({_IS_VISIBLE}) WITH CHECK ({_IS_VISIBLE})"
+    for table in _BIG_TABLES:
+        # Deleted rows leave the pages soon, whatever the size of the table.
+        yield f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0.02)"
+
+
+def tables_with_tenant(connection: Connection) -> list[str]:
+    """Return the tables of Memoranda whose rows belong to a tenant."""
+    return list(
+        connection.execute(
+            text(
+                "SELECT c.table_name FROM information_schema.columns AS c JOIN information_schema.tables AS t"
+                " USING (table_schema, table_name) WHERE c.table_schema = current_schema()"
+                " AND c.column_name = 'tenant' AND t.table_type = 'BASE TABLE' ORDER BY 1"
+            )
+        ).scalars()
+    )
+
+
+def _grant(connection: Connection, role: str) -> None:
+    found = connection.execute(
+        text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role"), {"role": role}
+    )
+    bypasses = found.scalar()
+    if bypasses is None:
+        raise InvalidInput(f"there is no role {role!r}: create it first, CREATE ROLE … LOGIN PASSWORD …")
+    if bypasses:
+        raise InvalidInput(f"the role {role!r} is not bound by row-level security: use one that is no superuser")
+    name = connection.dialect.identifier_preparer.quote(role)
+    schema = connection.dialect.identifier_preparer.quote(
+        connection.execute(text("SELECT current_schema()")).scalar_one()
+    )
+    for statement in (
+        f"GRANT USAGE ON SCHEMA {schema} TO {name}",
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {name}",
+        f"REVOKE INSERT, UPDATE, DELETE ON {VERSION_TABLE} FROM {name}",
+        f"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {name}",
+    ):
+        connection.execute(text(statement))
+
+
+def is_lock_timeout(error: DBAPIError) -> bool:
+    """Return whether a migration did not get a lock in time, so that it may be tried again."""
+    return getattr(error.orig, "sqlstate", None) == "55P03"

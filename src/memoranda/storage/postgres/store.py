@@ -1,0 +1,295 @@
+"""The store on a PostgreSQL server, shared by any number of processes.
+
+A write that names its owners locks their rows in `owners` and runs beside the writes of other owners; any other write
+runs alone. So whoever checks and then writes can rely on what it has read, as with the lock of a SQLite file.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from memoranda.errors import InvalidType, MemorandaError, OutcomeUnknown
+from memoranda.fork_safety import register_fork_handler
+from memoranda.storage.base import (
+    Durability,
+    Generation,
+    IndexRow,
+    Owner,
+    PartitionKey,
+    ReadTransaction,
+    StoreStatus,
+    Tenant,
+    Transaction,
+    Work,
+    run_works,
+)
+from memoranda.storage.group_commit import GroupCommit
+from memoranda.storage.integrity import renew_terms
+from memoranda.storage.meta import delete_meta, get_meta, set_meta
+from memoranda.storage.postgres import integrity
+from memoranda.storage.postgres.connections import Connections, driver_of, is_passing, parse_url, pause
+from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
+from memoranda.storage.postgres.transaction import (
+    KEYS,
+    SET_NEXT_ID,
+    PostgresTransaction,
+    read_active_generation,
+    read_changed_ids,
+    read_head,
+    read_index_rows,
+    read_memories,
+    read_meta,
+    read_next_ids,
+    read_vectors,
+)
+from memoranda.storage.rows import to_micros
+from memoranda.storage.schema import ERASURE_PENDING
+from memoranda.text import TERMS_VERSION
+from memoranda.types import ANY, Clock, IntArray, Memory, Scope, utc_now
+from memoranda.validation import check_clock
+
+R = TypeVar("R")
+_MAX_STOP_SECONDS: Final = 5.0
+_TRIES: Final = 6
+_FORGET_COMMITS: Final = 256
+"""After so many commits a process deletes the marks of old ones."""
+_SIZE: Final = "SELECT pg_database_size(current_database())"
+
+
+class PostgresStore:
+    """A `Store` on a PostgreSQL server."""
+
+    def __init__(self, url: str, *, durability: Durability = "full", clock: Clock = utc_now) -> None:
+        self.path: Path | None = None
+        self._clock = clock if clock is utc_now else check_clock(clock)
+        self._connections = Connections(parse_url(url), durability)
+        self._commits: GroupCommit[_Request, Any] = GroupCommit(self._commit)
+        self._committed = 0
+        try:
+            self.id = self._prepare()
+        except BaseException:
+            self._connections.close()
+            raise
+        register_fork_handler(self)
+
+    def read(self, work: Callable[[ReadTransaction], R], *, tenant: Tenant = None) -> R:
+        return self._read(tenant, lambda connection: work(PostgresTransaction(connection)))
+
+    def write(self, work: Work[R], *, tenant: Tenant = None) -> R:
+        if not callable(work):
+            raise InvalidType(f"a write is a function of a transaction, not {type(work).__name__}")
+        result: R = self._commits.submit(_Request(work, tenant))
+        return result
+
+    def stream(self, work: Callable[[ReadTransaction], Iterator[R]], *, tenant: Tenant = None) -> Iterator[R]:
+        with self._connections.reading(tenant) as connection:
+            yield from work(PostgresTransaction(connection))
+
+    def get(self, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
+        return self._fetch(scope.tenant, lambda driver: read_memories(driver, scope, ids))
+
+    def head(self, key: PartitionKey | None = None) -> int:
+        return self._fetch(ANY if key is None else key.tenant, lambda driver: read_head(driver, key))
+
+    def changed(self, key: PartitionKey, since: int) -> IntArray:
+        return self._fetch(key.tenant, lambda driver: read_changed_ids(driver, key, since))
+
+    def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
+        with self._connections.reading(key.tenant) as connection:
+            yield from read_index_rows(driver_of(connection), key, ids, generation)
+
+    def get_meta(self, key: str) -> str | None:
+        return self._fetch(None, lambda driver: read_meta(driver, key))
+
+    def active_generation(self) -> Generation | None:
+        return self._fetch(None, read_active_generation)
+
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        return self._fetch(tenant, lambda driver: read_vectors(driver, tenant, generation, hashes))
+
+    def compact(self) -> bool:
+        """Let the server remove deleted rows from its pages. Its log, replicas and backups keep them until they age.
+
+        Only a role that owns the tables can; for another one the server's own vacuum does it, within minutes.
+        """
+        with self._connections.outside_transactions() as connection:
+            driver_of(connection).execute("VACUUM")
+        self.write(lambda tx: delete_meta(tx, ERASURE_PENDING))
+        return True
+
+    def check(self) -> list[str]:
+        return self.read(integrity.find_problems, tenant=ANY)
+
+    def repair(self) -> list[str]:
+        return self.write(integrity.repair_rows, tenant=ANY)
+
+    def next_ids(self) -> dict[str, int]:
+        return self._fetch(None, read_next_ids)
+
+    def finish_copy(self, next_ids: Mapping[str, int]) -> None:
+        """Go on with these ids. Only the role that owns the tables can."""
+
+        def write(tx: Transaction) -> None:
+            integrity.note_heads(tx)
+            for name, number in next_ids.items():
+                tx.execute(SET_NEXT_ID, {"name": name, "key": KEYS[name], "number": number})
+
+        self.write(write, tenant=ANY)
+
+    def status(self) -> StoreStatus:
+        size, version = self._fetch(
+            None, lambda driver: (driver.execute(_SIZE).fetchone()[0], driver.info.parameter_status("server_version"))
+        )
+        return StoreStatus(
+            database=self._connections.where, size_bytes=int(size), library="PostgreSQL", version=str(version)
+        )
+
+    def close(self) -> None:
+        self._commits.stop(_MAX_STOP_SECONDS)
+        self._connections.close()
+
+    def before_fork(self) -> None:
+        """End the thread that commits, which the child would not have."""
+        self._commits.stop(_MAX_STOP_SECONDS)
+
+    def after_fork(self, *, in_child: bool) -> None:
+        self._connections.after_fork(in_child=in_child)
+        if in_child:
+            self._commits = GroupCommit(self._commit)
+
+    def _read(self, tenant: Tenant, work: Callable[[Connection], R]) -> R:
+        def once() -> R:
+            with self._connections.reading(tenant) as connection:
+                return work(connection)
+
+        return self._connections.retry_read(once)
+
+    def _fetch(self, tenant: Tenant, work: Callable[[Any], R]) -> R:
+        def once() -> R:
+            with self._connections.fetching(tenant) as driver:
+                return work(driver)
+
+        return self._connections.retry_read(once)
+
+    def _prepare(self) -> str:
+        def read(connection: Connection) -> tuple[str | None, str | None]:
+            require_version(connection, self._connections.where)
+            tx = PostgresTransaction(connection)
+            return get_meta(tx, STORE_ID), get_meta(tx, TERMS)
+
+        store_id, terms = self._read(None, read)
+        if terms != TERMS_VERSION:
+            self.write(_renew_terms, tenant=ANY)
+        return str(store_id)
+
+    def _commit(self, requests: Sequence[_Request]) -> list[Any]:
+        """Run the works in one transaction; again when it failed for a reason that passes.
+
+        When COMMIT gets no answer, the next try takes the same locks, so the lost transaction has ended by then; the
+        mark that it wrote says whether it was committed.
+        """
+        mark, owners = uuid.uuid4(), _owners_of(requests)
+        results: list[Any] | None = None
+        for attempt in range(1, _TRIES + 1):
+            try:
+                with self._connections.errors(), self._connections.writing() as connection:
+                    tx = PostgresTransaction(connection, to_micros(self._clock()))
+                    tx.lock(owners, self._connections.write_settings())
+                    if results is not None and _is_committed(tx, mark):
+                        return results
+                    results = None
+                    done = _run(tx, requests)
+                    tx.driver.execute("INSERT INTO commits (id) VALUES (%s)", (mark,))
+                    self._forget_commits(tx)
+                    results = done
+                    connection.commit()
+                    return done
+            except MemorandaError as error:
+                if not is_passing(error.__cause__):
+                    raise
+                if attempt == _TRIES:
+                    raise self._last_error(error, in_doubt=results is not None) from error
+                pause(attempt)
+        raise AssertionError("the last try returns or raises")
+
+    def _last_error(self, error: MemorandaError, *, in_doubt: bool) -> MemorandaError:
+        if not in_doubt:
+            return error
+        return OutcomeUnknown(
+            f"{self._connections.where}: the server did not answer to a commit, which may be done or not, and cannot "
+            "be reached: read again before you repeat the call"
+        )
+
+    def _forget_commits(self, tx: PostgresTransaction) -> None:
+        self._committed += 1
+        if self._committed % _FORGET_COMMITS == 0:
+            tx.driver.execute("DELETE FROM commits WHERE at < now() - interval '1 hour'")
+
+
+class _Request:
+    """A work to be committed, and the tenant whose rows it may see."""
+
+    __slots__ = ("owners", "tenant", "work")
+
+    def __init__(self, work: Work[Any], tenant: Tenant) -> None:
+        self.work = work
+        self.owners: frozenset[Owner] | None = getattr(work, "owners", None)
+        self.tenant: Tenant = getattr(work, "tenant", None) if tenant is None else tenant
+
+
+def _owners_of(requests: Sequence[_Request]) -> list[Owner] | None:
+    """Return the owners that all requests together write for, ascending; None when one of them names none."""
+    found: set[Owner] = set()
+    for request in requests:
+        if request.owners is None:
+            return None
+        found |= request.owners
+    return sorted(found)
+
+
+def _run(tx: PostgresTransaction, requests: Sequence[_Request]) -> list[Any]:
+    results: list[Any] = []
+    for tenant, run in groupby(requests, key=lambda request: request.tenant):
+        tx.enter(tenant)
+        results += run_works(tx, [request.work for request in run])
+    return results
+
+
+def _is_committed(tx: PostgresTransaction, mark: uuid.UUID) -> bool:
+    return tx.driver.execute("SELECT 1 FROM commits WHERE id = %s", (mark,)).fetchone() is not None
+
+
+def _renew_terms(tx: Any) -> None:
+    renew_terms(tx)
+    set_meta(tx, TERMS, TERMS_VERSION)
+
+
+def open_postgres(url: str | Path, *, durability: Durability = "full", clock: Clock = utc_now) -> PostgresStore:
+    """Open the database that a URL such as `postgresql://user:password@host/database` names."""
+    return PostgresStore(str(url), durability=durability, clock=clock)
+
+
+def migrate(url: str, *, service_role: str | None = None) -> tuple[str, list[str]]:
+    """Create the tables in a database or bring them up to date; return its address and what was done."""
+    connections = Connections(parse_url(url), "full")
+    try:
+        for attempt in range(1, _TRIES + 1):
+            with connections.errors(), connections.writing() as connection:
+                try:
+                    done = upgrade(connection, service_role)
+                    connection.commit()
+                    return connections.where, done
+                except DBAPIError as error:
+                    if attempt == _TRIES or not is_lock_timeout(error):
+                        raise
+            pause(attempt)
+    finally:
+        connections.close()
+    raise AssertionError("the last try returns or raises")

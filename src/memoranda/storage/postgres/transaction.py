@@ -1,0 +1,230 @@
+"""Transactions on PostgreSQL, and every statement that goes straight to the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from psycopg import sql
+from sqlalchemy import Connection, Table, select, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import Insert, insert
+
+from memoranda.storage.base import Generation, IndexRow, Owner, PartitionKey, Tenant
+from memoranda.storage.postgres.connections import driver_of, set_local, tenant_settings
+from memoranda.storage.rows import (
+    SELECT_MEMORY,
+    index_conditions,
+    index_row,
+    memory_from_row,
+    scope_columns,
+    stored_name,
+)
+from memoranda.storage.schema import changes, memories
+from memoranda.types import ANY, IntArray, Memory, Scope
+
+_LOCK: Final = 7_364_519_202
+"""The advisory lock between writes that name their owners, which share it, and all others, which hold it alone."""
+_HEAD_OF_ALL: Final = "SELECT coalesce(max(seq), 0) FROM changes"
+_HEAD_OF_TENANT: Final = "SELECT coalesce(max(head), 0) FROM owners WHERE tenant = %(tenant)s"
+_HEAD: Final = 'SELECT head FROM owners WHERE tenant = %(tenant)s AND "user" = %(user)s'
+_CHANGED: Final = (
+    'SELECT DISTINCT memory_id FROM changes WHERE tenant = %(tenant)s AND "user" = %(user)s AND seq > %(since)s'
+)
+# Writers of two users commit in any order. A change with a smaller number than `since` that was not committed when
+# `since` was read has a transaction that was open when `since` was written: no older than its horizon.
+_CHANGED_OF_TENANT: Final = """
+SELECT DISTINCT memory_id FROM changes WHERE tenant = %(tenant)s AND (seq > %(since)s OR (
+  xid >= coalesce((SELECT horizon FROM changes WHERE seq = %(since)s), '0'::xid8)
+  AND xid IS DISTINCT FROM (SELECT xid FROM changes WHERE seq = %(since)s) AND %(since)s > 0))"""
+_INDEX_ROWS: Final = """
+SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, recorded_at, true_from,
+  superseded_at, terms, data FROM memories
+LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = %(generation)s
+WHERE memories.tenant = %(tenant)s AND """
+_ACTIVE_GENERATION: Final = "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1"
+_VECTORS: Final = (
+    "SELECT content_hash, data FROM memories JOIN vectors ON vectors.memory_id = memories.id"
+    " WHERE memories.tenant = %s AND vectors.generation = %s AND content_hash = ANY(%s)"
+)
+_LOCK_OWNER: Final = 'SELECT 1 FROM owners WHERE tenant = %s AND "user" = %s FOR UPDATE'
+_ADD_OWNER: Final = "INSERT INTO owners VALUES (%s, %s, 0) ON CONFLICT DO NOTHING"
+_SET_HEAD: Final = (
+    'INSERT INTO owners AS known VALUES (%s, %s, %s) ON CONFLICT (tenant, "user")'
+    " DO UPDATE SET head = greatest(known.head, excluded.head)"
+)
+_NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
+_ADD_COUNTS: Final = "SELECT memoranda_count(%s, %s, %s, %s, %s)"
+
+
+KEYS: Final = {"memories": "id", "messages": "seq", "changes": "seq", "recalls": "number"}
+"""The tables whose rows are numbered, and never twice with the same number."""
+SET_NEXT_ID: Final = text("SELECT setval(pg_get_serial_sequence(:name, :key), :number, false)")
+
+
+class PostgresTransaction:
+    """A `Transaction` on one connection."""
+
+    __slots__ = ("_connection", "at", "driver", "execute", "scalars")
+
+    def __init__(self, connection: Connection, at: int = 0) -> None:
+        self._connection = connection
+        self.execute = connection.execute
+        self.scalars = connection.scalars
+        self.driver: Any = driver_of(connection)
+        self.at = at
+
+    def insert_rows(self, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+        if table is changes:
+            columns, rows = ("seq", *columns), self._number_changes(columns, rows)
+        with self.driver.cursor() as cursor:
+            # Not COPY, which PostgreSQL refuses on a table with row-level security.
+            cursor.executemany(_insert_statement(table.name, columns), rows)
+
+    def _number_changes(self, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return the rows with their numbers, and note the latest number of each owner.
+
+        The numbers are taken while the owners are locked, so those of one owner are committed in their order.
+        """
+        tenant, user = columns.index("tenant"), columns.index("user")
+        numbered = [(seq, *row) for seq, row in zip(self.new_ids(changes, len(rows)), rows, strict=True)]
+        heads = {(row[tenant + 1], row[user + 1]): row[0] for row in numbered}
+        for (of, name), head in sorted(heads.items()):
+            self.driver.execute(_SET_HEAD, (of, name, head))
+        return numbered
+
+    def upsert(
+        self, table: Table, rows: Sequence[Mapping[str, Any]], *, key: Sequence[str], update: Sequence[str] = ()
+    ) -> int:
+        statement = _upsert_statement(table, tuple(key), tuple(update))
+        return sum(self._connection.execute(statement, row).rowcount for row in rows)
+
+    def new_ids(self, table: Table, count: int) -> Sequence[int]:
+        column = next(iter(table.primary_key)).name
+        return sorted(row[0] for row in self.driver.execute(_NEW_IDS, (table.name, column, count)))
+
+    def add_counts(self, rows: Sequence[tuple[str, str, str, int, int]]) -> None:
+        with self.driver.cursor() as cursor:
+            cursor.executemany(_ADD_COUNTS, sorted(rows))  # sorted, so that two writers never wait for each other
+
+    def enter(self, tenant: Tenant) -> None:
+        """Let the following statements see the rows of this tenant."""
+        set_local(self.driver, tenant_settings(tenant))
+
+    def lock(self, owners: Sequence[Owner] | None, settings: Mapping[str, str]) -> None:
+        """Wait until no other transaction writes for these owners, or for any when None."""
+        with self.driver.pipeline():  # one answer to wait for, in place of five
+            set_local(self.driver, settings)
+            if owners is None:
+                self.driver.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                return
+            self.driver.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
+            self.enter(ANY)
+            for owner in owners:  # ascending, so that two writers never wait for each other
+                if self.driver.execute(_LOCK_OWNER, owner).fetchone() is None:
+                    self.driver.execute(_ADD_OWNER, owner)
+                    self.driver.execute(_LOCK_OWNER, owner)
+
+
+@cache
+def _upsert_statement(table: Table, key: tuple[str, ...], update: tuple[str, ...]) -> Insert:
+    statement = insert(table)
+    if not update:
+        return statement.on_conflict_do_nothing(index_elements=key)
+    new = {column: statement.excluded[column] for column in update}
+    return statement.on_conflict_do_update(index_elements=key, set_=new)
+
+
+@cache
+def _insert_statement(table: str, columns: tuple[str, ...]) -> sql.Composed:
+    return sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
+        sql.Identifier(table), _names(columns), sql.SQL(", ").join([sql.Placeholder()] * len(columns))
+    )
+
+
+def _names(columns: tuple[str, ...]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, columns))
+
+
+def read_head(driver: Any, key: PartitionKey | None) -> int:
+    if key is None:
+        row = driver.execute(_HEAD_OF_ALL).fetchone()
+    else:
+        statement, values = (_HEAD_OF_TENANT if key.user is ANY else _HEAD), _owner_values(key)
+        row = driver.execute(statement, values).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def read_changed_ids(driver: Any, key: PartitionKey, since: int) -> IntArray:
+    import numpy as np
+
+    statement = _CHANGED_OF_TENANT if key.user is ANY else _CHANGED
+    rows = driver.execute(f"{statement} ORDER BY memory_id", {"since": since, **_owner_values(key)})
+    return np.fromiter((row[0] for row in rows), dtype=np.int64)
+
+
+def read_index_rows(driver: Any, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
+    statement, values = _INDEX_ROWS + _in_index_sql(), {"generation": generation, **_owner_values(key)}
+    if key.user is not ANY:
+        statement += ' AND memories."user" = %(user)s'
+    if ids is not None:
+        statement += " AND memories.id = ANY(%(ids)s)"
+        values["ids"] = ids.tolist()
+    with driver.cursor(binary=True) as cursor:
+        yield from map(index_row, cursor.execute(f"{statement} ORDER BY memories.id", values))
+
+
+def read_next_ids(driver: Any) -> dict[str, int]:
+    """Return the number that the next row of each table gets."""
+    found = {}
+    for table, key in KEYS.items():
+        last, is_called = driver.execute(f"SELECT last_value, is_called FROM {table}_{key}_seq").fetchone()
+        found[table] = last + is_called
+    return found
+
+
+def read_meta(driver: Any, key: str) -> str | None:
+    row = driver.execute("SELECT value FROM meta WHERE key = %s", (key,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def read_active_generation(driver: Any) -> Generation | None:
+    for generation_id, provider, model, dimension, fingerprint in driver.execute(_ACTIVE_GENERATION):
+        return Generation(generation_id, provider, model, dimension, fingerprint, active=True)
+    return None
+
+
+def read_memories(driver: Any, scope: Scope, ids: Sequence[int]) -> list[Memory | None]:
+    """Return memories of a scope in the order of `ids`: the statement that every recall runs."""
+    columns = scope_columns(scope)
+    rows: Iterable[Any] = driver.execute(_select_by_ids(tuple(columns)), [*columns.values(), list(ids)])
+    found = {row[0]: memory_from_row(row) for row in rows}
+    return [found.get(memory_id) for memory_id in ids]
+
+
+def read_vectors(driver: Any, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Return the vectors of a tenant's texts with these hashes."""
+    with driver.cursor(binary=True) as cursor:
+        return dict(cursor.execute(_VECTORS, (tenant, generation, list(hashes))))
+
+
+def _owner_values(key: PartitionKey) -> dict[str, Any]:
+    return {"tenant": key.tenant, "user": "" if key.user is ANY else stored_name(key.user)}
+
+
+@cache
+def _select_by_ids(columns: tuple[str, ...]) -> str:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    selected = SELECT_MEMORY.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+    conditions = " AND ".join(f'memories."{column}" = %s' for column in columns)
+    return f"{selected} WHERE {conditions} AND memories.id = ANY(%s::bigint[])"
+
+
+@cache
+def _in_index_sql() -> str:
+    """Return the condition on indexed rows as SQL text, compiled once."""
+    query = select(memories.c.id).where(*index_conditions())
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    compiled = query.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+    return str(compiled).partition("WHERE ")[2]

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anthropic.types import Message as AnthropicReply
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from openai.types.responses import Response
+from pydantic import BaseModel
+
+from memoranda import ConversationMemory, InvalidType, MemoryManager, PersistentMemory
+from memoranda.messages.message import as_message
+from memoranda.testing.fakes import HashEmbedder
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"x": 1}'}}
+TEXT = "I moved to Ghent in March."
+
+
+def openai_reply() -> ChatCompletion:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}
+    return ChatCompletion.model_validate(
+        {"id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": "m", "choices": [choice]}
+    )
+
+
+def openai_message() -> ChatCompletionMessage:
+    return ChatCompletionMessage.model_validate({"role": "assistant", "content": TEXT, "tool_calls": [CALL]})
+
+
+def openai_response() -> Response:
+    part = {"type": "output_text", "text": TEXT, "annotations": []}
+    output = [
+        {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [part]},
+        {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"x": 1}'},
+    ]
+    return Response.model_construct(**_plain_response(output))
+
+
+def _plain_response(output: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"id": "resp_1", "object": "response", "created_at": 1_700_000_000.0, "model": "m", "output": output}
+
+
+def anthropic_reply() -> AnthropicReply:
+    blocks = [{"type": "text", "text": TEXT}, {"type": "tool_use", "id": "c1", "name": "look", "input": {"x": 1}}]
+    return AnthropicReply.model_validate(
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": blocks,
+            "stop_reason": "tool_use",
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+    )
+
+
+class AIMessage(BaseModel):
+    """The fields of LangChain's message, which is a model like this one."""
+
+    type: str = "ai"
+    content: str = TEXT
+    id: str | None = "run-1"
+    tool_calls: list[dict[str, Any]] = [{"name": "look", "args": {"x": 1}, "id": "c1", "type": "tool_call"}]
+    response_metadata: dict[str, Any] = {"model": "m"}
+
+
+class HumanMessage(BaseModel):
+    type: str = "human"
+    content: str = TEXT
+    name: str = "Ann"
+
+
+class OwnModel(BaseModel):
+    role: str = "user"
+    content: str = TEXT
+
+
+REPLIES: list[Callable[[], Any]] = [
+    openai_reply,
+    openai_message,
+    openai_response,
+    anthropic_reply,
+    AIMessage,
+    HumanMessage,
+    OwnModel,
+]
+
+
+@pytest.mark.parametrize("make", REPLIES)
+def test_a_vendors_object_is_accepted_wherever_a_message_is(make: Callable[[], Any], tmp_path: Path) -> None:
+    role = "user" if make in (HumanMessage, OwnModel) else "assistant"
+    conversation = ConversationMemory()
+    conversation.add(make())
+    conversation.add([make()], allow_duplicates=True)
+    assert [(each.role, each.content) for each in conversation.messages] == [(role, TEXT)] * 2
+    with MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64)) as manager:
+        outcomes = [*manager.remember(make(), keep_all=True), *manager.remember([make()], keep_all=True)]
+        assert outcomes[0].memory is not None
+        assert outcomes[0].memory.content == TEXT
+        memory = manager.get_memory("agent")
+        memory.add(make())
+        assert memory.get_last_message() is not None
+
+
+@pytest.mark.parametrize("make", [openai_message, openai_response, anthropic_reply, AIMessage])
+def test_tool_calls_are_kept(make: Callable[[], Any]) -> None:
+    (call,) = as_message(make()).tool_calls or ()
+    assert (call.id, call.name, call.arguments) == ("c1", "look", '{"x": 1}')
+
+
+@pytest.mark.parametrize(
+    ("make", "message_id"),
+    [(openai_reply, "chatcmpl-1"), (anthropic_reply, "msg_1"), (AIMessage, "run-1"), (openai_response, "resp_1")],
+)
+def test_the_id_of_a_reply_is_the_id_of_its_message(make: Callable[[], Any], message_id: str) -> None:
+    assert as_message(make()).message_id == message_id
+
+
+def test_persistent_memory_records_a_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with PersistentMemory(agent_name="a") as memory:
+        memory.record([HumanMessage(), openai_reply()])
+        assert "Ghent" in memory.retrieve(OwnModel(content="Where did I move?"))
+
+
+def test_a_model_that_is_no_message_is_an_error_that_names_the_converters() -> None:
+    class Weather(BaseModel):
+        degrees: int = 3
+
+    with pytest.raises(InvalidType, match=r"from_openai.*from_anthropic"):
+        as_message(Weather())
+    with pytest.raises(InvalidType, match=r"from_openai.*from_anthropic"):
+        as_message(3)
+    with pytest.raises(InvalidType, match="Weather is no message"):
+        ConversationMemory().add(Weather())
