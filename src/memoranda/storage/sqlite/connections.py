@@ -370,8 +370,8 @@ def require_file_of_log(path: Path) -> None:
         )
     if path.exists() and _size(key):
         raise Incompatible(
-            f"{path} is empty, and {key.name} beside it shows that it was in use: restore a backup; to begin a new one, "
-            "move both files away first"
+            f"{path} is empty, and {key.name} beside it shows that it was in use: restore a backup; to begin a new "
+            "one, move both files away first"
         )
 
 
