@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from inspect import isfunction, signature
+from inspect import isfunction, signature, unwrap
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
-from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Clock
-from tests.fake_clock import FakeClock
+from tests.unit import conftest as unit_conftest
 from tests.unit.conftest import TickingClock
 
 _FILES = frozenset(("path", "tmp_path"))
@@ -23,6 +23,8 @@ AUDIT_KEY = "a key for the tests of PostgreSQL"
 _MODULES = (
     "test_seed_projects",
     "unit.manager.test_manager",
+    "unit.manager.test_lists",
+    "unit.items.test_items",
     "unit.storage.test_claim_resolution",
     "unit.storage.test_isolation",
     "unit.remember.test_pipeline",
@@ -48,19 +50,37 @@ _MODULES = (
 
 @pytest.fixture
 def clock(request: pytest.FixtureRequest) -> Clock:
-    """The clock that the module of the test uses for its own manager."""
-    module = sys.modules[request.function.__module__]
-    start = getattr(module, "START", None)
-    if hasattr(module, "SAID"):
-        start = module.SAID + timedelta(days=99)
-    return TickingClock() if start is None else FakeClock(start)
+    """The clock of the module that the test is from."""
+    make: Callable[[], Clock] = unwrap(getattr(_origin(request), "clock", TickingClock))
+    return make()
 
 
 @pytest.fixture
-def manager(url: str, clock: Clock) -> Iterator[MemoryManager]:
-    config = MemoryConfig(db_url=url, audit_key=AUDIT_KEY)
-    with MemoryManager(config, embedder=HashEmbedder(64), clock=clock) as manager:
-        yield manager
+def manager(request: pytest.FixtureRequest, url: str) -> Iterator[MemoryManager]:
+    """The manager that the module of the test makes for itself, on PostgreSQL."""
+    module = _origin(request)
+    module = module if hasattr(module, "manager") else unit_conftest
+
+    def open_on_postgres(_database: object = None, **options: Any) -> MemoryManager:
+        return MemoryManager(MemoryConfig(db_url=url, audit_key=AUDIT_KEY), **options)
+
+    make = unwrap(module.manager)
+    arguments = {name: request.getfixturevalue(name) for name in signature(make).parameters}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MemoryManager", open_on_postgres)
+        opened = make(**arguments)
+        manager = next(opened)
+    yield manager
+    opened.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "m.db"
+
+
+def _origin(request: pytest.FixtureRequest) -> Any:
+    return sys.modules[request.function.__module__]
 
 
 def _needs_manager(function: object) -> bool:

@@ -172,7 +172,11 @@ class PostgresStore:
         return self._connections.retry_read(once)
 
     def _fetch(self, tenant: Tenant, work: Callable[[Any], R]) -> R:
-        return self._read(tenant, lambda connection: work(driver_of(connection)))
+        def once() -> R:
+            with self._connections.fetching(tenant) as driver:
+                return work(driver)
+
+        return self._connections.retry_read(once)
 
     def _prepare(self) -> str:
         def read(connection: Connection) -> tuple[str | None, str | None]:
@@ -197,7 +201,7 @@ class PostgresStore:
             try:
                 with self._connections.errors(), self._connections.writing() as connection:
                     tx = PostgresTransaction(connection, to_micros(self._clock()))
-                    tx.lock(owners)
+                    tx.lock(owners, self._connections.write_settings())
                     if results is not None and _is_committed(tx, mark):
                         return results
                     results = None

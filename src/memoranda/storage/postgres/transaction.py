@@ -110,19 +110,21 @@ class PostgresTransaction:
 
     def enter(self, tenant: Tenant) -> None:
         """Let the following statements see the rows of this tenant."""
-        set_local(self._connection, tenant_settings(tenant))
+        set_local(self.driver, tenant_settings(tenant))
 
-    def lock(self, owners: Sequence[Owner] | None) -> None:
+    def lock(self, owners: Sequence[Owner] | None, settings: Mapping[str, str]) -> None:
         """Wait until no other transaction writes for these owners, or for any when None."""
-        if owners is None:
-            self.driver.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-            return
-        self.driver.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
-        self.enter(ANY)
-        for owner in owners:  # ascending, so that two writers never wait for each other
-            if self.driver.execute(_LOCK_OWNER, owner).fetchone() is None:
-                self.driver.execute(_ADD_OWNER, owner)
-                self.driver.execute(_LOCK_OWNER, owner)
+        with self.driver.pipeline():  # one answer to wait for, in place of five
+            set_local(self.driver, settings)
+            if owners is None:
+                self.driver.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                return
+            self.driver.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
+            self.enter(ANY)
+            for owner in owners:  # ascending, so that two writers never wait for each other
+                if self.driver.execute(_LOCK_OWNER, owner).fetchone() is None:
+                    self.driver.execute(_ADD_OWNER, owner)
+                    self.driver.execute(_LOCK_OWNER, owner)
 
 
 @cache
