@@ -85,9 +85,9 @@ SUITES: dict[str, Suite] = {
         },
     ),
     "langgraph-checkpointer": Suite(
-        packages=(*_LANGGRAPH, "langgraph-checkpoint-conformance==0.0.2", "langgraph==1.2.20"),
+        packages=(*_LANGGRAPH, "langgraph-checkpoint-conformance==0.0.2", "langgraph==1.2.20", "deepagents==0.7.32"),
         tests=("langgraph_cases.py",),
-        passed=10,
+        passed=11,
     ),
     "langchain": Suite(
         packages=("langchain-core==1.7.2", "langchain-tests==1.1.9"),
@@ -172,7 +172,7 @@ SUITES["pydantic_ai_suite"] = Suite(
     source="pydantic-ai-harness==0.36.0",
     plugin="on_pydantic_ai",
     tests=("tests/memory/test_stores.py", "tests/memory/test_memory.py"),
-    passed=0,
+    passed=98,
     left_out={
         "test_file_store_": "is about the harness's own files",
         "external_file_store_listing": "is about the harness's own files",

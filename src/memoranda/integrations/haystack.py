@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any
 
 from memoranda.aio.threads import in_thread
-from memoranda.errors import InvalidInput, MissingExtra
+from memoranda.errors import Conflict, InvalidInput, MissingExtra
 from memoranda.integrations.managers import OwnedNamespace, open_sync
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
@@ -43,8 +43,7 @@ class MemorandaDocumentStore:
         """Create a document store.
 
         Args:
-            memory: The manager; or the path or URL of the database, so that pipelines can be saved; None for the
-                settings of the environment.
+            memory: The manager, or the path or URL of the database; None for the settings of the environment.
             namespace: The names that the documents are below; two stores with different ones share nothing.
             user, agent, session: The owner of the documents.
         """
@@ -61,7 +60,6 @@ class MemorandaDocumentStore:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> MemorandaDocumentStore:
-        """Return a store with these settings."""
         return cls(**data["init_parameters"])
 
     def count_documents(self) -> int:
@@ -83,7 +81,10 @@ class MemorandaDocumentStore:
                     continue
                 raise DuplicateDocumentError(f"a document with the id {document.id!r} is stored already")
             new[document.id] = document
-        self._put(new)
+        try:
+            self._put(new, new=policy is not DuplicatePolicy.OVERWRITE)
+        except Conflict:  # somebody else wrote one of them meanwhile
+            return self.write_documents(documents, policy)
         return len(documents) if policy is DuplicatePolicy.OVERWRITE else len(new)
 
     def delete_documents(self, document_ids: list[str]) -> None:
@@ -123,9 +124,8 @@ class MemorandaDocumentStore:
         """Return the smallest and the largest value of a field; None when its values cannot be compared."""
         values = _unique_values(self.filter_documents(), metadata_field)
         is_text = {isinstance(value, str) for value in values}
-        if len(is_text) != 1 or not all(isinstance(value, int | float | str) for value in values):
-            return {"min": None, "max": None}
-        return {"min": min(values), "max": max(values)}
+        comparable = len(is_text) == 1 and all(isinstance(value, int | float | str) for value in values)
+        return {"min": min(values), "max": max(values)} if comparable else {"min": None, "max": None}
 
     def get_metadata_field_unique_values(
         self,
@@ -146,9 +146,9 @@ class MemorandaDocumentStore:
         items = self.items.read(query, page=MAX_LIMIT if filters else top_k)
         return list(islice(_select(map(_to_document, items), filters), top_k))
 
-    def _put(self, documents: dict[str, Document]) -> None:
+    def _put(self, documents: dict[str, Document], *, new: bool = False) -> None:
         values = {id: {**document.to_dict(flatten=False), "score": None} for id, document in documents.items()}
-        self.items.put(values, index=["content"])
+        self.items.put(values, ["content"], new=new)
 
 
 def _in_thread(method: Any) -> Any:

@@ -16,6 +16,8 @@ from memoranda.types import JSON
 from memoranda.validation import MAX_LIMIT
 
 T = TypeVar("T")
+_MAX_KEYS: Final = 10_000
+"""A statement of SQLite takes 32,766 values by default."""
 RELEVANT: Final = 0.08
 """The lowest score of what a search returns by default: below it, a memory is hardly related to the question."""
 
@@ -54,16 +56,28 @@ class OwnedNamespace:
         self.names = check_namespace(namespace)
         self.user, self.agent, self.session = user, agent, session
 
-    def put(self, values: Mapping[str, JSON], index: Sequence[str] | bool | None = None) -> None:
-        """Store the values by key in one commit."""
-        self.memory.put_many(self.names, values, index=index, user=self.user, agent=self.agent, session=self.session)
+    def put(self, values: Mapping[str, JSON], index: Sequence[str] | bool | None = None, *, new: bool = False) -> None:
+        """Store the values by key in one commit; with `new`, raise `Conflict` if a key has a value already."""
+        self.memory.put_many(
+            self.names,
+            values,
+            index=index,
+            expected=dict.fromkeys(values) if new else None,
+            user=self.user,
+            agent=self.agent,
+            session=self.session,
+        )
 
     def get(self, key: str) -> Item | None:
         return self.memory.get_item(self.names, key, user=self.user, agent=self.agent, session=self.session)
 
     def delete(self, keys: Sequence[str]) -> int:
-        """Delete those that exist in one commit and return how many there were."""
-        return self.memory.delete_item(self.names, keys, user=self.user, agent=self.agent, session=self.session)
+        """Delete those that exist and return how many there were; ten thousand in one commit."""
+        parts = (keys[start : start + _MAX_KEYS] for start in range(0, len(keys), _MAX_KEYS))
+        return sum(
+            self.memory.delete_item(self.names, part, user=self.user, agent=self.agent, session=self.session)
+            for part in parts
+        )
 
     def count(self) -> tuple[int, datetime | None]:
         """Return how many items there are, and when the latest one was put."""

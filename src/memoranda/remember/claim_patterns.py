@@ -143,7 +143,7 @@ _PEOPLE = (
     _one("birth year", r"~who(?:was )?born in (?P<value>(?:19|20)\d\d)\b"),
     _one("birthplace", r"~who(?:was )?born (?:and raised )?in ~name"),
     _one("home town", r"~who~adv(?:originally )?(?:from|grew up in) ~name"),
-    _one("relationship status", r"~who~adv(?:happily |newly )?~status~stop"),
+    _one("relationship status", r"~who~adv(?:happily |newly )?~status(?! (?:to|from) (?:my|the|our|an?|this) (?!~relation))~stop"),
     _one("relationship status", r"~who~adv(?:got|gotten) (?:re)?~status", "update"),
     _one("relationship status", r"~who~adv(?P<value>married|divorced|engaged)(?: to| from)? (?-i:[A-Z]\w+)"),
     _one("partner", r"~who~adv(?:(?:dating|seeing|engaged to|married to)) ~name(?! (?:about|for|at|regarding)\b)"),

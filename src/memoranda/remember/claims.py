@@ -22,6 +22,8 @@ from memoranda.remember.values import (
     PREFERENCE,
     Reading,
     attribute_for,
+    is_thing,
+    limits_value,
     may_be_several,
     names_person,
     read_value,
@@ -81,14 +83,6 @@ _TAKE_BACKS: Final = (
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
 _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 _WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
-_NO_THINGS_WORDS = """
-    question questions idea ideas problem problems issue issues headache call calls minute minutes hour hours second
-    feeling feelings plan plans chance point doubt clue time look go day week weekend moment choice reason request favor
-    favour thought thoughts suggestion answer opinion task appointment meeting cold fever rest break blast laugh
-"""
-_BEFORE_DETAILS: Final = frozenset(("with", "about", "for", "of", "on", "in", "from", "to", "at"))
-_NO_THINGS: Final = frozenset(_NO_THINGS_WORDS.split())
-"""What somebody "has" without owning it."""
 _ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
 # "I meant 12, not 11": the clause ends before "not".
 _NOT_OLD: Final = re.compile(
@@ -292,8 +286,7 @@ class _Found:
         if not words:
             return False
         if self.pattern.attribute == "owns":
-            head = next((n for n, word in enumerate(words) if word in _BEFORE_DETAILS), len(words))
-            return not _NO_THINGS.isdisjoint(words[max(0, head - 1) : head]) or words[0] == "no"
+            return not is_thing(words)
         what = fold(self.part("what") or "")
         if self.pattern.attribute == "studies" or what.endswith("name") or what.startswith(("favourite", "favorite")):
             return words[0] in _WHERE or words[0] == "not"
@@ -314,6 +307,18 @@ class _Found:
             return None  # "I quit smoking two months ago" names no value
         keep_dates = self.about_thing and self.pattern.single
         return trim_value(self.clause.text, self.match.span(self.group), dates, keep_dates=keep_dates)
+
+    def is_limited(self, value: str | None) -> bool:
+        """Whether words after the value may take from it: "alone", "and back", "in the office play", "'s stand"."""
+        start = self.match.start(self.group)
+        if not value or start == self.match.start():  # "Ghent is home now": the value comes first
+            return False
+        at = self.clause.text.index(value, start) + len(value)
+        first, offset = self.clause.start - self.clause.added, self.utterance.span[0]
+        after = list(self.clause.text)
+        for begin, end in ((event.span[0] - offset - first, event.span[1] - offset - first) for event in self.near):
+            after[begin:end] = " " * (end - begin)
+        return limits_value("".join(after)[at:])
 
     def span(self, value: str | None, reading: Reading) -> Span:
         """Return where in the message the claim is made, up to the end of its value."""
@@ -358,7 +363,7 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         old = None
     subject, attribute = _owner_of_name(subject, attribute)
     valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
-    operation = _operation(found, reading, valid_from)
+    operation = "state" if found.is_limited(value) else _operation(found, reading, valid_from)
     if old is None and single and operation in ("state", "update") and found.contrast and not found.clause.qualified:
         old, operation = found.contrast, "update"
     if operation == "event":

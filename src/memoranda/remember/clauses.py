@@ -131,6 +131,7 @@ _RESERVED: Final = re.compile(
     r"|^\W*(?:(?:and|but|so|well|even)\s+)*(?:if|had|were|should|suppose|supposing|imagine|picture|say)\b"
     r"|\bleft\s+(?-i:[A-Z])[\w&.'’ -]*?\s(?:with (?:an?|the|my|two|three|full|some)|by (?:car|bus|train|bike)|on foot|in an?|through|carrying)\b"
     r"|\b(?:left|quit)\s+(?-i:[A-Z])[\w&.'’ -]*?\sto (?!(?:join|work|start|become|found|build|study|go|move|focus|care|raise|pursue|travel|be|teach)\b)"
+    r"|\([^()]*\b(?:did|does|not|said|says|sort of|kind of|joke)\b[^()]*\)"
     r"|^\W*(?:oh,? (?:yes|yeah|sure|right|great)|sure)\b"
     # English inside a sentence of another language is quoted.
     r"|\b(?:ich|nicht|und|jetzt|dem|je|ne|dit|elle|est|une|avec|pero|ella|una|porque|che|sono)\b"
@@ -162,7 +163,7 @@ _LABEL: Final = re.compile(
 # A text around the words that are somebody else's: a letter, a story, an exercise, a test.
 _FRAMED: Final = re.compile(
     r"^\W*dear\b|(?:^|\n|[.!?]\s+)(?:best|regards|(?:kind|best|warm) (?:regards|wishes)|yours \w+|sincerely|cheers|greetings|love),?\s*\n?\s*(?-i:[A-Z])"
-    r"|[.!]\s+not[.!]*\s*$|^\W*(?:ex|exercise|question|q)\W*\d|-->|(?:^\W*|[.!?]\s+)(?:(?:please|now|can you|could you)\s+)*(?:label|correct my|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
+    r"|[.!]\s+not[.!]*\s*$|[.!]\s+(?:no,? wait|wait,? no|wait|no|oh|sorry)\W+(?:no\W+)?that(?:['’]s| is| was)\b|^\W*(?:ex|exercise|question|q)\W*\d|-->|(?:^\W*|[.!?]\s+)(?:(?:please|now|can you|could you)\s+)*(?:label|correct my|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
     r"|posting|quoting|let['’]s (?:play|pretend|imagine)|you are (?:an?|the|my) \w+ (?:and|who)|playing)\b"
     r"|\b(?:voicemail|e-?mail|letter|message|text|note|card|post|mail) from\b|\b(?:said|wrote|sent) this\b"
     r"|\bapril fools?\b|\b(?:my|a|the|this) (?:novel|hero|verb)\b|\b(?:tense|grammar)\b|\bnot (?:me|mine)\b|\b(?:he|she|they|(?-i:[A-Z]\w+)) said (?:that|it|so)\b"

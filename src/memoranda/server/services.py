@@ -90,7 +90,7 @@ class Services:
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
         self._key_store = open_store(database_url(self._memory), key=encryption_key(self._memory))
-        keys = self._keys = Keys(self._key_store)
+        keys = self._keys = Keys(self._key_store, self._memory.audit_key)
         await in_thread(keys.require_key_file)
         cache_seconds = self._config.key_cache_seconds
         self._authenticator = Authenticator(keys, self._clock, cache_seconds=cache_seconds)

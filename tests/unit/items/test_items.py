@@ -10,6 +10,7 @@ import pytest
 from memoranda import Conflict, InvalidInput, InvalidType, Item, MemoryManager, MemoryType
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
+from tests.server.in_process import open_server
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANN = ("users", "ann")
@@ -322,3 +323,11 @@ class TestExpected:
         with pytest.raises((InvalidInput, InvalidType)):
             manager.put_many(ANN, {"a": 1}, expected=expected)
         assert manager.search_items(ANN) == []
+
+    def test_expected_items_are_checked_by_a_server_too(self, tmp_path: Path) -> None:
+        with open_server(tmp_path) as server, server.client(server.key()) as remote:
+            first = remote.put(ANN, "a", 1, index=False)
+            (second,) = remote.put_many(ANN, {"a": 2}, index=False, expected={"a": first.updated_at})
+            with pytest.raises(Conflict, match="read it again"):
+                remote.put_many(ANN, {"a": 3}, index=False, expected={"a": first.updated_at})
+            assert remote.get_item(ANN, "a") == second

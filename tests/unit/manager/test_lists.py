@@ -81,8 +81,8 @@ class TestLists:
 
     def test_lists_take_an_offset(self, manager: MemoryManager) -> None:
         for number in range(3):
-            manager.add_memory(f"tea number {number}", user="ann")
-            manager.forget([number + 1], user="ann")
+            memory = manager.add_memory(f"tea number {number}", user="ann")
+            manager.forget([memory.id], user="ann")
         receipts = manager.receipts()
         assert manager.receipts(limit=1, offset=1) == receipts[1:2]
         manager.remember(["Ann lives in Ghent.", "Bo lives in Oslo."], user="ann")
