@@ -18,15 +18,8 @@ PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBU
 NEED_A_SERVER = {"server.md"}  # run with a server in the tests of the server
 # Run in the environments of these frameworks by tests/integrations.
 NEED_A_FRAMEWORK = {
-    *(
-        "agent-framework.md",
-        "crewai.md",
-        "google-adk.md",
-        "haystack.md",
-        "llama-index.md",
-        "pydantic-ai.md",
-        "strands.md",
-    )
+    *("agent-framework.md", "autogen.md", "crewai.md", "google-adk.md", "haystack.md", "llama-index.md"),
+    *("pydantic-ai.md", "strands.md"),
 }
 EXPECTED = {
     "facts.md": [

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from deepagents.backends import StoreBackend
 from documentation import run_example, run_page
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import Capability
 
 from memoranda import MemoryManager
-from memoranda.integrations.langgraph import MemorandaSaver
+from memoranda.integrations.langgraph import MemorandaSaver, MemorandaStore
 
 
 @checkpointer_test(name="MemorandaSaver")
@@ -26,6 +27,19 @@ async def test_checkpointer_has_capability(capability: str) -> None:
     result = report.results[capability]
     assert result.passed, result.failures
     assert result.tests_passed > 0
+
+
+def test_deepagents_keeps_its_files_in_the_store() -> None:
+    with MemoryManager("sqlite://") as memory:
+        files = StoreBackend(namespace=lambda _: ("users", "ann", "files"), store=MemorandaStore(memory))
+        files.write("/notes.md", "green tea\nblack coffee\n")
+        assert files.edit("/notes.md", "black", "white").occurrences == 1
+        assert files.read("/notes.md").file_data["content"] == "green tea\nwhite coffee\n"
+        assert files.grep("coffee").matches == [{"path": "/notes.md", "line": 2, "text": "white coffee"}]
+        assert [entry["path"] for entry in files.glob("*.md").matches] == ["/notes.md"]
+        assert "white coffee" in memory.recall("Which coffee?")[0].content
+        assert files.delete("/notes.md").error is None
+        assert files.ls("/").entries == []
 
 
 def test_page_runs(tmp_path: Path) -> None:

@@ -45,13 +45,18 @@ class Suite:
     """The source package that contains the tests, as `name==version`; empty for tests of our own."""
     plugin: str = ""
     """The module in this folder that puts our class in place of theirs."""
+    options: tuple[str, ...] = ()
+    """More options of pytest, such as `--noconftest` where these tests need none of it."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Tests that are not run, and why: a pattern that is searched in the test's id, and the reason."""
     failing: Mapping[str, str] = field(default_factory=dict)
     """Tests that are run and fail, and why, in the same form; one that passes is a failure of the run."""
 
 
-_LANGGRAPH = ("langgraph-checkpoint==4.3.1", "langgraph-checkpoint-sqlite==3.1.2", "pytest-mock==3.17.0")
+_LANGGRAPH = (
+    *("langgraph-checkpoint==4.3.1", "langgraph-checkpoint-sqlite==3.1.2"),
+    *("pytest-mock==3.17.0", "pytest-retry==1.7.0"),  # some of their tests wait for a second and are marked as flaky
+)
 _ABOUT_SQLITE = "about the tables and SQL of the SQLite store"
 
 SUITES: dict[str, Suite] = {
@@ -80,9 +85,9 @@ SUITES: dict[str, Suite] = {
         },
     ),
     "langgraph-checkpointer": Suite(
-        packages=(*_LANGGRAPH, "langgraph-checkpoint-conformance==0.0.2", "langgraph==1.2.20"),
+        packages=(*_LANGGRAPH, "langgraph-checkpoint-conformance==0.0.2", "langgraph==1.2.20", "deepagents==0.7.32"),
         tests=("langgraph_cases.py",),
-        passed=10,
+        passed=11,
     ),
     "langchain": Suite(
         packages=("langchain-core==1.7.2", "langchain-tests==1.1.9"),
@@ -91,6 +96,11 @@ SUITES: dict[str, Suite] = {
     ),
 }
 
+_AUTOGEN = ("autogen-core==0.7.5", "autogen-agentchat==0.7.5", "autogen-ext==0.7.5")
+SUITES["autogen"] = Suite(
+    packages=_AUTOGEN, source="autogen-core==0.7.5", plugin="on_autogen", tests=("tests/test_memory.py",), passed=10
+)
+SUITES["autogen-agent"] = Suite(packages=_AUTOGEN, tests=("autogen_cases.py",), passed=9)
 _PRIVATE = "reads private attributes of the SDK's SQLiteSession"
 _TABLES = "reads, breaks or drops the SDK's own tables"
 SUITES["mem0"] = Suite(packages=("mem0ai==2.2.1",), tests=("mem0_cases.py",), passed=7)
@@ -174,6 +184,26 @@ SUITES["pydantic_ai_suite"] = Suite(
     },
 )
 SUITES["strands"] = Suite(packages=("strands-agents==1.62.0",), tests=("strands_cases.py", "page_cases.py"), passed=7)
+_LINKS = "about symbolic links: a store has none"
+SUITES["anthropic"] = Suite(
+    packages=("anthropic==2.8.0",),
+    options=("--noconftest",),
+    source="anthropic==2.8.0",
+    plugin="on_anthropic",
+    tests=("tests/lib/tools/memory_tools/test_filesystem.py",),
+    passed=74,
+    left_out={
+        "not_world_writable": "about the permissions of folders: a store has none",
+        "symlink": _LINKS,
+    },
+)
+
+SUITES["claude"] = Suite(
+    # From source: the wheel contains the whole program, 162 MB.
+    packages=("--no-binary=claude-agent-sdk", "claude-agent-sdk==0.2.182"),
+    tests=("claude_cases.py",),
+    passed=7,
+)
 
 
 def main(names: list[str]) -> int:
@@ -195,7 +225,7 @@ def run_suite(name: str, suite: Suite) -> bool:
     command += ["-p", "selection", *(["-p", suite.plugin] if suite.plugin else [])]
     paths = [REPOSITORY / "src", HERE, folder]
     variables = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "MEMORANDA_SUITE": name, "PYTHONSAFEPATH": "1"}
-    done = subprocess.run([*command, *suite.tests], cwd=folder, env=os.environ | variables)
+    done = subprocess.run([*command, *suite.options, *suite.tests], cwd=folder, env=os.environ | variables)
     counts = count_results(report)
     expected = f"{suite.passed} expected"
     summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "no report"

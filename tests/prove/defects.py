@@ -113,14 +113,14 @@ DEFECTS: Final = (
     Defect("callers without a key are let in", "requests", "server/auth.py",
            """raise Denied("no key: send it as 'Authorization: Bearer <key>'", status=401)""", "return LOCAL"),
     Defect("open again once the last key is revoked", "requests", "server/keys.py",
-           "tx.execute(select(api_keys.c.id).limit(1)).first() is not None)",
-           "tx.execute(select(api_keys.c.id).where(api_keys.c.revoked_at.is_(None)).limit(1)).first() is not None)"),
+           "query = select(api_keys.c.id).limit(1)",
+           "query = select(api_keys.c.id).where(api_keys.c.revoked_at.is_(None)).limit(1)"),
     Defect("wrong requests answered in another form", "requests", "server/app.py",
            "    app.add_exception_handler(RequestValidationError, errors.handle_validation_error)\n", ""),
     Defect("expired memories are shown", "clocks", "index/partition.py",
            'allowed &= (columns["expires_at"] > moment) & ~ended', "allowed &= ~ended"),
     Defect("index never catches up", "model", "index/partitions.py",
-           "        if partition.seq == head:\n", "        if partition.seq != NEVER_LOADED:\n"),
+           "if partition.seq == head and partition.key.user is not ANY:", "if partition.seq != NEVER_LOADED:"),
     Defect("handles of readers leak", "soak", _CONNECTIONS,
            "        self.idle.append(raw)\n        self.in_use.discard(raw)\n", "        self.in_use.add(raw)\n"),
 )  # fmt: skip
@@ -142,6 +142,8 @@ def run_one(defect: Defect, folder: Path, seed: int) -> tuple[bool, str]:
         defect.plant(copy)
         plan = ("--runs", REGIMES[defect.regime].short, "--seed", seed, "--seconds", 120, "--most-violations", 1)
         found = run_apart(defect.regime, *map(str, plan), source=folder)
+    except ValueError as error:  # the code is no longer what it was: the list is out of date
+        return False, str(error)
     except RuntimeError as error:  # the regime could not go on, which a broken machine brings about too
         return _regime_runs(defect.regime, plan), str(error)[-200:]
     finally:

@@ -1,7 +1,7 @@
 """Requests made from the OpenAPI document, many of them with ids that earlier responses returned.
 
-Every case is sent three times: with a key, without one, and with one that is empty, wrong or revoked. No response may be
-a server error or violate its schema, a request that violates its schema must be refused, and only the right key may
+Every case is sent three times: with a key, without one, and with one that is empty, wrong or revoked. No response may
+be a server error or violate its schema, a request that violates its schema must be refused, and only the right key may
 succeed. In the end every key is revoked, and nothing may be answered at all.
 """
 

@@ -33,6 +33,10 @@ LONG = 600
 """Seconds from which the slope decides: over a shorter time it is mostly noise."""
 SPARE = 8
 """Descriptors and threads that may come and go."""
+PER_THREAD = 4
+"""Descriptors that a thread of the server can hold: two handles on the database, each with its log."""
+OTHERS = 24
+"""Descriptors of the process itself."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,9 @@ def judge(samples: list[Sample], rise: float, half_width: float, seconds: float)
         # In a short run the threads still open their handles.
         if last > first + (SPARE if seconds >= LONG else CLIENTS):
             problems.append(f"{name} grow from {first:g} to {last:g}")
+    most = max(samples, key=lambda sample: sample.descriptors)
+    if most.descriptors > (bound := CLIENTS + PER_THREAD * most.threads + OTHERS):
+        problems.append(f"{most.descriptors} descriptors, and {most.threads} threads need {bound} at the most")
     return problems
 
 

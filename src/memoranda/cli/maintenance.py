@@ -1,12 +1,13 @@
 """Maintain a database and this machine's models.
 
-`memoranda stats`, `reembed`, `check`, `repair`, `upkeep`, `bench` and `models`.
+`memoranda stats`, `reembed`, `check`, `repair`, `upkeep`, `migrate`, `copy`, `bench` and `models`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from memoranda.cli.options import WHOLE_TENANT, AsJson, CommandOptions, command
+from memoranda.cli.options import DATABASE, OUTPUT, WHOLE_TENANT, AsJson, CommandOptions, command
 from memoranda.cli.output import (
     DAMAGED,
     cut,
@@ -27,6 +28,7 @@ from memoranda.cli.output import (
     table,
 )
 from memoranda.display import plural
+from memoranda.errors import NotFound
 from memoranda.records import Record
 from memoranda.validation import check_integer
 
@@ -41,6 +43,59 @@ def register(app: typer.Typer) -> None:
     for name, function in (("stats", stats), ("reembed", reembed), ("check", check), ("repair", repair)):
         command(app, name)(function)
     command(app, "upkeep", shared=WHOLE_TENANT)(upkeep)
+    command(app, "migrate", shared=DATABASE)(migrate)
+    command(app, "copy", shared=OUTPUT)(copy)
+
+
+@dataclass(frozen=True, slots=True)
+class Migration(Record):
+    """What `memoranda migrate` did."""
+
+    database: str
+    done: tuple[str, ...]
+
+
+def migrate(
+    options: CommandOptions,
+    service_role: Annotated[
+        str | None, typer.Option(help="PostgreSQL: role of the servers. It may read and write rows, nothing else.")
+    ] = None,
+) -> None:
+    """Create or upgrade the tables of a database. A SQLite file does that by itself when it is opened."""
+    from memoranda.settings import database_url
+    from memoranda.storage import migrate_database
+
+    database, done = migrate_database(database_url(options.config), service_role=service_role)
+    summary = "; ".join(done) if done else "nothing to do"
+    print_result(Migration(database, tuple(done)), options.as_json, message(f"{database}: {summary}"))
+
+
+def copy(
+    options: CommandOptions,
+    source: Annotated[str, typer.Argument(help="Database to copy: a file or a URL.")],
+    target: Annotated[str, typer.Argument(help="Empty database, or one that an interrupted copy began to fill.")],
+) -> None:
+    """Copy a whole database, such as from a SQLite file to PostgreSQL, and compare every row.
+
+    Run the same command again after an interruption: it goes on where it stopped.
+    """
+    from memoranda.settings import encryption_key
+    from memoranda.storage import database_file, open_store
+    from memoranda.transfer.copying import copy_store
+
+    file = database_file(source)
+    if file is not None and not file.exists():
+        raise NotFound(f"there is no database {file}")
+    key = encryption_key(options.config)
+    keys = [None if database_file(url) is None else key for url in (source, target)]
+    with (
+        closing(open_store(source, key=keys[0])) as first,
+        closing(open_store(target, key=keys[1])) as second,
+        progress_bar("Copying", options.as_json) as progress,
+    ):
+        report = copy_store(first, second, progress)
+    summary = f"{plural(sum(report.rows.values()), 'row')} compared, {report.written:,} written: the copy is complete"
+    print_result(report, options.as_json, message(summary))
 
 
 def stats(options: CommandOptions) -> None:

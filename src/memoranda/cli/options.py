@@ -188,6 +188,8 @@ _ALL_USERS: Final = {
     "all_users": (Annotated[bool, typer.Option("--all-users", help="Include the memories of all users.")], False)
 }
 _AS_JSON: Final = {"as_json": (AsJson, False)}
+OUTPUT: OptionTable = _AS_JSON
+DATABASE: OptionTable = {"db": _DATABASE["db"], **_AS_JSON}
 STORE: OptionTable = {**_DATABASE, **_AS_JSON}
 WRITE: OptionTable = {**_DATABASE, **_OWNER, **_AS_JSON}
 READ: OptionTable = {**_DATABASE, **_FILTER, **_ALL_USERS, **_AS_JSON}

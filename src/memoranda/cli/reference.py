@@ -43,6 +43,7 @@ def _row(parameter: Any) -> str:
         names = f"`{parameter.name.upper()}{'…' if parameter.nargs == -1 else ''}`"
     else:
         names = ", ".join(f"`{name}`" for name in sorted(parameter.opts, key=len, reverse=True))
+        names += "".join(f" / `{name}`" for name in parameter.secondary_opts)
     default = parameter.default
     shown = f" Default: {default}." if isinstance(default, int | float | str) and default not in (False, "") else ""
     return f"| {names} | {parameter.help or ''}{shown} |"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import BindParameter, bindparam, delete, exists, insert, select, update
 
@@ -31,6 +31,7 @@ from memoranda.types import JSON, Scope
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
 
+R = TypeVar("R")
 _M = messages.c
 _IN_SCOPE = [
     *(column == bindparam(f"in_{column.name}") for column in (_M.tenant, _M.agent, _M.user, _M.session)),
@@ -98,15 +99,15 @@ class StoredLog:
 
     def pop(self) -> Message | None:
         # Made inside the transaction: a damaged message must stay, not be deleted unread.
-        return self._store().write(lambda tx: pop(tx, self._scope))
+        return self._write(lambda tx: pop(tx, self._scope))
 
     def replace(self, messages: Sequence[Message]) -> None:
         new = [_to_stored(message) for message in messages]
         self._write(lambda tx: replace(tx, self._scope, new))
 
-    def _write(self, work: Callable[[Transaction], None]) -> None:
+    def _write(self, work: Callable[[Transaction], R]) -> R:
         tenant, _, user, _ = scope_names(self._scope)
-        self._store().write(OwnedWork(work, (tenant, user)), tenant=tenant)
+        return self._store().write(OwnedWork(work, (tenant, user)), tenant=tenant)
 
 
 _open_stores: dict[str, Store] = {}

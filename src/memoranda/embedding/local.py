@@ -166,6 +166,48 @@ def _is_separate_token(character: str, category: str) -> bool:
 _MAX_THREADS: Final = 8
 
 
+class FairSlots:
+    """Lets so many threads in at a time, in the order in which they came.
+
+    A `threading.Semaphore` keeps no order: a thread that comes back at once overtakes those that wait, so that a short
+    call would wait for the end of a long one.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._lock = threading.Lock()
+        self._waiting: deque[threading.Lock] = deque()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            turn = threading.Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        try:
+            turn.acquire()  # released by the thread that gives its slot to this one
+        except BaseException:
+            self._give_up(turn)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._free += 1
+
+    def _give_up(self, turn: threading.Lock) -> None:
+        """Leave the line after an interrupt; give the slot on if this thread got one at that moment."""
+        with self._lock:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+                return
+        self.__exit__()
+
+
 class OnnxEmbedder:
     """An `Embedder` that runs a model file. The model is loaded when the first text is embedded.
 
@@ -181,7 +223,7 @@ class OnnxEmbedder:
         self._use_gpu = use_gpu
         self._threads = threads or min(available_cores(), _MAX_THREADS)
         # Also bounds memory: however many callers there are, only this many runs hold buffers at a time.
-        self._running = threading.BoundedSemaphore(self._threads)
+        self._running = FairSlots(self._threads)
         self._loading = threading.Lock()
         self._encoder: _Encoder | None = None
 

@@ -69,7 +69,7 @@ class VectorEngine(Protocol):
 
 
 class TextIndex(Protocol):
-    """Terms to memories by BM25, with the statistics of the texts in this index alone.
+    """Terms to memories by BM25, with the statistics of the texts that a call may see: all, or those in `among`.
 
     A term of a query may be several alternatives that count as one word, joined by `memoranda.text.OR`.
     """
@@ -85,10 +85,10 @@ class TextIndex(Protocol):
         """Return ids and scores of the best matches, best first, ties by id; only ids in `among` when given."""
         ...
 
-    def scores(self, query_terms: Sequence[str]) -> tuple[IntArray, FloatArray]:
+    def scores(self, query_terms: Sequence[str], among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
         """Return ids and scores of all texts that hold any of the terms, by ascending id."""
         ...
 
-    def full_match_score(self, query_terms: Sequence[str]) -> float:
+    def full_match_score(self, query_terms: Sequence[str], among: IntArray | None = None) -> float:
         """Return the score of a text of average length that holds every term once."""
         ...

@@ -1,4 +1,4 @@
-"""Terms to memories: BM25 over one partition, with the statistics of that partition."""
+"""Terms to memories: BM25 over one partition, with the statistics of the texts that a search may see."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class Postings:
         self._occurrences: dict[str, array[int]] = {}
         # The counts made from these lists for queries; cleared when a text is added.
         self._counts_cache: dict[str, tuple[IntArray, IntArray]] = {}
+        # The ids that the last search was among, and which texts that are; cleared when one is added or removed.
+        self._last_visible: tuple[IntArray, NDArray[np.bool_]] | None = None
         self._numbers: dict[int, int] = {}
         self._ids: IntArray = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int32)
@@ -82,6 +84,7 @@ class Postings:
     def remove(self, ids: Iterable[int]) -> int:
         """Remove the known ones of these ids, and return how many they were."""
         removed = [number for id in ids if (number := self._numbers.pop(int(id), None)) is not None]
+        self._last_visible = None
         for number in removed:
             self._live[number] = False
             self._total -= int(self._lengths[number])
@@ -95,54 +98,66 @@ class Postings:
         """Return ids and scores of the best matches, best first, ties by id; only ids in `among` when given."""
         if limit < 1:
             raise InvalidInput(f"limit must be a positive integer, not {limit!r}")
-        numbers, scores = self._match(query_terms)
+        numbers, scores = self._match(query_terms, self._visible(among))
         ids = self._ids[numbers]
-        if among is not None:
-            allowed = np.isin(ids, among)
-            ids, scores = ids[allowed], scores[allowed]
         if limit < len(ids):
             best = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
             ids, scores = ids[best], scores[best]
         order = np.lexsort((ids, -scores))[:limit]
         return ids[order], scores[order].astype(np.float32)
 
-    def scores(self, query_terms: Sequence[str]) -> tuple[IntArray, FloatArray]:
-        """Return ids and scores of all texts that hold any of the terms, by ascending id."""
-        numbers, scores = self._match(query_terms)
+    def scores(self, query_terms: Sequence[str], among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Return ids and scores of all texts that hold any of the terms, by ascending id; only ids in `among`."""
+        numbers, scores = self._match(query_terms, self._visible(among))
         order = np.argsort(self._ids[numbers], kind="stable")
         return self._ids[numbers][order], scores[order].astype(np.float32)
 
     def coverage(self, query_terms: Sequence[str], ids: IntArray) -> FloatArray:
         """Return for each id which share of the weight of the terms its text holds, 0…1; rare terms weigh more."""
-        found, total = np.zeros(len(ids)), 0.0
+        found, total, visible = np.zeros(len(ids)), 0.0, self._visible(ids)
         for term in sorted(set(query_terms)):
-            numbers, _ = self._counts(term)
-            weight = self._idf(len(numbers))
+            numbers, _ = self._counts(term, visible)
+            weight = _idf(len(numbers), self._count(visible))
             total += weight
             found[np.isin(ids, self._ids[numbers])] += weight
         return (found / total if total else found).astype(np.float32)
 
-    def full_match_score(self, query_terms: Sequence[str]) -> float:
-        """Return the score of a text of average length that holds every term once."""
-        return sum(self._idf(len(self._counts(term)[0])) for term in sorted(set(query_terms))) / (1 + K1)
+    def full_match_score(self, query_terms: Sequence[str], among: IntArray | None = None) -> float:
+        """Return the score of a text of average length that holds every term once; counted over ids in `among`."""
+        visible = self._visible(among)
+        count, terms = self._count(visible), sorted(set(query_terms))
+        return sum(_idf(len(self._counts(term, visible)[0]), count) for term in terms) / (1 + K1)
 
-    def _match(self, query_terms: Sequence[str]) -> tuple[IntArray, NDArray[np.float64]]:
-        scores = np.zeros(self._size)
-        if not len(self):
+    def _visible(self, among: IntArray | None) -> NDArray[np.bool_] | None:
+        """Return by number whether a text counts; None when all do. What others wrote must not move these scores."""
+        if among is None:
+            return None
+        if self._last_visible is None or self._last_visible[0] is not among:
+            visible = self._live[: self._size] & np.isin(self._ids[: self._size], among)
+            self._last_visible = among, visible
+        return self._last_visible[1]
+
+    def _count(self, visible: NDArray[np.bool_] | None) -> int:
+        return len(self) if visible is None else int(np.count_nonzero(visible))
+
+    def _match(
+        self, query_terms: Sequence[str], visible: NDArray[np.bool_] | None
+    ) -> tuple[IntArray, NDArray[np.float64]]:
+        scores, count = np.zeros(self._size), self._count(visible)
+        if not count:
             return np.empty(0, dtype=np.int64), scores[:0]
-        length_penalty = K1 * (1 - B + B * self._lengths[: self._size] / max(self._total / len(self), 1e-9))
+        lengths = self._lengths[: self._size]
+        total = self._total if visible is None else int(lengths[visible].sum())
+        length_penalty = K1 * (1 - B + B * lengths / max(total / count, 1e-9))
         # Sorted, so that the order of the terms in a question does not change the rounding.
         for term, times in sorted(Counter(query_terms).items()):
-            numbers, counts = self._counts(term)
-            weight = times * self._idf(len(numbers))
+            numbers, counts = self._counts(term, visible)
+            weight = times * _idf(len(numbers), count)
             scores[numbers] += weight * counts / (counts + length_penalty[numbers])
         found = np.flatnonzero(scores)
         return found, scores[found]
 
-    def _idf(self, frequency: int) -> float:
-        return log(1 + (len(self) - frequency + 0.5) / (frequency + 0.5))
-
-    def _counts(self, term: str) -> tuple[IntArray, IntArray]:
+    def _counts(self, term: str, visible: NDArray[np.bool_] | None = None) -> tuple[IntArray, IntArray]:
         """Return the numbers of the texts that hold the term, or one of its alternatives, and how often each does."""
         found = [list for each in term.split(OR) if (list := self._occurrences.get(each)) is not None]
         if not found:
@@ -153,13 +168,14 @@ class Postings:
             numbers = np.concatenate([np.frombuffer(each, dtype=np.intc).astype(np.int64) for each in found])
             cached = self._counts_cache[term] = _count_runs(numbers if len(found) == 1 else np.sort(numbers))
         numbers, counts = cached
-        if len(self) == self._size:
+        if visible is None and len(self) == self._size:
             return numbers, counts
-        live = self._live[numbers]
-        return numbers[live], counts[live]
+        kept = (self._live if visible is None else visible)[numbers]
+        return numbers[kept], counts[kept]
 
     def _append(self, id: int, length: int) -> int:
         self._counts_cache.clear()
+        self._last_visible = None
         number = self._size
         self._ids, self._lengths = grow_array(self._ids, number + 1), grow_array(self._lengths, number + 1)
         self._live = grow_array(self._live, number + 1)
@@ -184,6 +200,10 @@ class Postings:
         self._size = len(self._ids)
         self._live = np.ones(self._size, dtype=np.bool_)
         self._numbers = {id: number for number, id in enumerate(self._ids.tolist())}
+
+
+def _idf(frequency: int, count: int) -> float:
+    return log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
 def _count_runs(numbers: IntArray) -> tuple[IntArray, IntArray]:

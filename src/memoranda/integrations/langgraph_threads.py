@@ -30,7 +30,8 @@ class ThreadItems:
     def __init__(self, memory: Any, owner: Mapping[str, str | None], serde: Any) -> None:
         self._memory = memory
         self._serde = serde
-        self._owner: dict[str, Any] = dict(owner)
+        # A session of their own, so that a store of the same owner does not list them among its items.
+        self._owner: dict[str, Any] = {**owner, "session": f"{owner['session'] or _ROOT} checkpoints"}
 
     def threads(self, thread_id: str | None, subgraph: str | None) -> Iterator[Thread]:
         """Yield the threads that have checkpoints: all, those of one id, or exactly one."""

@@ -6,7 +6,7 @@ Also: import the memories of an existing mem0 store.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -66,19 +66,27 @@ class AsyncMemory:
 
     def __init__(self, memory: aio.MemoryManager | None = None) -> None:
         """Use a manager, or one with the settings of the environment, which `close` closes."""
-        if memory is not None and not isinstance(memory, aio.MemoryManager):
+        if memory is None:
+            self._own(MemoryManager())
+        elif isinstance(memory, aio.MemoryManager):
+            self._owned: MemoryManager | None = None
+            self._inner, self._threads = Mem0Calls(memory._inner), memory._threads
+        else:
             raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not {type(memory).__name__}")
-        self._owned = MemoryManager() if memory is None else None
-        self._inner = Mem0Calls(memory._inner if memory is not None else self._owned or MemoryManager())
-        self._threads = Threads() if memory is None else memory._threads
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """Use the folder and the collection of mem0's vector store. The models are those of Memoranda."""
+        """Use the folder and the collection of mem0's vector store. May be awaited, as in mem0 1.x."""
         memory = cls.__new__(cls)
-        memory._owned = _open_configured(config_dict)
-        memory._inner, memory._threads = Mem0Calls(memory._owned), Threads()
+        memory._own(_open_configured(config_dict))
         return memory
+
+    def _own(self, manager: MemoryManager) -> None:
+        self._owned, self._inner, self._threads = manager, Mem0Calls(manager), Threads()
+
+    def __await__(self) -> Generator[None, None, Self]:
+        yield from ()
+        return self
 
     add = off_loop(Mem0Calls.add, model=True)
     get = off_loop(Mem0Calls.get)

@@ -83,13 +83,13 @@ class Mem0Calls:
         self,
         *,
         filters: Mapping[str, Any] | None = None,
-        top_k: int = 20,
+        top_k: int | None = None,
         limit: int | None = None,
         show_expired: bool = False,
         **names: Unpack[OwnerNames],
     ) -> Results:
         """Return the memories of a user, an agent or a run, oldest first: at most `top_k`, or `limit` as in 1.x."""
-        chosen, count = join_filters(filters, names), _count(top_k, limit)
+        chosen, count = join_filters(filters, names), _count(top_k, limit, names)
         owner, found, last = read_owner(chosen), list[Answer](), 0
         while len(found) < count and (page := self._page(owner, last)):
             found += [answers.to_answer(each) for each in page if passes(each, chosen, show_expired)]
@@ -101,9 +101,9 @@ class Mem0Calls:
         query: str,
         *,
         filters: Mapping[str, Any] | None = None,
-        top_k: int = 20,
+        top_k: int | None = None,
         limit: int | None = None,
-        threshold: float | None = _THRESHOLD,
+        threshold: float | None = None,
         rerank: bool = False,
         explain: bool = False,
         reference_date: datetime | str | float | None = None,
@@ -111,8 +111,8 @@ class Mem0Calls:
         **names: Unpack[OwnerNames],
     ) -> Results:
         """Return the memories that answer a query, best first, each with a `score`."""
-        chosen, count = join_filters(filters, names), _count(top_k, limit)
-        floor, mode = _THRESHOLD if threshold is None else threshold, "best" if rerank else None
+        chosen, count = join_filters(filters, names), _count(top_k, limit, names)
+        floor, mode = threshold if threshold is not None else 0 if names else _THRESHOLD, "best" if rerank else None
         size = min(_PAGE, max(4 * count, 60))
         while True:
             found = self._memory.recall(
@@ -191,5 +191,7 @@ class Mem0Calls:
                     last = page[-1].id
 
 
-def _count(top_k: int, limit: int | None) -> int:
-    return check_integer(top_k if limit is None else limit, "top_k", minimum=0)
+def _count(top_k: int | None, limit: int | None, names: OwnerNames) -> int:
+    """Return how many answers are wanted; without a number, as many as the version with this spelling returns."""
+    given = [each for each in (limit, top_k) if each is not None]
+    return check_integer(given[0] if given else 100 if names else 20, "top_k", minimum=0)

@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
 from memoranda import aio
-from memoranda.errors import InvalidInput, InvalidType, MissingExtra
+from memoranda.errors import InvalidInput, MissingExtra
+from memoranda.integrations.managers import open_async
 from memoranda.messages.message import Message, text_of, to_plain_dict
 from memoranda.text import clean_text
 
@@ -55,11 +56,12 @@ class MemorandaSession:
             remember: Whether what is said becomes memories; False stores the history only.
             session_settings: The SDK's settings, with the `limit` of `get_items`.
         """
-        if memory is not None and not isinstance(memory, aio.MemoryManager):
-            raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not a {type(memory).__module__} one")
         self.session_id = clean_text(session_id, "session_id")
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or SessionSettings())
-        self.memory = memory or aio.MemoryManager(retention_policy="persistent", max_messages_per_agent=None)
+        own = (
+            aio.MemoryManager(retention_policy="persistent", max_messages_per_agent=None) if memory is None else memory
+        )
+        self.memory = open_async(own)
         self._owns_memory = memory is None
         self._user = user
         self._agent = agent
@@ -68,7 +70,8 @@ class MemorandaSession:
     async def get_items(self, limit: int | None = None) -> list[Item]:
         """Return all items, or the newest `limit`, oldest first."""
         history = await self._get_history()
-        return [_to_item(each) for each in await history.get_messages(self._resolve_limit(limit))]
+        count = resolve_session_limit(limit, self.session_settings)
+        return [_to_item(each) for each in await history.get_messages(count)]
 
     async def add_items(self, items: Sequence[Item]) -> None:
         """Add items at the end: all of them or, on an error, none."""
@@ -103,9 +106,6 @@ class MemorandaSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    def _resolve_limit(self, limit: int | None) -> int | None:
-        return resolve_session_limit(limit, self.session_settings)
 
     async def _get_history(self) -> aio.ConversationMemory:
         history = await self.memory.get_memory(self._agent, user=self._user, session=self.session_id)

@@ -62,6 +62,8 @@ class CandidateSet:
     """How many memories are in scope; more than the rows of a large scope."""
     dialogue: FloatArray
     """0…1 per row: how much people take turns in its session."""
+    in_scope: IntArray | None = None
+    """The ids of all memories in scope, over which words are counted; None when the whole partition is."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -112,10 +114,10 @@ def select_candidates(
     timeline = partition.timeline()
     total = len(timeline.ids) if eligible is None else len(eligible)
     if total <= EXACT_UP_TO:
-        candidates = _all_of(timeline) if eligible is None else _part_of(timeline, eligible, total)
+        candidates = _all_of(timeline) if eligible is None else _part_of(timeline, eligible, total, eligible)
         return candidates, candidates.ids
     everything = timeline.ids if eligible is None else eligible
-    candidates = _part_of(timeline, _find_candidates(partition, parsed, vector, eligible), total)
+    candidates = _part_of(timeline, _find_candidates(partition, parsed, vector, eligible), total, eligible)
     return candidates, everything[:: max(1, total // _SAMPLE_SIZE)]
 
 
@@ -132,7 +134,7 @@ def _all_of(timeline: Timeline) -> CandidateSet:
     )
 
 
-def _part_of(timeline: Timeline, ids: IntArray, total: int) -> CandidateSet:
+def _part_of(timeline: Timeline, ids: IntArray, total: int, in_scope: IntArray | None) -> CandidateSet:
     positions = np.sort(timeline.positions(ids))
     chosen = timeline.ids[positions]
     by_id = np.argsort(chosen, kind="stable")
@@ -144,6 +146,7 @@ def _part_of(timeline: Timeline, ids: IntArray, total: int) -> CandidateSet:
         by_id,
         total,
         timeline.dialogue[positions],
+        in_scope,
     )
 
 
@@ -218,10 +221,10 @@ def dense_arm(query: QueryVector, vectors: VectorIndex, candidates: CandidateSet
 
 def lexical_arm(terms: Sequence[str], texts: TextIndex, candidates: CandidateSet) -> Arm:
     """Score by BM25, as a share of what a text that holds every term scores."""
-    full_score = texts.full_match_score(terms)
+    full_score = texts.full_match_score(terms, candidates.in_scope)
     if not full_score:
         return Arm("lexical", np.zeros(len(candidates), np.float32), np.zeros(len(candidates), np.float32))
-    ids, found = texts.scores(terms)
+    ids, found = texts.scores(terms, candidates.in_scope)
     shares = candidates.align(ids, found) / np.float32(full_score)
     sampled = shares if candidates.total == len(candidates) else found / np.float32(full_score)
     mean, deviation = _moments(sampled, candidates.total, _PRIOR_WORDS)

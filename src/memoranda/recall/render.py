@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
+from statistics import median
 from typing import Any, Final
 
 from memoranda.conversation.base import TokenCounter, default_counter
@@ -26,6 +28,10 @@ RELEVANT: Final = 0.08
 """The score below which a memory is hardly related to the question."""
 _ANSWERABLE: Final = 0.35
 _GOOD: Final = 0.3
+_MANY: Final = 8
+"""From how many hits on the middle one shows how unrelated memories score."""
+_STANDS_OUT: Final = 1.4
+_FAR_BETTER: Final = 3.0
 _MAX_FACTS: Final = 8
 _MAX_DISPUTES: Final = 2
 _NOTICE: Final = (
@@ -34,14 +40,24 @@ _NOTICE: Final = (
 )
 
 
-def _is_relevant(hit: Hit, recall: Recall, floor: float) -> bool:
-    """Return whether a hit may answer; where memory hardly holds an answer, only a good hit may."""
-    return hit.score >= (floor if recall.answerable >= _ANSWERABLE else _GOOD)
+def _least_score(recall: Recall, floor: float) -> float:
+    """Return the score from which a hit may answer: what stands out from the others, and every good hit.
+
+    Most memories have nothing to do with a question, so the middle score is that of an unrelated one. Where memory
+    hardly holds an answer, only a good hit may.
+    """
+    if recall.answerable < _ANSWERABLE:
+        return _GOOD
+    scores = [hit.score for hit in recall.hits]
+    if len(scores) < _MANY or max(scores) < _FAR_BETTER * (middle := median(scores)):
+        return floor  # too few to tell, or all about as good
+    return min(_GOOD, max(floor, _STANDS_OUT * middle))
 
 
 def render_context(recall: Recall, budget: int, now: datetime, floor: float | None = None) -> Context:
     """Render the best hits of a recall as text of at most `budget` tokens, without what is hardly related."""
-    hits = [hit for hit in deduplicate(recall.hits) if floor is None or _is_relevant(hit, recall, floor)]
+    least = -math.inf if floor is None else _least_score(recall, floor)
+    hits = [hit for hit in deduplicate(recall.hits) if hit.score >= least]
     # A new marker for each call: no stored text can know how the fence around it ends.
     marker = secrets.token_hex(MARKER_BYTES)
     count = default_counter()

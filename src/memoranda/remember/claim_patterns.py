@@ -91,6 +91,8 @@ PARTS: Final = {
     ),
 }  # fmt: skip
 
+PREVIOUS: Final = "^"
+"""The attribute of a change that says "it": of what the text spoke of last."""
 _PART: Final = re.compile("~(" + "|".join(sorted(PARTS, key=len, reverse=True)) + ")")
 
 
@@ -141,7 +143,7 @@ _PEOPLE = (
     _one("birth year", r"~who(?:was )?born in (?P<value>(?:19|20)\d\d)\b"),
     _one("birthplace", r"~who(?:was )?born (?:and raised )?in ~name"),
     _one("home town", r"~who~adv(?:originally )?(?:from|grew up in) ~name"),
-    _one("relationship status", r"~who~adv(?:happily |newly )?~status~stop"),
+    _one("relationship status", r"~who~adv(?:happily |newly )?~status(?! (?:to|from) (?:my|the|our|an?|this) (?!~relation))~stop"),
     _one("relationship status", r"~who~adv(?:got|gotten) (?:re)?~status", "update"),
     _one("relationship status", r"~who~adv(?P<value>married|divorced|engaged)(?: to| from)? (?-i:[A-Z]\w+)"),
     _one("partner", r"~who~adv(?:(?:dating|seeing|engaged to|married to)) ~name(?! (?:about|for|at|regarding)\b)"),
@@ -182,7 +184,8 @@ _LIKES = (
     _one("{what}", r"(?P<value>(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3})) is (?P<whose>my|our|~user's) (?P<what>(?!favou?rite)[\w-]+(?: [\w-]+)?) (?:now|these days|nowadays)~end", "update"),
     _one("{what}", r"(?P<value>(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3})) is (?P<whose>my|our|~user's) (?P<what>(?!favou?rite)[\w-]+(?: [\w-]+)?)~end"),
     _one("preferred {what}", r"~who~advprefers? (?P<value>[^,.;]+?) (?:over|rather than|instead of) (?P<old>[^,.;]+?)~end"),
-    _many("likes", r"~who~adv~no_more (?:really |even )?(?:like|enjoy|love)s? ~liked", holds=False),
+    _many("likes", r"~who~adv~no_more (?:really |even )?(?:like|enjoy|love|prefer)s? ~liked", holds=False),
+    _one("{what}", r"(?P<value>(?-i:[A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3})) is (?:no longer|not) (?P<whose>my|our|~user's) (?P<what>(?!favou?rite)[\w-]+(?: [\w-]+)?)(?: any ?more)?~end", "end", holds=False),
     _many("likes", r"~who~adv~dislike ~liked", holds=False),
     _many("likes", r"~who~adv~like ~liked"),
     _many("speaks", r"~who~advspeaks? (?:a little |some |fluent )?(?P<value>(?-i:[A-Z]\w+(?:(?:,| and|, and) [A-Z]\w+)*))"),
@@ -192,18 +195,21 @@ _HEALTH = (
     _many("allergic to", r"~who~adv(?:very |severely |deathly )?allergic to ~value"),
     _many("allergic to", r"~who~adv(?:have|has) (?:an? )?(?:severe |bad )?(?:allergy to ~value|(?P<value2>\w+) allergy)"),
     _many("allergic to", r"~who~advoutgr(?:ew|own) (?:my|his|her|their|the) (?P<value>\w+) allergy", "end", holds=False),
-    _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?!(?:any|now|since|and|but|because|so|today|these|either|or|as of)\b)\w)", "end", holds=False),
+    _many("diet", r"~who~adv(?:no longer|not)(?: an?)? ~diet(?! (?!(?:any|anymore|now|since|and|but|because|so|today|these|either|or|as of)\b)\w)", "end", holds=False),
     _many("diet", r"~who~adv(?:an? |a strict |gone |went )?~diet\b"),
     _many("condition", r"~who(?:was |got |~adv)(?:just |recently )?diagnosed with ~value"),
     _many("condition", r"~who~adv(?:have|has|suffers? from) (?P<value>~illness)\b"),
 )  # fmt: skip
 _CHANGES = (
+    _one(PREVIOUS, r"(?:it|that|this)(?: has|'s| was| is)?(?: now| just| been)* ~change (?:from ~old )?(?:back |up |down |over |out |by \S+ )?(?:to|till|until) ~value", "update"),
+    _one(PREVIOUS, r"(?:they|i|we|he|she|someone|somebody)(?: have| has|'ve|'s)?(?: now| just)* ~change (?:it|that|this) (?:from ~old )?(?:back |up |down |over |out |forward )?(?:to|till|until) ~value", "update"),
     _one("{what}", r"(?:~whose )?~noun ~adv~change (?:from ~old )?(?:back |up |down |over |out |by \S+ )?(?:to|till|until|for) ~value", "update"),
 )  # fmt: skip
 _HABITS = (
     _many("{what}", r"~who~adv~no_more (?:even )?~use(?: ~value)?", holds=False),
     _many("{what}", r"~who~adv~stopped ~using(?: ~value)?", "end", holds=False),
     _many("{what}", r"~who~adv(?:started|began|begun|resumed|went back to|took up) ~using(?: again)?(?: ~value)?", "update"),
+    _many(ANY_ATTRIBUTE, r"~who~adv(?:gave|given) up (?:on )?(?P<value>(?!(?:the|my|our|his|her|their|hope|trying)\b)[a-z]+)~end", "end", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv~stopped (?P<value>\w+ing(?: [^.!?;\n]+)?|coffee|alcohol|sugar|meat|gluten|dairy|caffeine|cigarettes)", "end", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:sold|cancell?ed|got rid of|gave away|gave up|donated|scrapped|traded in|dropped out of|deleted|ended|terminated|dumped|threw out|threw away|ditched) (?P<value>(?:my|our|the|his|her|their) [^.!?;,\n]+|(?-i:[A-Z]\w+)[^.!?;,\n]*)", "end", holds=False),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:returned|dropped|closed|lost) (?P<value>(?:my|our|the|his|her|their) (?:[\w-]+ ){0,3}?~contract)~stop", "end", holds=False),
@@ -211,6 +217,7 @@ _HABITS = (
     _many(ANY_ATTRIBUTE, r"~who~adv(?:switched|moved|changed|migrated|converted|upgraded|swapped|gone|went|transitioned) (?:over )?(?:away )?from ~old (?:over )?to ~short~stop", "update"),
     _many(ANY_ATTRIBUTE, r"~who~adv(?:replaced|swapped|traded(?: in)?|exchanged) ~old (?:with|for|by) ~short~end", "update"),
     _many("owns", r"~who~adv(?:owns?|bought|purchased|adopted|got|have|has) (?P<value>(?:an?|two|three|four|five|\d+|some|my (?:first|own)|no) (?:[\w-]+ ){0,4}[\w-]+)~stop"),
+    _many("owns", r"~who~adv(?:no longer (?:have|has|own|owns)|(?:don't|doesn't) (?:have|own)) (?P<value>(?:an?|the|my|our|any) (?:[\w-]+ ){0,3}?[\w-]+)(?: any ?more)?~end", "end", holds=False),
     _many("subscription", r"~who~advsubscribed to ~value"),
     _many("subscription", r"~who~advunsubscribed from ~value", "end", holds=False),
     _many("{what}", r"~who~adv~use ~value"),

@@ -15,13 +15,15 @@ from typing import Final
 from memoranda.dates.find import Mention
 from memoranda.places import is_place, is_region, looks_like_place
 from memoranda.remember.base import Utterance
-from memoranda.remember.claim_patterns import PARTS, ClaimPattern, possible_patterns
+from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
 from memoranda.remember.lexicon import NOW, TAKEN_BACK
 from memoranda.remember.values import (
     PREFERENCE,
     Reading,
     attribute_for,
+    is_thing,
+    limits_value,
     may_be_several,
     names_person,
     read_value,
@@ -79,6 +81,7 @@ _TAKE_BACKS: Final = (
 )
 """How words end that take something back and do not go on: "never mind, I'm staying" does."""
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
+_MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
 _WHERE: Final = frozenset(("in", "on", "at", "near", "from", "with", "off", "out"))
 _ABOUT_SELF: Final = re.compile(r"\b(?:i|i['’]\w+|we|we['’]\w+|my|our|it|it['’]s|there)\b", re.I)
 # "I meant 12, not 11": the clause ends before "not".
@@ -123,7 +126,9 @@ def _settle(claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims of one text as its end leaves them: "I live in Hamburg. I moved to Ghent yesterday."."""
     settled: list[Claim] = []
     for claim in claims:
-        newer = _bind_correction(claim, settled) if claim.attribute == ANY_ATTRIBUTE else claim
+        newer = _bind(claim, settled)
+        if newer is None:
+            continue
         ended = [older for older in settled if _ends(older, newer)]
         if newer.operation == "correct":
             settled = [older for older in settled if older not in ended]  # it never was true
@@ -131,6 +136,15 @@ def _settle(claims: Sequence[Claim]) -> list[Claim]:
             settled = [_until(older, newer.valid_from) if older in ended else older for older in settled]
         settled.append(newer)
     return settled
+
+
+def _bind(claim: Claim, before: Sequence[Claim]) -> Claim | None:
+    """Return the claim with the slot that it changes, where it names only a value; None when "it" is unknown."""
+    if claim.attribute == PREVIOUS:
+        last = before[-1] if before else None
+        same = last is not None and read_value(last.value).kind == read_value(claim.value).kind in _MEASURES
+        return replace(claim, subject=last.subject, attribute=last.attribute) if last and same else None
+    return _bind_correction(claim, before) if claim.attribute == ANY_ATTRIBUTE else claim
 
 
 def _bind_correction(claim: Claim, before: Sequence[Claim]) -> Claim:
@@ -252,21 +266,33 @@ class _Found:
 
     @property
     def about_thing(self) -> bool:
-        return "{what}" in self.pattern.attribute
+        return "{what}" in self.pattern.attribute or self.pattern.attribute == PREVIOUS
 
     @property
     def is_habit(self) -> bool:
         return self.about_thing and not self.pattern.single
 
     @property
+    def contrast(self) -> str | None:
+        """The value that the words after the clause say it is not: "call me Kate, not Katie"."""
+        denied = _NOT_OLD.match(self.utterance.text, self.clause.end)
+        same = denied is not None and _same_shape(denied["old"], self.part(self.group) or "")
+        return denied["old"] if denied is not None and same else None
+
+    @property
     def is_vague(self) -> bool:
         """Whether it only points at its value ("Theo drinks it"), or says where a person is, not who."""
-        words = fold(self.part(self.group) or "").split()
-        if not words or not self.about_thing:
+        words = fold(self.part(self.group) or "").removeprefix("now ").split()
+        if not words:
             return False
+        if self.pattern.attribute == "owns":
+            return not is_thing(words)
+        what = fold(self.part("what") or "")
+        if self.pattern.attribute == "studies" or what.endswith("name") or what.startswith(("favourite", "favorite")):
+            return words[0] in _WHERE or words[0] == "not"
         if self.is_habit:
-            return words[0] in _POINTING
-        return words[0] in _WHERE and names_person(self.part("what") or "")
+            return words[0] in _POINTING or words[0] in _WHERE
+        return self.about_thing and words[0] in _WHERE and names_person(what)
 
     def part(self, *names: str) -> str | None:
         """Return the first of these parts of the clause that it has."""
@@ -281,6 +307,18 @@ class _Found:
             return None  # "I quit smoking two months ago" names no value
         keep_dates = self.about_thing and self.pattern.single
         return trim_value(self.clause.text, self.match.span(self.group), dates, keep_dates=keep_dates)
+
+    def is_limited(self, value: str | None) -> bool:
+        """Whether words after the value may take from it: "alone", "and back", "in the office play", "'s stand"."""
+        start = self.match.start(self.group)
+        if not value or start == self.match.start():  # "Ghent is home now": the value comes first
+            return False
+        at = self.clause.text.index(value, start) + len(value)
+        first, offset = self.clause.start - self.clause.added, self.utterance.span[0]
+        after = list(self.clause.text)
+        for begin, end in ((event.span[0] - offset - first, event.span[1] - offset - first) for event in self.near):
+            after[begin:end] = " " * (end - begin)
+        return limits_value("".join(after)[at:])
 
     def span(self, value: str | None, reading: Reading) -> Span:
         """Return where in the message the claim is made, up to the end of its value."""
@@ -314,6 +352,8 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
     if found.is_vague:
         return
     reading = read_value(value or "")
+    if pattern.attribute == "allergic to" and reading.kind == "day":
+        return  # a joke
     attribute, single = attribute_for(pattern, found.part("what"), reading)
     old = found.part("old", "old2")
     if attribute is None or (attribute == "city" and not _names_home(found, reading.value)):
@@ -323,7 +363,9 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         old = None
     subject, attribute = _owner_of_name(subject, attribute)
     valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
-    operation = _operation(found, reading, valid_from)
+    operation = "state" if found.is_limited(value) else _operation(found, reading, valid_from)
+    if old is None and single and operation in ("state", "update") and found.contrast and not found.clause.qualified:
+        old, operation = found.contrast, "update"
     if operation == "event":
         valid_to = None  # "I moved there ten years ago" does not say that it is over
     claim = Claim(

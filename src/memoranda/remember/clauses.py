@@ -112,7 +112,7 @@ _QUALIFIED: Final = re.compile(
     r"\b(?:when|whenever|while|before|after|until|unless|except|during|only|also|part[- ]time|temporarily|every|for a"
     r"|on (?:weekends?|weekdays|(?:mon|tues|wednes|thurs|fri|satur|sun)days)|in the (?:summer|winter|morning|evening|mornings|evenings)"
     r"|this (?:week|month|summer|winter)|at (?:home|work|night|age)|back then|joke|joking|kidding|yeah right)\b"
-    r"|\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
+    r"|(?<!s )(?<!now )(?<!to )\bat \d{1,2}\b(?!\s*(?:[ap]\.?m|:|o['’]?clock|%|h\b))|\bi was (?:\w+|\d+)\b(?:\.|$)",
     re.I,
 )
 # Words beside a change that leave what was: it holds for a while, somewhere, as one of two, or is not meant.
@@ -131,6 +131,7 @@ _RESERVED: Final = re.compile(
     r"|^\W*(?:(?:and|but|so|well|even)\s+)*(?:if|had|were|should|suppose|supposing|imagine|picture|say)\b"
     r"|\bleft\s+(?-i:[A-Z])[\w&.'’ -]*?\s(?:with (?:an?|the|my|two|three|full|some)|by (?:car|bus|train|bike)|on foot|in an?|through|carrying)\b"
     r"|\b(?:left|quit)\s+(?-i:[A-Z])[\w&.'’ -]*?\sto (?!(?:join|work|start|become|found|build|study|go|move|focus|care|raise|pursue|travel|be|teach)\b)"
+    r"|\([^()]*\b(?:did|does|not|said|says|sort of|kind of|joke)\b[^()]*\)"
     r"|^\W*(?:oh,? (?:yes|yeah|sure|right|great)|sure)\b"
     # English inside a sentence of another language is quoted.
     r"|\b(?:ich|nicht|und|jetzt|dem|je|ne|dit|elle|est|une|avec|pero|ella|una|porque|che|sono)\b"
@@ -147,6 +148,13 @@ _ANNOUNCED: Final = re.compile(
     r"|(?:please )?note|memo|context|background|job|work|home|address|city|family|health|diet|name|phone|work update|preference|preferences)?[\s,!.]*)",
     re.I,
 )
+_PERSON_LABEL: Final = re.compile(r"(?:[A-Z]\w+\.?\s){0,2}[A-Z]\w+(?:\s\([^)]*\))?")
+# "If I win, I live in Rome" states nothing; "if I remember correctly" does.
+_SUPPOSED: Final = re.compile(
+    r"\W*(?:(?:and|but|so|well)\s+)?(?:if|unless)\s+(?:i|we|he|she|it|they|you)\b"
+    r"(?!\s+(?:remember|recall|ask|am\s+honest|wonder|must\s+know|want\s+to\s+know|didn['’]?t\s+know)\b)[^,]*,",
+    re.I,
+)
 _BLANKS: Final = re.compile(r"[^\S\n]{3,}")
 _LABEL: Final = re.compile(
     r"(?:^|(?<=[.!?\n])\s*)[ \t]*(?P<label>[^.!?:\n]{1,80}|[^:\n]{0,40}\(\d\d?:\d\d\)):[ \t\n]+(?=(?:i|i['’]\w+|we|my|our)\b)",
@@ -155,7 +163,7 @@ _LABEL: Final = re.compile(
 # A text around the words that are somebody else's: a letter, a story, an exercise, a test.
 _FRAMED: Final = re.compile(
     r"^\W*dear\b|(?:^|\n|[.!?]\s+)(?:best|regards|(?:kind|best|warm) (?:regards|wishes)|yours \w+|sincerely|cheers|greetings|love),?\s*\n?\s*(?-i:[A-Z])"
-    r"|[.!]\s+not[.!]*\s*$|^\W*(?:ex|exercise|question|q)\W*\d|-->|(?:^\W*|[.!?]\s+)(?:(?:please|now|can you|could you)\s+)*(?:label|correct my|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
+    r"|[.!]\s+not[.!]*\s*$|[.!]\s+(?:no,? wait|wait,? no|wait|no|oh|sorry)\W+(?:no\W+)?that(?:['’]s| is| was)\b|^\W*(?:ex|exercise|question|q)\W*\d|-->|(?:^\W*|[.!?]\s+)(?:(?:please|now|can you|could you)\s+)*(?:label|correct my|grade|rate|score|classify|annotate|translate|rephrase|rewrite|proof-?read|summari[sz]e|use this|post this|publish|testing|test"
     r"|posting|quoting|let['’]s (?:play|pretend|imagine)|you are (?:an?|the|my) \w+ (?:and|who)|playing)\b"
     r"|\b(?:voicemail|e-?mail|letter|message|text|note|card|post|mail) from\b|\b(?:said|wrote|sent) this\b"
     r"|\bapril fools?\b|\b(?:my|a|the|this) (?:novel|hero|verb)\b|\b(?:tense|grammar)\b|\bnot (?:me|mine)\b|\b(?:he|she|they|(?-i:[A-Z]\w+)) said (?:that|it|so)\b"
@@ -231,14 +239,24 @@ class Clause:
 @text_cache(256)  # extraction and alignment read the same texts
 def find_clauses(text: str) -> tuple[Clause, ...]:
     """Return the clauses in which the speaker states something."""
-    own = blank_foreign(text)
+    own = _blank_labelled(blank_foreign(text))
     framed = _is_framed(text)
     clauses: list[Clause] = []
     for start, end in sentence_spans(own):
         sentence = own[start:end]
-        if not sentence.rstrip(" \t\n\"'”’)").endswith("?"):
+        if not sentence.rstrip(" \t\n\"'”’)").endswith("?") and _SUPPOSED.match(sentence) is None:
             clauses += _clauses_of(sentence, start, reserved=framed or _is_reserved(sentence))
     return tuple(clauses)
+
+
+def _blank_labelled(text: str) -> str:
+    """Return the text without lines that a name stands before: "Tom: I moved to Vienna"."""
+    for found in _LABEL.finditer(text) if ":" in text else ():
+        if _PERSON_LABEL.fullmatch(found["label"].strip()) and not _ANNOUNCED.fullmatch(found["label"].strip()):
+            end = text.find("\n", found.end())
+            end = len(text) if end < 0 else end
+            text = text[: found.start()] + " " * (end - found.start()) + text[end:]
+    return text
 
 
 def _is_framed(text: str) -> bool:

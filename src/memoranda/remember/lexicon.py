@@ -27,7 +27,7 @@ PEOPLE: Final = f"{RELATIVES}|{PARTNERS}|{CHILDREN}|{SUPERIORS}|{ACQUAINTANCES}"
 
 NOW: Final = r"now|nowadays|these days|as of|from now on|any ?more|any longer|no longer|instead"
 """Says that something holds from the moment of speaking on."""
-CORRECTION: Final = r"correction|i meant|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong"
+CORRECTION: Final = r"correction|i meant|i mean|i misspoke|my mistake|mixed (?:that|it) up|typo|scratch that|make (?:that|it)|oops|wait,? no|i was wrong"
 CHANGE: Final = re.compile(
     rf"\b(?:{NOW}|{CORRECTION}|new|newly|officially|switch(?:ed|ing)?|moved|relocated|changed|migrated|left|quit|sold|joined|stopped"
     r"|ended|broke up|split up|cancell?ed|upgraded|replaced|promoted|retired|became|actually|mistake|reschedul\w+|postpon\w+|pushed"
@@ -53,6 +53,14 @@ EVENT: Final = re.compile(
     re.I,
 )
 """Tells of an event, of a time, or denies something: with a shared topic, a change can follow from it."""
+HAPPENED: Final = re.compile(
+    r"\b(?!(?:need|feed|speed|bed|red|indeed|hundred|based|supposed|interested|married|engaged|divorced|retired|tired|used|called|named"
+    r"|located|employed|unemployed|subscribed|scheduled|diagnosed|excited|addicted|obsessed)\b)\w{2,}ed\b"
+    r"|\b(?:became|began|bit|blew|bought|broke|brought|built|came|caught|chose|did|died|drove|fell|felt|flew|found|gave|got|grew|had|hit"
+    r"|knew|left|lost|made|met|paid|ran|rose|said|sent|shut|sold|spent|split|stood|was|were|swore|threw|told|took|went|won|wrote)\b",
+    re.I,
+)
+"""Tells of something that happened: the past tense of a verb."""
 TAKEN_BACK: Final = re.compile(
     r"\b(?:(?:that|this|what i (?:just )?said) was (?:just |only |all )?(?:a joke|a lie|a prank|made up(?! of)|nonsense)"
     r"|(?:that|this|what i (?:just )?said)(?:['’]s| is| was|) ?(?:not|isn['’]t|wasn['’]t) true"

@@ -7,7 +7,6 @@ claims that a change names only by their value, and links statements that speak 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,25 +15,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from memoranda.caches import text_cache
 from memoranda.embedding.vectors import Vectors
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.remember.alignment import align, can_align
-from memoranda.remember.clauses import blank_foreign
 from memoranda.remember.corrections import find_taken_back
-from memoranda.remember.lexicon import (
-    BROAD_TOPICS,
-    CHANGE,
-    CHILDREN,
-    EVENT,
-    PARTNERS,
-    PEOPLE,
-    QUESTION,
-    SUPERIORS,
-    WISH,
-    topics_in,
-)
+from memoranda.remember.likeness import is_plain, is_state, likeness, same_people, tells_change, tells_event
 from memoranda.storage.base import PartitionKey, Store, chunked
 from memoranda.storage.changes import NewMemory
 from memoranda.storage.claim_resolution import BY_MEANING, IN_ONE_CALL, names_thing
@@ -44,38 +30,6 @@ from memoranda.storage.supersession import relate
 from memoranda.text import query_terms
 from memoranda.types import FloatArray, IntArray, Memory, Scope, trust_rank
 
-_SUBJECT: Final = re.compile(
-    rf"(?:(?:and|but|so|well|ok|yes|btw)\W+)*(?:(?:my|our|his|her|their|the|a|an|another)\s+(?:\w+\s+)?)?(?P<kin>{PEOPLE})s?(?P<owns>['’]s?)?\b",
-    re.I,
-)
-_OWNED: Final = re.compile(r"\b([A-Z][a-z]+)['’]s\s+([a-z]+)")
-_WITH: Final = re.compile(r"\b[Ww]ith ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][a-z]+)")
-_NAMES: Final = re.compile(r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In|On|At|No|Not|So)\b)[A-Z][a-z]+")
-_PEOPLE: Final = re.compile(rf"\b(?:{PEOPLE})\b", re.I)
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?\n;])\s+")
-_PART_END: Final = re.compile(r",\s+|\s+-+\s+")
-_SAME_KIN: Final = {
-    "grandma": "grandmother",
-    "grandpa": "grandfather",
-    "mom": "mother",
-    "mum": "mother",
-    "dad": "father",
-    "kid": "child",
-    "kids": "child",
-    "children": "child",
-    "neighbor": "neighbour",
-    "boy": "son",
-    "girl": "daughter",
-}
-_PARENTS: Final = frozenset(("mother", "father"))
-# Of these, the people are what a statement says: "my girlfriend Ines" and "Ines is wearing the ring".
-_VALUES_OF: Final = {
-    "relation": PARTNERS,
-    "wedding": PARTNERS,
-    "children": CHILDREN,
-    "work": SUPERIORS,
-    "deadline": SUPERIORS,
-}
 _LATEST: Final = 12
 """How many memories back a correction without an old value may reach."""
 _WITH_VALUE: Final = 16
@@ -86,15 +40,21 @@ _MAX_TEXT: Final = 2_000
 _FEW: Final = 2
 _FEW_SHARE: Final = 0.005
 """A word that at most this share of the memories has, or this few, tells what a text is about."""
-_TOPIC: Final = (0.0, 0.15, 0.23)
-"""How much nearer two texts are that share no topic, one, or several."""
-_NARROW: Final = 0.05
-"""How much nearer they are when a topic is a narrow one."""
-_WORD: Final = (0.0, 0.15, 0.25)
-"""How much nearer two texts are that share no word, one, or several."""
 _FOLLOWED: Final = 2
 """How many older memories a change is linked to by its meaning at most."""
 _COMPARED: Final = 12
+_LISTED: Final = 24
+"""How many of the nearest memories are compared by topics and words."""
+_CLEAR: Final = 0.65
+"""How near a change must be to a statement where much was said, counted as for `_NEAR`."""
+_CLEAR_EVENT: Final = 0.7
+"""The same for an event that need not be a change."""
+_TELLING: Final = 0.1
+"""How much nearer a change is to a statement with a word that few others have."""
+_SURE_AMONG_MANY: Final = 0.75
+"""The same as `_SURE`, where much was said."""
+_HAPPENED: Final = 0.3
+"""How much less near something that happened is: what changes is a state."""
 _BATCH: Final = 24
 """How many memories of the same call a memory is compared with at most, the last ones before it."""
 _NEAR: Final = 0.38
@@ -109,7 +69,6 @@ _ABOUT_AS_NEAR: Final = 0.1
 _STANDS_OUT: Final = 0.25
 """Where much was said, something is always near: how much nearer in meaning than the twelfth nearest a memory must be."""
 _NEAR_AMONG_MANY: Final = 0.34
-_NOTHING_SHARED: Final = -0.25
 
 
 class UpdateFinder:
@@ -154,7 +113,12 @@ class UpdateFinder:
             if older in olders and older not in aligned
         ]
         likely = [older for older in (*others, *said) if older.nearness >= least]
-        new.follows = tuple(_choose_followed(new.content, likely, among_many=near.among_many))
+        if not near.among_many:
+            new.follows = tuple(_choose_followed(new.content, likely, among_many=False))
+        elif near.plain:
+            new.follows = tuple(_choose_among_many(new.content, others, near.salient) or _choose_said(new, said))
+        elif tells_change(new.content):
+            new.follows = tuple(_choose_followed(new.content, likely, among_many=True))
 
     @property
     def _baseline(self) -> float:
@@ -194,13 +158,15 @@ class UpdateFinder:
         """Return older memories that an event may be about, with how near each is in meaning."""
         if not len(among) or not tells_event(new.content):
             return _Nearby({})
-        if len(among) < _COMPARED:
-            salient = dict.fromkeys(_find_salient(partition, new, among), 0.0)
-            return _Nearby(salient | self._find_near(partition, new, among))
-        if CHANGE.search(_events(new.content)) is None:
+        many, plain = len(among) >= _COMPARED, is_plain(new.content)
+        if many and not plain and not tells_change(new.content):
             return _Nearby({}, among_many=True)
-        near = self._find_near(partition, new, among) or dict.fromkeys(_find_salient(partition, new, among), 0.0)
-        return _Nearby(near, among_many=True)
+        near = self._find_near(partition, new, among, _LISTED if plain else _COMPARED)
+        if many and near and not plain:
+            return _Nearby(near, among_many=True)
+        salient = _find_salient(partition, new, among)
+        beside = self._find_near(partition, new, np.array(sorted(salient), np.int64), _FOLLOWED) if salient else {}
+        return _Nearby(dict.fromkeys(salient, 0.0) | beside | near, many, plain, frozenset(salient))
 
     @staticmethod
     def _find_similar(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:
@@ -221,12 +187,12 @@ class UpdateFinder:
             elif terms := query_terms(_name_of(claim)):
                 yield from partition.postings.search(terms, _WITH_VALUE, among=among)[0].tolist()
 
-    def _find_near(self, partition: Partition, new: NewMemory, among: IntArray) -> dict[int, float]:
+    def _find_near(self, partition: Partition, new: NewMemory, among: IntArray, limit: int) -> dict[int, float]:
         """Return the older memories of the same speaker that are nearest in meaning, and how near they are."""
         embedder, vector = self._vectors.embedder, new.vector
         if embedder is None or vector is None or partition.index is None:
             return {}
-        ids, cosines = partition.index.search(_unit(vector), _COMPARED, among=among)
+        ids, cosines = partition.index.search(_unit(vector), limit, among=among)
         nearness = (cosines - self._baseline) / (1.0 - self._baseline)
         return dict(zip(ids.tolist(), nearness.tolist(), strict=True))
 
@@ -274,9 +240,15 @@ class _Nearby:
     nearness: dict[int, float]
     among_many: bool = False
     """Whether the speaker said so much that something is always near."""
+    plain: bool = False
+    """Whether the new memory is a plain sentence, which topics and words can be read from."""
+    salient: frozenset[int] = frozenset()
+    """Those that share a telling word with the new memory."""
 
     def likely(self) -> list[int]:
-        """Return the ids of those that are near enough."""
+        """Return the ids of those that are near enough, or whose topics may show that they are meant."""
+        if self.plain and self.among_many:
+            return list(self.nearness)
         least = _least_nearness(list(self.nearness.values()))
         return [memory_id for memory_id, near in self.nearness.items() if near >= least]
 
@@ -299,7 +271,7 @@ class _Older:
 
 def _said_before(new: NewMemory, batch: Sequence[NewMemory], baseline: float) -> Iterator[_Older]:
     """Yield what the same speaker said before in the same call, if that is a change."""
-    for older in batch if batch and CHANGE.search(_events(new.content)) else ():
+    for older in batch if batch and tells_change(new.content) else ():
         if (older.scope, _speaker_of(older)) == (new.scope, _speaker_of(new)) and older.valid_from <= new.valid_from:
             yield _Older(older, older.content, _nearness(older.vector, new.vector, baseline))
 
@@ -310,29 +282,10 @@ def _nearness(one: FloatArray | None, other: FloatArray | None, baseline: float)
     return (float(_unit(one) @ _unit(other)) - baseline) / (1.0 - baseline)
 
 
-@text_cache(1024)
-def _statements(text: str) -> str:
-    """Return the sentences of a text that are the writer's own and ask nothing."""
-    sentences = _SENTENCE_END.split(blank_foreign(text))
-    return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
-
-
-@text_cache(1024)
-def _events(text: str) -> str:
-    """Return the parts of the sentences that tell neither a wish nor a plan."""
-    return ", ".join(part for part in _PART_END.split(_statements(text)) if not WISH.search(part))
-
-
-def tells_event(text: str) -> bool:
-    """Return whether a text tells, in the writer's own words, of something from which a change can follow."""
-    told = _events(text)
-    return EVENT.search(told) is not None or CHANGE.search(told) is not None
-
-
 def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -> list[tuple[int | NewMemory, float]]:
     """Return the older memories that an event is most likely about, the likeliest first, and how likely; often none."""
-    scored = [(_likeness(older.content, text, older.nearness), older) for older in olders]
-    likely = [each for each in scored if each[0] >= _least(each[1]) and _same_people(each[1].content, text)]
+    scored = [(likeness(older.content, text, older.nearness), older) for older in olders]
+    likely = [each for each in scored if each[0] >= _least(each[1]) and same_people(each[1].content, text)]
     likely.sort(key=lambda each: each[0], reverse=True)
     least = likely[0][0] - _ABOUT_AS_NEAR if likely else 0.0
     return [
@@ -340,6 +293,34 @@ def _choose_followed(text: str, olders: Sequence[_Older], *, among_many: bool) -
         for score, older in likely[:_FOLLOWED]
         if score >= least
     ]
+
+
+def _choose_among_many(
+    text: str, olders: Sequence[_Older], salient: Collection[int]
+) -> list[tuple[int | NewMemory, float]]:
+    """Return the statements that a plain sentence is most likely about, where much was said; none if it is not clear."""
+    changes = tells_change(text)
+    scored = [(_clearness(older, text) + _TELLING * (changes and older.key in salient), older) for older in olders]
+    least = _CLEAR if changes else _CLEAR_EVENT
+    likely = [each for each in scored if each[0] >= least and same_people(each[1].content, text)]
+    best = max((score for score, _ in likely), default=0.0)
+    close = [(older.key, _strength_among_many(score)) for score, older in likely if score >= best - _ABOUT_AS_NEAR]
+    return close if len(close) <= _FOLLOWED else []
+
+
+def _clearness(older: _Older, text: str) -> float:
+    """Return how likely a text is about a plain statement; below any threshold for another kind of text."""
+    if not is_plain(older.content):
+        return -math.inf
+    return likeness(older.content, text, older.nearness, whole=True) - (0.0 if is_state(older.content) else _HAPPENED)
+
+
+def _strength_among_many(clearness: float) -> float:
+    return min(clearness, 1.0) if clearness >= _SURE_AMONG_MANY else BY_MEANING
+
+
+def _choose_said(new: NewMemory, said: Sequence[_Older]) -> list[tuple[int | NewMemory, float]]:
+    return _choose_followed(new.content, said, among_many=True)
 
 
 def _strength(older: _Older, likeness: float, *, among_many: bool) -> float:
@@ -351,59 +332,6 @@ def _strength(older: _Older, likeness: float, *, among_many: bool) -> float:
 
 def _least(older: _Older) -> float:
     return _NEAR if isinstance(older.key, int) else _NEAR_IN_CALL
-
-
-def _likeness(older: str, newer: str, nearness: float) -> float:
-    """Return how likely a newer text is about the same thing as an older one."""
-    statement, event = _statements(older), _events(newer)
-    if not statement:
-        return 0.0
-    topics = _topics(statement) & _topics(event)
-    words = len(_terms(statement) & _terms(event))
-    if not topics and not words:
-        return nearness + _NOTHING_SHARED
-    narrow = _NARROW if topics - BROAD_TOPICS else 0.0
-    return nearness + _TOPIC[min(len(topics), 2)] + narrow + _WORD[min(words, 2)]
-
-
-_topics: Final = text_cache(1024)(topics_in)
-
-
-@text_cache(1024)
-def _terms(text: str) -> frozenset[str]:
-    return frozenset(query_terms(text))
-
-
-def _same_people(older: str, newer: str) -> bool:
-    """Return whether two texts do not speak of different people: "I am allergic", "my daughter is not"."""
-    if set(_NAMES.findall(older)) & set(_NAMES.findall(newer)):
-        return True
-    values = "|".join(_VALUES_OF[topic] for topic in _topics(older) & _topics(newer) if topic in _VALUES_OF)
-    for one, other in ((older, newer), (newer, older)):
-        kin = _subject_of(one)
-        if kin and not (values and re.fullmatch(values, kin)) and kin not in _kin_in(other):
-            return False
-    if any(name not in older and _terms(noun) & _terms(older) for name, noun in _OWNED.findall(newer)):
-        return False  # "Lena's flight" is not "my flight"
-    return not (_WITH.search(older) and _WITH.search(newer))
-
-
-@text_cache(1024)
-def _subject_of(text: str) -> str:
-    """Return the relative or acquaintance whom a text is about; empty when it is about the speaker or a thing."""
-    found = _SUBJECT.match(_statements(text))
-    return "" if found is None else _kin(found["kin"])
-
-
-@text_cache(1024)
-def _kin_in(text: str) -> frozenset[str]:
-    found = {_kin(word) for word in _PEOPLE.findall(text)}
-    return frozenset(found | _PARENTS if "parents" in found else found)
-
-
-def _kin(word: str) -> str:
-    folded = word.casefold()
-    return _SAME_KIN.get(folded, folded)
 
 
 def _find_replaced(partition: Partition, new: NewMemory, among: IntArray) -> list[int]:

@@ -28,6 +28,7 @@ from memoranda.server.routes import (
     knowledge,
     mem0,
     memories,
+    memory_stores,
     recall,
     sessions,
     status,
@@ -109,6 +110,7 @@ def build_app(
     for resource in _RESOURCES:
         app.include_router(resource.routes)
     app.include_router(mem0.routes)
+    app.include_router(memory_stores.routes)
     app.include_router(status.open_routes)
     app.include_router(docs.routes)
     app.include_router(dashboard.routes)

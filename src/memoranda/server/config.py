@@ -46,6 +46,8 @@ class ServerConfig:
     """Seconds that running requests have to finish when the server stops."""
     key_cache_seconds: float = 1.0
     """How long a checked key is cached: a revoked key works at most this much longer."""
+    scrub_seconds: float = 60.0
+    """Seconds between two checks of some rows for damage, in the background; `health` shows what they find."""
 
     def __post_init__(self) -> None:
         check_integer(self.port, "port", minimum=0, maximum=65_535)

@@ -30,7 +30,7 @@ from memoranda.server.services import Services
 _PUBLIC: Final = frozenset({"/healthz", "/openapi.json", *docs.PATHS, *dashboard.PUBLIC_PATHS})
 _STREAMED: Final = frozenset({"/v1/import"})
 _SINGLE: Final = (
-    "authorization", "content-type", "host", "idempotency-key", "if-match", "origin", CSRF_HEADER.lower()
+    "authorization", "content-type", "host", "idempotency-key", "if-match", "origin", "x-api-key", CSRF_HEADER.lower()
 )  # fmt: skip
 """Headers that decide about a request. Of two, a proxy in front could have checked the other one."""
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -127,6 +127,8 @@ class Guard:
     async def _authenticate(self, scope: Scope, headers: Headers) -> Principal:
         """Return who calls: by the key, or by the cookie of a browser that has given one."""
         authorization = headers.get("authorization")
+        if authorization is None and headers.get("x-api-key"):  # as Anthropic's client sends it
+            authorization = f"Bearer {headers['x-api-key']}"
         if authorization is None:
             session = self._services.browsers.find(cookie_parser(headers.get("cookie", "")).get(COOKIE))
             if session is not None:

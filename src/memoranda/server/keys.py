@@ -81,9 +81,11 @@ class KeyRow:
 class Keys:
     """The API keys of one store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, audit_key: str | None = None) -> None:
         self._store = store
-        self._key = DatabaseKey(store, _read_pepper(), api_keys)
+        # A store without a key file has only what the settings say.
+        text = _read_pepper() or (audit_key if store.path is None else None)
+        self._key = DatabaseKey(store, text, api_keys)
 
     def create(
         self,
@@ -189,7 +191,7 @@ def open_keys(config: MemoryConfig | str | None = None) -> Iterator[Keys]:
         config = settings if config is None else replace(settings, db_url=config)
     store = open_store(database_url(config), key=encryption_key(config))
     try:
-        yield Keys(store)
+        yield Keys(store, config.audit_key)
     finally:
         store.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator
@@ -14,20 +15,23 @@ from memoranda.aio.threads import FairPool, in_thread
 from memoranda.dashboard.browser_sessions import BrowserSessions
 from memoranda.dashboard.insight import Insight
 from memoranda.embedding.base import Embedder
-from memoranda.errors import Closed, NotFound
+from memoranda.errors import Closed, MemorandaError, NotFound
 from memoranda.results import SessionSummary
 from memoranda.server.auth import LOCAL, Authenticator, Principal
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
+from memoranda.server.observability import LOGGER
 from memoranda.server.opaque_ids import with_opaque_ids
 from memoranda.server.requests import OpenSessionRequest
 from memoranda.settings import MemoryConfig, database_url, encryption_key
 from memoranda.shown_ids import IdCipher
 from memoranda.storage import open_store
-from memoranda.storage.base import Store
+from memoranda.storage.base import ScrubStore, Store
 from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
 
 _MAX_OPEN_SESSIONS: Final = 100_000
+_SCRUBBED_ROWS: Final = 1_000
+"""Rows that are checked for damage at once: a few milliseconds."""
 _COMMIT_SIZE: Final = 32
 """Memories of one `remember` that are committed together: others can write in between."""
 
@@ -57,6 +61,7 @@ class Services:
         self.browsers = BrowserSessions()
         self._insights: dict[str, Insight] = {}
         self._parsers: FairPool | None = None
+        self._scrubber: asyncio.Task[None] | None = None
 
     @property
     def authenticator(self) -> Authenticator:
@@ -85,10 +90,21 @@ class Services:
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
         self._key_store = open_store(database_url(self._memory), key=encryption_key(self._memory))
-        keys = self._keys = Keys(self._key_store)
+        keys = self._keys = Keys(self._key_store, self._memory.audit_key)
         await in_thread(keys.require_key_file)
         cache_seconds = self._config.key_cache_seconds
         self._authenticator = Authenticator(keys, self._clock, cache_seconds=cache_seconds)
+        if isinstance(self._key_store, ScrubStore):
+            self._scrubber = asyncio.create_task(self._scrub(self._key_store))
+
+    async def _scrub(self, store: ScrubStore) -> None:
+        """Check some rows after the others, again and again: SQLite does not notice pages that were exchanged."""
+        while True:
+            await asyncio.sleep(self._config.scrub_seconds)
+            try:
+                await in_thread(store.scrub, _SCRUBBED_ROWS)
+            except MemorandaError as error:
+                LOGGER.warning("rows could not be checked for damage: %s", error)
 
     async def get_manager(self, tenant: str) -> MemoryManager:
         """Return the manager of a tenant: the same object at each call."""
@@ -133,6 +149,9 @@ class Services:
         return IdCipher(self._keys.derive(f"ids of {tenant}"))
 
     async def close(self) -> None:
+        if self._scrubber is not None:
+            self._scrubber.cancel()
+            await asyncio.wait([self._scrubber])
         await self.sessions.end_all()
         root = self._managers.pop(DEFAULT_TENANT, None)
         for manager in self._managers.values():

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda import registry
-from memoranda.errors import InvalidInput
+from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.types import Clock, utc_now
 
 if TYPE_CHECKING:
@@ -35,6 +35,26 @@ def open_store(
             raise
         raise InvalidInput(f"a store of {kind!r} cannot be encrypted here: leave the encryption key out") from error
     return store
+
+
+def migrate_database(url: str, *, service_role: str | None = None) -> tuple[str, list[str]]:
+    """Create the tables in a database or bring them up to date; return its name and what was done.
+
+    Args:
+        url: The database, as the role that owns its tables.
+        service_role: The role that servers connect as, on a server with roles.
+    """
+    if "://" not in url or url.startswith("sqlite"):
+        if service_role is not None:
+            raise InvalidInput("a SQLite file has no roles: leave the service role out")
+        store = open_store(url)  # which migrates it
+        store.close()
+        return str(store.path), []
+    try:
+        from memoranda.storage.postgres.store import migrate
+    except ModuleNotFoundError as error:
+        raise MissingExtra("a PostgreSQL database", "postgres") from error
+    return migrate(url, service_role=service_role)
 
 
 def database_file(url: str) -> Path | None:

@@ -288,6 +288,19 @@ class ScrubStore(Protocol):
 
 
 @runtime_checkable
+class CopyStore(Protocol):
+    """A store whose rows can be copied to another store, ids and numbers included."""
+
+    def next_ids(self) -> dict[str, int]:
+        """Return the id that the next row gets, by table: one that a deleted row had is not used again."""
+        ...
+
+    def finish_copy(self, next_ids: Mapping[str, int]) -> None:
+        """Go on with these ids, and derive what is derived, once all rows are there."""
+        ...
+
+
+@runtime_checkable
 class EncryptedStore(Protocol):
     """A store that may be encrypted. Files with its data must be too."""
 

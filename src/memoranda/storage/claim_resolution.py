@@ -47,7 +47,16 @@ from memoranda.storage.claims import (
     write_notes,
 )
 from memoranda.storage.read import latest_ids
-from memoranda.storage.supersession import Ending, MadeClaim, Resolution, names_value, relate_made, replay, told_at
+from memoranda.storage.supersession import (
+    Ending,
+    MadeClaim,
+    Resolution,
+    end_by,
+    names_value,
+    relate_made,
+    replay,
+    told_at,
+)
 from memoranda.text import Span, has_content
 from memoranda.types import Memory, Outcome, Scope, trust_rank
 
@@ -109,8 +118,7 @@ def _apply(tx: Transaction, new: MadeClaim, others: Sequence[StoredClaim]) -> se
         if relation == "contradict":
             _contradict(tx, new.memory, other.memory.id)
     follow(tx, new.memory, [other.memory.id for other, relation in relations if relation == "follow"])
-    ended = [other for other, relation in relations if relation == "end"]
-    return _end_claims(tx, ended, Ending(new.claim.valid_from, new.memory))
+    return _end_claims(tx, [(other, end_by(to_made(other), new)) for other, relation in relations if relation == "end"])
 
 
 def to_made(stored: StoredClaim) -> MadeClaim:
@@ -259,7 +267,9 @@ def _bind(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
         return [claim]
     older = max(fitting, key=lambda each: each.said_at)
     value = claim.value if claim.holds else older.value
-    return [replace(claim, attribute=older.attribute, single=older.single, value=value)]
+    # What is corrected was never true: the right value holds from when the wrong one was said to.
+    since = min(older.valid_from, claim.valid_from) if claim.operation == "correct" else claim.valid_from
+    return [replace(claim, attribute=older.attribute, single=older.single, value=value, valid_from=since)]
 
 
 def _bind_retraction(claim: Claim, known: Sequence[StoredClaim]) -> list[Claim]:
@@ -321,12 +331,11 @@ def _are_as_long(one: str, other: str) -> bool:
     return abs(digits[0] - digits[1]) <= 1
 
 
-def _end_claims(tx: Transaction, ended: Sequence[StoredClaim], ending: Ending) -> set[int]:
+def _end_claims(tx: Transaction, ended: Sequence[tuple[StoredClaim, Ending]]) -> set[int]:
     """End stored claims and return the ids of their memories."""
-    memories = {each.memory.id: each.memory for each in ended}
+    memories = {claim.memory.id: claim.memory for claim, _ in ended}
     for memory in memories.values():
-        positions = [each.position for each in ended if each.memory.id == memory.id]
-        apply_endings(tx, memory, dict.fromkeys(positions, ending))
+        apply_endings(tx, memory, {claim.position: ending for claim, ending in ended if claim.memory.id == memory.id})
     return set(memories)
 
 

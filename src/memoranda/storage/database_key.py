@@ -24,6 +24,7 @@ from memoranda.types import ANY, JSON
 
 _KEY_BYTES: Final = 32
 _MIN_KEY_CHARS: Final = 16
+_KEY_PREFIX: Final = "key:"
 _FINGERPRINT: Final = "key_fingerprint"
 
 
@@ -43,7 +44,7 @@ class DatabaseKey:
         self._signed = signed
         """The table whose rows need the key: it shows that there was one where the fingerprint is missing."""
         self._path = None if store.path is None else key_file(store.path)
-        self._key = None if text is None else hashlib.sha256(text.encode("utf-8")).digest()
+        self._key = None if text is None else _key_of(text)
         self._recorded = text is not None
 
     def sign(self, kind: str, values: Sequence[JSON]) -> bytes:
@@ -99,6 +100,19 @@ class DatabaseKey:
             return True
         first = select(literal(1)).select_from(self._signed).limit(1)
         return self._key is None and self._store.read(lambda tx: tx.execute(first).first(), tenant=ANY) is not None
+
+
+def _key_of(text: str) -> bytes:
+    """Return the key that a text stands for. After `key:` it is the content of a key file, moved with its data."""
+    if not text.startswith(_KEY_PREFIX):
+        return hashlib.sha256(text.encode("utf-8")).digest()
+    try:
+        key = bytes.fromhex(text.removeprefix(_KEY_PREFIX))
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise InvalidInput("after 'key:' the audit key must be 64 hexadecimal digits: the content of a key file")
+    return key
 
 
 def _describe_loss(path: Path, what: str) -> str:

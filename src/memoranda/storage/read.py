@@ -87,11 +87,13 @@ def scan_conditions(tx: ReadTransaction, scope: Scope) -> list[ColumnElement[boo
 
     Across users, SQLite would take an index on the tenant, read each of its memories from another place, and sort them.
     Where the tenant has many of all memories, that takes ten times as long as reading them all from first to last, and
-    a page that needs only a few of them takes a thousand times as long. `coalesce` hides the index.
+    a page that needs only a few of them takes a thousand times as long. `coalesce` hides the index; PostgreSQL
+    decides by its own statistics.
     """
     if scope.user is not ANY or not _has_many(tx, scope.tenant):
         return in_scope(scope)
-    return [func.coalesce(_M[name], "") == value for name, value in scope_columns(scope).items()]
+    columns = scope_columns(scope).items()
+    return [by_dialect(func.coalesce(_M[name], "") == value, _M[name] == value) for name, value in columns]
 
 
 def _has_many(tx: ReadTransaction, tenant: str) -> bool:

@@ -88,7 +88,7 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
         for older in held.comparable(newer):
             relation = relate_made(made[older], newer)
             if relation == "end":
-                result.endings[older] = Ending(newer.claim.valid_from, newer.memory)
+                result.endings[older] = end_by(made[older], newer)
                 held.remove(older)
             elif relation == "follow":
                 result.follows.add((newer.memory, made[older].memory))
@@ -97,6 +97,14 @@ def replay(made: Sequence[MadeClaim]) -> Resolution:
         if newer.claim.valid_to is None:
             held.add(position)
     return result
+
+
+def end_by(older: MadeClaim, newer: MadeClaim) -> Ending:
+    """Return when an older claim ends by a newer one: what is corrected was never true."""
+    corrected = newer.claim.operation == "correct"
+    return Ending(
+        min(older.claim.valid_from, newer.claim.valid_from) if corrected else newer.claim.valid_from, newer.memory
+    )
 
 
 def told_at(claim: Claim) -> datetime:

@@ -26,9 +26,10 @@ from memoranda.testing.contracts import MessageLogContract
 from tests.fake_clock import FakeClock
 from tests.server.in_process import InProcessServer, open_server
 from tests.unit.items.test_items import TestItems
+from tests.unit.manager.test_lists import TestLists
 from tests.unit.manager.test_manager import NOON, TestMemories, TestRemember, TestScopes, TestValues
 
-__all__ = ["TestItems", "TestMemories", "TestRemember", "TestScopes", "TestValues"]
+__all__ = ["TestItems", "TestLists", "TestMemories", "TestRemember", "TestScopes", "TestValues"]
 
 SERVER_ONLY = {"backup", "check", "repair", "reembed", "export_files", "import_files", "for_tenant", "forget_again"}
 """Methods for the operator: they name files on the server, or reach beyond one tenant."""

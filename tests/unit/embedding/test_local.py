@@ -4,15 +4,18 @@ import dataclasses
 import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import memoranda_models
 import numpy as np
 import pytest
 
-from memoranda.embedding.local import OnnxEmbedder, StaticEmbedder, WordPiece, default_spec
+from memoranda.embedding import local
+from memoranda.embedding.local import FairSlots, OnnxEmbedder, StaticEmbedder, WordPiece, default_spec
 from memoranda.errors import Incompatible, InvalidInput, InvalidType
 
 
@@ -252,3 +255,54 @@ def test_damaged_model_file_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(memoranda_models, "path", lambda asked: tmp_path / name if asked == name else packaged(asked))
     with pytest.raises(Incompatible, match="reinstall memoranda-models"):
         StaticEmbedder().embed(["tea"], kind="passage")
+
+
+def test_slots_are_given_in_the_order_of_arrival() -> None:
+    slots, order = FairSlots(1), list[str]()
+    stopped = threading.Event()
+
+    def work_on_and_on() -> None:
+        while not stopped.is_set():
+            with slots:
+                order.append("long")
+                time.sleep(0.002)
+
+    def work_once() -> None:
+        with slots:
+            order.append("short")
+
+    long = threading.Thread(target=work_on_and_on)
+    long.start()
+    for _ in range(20):
+        before = len(order)
+        short = threading.Thread(target=work_once)
+        short.start()
+        short.join(10)
+        assert not short.is_alive()
+        # At most the one that was running, and the one that had come before.
+        assert order[before:].index("short") <= 3, order[before:]
+    stopped.set()
+    long.join()
+    with slots:
+        assert order.count("short") == 20
+
+
+def test_slot_of_an_interrupted_thread_is_given_on() -> None:
+    slots = FairSlots(1)
+
+    class InterruptedLock:
+        calls = 0
+
+        def acquire(self) -> bool:
+            self.calls += 1
+            if self.calls == 2:  # while it waits for its turn
+                raise KeyboardInterrupt
+            return True
+
+    with slots:
+        with pytest.raises(KeyboardInterrupt), mock.patch.object(local.threading, "Lock", InterruptedLock):
+            slots.__enter__()
+        assert not slots._waiting
+    with slots:
+        pass
+    assert slots._free == 1

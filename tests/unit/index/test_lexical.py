@@ -56,6 +56,26 @@ def test_scores_equal_bm25_formula_through_adds_replacements_and_removals(seed: 
         np.testing.assert_allclose(scores, [expected[number] for number in ids.tolist()], rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_among_some_texts_are_those_of_an_index_with_only_these(seed: int) -> None:
+    rng, postings, texts = np.random.default_rng(seed), Postings(), dict[int, list[str]]()
+    for number in [*range(200), *range(50)]:  # some are replaced
+        texts[number] = random_terms(rng)
+        postings.add(number, texts[number])
+    postings.remove(range(190, 200))
+    among = np.sort(rng.choice(190, size=60, replace=False))
+    question = rng.choice([*VOCABULARY, "never"], size=6, replace=False).tolist()
+    alone = Postings()
+    for number in among.tolist():
+        alone.add(number, texts[number])
+    np.testing.assert_array_equal(postings.scores(question, among)[0], alone.scores(question)[0])
+    np.testing.assert_allclose(postings.scores(question, among)[1], alone.scores(question)[1], rtol=1e-6)
+    assert postings.full_match_score(question, among) == pytest.approx(alone.full_match_score(question))
+    found, expected = postings.search(question, 10, among=among), alone.search(question, 10)
+    assert found[0].tolist() == expected[0].tolist()
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+
+
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_search_returns_best_eligible_texts_up_to_limit(limit: int) -> None:
     rng, postings = np.random.default_rng(3), Postings()
@@ -64,12 +84,12 @@ def test_search_returns_best_eligible_texts_up_to_limit(limit: int) -> None:
         postings.add(number, words)
     question = ["w3", "w9", "w20"]
     among = np.sort(rng.choice(500, 120, replace=False))
-    expected = plain_bm25(texts, question)
     allowed = set(among.tolist())
     for chosen in (None, among):
         ids, scores = postings.search(question, limit, among=chosen)
-        eligible = [number for number in expected if chosen is None or number in allowed]
-        best = sorted(eligible, key=lambda number: (-round(expected[number], 9), number))[:limit]
+        seen = {number: words for number, words in texts.items() if chosen is None or number in allowed}
+        expected = plain_bm25(seen, question)
+        best = sorted(expected, key=lambda number: (-round(expected[number], 9), number))[:limit]
         assert ids.tolist() == best
         assert (np.diff(scores) <= 0).all()
         assert (scores > 0).all()

@@ -76,6 +76,15 @@ def test_both_spellings_read_the_same(memory: Memory) -> None:
     assert [each["new_memory"] for each in memory.history(first["id"])][1:] == ["changed", "changed again"]
 
 
+def test_each_spelling_has_the_limits_of_its_version(memory: Memory) -> None:
+    for n in range(30):
+        memory.add(f"note {n} about {'tea' if n % 2 else 'chess'}", user_id="ann", infer=False)
+    assert len(memory.get_all(user_id="ann")["results"]) == 30
+    assert len(memory.get_all(filters={"user_id": "ann"})["results"]) == 20
+    assert len(memory.search("tea", user_id="ann")["results"]) == 30
+    assert len(memory.search("tea", filters={"user_id": "ann"}, threshold=0)["results"]) == 20
+
+
 def test_agent_alone_reads_every_user_and_a_user_reads_only_his_own(memory: Memory) -> None:
     memory.add("Ann likes tea", user_id="ann", agent_id="a1", infer=False)
     memory.add("Bob likes tea", user_id="bob", agent_id="a1", infer=False)
@@ -249,7 +258,7 @@ async def test_async_memory_gives_the_same_answers(tmp_path: Path) -> None:
 
 async def test_async_memory_closes_its_own_manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    async with AsyncMemory.from_config({"vector_store": {"config": {"path": "store"}}}) as memory:
+    async with await AsyncMemory.from_config({"vector_store": {"config": {"path": "store"}}}) as memory:
         await memory.add("I like tea", user_id="ann", infer=False)
     memory.close()
     with Memory.from_config({"vector_store": {"config": {"path": "store"}}}) as other:

@@ -128,7 +128,7 @@ async def test_manager_that_would_drop_items_is_refused(tmp_path: Path, options:
 
 
 def test_manager_of_another_kind_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"memoranda\.aio\.MemoryManager, not a memoranda\.manager"):
+    with pytest.raises(TypeError, match=r"memoranda\.aio\.MemoryManager, not memoranda\.manager"):
         MemorandaSession("s1", SyncManager())  # type: ignore[arg-type]
 
 

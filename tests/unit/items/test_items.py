@@ -12,13 +12,13 @@ from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.server.in_process import open_server
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANN = ("users", "ann")
 
 
 @pytest.fixture
 def clock() -> FakeClock:
-    return FakeClock(NOON)
+    return FakeClock(START)
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def keys(items: list[Item]) -> list[str]:
 class TestItems:
     def test_put_get_replace_and_delete(self, manager: MemoryManager, clock: FakeClock) -> None:
         first = manager.put(ANN, "drink", {"text": "tea"})
-        assert first == Item(ANN, "drink", {"text": "tea"}, NOON, NOON)
+        assert first == Item(ANN, "drink", {"text": "tea"}, START, START)
         clock.advance(minutes=5)
         second = manager.put(ANN, "drink", {"text": "coffee"})
-        assert (second.created_at, second.updated_at) == (NOON, NOON + timedelta(minutes=5))
+        assert (second.created_at, second.updated_at) == (START, START + timedelta(minutes=5))
         assert manager.get_item(ANN, "drink") == second
         assert len(manager.list_memories()) == 1
         assert manager.delete_item(ANN, "drink") == 1
@@ -154,12 +154,12 @@ class TestItems:
     def test_an_item_expires_and_can_be_refreshed(self, manager: MemoryManager, clock: FakeClock) -> None:
         manager.put(("n",), "short", 1, ttl=60)
         kept = manager.put(("n",), "kept", 2, ttl=60)
-        assert kept.expires_at == NOON + timedelta(seconds=60)
+        assert kept.expires_at == START + timedelta(seconds=60)
         clock.advance(seconds=40)
         refreshed = manager.get_item(("n",), "kept", refresh=True)
         assert refreshed is not None
-        assert refreshed.expires_at == NOON + timedelta(seconds=100)
-        assert refreshed.updated_at == NOON
+        assert refreshed.expires_at == START + timedelta(seconds=100)
+        assert refreshed.updated_at == START
         clock.advance(seconds=30)
         assert manager.get_item(("n",), "short") is None
         assert keys(manager.search_items(("n",))) == ["kept"]
@@ -174,7 +174,7 @@ class TestItems:
         manager.put(("n",), "k", 1, ttl=10)
         clock.advance(seconds=20)
         item = manager.put(("n",), "k", 2)
-        assert item.created_at == NOON + timedelta(seconds=20)
+        assert item.created_at == START + timedelta(seconds=20)
         assert item.expires_at is None
 
     def test_recall_finds_items_and_a_filter_leaves_them_out(self, manager: MemoryManager) -> None:
@@ -288,7 +288,7 @@ def test_items_are_exported_and_imported(manager: MemoryManager, tmp_path: Path)
     manager.put(("n",), "k", {"a": [1]}, user="ann", index=False)
     manager.put(("n",), "t", {"text": "tea"}, user="ann", ttl=3600)
     manager.export_jsonl(tmp_path / "all.jsonl")
-    with MemoryManager(tmp_path / "b.db", embedder=HashEmbedder(64), clock=FakeClock(NOON)) as other:
+    with MemoryManager(tmp_path / "b.db", embedder=HashEmbedder(64), clock=FakeClock(START)) as other:
         other.import_jsonl(tmp_path / "all.jsonl")
         assert other.get_item(("n",), "k", user="ann") == manager.get_item(("n",), "k", user="ann")
         assert other.get_item(("n",), "t", user="ann") == manager.get_item(("n",), "t", user="ann")

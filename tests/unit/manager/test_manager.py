@@ -292,6 +292,15 @@ class TestRemember:
 
 
 class TestScopes:
+    def test_what_others_write_does_not_move_the_scores_of_an_agent(self, manager: MemoryManager) -> None:
+        for text in ("green tea for two", "black coffee", "a long walk by the sea"):
+            manager.add_memory(text, agent="a", session="s")
+        before = [(hit.content, hit.score) for hit in manager.recall("green tea", agent="a")]
+        for number in range(40):
+            manager.add_memory(f"tea and more green tea {number}", agent="b", session="t")
+        assert [(hit.content, hit.score) for hit in manager.recall("green tea", agent="a")] == before
+        assert [(hit.content, hit.score) for hit in manager.recall("green tea", session="s")] == before
+
     def test_user_sees_only_their_own_memories(self, manager: MemoryManager) -> None:
         manager.add_memory("tea of ann", user="ann")
         manager.add_memory("tea of bob", user="bob")
@@ -554,8 +563,8 @@ class TestCommitSize:
             store, between = manager._components.open().store, list[int]()
             write = store.write
 
-            def write_and_let_another_in(work: Any) -> Any:
-                result = write(work)
+            def write_and_let_another_in(work: Any, **options: Any) -> Any:
+                result = write(work, **options)
                 with monkeypatch.context() as original:
                     original.setattr(store, "write", write)
                     between.append(other.add_memory("small").id)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from memoranda import InvalidInput, MemoryManager
 from memoranda.conversation.base import default_counter
 from memoranda.fence import close_mark, open_mark, remove_recalled
-from memoranda.recall.render import deduplicate, render_hits, select_hits
+from memoranda.recall.render import deduplicate, render_context, render_hits, select_hits
 from memoranda.testing.fakes import HashEmbedder
-from memoranda.types import Hit
+from memoranda.types import Hit, Recall
 from tests.unit.recall.samples import MARKER, NOW, count_words, hit
 
 
@@ -177,3 +177,16 @@ def test_long_name_is_cut() -> None:
 
 def test_no_hits_render_as_empty_text() -> None:
     assert render_hits([], MARKER, NOW) == ""
+
+
+def test_context_leaves_out_each_hit_that_does_not_stand_out() -> None:
+    scores = (0.9, 0.31, 0.26, *([0.12] * 9))
+    hits = tuple(hit(n, f"fact number {n}", score) for n, score in enumerate(scores, 1))
+    shown = render_context(Recall(hits, "r", "fact", 0.8), 2_000, NOW, floor=0.08)
+    assert [each.score for each in shown.hits] == [0.9, 0.31, 0.26]
+
+
+def test_context_keeps_good_hits_however_many_there_are() -> None:
+    hits = tuple(hit(n, f"fact number {n}", 0.35 + n / 100) for n in range(12))
+    shown = render_context(Recall(hits, "r", "fact", 0.8), 2_000, NOW, floor=0.08)
+    assert len(shown.hits) == 12

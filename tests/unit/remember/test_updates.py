@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoranda import MemoryManager, Message
-from memoranda.remember.updates import tells_event
+from memoranda.remember.likeness import tells_event
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -254,3 +254,118 @@ def test_statement_about_the_past_is_recalled_for_its_own_time(manager: MemoryMa
         for year in (2008, 2012, 2016)
     }
     assert {year: bool(hits) for year, hits in found.items()} == {2008: False, 2012: True, 2016: False}
+
+
+UNRELATED = (
+    "My cat is called Mumble.",
+    "I keep three beehives behind the barn.",
+    "My sister Ida lives in Oslo.",
+    "I'm allergic to peanuts.",
+    "I play the cello on Thursdays.",
+    "We had pasta with friends on Sunday.",
+    "I drive a red Volvo.",
+    "I take vitamin D in winter.",
+    "We booked a cabin in Norway for July.",
+    "I can't stand coriander.",
+    "The honey harvest was 20 kilos.",
+    "My shoe size is 43.",
+    "I baked bread with rye flour.",
+    "The tomatoes are finally ripe.",
+    "I collect stamps from Iceland.",
+    "I voted early this year.",
+)
+
+
+def test_update_in_other_words_is_noticed_among_many_statements() -> None:
+    with MemoryManager("sqlite://", clock=FakeClock(SAID + timedelta(days=99))) as manager:
+        bank = say(manager, "My bank is ING.", 0)
+        for day, text in enumerate(UNRELATED):
+            say(manager, text, 1 + day)
+        news = say(manager, "My salary goes to N26 now, I closed the ING account.", 50)
+        assert follows(manager, news, bank)
+        hits = [hit.id for hit in manager.recall("Which bank do I use?", user="ana")]
+        assert hits.index(news) < hits.index(bank)
+        marked = [hit for hit in manager.recall("What do you know?", user="ana", limit=50, min_score=0) if hit.later]
+        assert [hit.id for hit in marked] == [bank]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("My name is Tim. I mean Tom.", "Tom"),
+        ("The meeting is on Monday. It moved to Thursday.", "Thursday"),
+        ("My rent is 900 euros. They raised it to 950 euros.", "950 euros"),
+        ("The standup is at 9 am. It got pushed to 10 am.", "10 am"),
+    ],
+)
+def test_second_sentence_corrects_or_changes_the_first(manager: MemoryManager, text: str, value: str) -> None:
+    say(manager, text, 0)
+    assert [fact.value for fact in manager.facts(user="ana")] == [value]
+
+
+def test_name_that_is_said_to_be_wrong_is_replaced(manager: MemoryManager) -> None:
+    wrong = say(manager, "Call me Katie.", 0)
+    right = say(manager, "Call me Kate, not Katie.", 1)
+    assert ended_by(manager, wrong) == right
+
+
+def test_corrected_value_was_never_true(manager: MemoryManager) -> None:
+    wrong = say(manager, "I was born in 1986.", 0)
+    say(manager, "Correction: 1985.", 9)
+    then = SAID + timedelta(days=1)
+    assert [fact.value for fact in manager.facts(user="ana", as_of=then)] == ["1985"]
+    assert wrong not in [hit.id for hit in manager.recall("When was Ana born?", user="ana", as_of=then)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have a question about bees.",
+        "I have no idea.",
+        "I got a call.",
+        "My name is not important.",
+        "I study in the evening.",
+        "My favourite band is now on tour.",
+        "I'm allergic to Mondays.",
+        "If I win, I live in Rome.",
+        "Tom: I moved to Vienna.",
+    ],
+)
+def test_words_that_name_no_value_make_no_fact(manager: MemoryManager, text: str) -> None:
+    say(manager, text, 0)
+    assert manager.facts(user="ana") == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I live in Turin.", "I moved to Milan and back within one weekend."),
+        ("I live in Turin.", "I moved to Milan (my alter ego did, anyway)."),
+        ("I live in Turin.", "I no longer live in Turin alone, Marco moved in."),
+        ("I live in Turin.", "I moved to Milan! No wait, that's my colleague's status."),
+        ("I work at Fiat.", "I started at Ferrari's stand and then walked the whole fair."),
+        ("I'm single.", "I'm married to my job now."),
+        ("My name is Nora.", "My name is now Agent Smith in the office Secret Santa."),
+    ],
+)
+def test_words_after_a_value_that_take_from_it_end_nothing(manager: MemoryManager, older: str, newer: str) -> None:
+    first = say(manager, older, 0)
+    say(manager, newer, 9)
+    assert ended_by(manager, first) is None
+    assert all("ended_by" not in claim for claim in manager.get(first, user="ana").notes["claims"])
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I have a dog.", "We no longer have a dog."),
+        ("I'm vegan.", "I'm not vegan anymore."),
+        ("I play tennis.", "I gave up tennis."),
+        ("Anna is my manager.", "Anna is no longer my manager."),
+        ("I live in Turin.", "I moved to Milan last week for work."),
+    ],
+)
+def test_explicit_end_hides_what_was(manager: MemoryManager, older: str, newer: str) -> None:
+    first = say(manager, older, 0)
+    second = say(manager, newer, 9)
+    assert ended_by(manager, first) == second

@@ -3,8 +3,11 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -574,3 +577,17 @@ def test_page_of_the_api_needs_no_key_and_no_other_server(server: InProcessServe
 def test_list_of_users_needs_the_admin_scope(server: InProcessServer, key: str) -> None:
     server.send("POST", "/v1/remember", key, json={"content": "Ann likes tea", "user": "ann"})
     assert server.send("GET", "/v1/users", server.key(scopes=("read", "write"))).status_code == 403
+
+
+def test_server_finds_damaged_rows_in_the_background(tmp_path: Path) -> None:
+    with open_server(tmp_path, scrub_seconds=0.05) as server:
+        key = server.key()
+        made = server.send("POST", "/v1/memories", key, json={"content": "Nora likes tea"})
+        assert made.status_code == 201
+        with closing(sqlite3.connect(tmp_path / "server.db")) as raw, raw:
+            raw.execute("UPDATE memories SET content = 'Nora likes tar'")
+        deadline = time.monotonic() + 30
+        while not (problems := server.send("GET", "/v1/health", key).json()["problems"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert "is damaged" in problems[0]

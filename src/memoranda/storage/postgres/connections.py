@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Connection, Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -90,15 +90,28 @@ class Connections:
             options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
             connection = connection.execution_options(**options)
             with connection.begin():
-                set_local(connection, tenant_settings(tenant) | {"statement_timeout": f"{_STATEMENT_SECONDS}s"})
+                set_local(driver_of(connection), self._read_settings(tenant))
                 yield connection
 
     @contextmanager
+    def fetching(self, tenant: Tenant) -> Iterator[Any]:
+        """Yield the driver's own connection for one statement, which is sent together with what must come before it."""
+        with self.errors():
+            self._ensure_open()
+            borrowed = self._engine.raw_connection()
+            try:
+                driver: Any = borrowed.driver_connection
+                with driver.pipeline():
+                    set_local(driver, self._read_settings(tenant))
+                    yield driver
+            finally:
+                borrowed.close()  # which ends the transaction
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield a connection in a transaction that the caller must commit."""
+        """Yield a connection in a transaction that the caller must configure and commit."""
         with self._connect() as connection:
             connection.begin()
-            set_local(connection, self._write_settings())
             yield connection
 
     @contextmanager
@@ -150,11 +163,18 @@ class Connections:
             self._engine.dispose()
 
     def _connect(self) -> Connection:
-        if self._closed:
-            raise Closed(f"the store {self.where} is closed: open a new one")
+        self._ensure_open()
         return self._engine.connect()
 
-    def _write_settings(self) -> dict[str, str]:
+    def _ensure_open(self) -> None:
+        if self._closed:
+            raise Closed(f"the store {self.where} is closed: open a new one")
+
+    def _read_settings(self, tenant: Tenant) -> dict[str, str]:
+        return tenant_settings(tenant) | {"statement_timeout": f"{_STATEMENT_SECONDS}s"}
+
+    def write_settings(self) -> dict[str, str]:
+        """Return the settings of a transaction that writes."""
         return {
             "statement_timeout": f"{_STATEMENT_SECONDS}s",
             "lock_timeout": f"{_LOCK_SECONDS}s",
@@ -172,10 +192,10 @@ def tenant_settings(tenant: Tenant) -> dict[str, str]:
     }
 
 
-def set_local(connection: Connection, settings: Mapping[str, str]) -> None:
+def set_local(driver: Any, settings: Mapping[str, str]) -> None:
     """Change settings until the transaction ends, all of them in one statement."""
-    calls = ", ".join(f"set_config('{name}', :v{n}, true)" for n, name in enumerate(settings))
-    connection.execute(text(f"SELECT {calls}"), {f"v{n}": value for n, value in enumerate(settings.values())})
+    calls = ", ".join(f"set_config('{name}', %s, true)" for name in settings)
+    driver.execute(f"SELECT {calls}", list(settings.values()))
 
 
 def is_passing(error: BaseException | None) -> bool:

@@ -38,6 +38,10 @@ _CHECKS: Final = {
         WHERE o.head IS DISTINCT FROM c.head""",
     "conversations with a gap, by their first message": f"SELECT first FROM ({_UNEVEN}) AS uneven",
 }
+_NOTE_HEADS: Final = """
+    INSERT INTO owners AS o (tenant, "user", head)
+    SELECT tenant, "user", max(seq) FROM changes GROUP BY tenant, "user"
+    ON CONFLICT (tenant, "user") DO UPDATE SET head = excluded.head WHERE o.head <> excluded.head"""
 _REPAIRS: Final = {
     "vectors of the wrong size removed, to be made again": """
         DELETE FROM vectors USING generations
@@ -45,10 +49,7 @@ _REPAIRS: Final = {
     "memories entered in the change log": """
         INSERT INTO changes (op, memory_id, tenant, "user", at) SELECT 'add', id, tenant, "user", recorded_at
         FROM memories WHERE NOT EXISTS (SELECT 1 FROM changes WHERE op = 'add' AND memory_id = memories.id)""",
-    "latest changes noted": """
-        INSERT INTO owners AS o (tenant, "user", head)
-        SELECT tenant, "user", max(seq) FROM changes GROUP BY tenant, "user"
-        ON CONFLICT (tenant, "user") DO UPDATE SET head = excluded.head WHERE o.head <> excluded.head""",
+    "latest changes noted": _NOTE_HEADS,
     "counts corrected": f"""
         INSERT INTO counter_parts AS known (tenant, kind, name, entries, last_at)
         SELECT tenant, 'type', name, coalesce(missing, 0), coalesce(last_at, 0) FROM ({_WRONG_COUNTS}) AS wrong
@@ -70,6 +71,11 @@ def find_problems(tx: ReadTransaction) -> list[str]:
         if ids:
             found.append(f"{len(ids)} {what}: {', '.join(ids[:5])}{'…' if len(ids) > 5 else ''}")
     return found + damaged_memories(tx)
+
+
+def note_heads(tx: Transaction) -> None:
+    """Note the latest change of each owner, after changes were written past the usual way."""
+    tx.execute(text(_NOTE_HEADS))
 
 
 def repair_rows(tx: Transaction) -> list[str]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Final
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
-from memoranda.storage.schema import HEAD, counters, metadata
+from memoranda.storage.schema import HEAD, counters, metadata, seals
 from memoranda.text import TERMS_VERSION
 
 STORE_ID: Final = "store_id"
@@ -36,6 +37,7 @@ _CHILDREN: Final = {
 """Tables whose rows belong to a row of another: that table, its key, and the column that names it.
 
 Here they have a tenant: that of the transaction, or of the other row when the transaction is of all tenants."""
+# `counters` is a view here, and `seals` are for files, whose pages nobody else checks.
 _BIG_TABLES: Final = ("memories", "messages", "vectors", "changes")
 
 # A policy compares with a subquery, which PostgreSQL evaluates once for a statement and not once for a row.
@@ -206,8 +208,9 @@ def _create(connection: Connection) -> list[str]:
     for table in metadata.tables.values():
         for index in table.indexes:  # the conditions of partial indexes are the same on both stores
             index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
-    metadata.create_all(connection, tables=[each for each in metadata.tables.values() if each is not counters])
-    for statement in (*_OWN_TABLES, *_FUNCTIONS, *_TRIGGERS, *_tenant_columns(), *_policies(connection)):
+    metadata.create_all(connection, tables=[each for each in metadata.tables.values() if each not in (counters, seals)])
+    # A chain: the policies are for the tables that have a tenant by then.
+    for statement in chain(_OWN_TABLES, _FUNCTIONS, _TRIGGERS, _tenant_columns(), _policies(connection)):
         connection.execute(text(statement))
     connection.execute(text(f"CREATE TABLE {VERSION_TABLE} (version text NOT NULL)"))
     connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:version)"), {"version": HEAD})
@@ -277,7 +280,7 @@ def _grant(connection: Connection, role: str) -> None:
         f"GRANT USAGE ON SCHEMA {schema} TO {name}",
         f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {name}",
         f"REVOKE INSERT, UPDATE, DELETE ON {VERSION_TABLE} FROM {name}",
-        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {name}",
+        f"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {name}",
     ):
         connection.execute(text(statement))
 

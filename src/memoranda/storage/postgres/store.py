@@ -7,7 +7,7 @@ runs alone. So whoever checks and then writes can rely on what it has read, as w
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -26,6 +26,7 @@ from memoranda.storage.base import (
     ReadTransaction,
     StoreStatus,
     Tenant,
+    Transaction,
     Work,
     run_works,
 )
@@ -36,6 +37,8 @@ from memoranda.storage.postgres import integrity
 from memoranda.storage.postgres.connections import Connections, driver_of, is_passing, parse_url, pause
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
+    KEYS,
+    SET_NEXT_ID,
     PostgresTransaction,
     read_active_generation,
     read_changed_ids,
@@ -43,6 +46,7 @@ from memoranda.storage.postgres.transaction import (
     read_index_rows,
     read_memories,
     read_meta,
+    read_next_ids,
     read_vectors,
 )
 from memoranda.storage.rows import to_micros
@@ -126,6 +130,19 @@ class PostgresStore:
     def repair(self) -> list[str]:
         return self.write(integrity.repair_rows, tenant=ANY)
 
+    def next_ids(self) -> dict[str, int]:
+        return self._fetch(None, read_next_ids)
+
+    def finish_copy(self, next_ids: Mapping[str, int]) -> None:
+        """Go on with these ids. Only the role that owns the tables can."""
+
+        def write(tx: Transaction) -> None:
+            integrity.note_heads(tx)
+            for name, number in next_ids.items():
+                tx.execute(SET_NEXT_ID, {"name": name, "key": KEYS[name], "number": number})
+
+        self.write(write, tenant=ANY)
+
     def status(self) -> StoreStatus:
         size, version = self._fetch(
             None, lambda driver: (driver.execute(_SIZE).fetchone()[0], driver.info.parameter_status("server_version"))
@@ -155,7 +172,11 @@ class PostgresStore:
         return self._connections.retry_read(once)
 
     def _fetch(self, tenant: Tenant, work: Callable[[Any], R]) -> R:
-        return self._read(tenant, lambda connection: work(driver_of(connection)))
+        def once() -> R:
+            with self._connections.fetching(tenant) as driver:
+                return work(driver)
+
+        return self._connections.retry_read(once)
 
     def _prepare(self) -> str:
         def read(connection: Connection) -> tuple[str | None, str | None]:
@@ -180,7 +201,7 @@ class PostgresStore:
             try:
                 with self._connections.errors(), self._connections.writing() as connection:
                     tx = PostgresTransaction(connection, to_micros(self._clock()))
-                    tx.lock(owners)
+                    tx.lock(owners, self._connections.write_settings())
                     if results is not None and _is_committed(tx, mark):
                         return results
                     results = None
@@ -255,8 +276,8 @@ def open_postgres(url: str | Path, *, durability: Durability = "full", clock: Cl
     return PostgresStore(str(url), durability=durability, clock=clock)
 
 
-def migrate(url: str, *, service_role: str | None = None) -> list[str]:
-    """Create the tables in a database or bring them up to date, as the role that owns them; return what was done."""
+def migrate(url: str, *, service_role: str | None = None) -> tuple[str, list[str]]:
+    """Create the tables in a database or bring them up to date; return its address and what was done."""
     connections = Connections(parse_url(url), "full")
     try:
         for attempt in range(1, _TRIES + 1):
@@ -264,7 +285,7 @@ def migrate(url: str, *, service_role: str | None = None) -> list[str]:
                 try:
                     done = upgrade(connection, service_role)
                     connection.commit()
-                    return done
+                    return connections.where, done
                 except DBAPIError as error:
                     if attempt == _TRIES or not is_lock_timeout(error):
                         raise

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from psycopg import sql
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import Insert, insert
 
@@ -58,6 +58,11 @@ _NEW_IDS: Final = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_
 _ADD_COUNTS: Final = "SELECT memoranda_count(%s, %s, %s, %s, %s)"
 
 
+KEYS: Final = {"memories": "id", "messages": "seq", "changes": "seq", "recalls": "number"}
+"""The tables whose rows are numbered, and never twice with the same number."""
+SET_NEXT_ID: Final = text("SELECT setval(pg_get_serial_sequence(:name, :key), :number, false)")
+
+
 class PostgresTransaction:
     """A `Transaction` on one connection."""
 
@@ -105,19 +110,21 @@ class PostgresTransaction:
 
     def enter(self, tenant: Tenant) -> None:
         """Let the following statements see the rows of this tenant."""
-        set_local(self._connection, tenant_settings(tenant))
+        set_local(self.driver, tenant_settings(tenant))
 
-    def lock(self, owners: Sequence[Owner] | None) -> None:
+    def lock(self, owners: Sequence[Owner] | None, settings: Mapping[str, str]) -> None:
         """Wait until no other transaction writes for these owners, or for any when None."""
-        if owners is None:
-            self.driver.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-            return
-        self.driver.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
-        self.enter(ANY)
-        for owner in owners:  # ascending, so that two writers never wait for each other
-            if self.driver.execute(_LOCK_OWNER, owner).fetchone() is None:
-                self.driver.execute(_ADD_OWNER, owner)
-                self.driver.execute(_LOCK_OWNER, owner)
+        with self.driver.pipeline():  # one answer to wait for, in place of five
+            set_local(self.driver, settings)
+            if owners is None:
+                self.driver.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                return
+            self.driver.execute(f"SELECT pg_advisory_xact_lock_shared({_LOCK})")
+            self.enter(ANY)
+            for owner in owners:  # ascending, so that two writers never wait for each other
+                if self.driver.execute(_LOCK_OWNER, owner).fetchone() is None:
+                    self.driver.execute(_ADD_OWNER, owner)
+                    self.driver.execute(_LOCK_OWNER, owner)
 
 
 @cache
@@ -166,6 +173,15 @@ def read_index_rows(driver: Any, key: PartitionKey, ids: IntArray | None, genera
         values["ids"] = ids.tolist()
     with driver.cursor(binary=True) as cursor:
         yield from map(index_row, cursor.execute(f"{statement} ORDER BY memories.id", values))
+
+
+def read_next_ids(driver: Any) -> dict[str, int]:
+    """Return the number that the next row of each table gets."""
+    found = {}
+    for table, key in KEYS.items():
+        last, is_called = driver.execute(f"SELECT last_value, is_called FROM {table}_{key}_seq").fetchone()
+        found[table] = last + is_called
+    return found
 
 
 def read_meta(driver: Any, key: str) -> str | None:

@@ -27,7 +27,7 @@ from memoranda.storage.sqlite.transaction import (
 )
 
 Progress: TypeAlias = Literal["done", "more", "busy", "others write"]
-_VACUUM_BYTES: Final = 8 * 1024 * 1024
+_VACUUM_BYTES: Final = 2 * 1024 * 1024
 """A file up to this size is written anew in one step, which also makes it smaller."""
 _QUIET_SECONDS: Final = 1.0
 """A larger encrypted file, whose pages cannot be cleared one by one, is written anew once nobody has written for so

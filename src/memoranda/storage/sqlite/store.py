@@ -8,12 +8,12 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 from sqlalchemy.exc import ArgumentError
 
 from memoranda.encryption import EncryptionKey, random_key
@@ -67,6 +67,8 @@ _TERMS = "terms:version"
 """The key in `meta` of the rules that made the terms of the memories."""
 _FIRST_SEALED = "0004"
 """The first version of the schema with seals."""
+_FORGET_ID = text("DELETE FROM sqlite_sequence WHERE name = :name")
+_SET_ID = text("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :number)")
 _EXAMPLE = "write sqlite:///memories.db"
 
 
@@ -193,6 +195,17 @@ class SQLiteStore:
     def file_keys(self) -> tuple[EncryptionKey, ...]:
         found = (self.get_meta(name) for name in (meta.FILE_KEY, meta.FORMER_FILE_KEY))
         return tuple(EncryptionKey(key) for key in found if key is not None)
+
+    def next_ids(self) -> dict[str, int]:
+        return {name: number + 1 for name, number in self._connections.fetch("SELECT name, seq FROM sqlite_sequence")}
+
+    def finish_copy(self, next_ids: Mapping[str, int]) -> None:
+        def write(tx: Transaction) -> None:
+            for name, number in next_ids.items():
+                tx.execute(_FORGET_ID, {"name": name})
+                tx.execute(_SET_ID, {"name": name, "number": number - 1})
+
+        self.write(write)
 
     def status(self) -> StoreStatus:
         files = (self.path, self.path.with_name(f"{self.path.name}-wal"))

@@ -204,8 +204,8 @@ def test_forget_on_a_full_disk_is_done_and_its_bytes_go_when_there_is_space(
         fill(manager, 40)
         write, store = store_of(manager).write, store_of(manager)
 
-        def write_and_fill_the_disk_after_the_erasure(work):  # type: ignore[no-untyped-def]
-            result = write(work)
+        def write_and_fill_the_disk_after_the_erasure(work, **options):  # type: ignore[no-untyped-def]
+            result = write(work, **options)
             if is_erasure_pending(store):
                 disk.fails = lambda operation, file: FULL if operation == "write" and file in full_for else 0
             return result

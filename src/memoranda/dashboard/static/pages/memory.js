@@ -158,16 +158,16 @@ export function ForgetDialog({ selection, scope = getScope(), what, onClose, onD
     <${Loaded} of=${preview}>${(
       receipt,
     ) => html`<p>This erases <b>${plural(receipt.ids.length, "memory", "memories")}
-      </b> and everything derived from it. It cannot be undone; a signed receipt stays.</p>
-      <table><thead><tr><th scope="col">Place</th><th scope="col">Erased there</th></tr></thead><tbody>
-        ${receipt.stores.map((store) => html`<tr><th scope="row">${store.store}</th><td>${describeStore(store)}</td>
+      </b> and everything derived from ${receipt.ids.length === 1 ? "it" : "them"}. It cannot be undone; a signed receipt stays.</p>
+      <table><thead><tr><th scope="col">Place</th><th scope="col">To erase there</th></tr></thead><tbody>
+        ${receipt.stores.filter((store) => store.count || store.detail).map((store) => html`<tr><th scope="row">${store.store}</th><td>${describeStore(store)}</td>
         </tr>`)}</tbody></table>
       ${receipt.recalls.length > 0 && html`<p class="muted small">
         ${plural(receipt.recalls.length, "past recall")} returned it.</p>`}`}<//><//>`;
 }
 
 const describeStore = (store) =>
-  [store.count ? number(store.count) : null, store.status, store.detail].filter(Boolean).join(" · ");
+  [store.count ? number(store.count) : null, store.detail].filter(Boolean).join(" · ");
 
 function Facts({ memory }) {
   const rows = [

@@ -1,0 +1,198 @@
+"""Anthropic's memory tool (`memory_20250818`) on Memoranda: what Claude writes down is kept, searched and recalled.
+
+    client.beta.messages.run_tools(..., tools=[MemorandaMemoryTool(memory, user="ann")])
+
+`pip install memoranda[anthropic]`
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, Final, TypeAlias, TypeVar
+
+from memoranda import aio
+from memoranda.aio.threads import in_thread
+from memoranda.errors import InvalidInput, MemorandaError, MissingExtra
+from memoranda.integrations.anthropic_files import (
+    ROOT,
+    MemoryFiles,
+    check_path,
+    find_lines,
+    number_lines,
+    show_file,
+    show_folder,
+)
+from memoranda.manager.manager import MemoryManager
+
+try:
+    from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+    from anthropic.types import beta
+except ModuleNotFoundError as error:
+    raise MissingExtra("Anthropic's memory tool", "anthropic") from error
+
+Source: TypeAlias = MemoryManager | aio.MemoryManager | str | PathLike[str] | None
+CacheControl: TypeAlias = beta.BetaCacheControlEphemeralParam | None
+C = TypeVar("C")
+_NAMESPACE: Final = ("anthropic", "memories")
+_EDITED: Final = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
+_AROUND: Final = 2  # lines that are shown before and after a change
+
+
+def _command(method: Callable[[Any, C], str]) -> Callable[[Any, C], str]:
+    """Run a command alone, as it reads and then writes; an error of Memoranda becomes one that the model reads."""
+
+    @functools.wraps(method)
+    def run(self: MemorandaMemoryTool, command: C) -> str:
+        try:
+            with self._lock:
+                return method(self, command)
+        except MemorandaError as error:
+            raise ToolError(error.public_message()) from error
+
+    return run
+
+
+class MemorandaMemoryTool(BetaAbstractMemoryTool):
+    """The memory tool, with its files in Memoranda: each is an item, found by `search_items` and `recall`.
+
+    Args:
+        memory: The manager, or the path or URL of a database; the default database when None.
+        agent, user, session: The owner of the files; those of another owner are not seen.
+        cache_control: As in Anthropic's own tools.
+    """
+
+    def __init__(
+        self,
+        memory: Source = None,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        session: str | None = None,
+        cache_control: CacheControl = None,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self._owns_memory = memory is None or isinstance(memory, str | PathLike)
+        # The async manager is a facade of a blocking one, on the same store.
+        self.memory: Any = memory._inner if isinstance(memory, aio.MemoryManager) else memory
+        if self._owns_memory:
+            self.memory = MemoryManager(memory)  # type: ignore[arg-type]
+        self._files = MemoryFiles(self.memory, _NAMESPACE, {"agent": agent, "user": user, "session": session})
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the manager if it was opened here."""
+        if self._owns_memory:
+            self.memory.close()
+
+    @_command
+    def view(self, command: beta.BetaMemoryTool20250818ViewCommand) -> str:
+        """Return a file with line numbers, or the list of a folder."""
+        path = check_path(command.path)
+        text = self._files.read(path)
+        if text is not None:
+            return show_file(command.path, text, command.view_range)
+        files = dict(self._files.below(path))
+        if path and not files:
+            raise InvalidInput(f"The path {command.path} does not exist. Please provide a valid path.")
+        return show_folder(command.path, path, files)
+
+    @_command
+    def create(self, command: beta.BetaMemoryTool20250818CreateCommand) -> str:
+        """Create a file that does not exist yet."""
+        path = check_path(command.path)
+        if self._files.exists(path):
+            raise InvalidInput(f"File {command.path} already exists")
+        self._files.check_parents(path)
+        self._files.write({path: command.file_text})
+        return f"File created successfully at: {command.path}"
+
+    @_command
+    def str_replace(self, command: beta.BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """Replace a text that occurs exactly once."""
+        path, text = self._files.open(command.path)
+        found = list(find_lines(text, command.old_str))
+        if not found:
+            raise InvalidInput(
+                f"No replacement was performed, old_str `{command.old_str}` did not appear verbatim in {command.path}."
+            )
+        if len(found) > 1:
+            lines = ", ".join(str(line + 1) for line in found)
+            raise InvalidInput(
+                f"No replacement was performed. Multiple occurrences of old_str `{command.old_str}` in lines: {lines}. "
+                "Please ensure it is unique"
+            )
+        changed = text.replace(command.old_str, command.new_str)
+        self._files.write({path: changed})
+        snippet = number_lines(changed.split("\n"), max(0, found[0] - _AROUND), found[0] + _AROUND + 1)
+        return f"{_EDITED}\n{snippet}"
+
+    @_command
+    def insert(self, command: beta.BetaMemoryTool20250818InsertCommand) -> str:
+        """Insert lines after a line; 0 is the beginning."""
+        path, text = self._files.open(command.path)
+        lines = text.removesuffix("\n").split("\n") if text else []
+        if not 0 <= command.insert_line <= len(lines):
+            raise InvalidInput(
+                f"Invalid `insert_line` parameter: {command.insert_line}. "
+                f"It should be within the range [0, {len(lines)}]."
+            )
+        lines.insert(command.insert_line, command.insert_text.rstrip("\n"))
+        self._files.write({path: "\n".join(lines).removesuffix("\n") + "\n"})
+        return f"The file {command.path} has been edited."
+
+    @_command
+    def delete(self, command: beta.BetaMemoryTool20250818DeleteCommand) -> str:
+        """Delete a file, or a folder with everything in it."""
+        path = check_path(command.path)
+        if not path:
+            raise InvalidInput(f"Cannot delete the {ROOT} directory itself")
+        self._files.remove(self._files.find(command.path, path))
+        return f"Successfully deleted {command.path}"
+
+    @_command
+    def rename(self, command: beta.BetaMemoryTool20250818RenameCommand) -> str:
+        """Rename or move a file, or a folder with everything in it."""
+        old, new = check_path(command.old_path), check_path(command.new_path)
+        if not old:
+            raise InvalidInput(f"Cannot rename the {ROOT} directory itself")
+        if self._files.exists(new):
+            raise InvalidInput(f"The destination {command.new_path} already exists")
+        moved = self._files.find(command.old_path, old)
+        if new.startswith(f"{old}/"):
+            raise InvalidInput(f"The destination {command.new_path} is inside of {command.old_path}")
+        self._files.check_parents(new)
+        # Written before the old ones go: a crash between the two leaves both, and loses nothing.
+        self._files.write({new + path.removeprefix(old): self._files.read(path) or "" for path in moved})
+        self._files.remove(moved)
+        return f"Successfully renamed {command.old_path} to {command.new_path}"
+
+    def clear_all_memory(self) -> str:
+        """Delete all files."""
+        self._files.remove([path for path, _ in self._files.below("")])
+        return "All memory cleared"
+
+
+class AsyncMemorandaMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The same tool for the async client. Takes the arguments of `MemorandaMemoryTool`."""
+
+    def __init__(self, memory: Source = None, *, cache_control: CacheControl = None, **owner: Any) -> None:
+        super().__init__(cache_control=cache_control)
+        self._tool = MemorandaMemoryTool(memory, **owner)
+        self.memory = self._tool.memory
+
+    async def execute(self, command: beta.BetaMemoryTool20250818Command) -> Any:
+        """Run one command, off the event loop."""
+        return await in_thread(self._tool.execute, command)
+
+    view = create = str_replace = insert = delete = rename = execute
+
+    async def clear_all_memory(self) -> str:
+        """Delete all files."""
+        return await in_thread(self._tool.clear_all_memory)
+
+    async def close(self) -> None:
+        """Close the manager if it was opened here."""
+        await in_thread(self._tool.close)

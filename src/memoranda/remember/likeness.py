@@ -1,0 +1,175 @@
+"""How likely a newer text is about the same thing as an older one: by meaning, by topics and by words. Pure.
+
+"We got the keys, Ghent is home now" and "I live in Hamburg" have no word in common. What they share is a topic, and
+one states what the other changes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from memoranda.caches import text_cache
+from memoranda.remember.clauses import blank_foreign
+from memoranda.remember.lexicon import (
+    BROAD_TOPICS,
+    CHANGE,
+    CHILDREN,
+    EVENT,
+    HAPPENED,
+    PARTNERS,
+    PEOPLE,
+    QUESTION,
+    SUPERIORS,
+    WISH,
+    topics_in,
+)
+from memoranda.text import query_terms
+
+_SUBJECT: Final = re.compile(
+    rf"(?:(?:and|but|so|well|ok|yes|btw)\W+)*(?:(?:my|our|his|her|their|the|a|an|another)\s+(?:\w+\s+)?)?(?P<kin>{PEOPLE})s?(?P<owns>['’]s?)?\b",
+    re.I,
+)
+_OWNED: Final = re.compile(r"\b([A-Z][a-z]+)['’]s\s+([a-z]+)")
+_WITH: Final = re.compile(r"\b[Ww]ith ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][a-z]+)")
+_NAMES: Final = re.compile(r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In|On|At|No|Not|So)\b)[A-Z][a-z]+")
+_PEOPLE: Final = re.compile(rf"\b(?:{PEOPLE})\b", re.I)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?\n;])\s+")
+_PART_END: Final = re.compile(r",\s+|\s+-+\s+")
+_SAME_KIN: Final = {
+    "grandma": "grandmother",
+    "grandpa": "grandfather",
+    "mom": "mother",
+    "mum": "mother",
+    "dad": "father",
+    "kid": "child",
+    "kids": "child",
+    "children": "child",
+    "neighbor": "neighbour",
+    "boy": "son",
+    "girl": "daughter",
+}
+_PARENTS: Final = frozenset(("mother", "father"))
+# Of these, the people are what a statement says: "my girlfriend Ines" and "Ines is wearing the ring".
+_VALUES_OF: Final = {
+    "relation": PARTNERS,
+    "wedding": PARTNERS,
+    "children": CHILDREN,
+    "work": SUPERIORS,
+    "deadline": SUPERIORS,
+}
+_TOPIC: Final = (0.0, 0.15, 0.23)
+"""How much nearer two texts are that share no topic, one, or several."""
+_NARROW: Final = 0.05
+"""How much nearer they are when a topic is a narrow one."""
+_WORD: Final = (0.0, 0.15, 0.25)
+"""How much nearer two texts are that share no word, one, or several."""
+# "I've got two cats", "he is homeschooled", "since I was fifteen": how it is now.
+_STILL: Final = re.compile(
+    r"(?:\b(?:have|has|am|is|are|be)|['’](?:ve|s|m|re))\s+(?:\w+\s+)?(?:got|been|had|made|\w+e[dn])\b|\bsince\b[^,.;]*",
+    re.I,
+)
+_FEW_WORDS: Final = 20
+_ADDRESSED: Final = re.compile(r"\?|\b(?:you|your)\b", re.I)
+_NOTHING_SHARED: Final = -0.25
+"""How much less near two texts are that share neither a topic nor a word."""
+
+
+@text_cache(4096)
+def statements(text: str) -> str:
+    """Return the sentences of a text that are the writer's own and ask nothing."""
+    sentences = _SENTENCE_END.split(blank_foreign(text))
+    return " ".join(each.strip() for each in sentences if each.strip() and not QUESTION.search(each))
+
+
+@text_cache(4096)
+def events(text: str) -> str:
+    """Return the parts of the sentences that tell neither a wish nor a plan."""
+    return ", ".join(part for part in _PART_END.split(statements(text)) if not WISH.search(part))
+
+
+@text_cache(4096)
+def tells_change(text: str) -> bool:
+    """Return whether a text speaks of a change in general."""
+    return CHANGE.search(events(text)) is not None
+
+
+@text_cache(4096)
+def is_state(text: str) -> bool:
+    """Return whether a text says how something is, and not what happened."""
+    return HAPPENED.search(_STILL.sub("", statements(text))) is None
+
+
+@text_cache(4096)
+def is_plain(text: str) -> bool:
+    """Return whether a text is short and says something, without a question and without speaking to somebody."""
+    return len(text.split()) <= _FEW_WORDS and _ADDRESSED.search(text) is None
+
+
+def tells_event(text: str) -> bool:
+    """Return whether a text tells, in the writer's own words, of something from which a change can follow."""
+    told = events(text)
+    return EVENT.search(told) is not None or tells_change(text)
+
+
+def likeness(older: str, newer: str, nearness: float, *, whole: bool = False) -> float:
+    """Return how likely a newer text is about the same thing as an older one.
+
+    Args:
+        older: The text that was said before.
+        newer: The text that was said later.
+        nearness: How near they are in meaning.
+        whole: Count a shared topic less the more topics the texts have besides.
+    """
+    statement, event = statements(older), events(newer)
+    if not statement:
+        return 0.0
+    one, other = _topics(statement), _topics(event)
+    words = sum(CHANGE.fullmatch(word) is None for word in terms(statement) & terms(event))
+    shared = one & other
+    if not shared and not words:
+        return nearness + _NOTHING_SHARED
+    topic = _TOPIC[min(len(shared), 2)] + (_NARROW if shared - BROAD_TOPICS else 0.0)
+    if whole:
+        topic *= min(1.0, 2 * len(shared) / max(1, len(one | other)))
+    return nearness + topic + _WORD[min(words, 2)]
+
+
+_topics: Final = text_cache(4096)(topics_in)
+
+
+@text_cache(4096)
+def terms(text: str) -> frozenset[str]:
+    return frozenset(query_terms(text))
+
+
+def same_people(older: str, newer: str) -> bool:
+    """Return whether two texts do not speak of different people: "I am allergic", "my daughter is not"."""
+    if set(_NAMES.findall(older)) & set(_NAMES.findall(newer)):
+        return True
+    values = "|".join(_VALUES_OF[topic] for topic in _topics(older) & _topics(newer) if topic in _VALUES_OF)
+    for one, other in ((older, newer), (newer, older)):
+        kin = _subject_of(one)
+        if kin and not (values and re.fullmatch(values, kin)) and kin not in _kin_in(other):
+            return False
+    if any(name not in older and terms(noun) & terms(older) for name, noun in _OWNED.findall(newer)):
+        return False  # "Lena's flight" is not "my flight"
+    return not (_WITH.search(older) and _WITH.search(newer))
+
+
+@text_cache(4096)
+def _subject_of(text: str) -> str:
+    """Return the relative or acquaintance whom a text is about; empty when it is about the speaker or a thing."""
+    found = _SUBJECT.match(statements(text))
+    return "" if found is None else _kin(found["kin"])
+
+
+@text_cache(4096)
+def _kin_in(text: str) -> frozenset[str]:
+    found = {_kin(word) for word in _PEOPLE.findall(text)}
+    return frozenset(found | _PARENTS if "parents" in found else found)
+
+
+def _kin(word: str) -> str:
+    folded = word.casefold()
+    return _SAME_KIN.get(folded, folded)

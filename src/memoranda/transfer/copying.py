@@ -1,0 +1,179 @@
+"""Copy a whole database to another store, such as from a SQLite file to PostgreSQL or back.
+
+Both sides are walked in the order of their keys, a page at a time, and the target gets what differs. So a copy that was
+interrupted goes on where it stopped, and a copy is verified by walking once more and finding no difference. Rows keep
+their ids, numbers and signatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from sqlalchemy import Table, delete, func, insert, select, tuple_, update
+
+from memoranda.errors import Conflict, InvalidInput
+from memoranda.records import Record
+from memoranda.storage.base import CopyStore, ReadTransaction, Row, Store, Transaction
+from memoranda.storage.meta import get_meta, set_meta
+from memoranda.storage.schema import counters, memories, meta, metadata, seals
+from memoranda.types import ANY, Progress
+
+_PAGE: Final = 500
+_PASSES: Final = 5
+"""How often the tables are walked while others still write to the source."""
+_SOURCE: Final = "copy:source"
+"""The key in the target's `meta` for the id of the store that it is a copy of."""
+_COPIED_META: Final = ("recalls:", "erasure:")
+"""Of the values that a store keeps about itself, those that say something about its rows."""
+_TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in (meta, counters, seals))
+_Key: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyReport(Record):
+    """What a copy did."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    """How many rows each table has, the same on both sides."""
+    written: int = 0
+    """How many rows were written to the target by this run."""
+
+
+def copy_store(source: Store, target: Store, progress: Progress | None = None) -> CopyReport:
+    """Make the target equal to the source, and compare every row afterwards.
+
+    Args:
+        source: The store to copy. Others may read it; while they write, the copy cannot be finished.
+        target: An empty store, or one that an interrupted copy of the same source has begun to fill.
+        progress: Called with the rows compared so far and their number.
+    """
+    if not isinstance(source, CopyStore) or not isinstance(target, CopyStore):
+        raise InvalidInput("this kind of store cannot be copied: export it and import that")
+    _claim_target(source, target)
+    total = source.read(_count_rows, tenant=ANY)
+    written = 0
+    for _ in range(_PASSES):
+        counts = {table.name: _Walk(source, target, table) for table in _TABLES}
+        done = 0
+        for walk in counts.values():
+            for compared in walk.run():
+                done += compared
+                if progress is not None:
+                    progress(min(done, total), total)
+        changed = sum(walk.written for walk in counts.values()) + _copy_counts(source, target)
+        written += changed
+        if not changed:
+            target.finish_copy(source.next_ids())
+            return CopyReport({name: walk.rows for name, walk in counts.items()}, written)
+    raise Conflict("others write to the source while it is copied: stop them, then run the same copy again")
+
+
+def _claim_target(source: Store, target: Store) -> None:
+    """Refuse a target that has data of its own; it must never be overwritten."""
+    if source.id == target.id:
+        raise InvalidInput("source and target are the same store: name two")
+    known = target.get_meta(_SOURCE)
+    is_empty = target.read(lambda tx: tx.execute(select(memories.c.id).limit(1)).first(), tenant=ANY) is None
+    if known != source.id and not (known is None and is_empty):
+        raise Conflict("the target has data that is no copy of this source: name an empty database")
+    target.write(lambda tx: set_meta(tx, _SOURCE, source.id))
+
+
+def _count_rows(tx: ReadTransaction) -> int:
+    return sum(int(tx.execute(select(func.count()).select_from(table)).scalar_one()) for table in _TABLES)
+
+
+class _Walk:
+    """One walk through a table of both stores."""
+
+    def __init__(self, source: Store, target: Store, table: Table) -> None:
+        self._source = source
+        self._target = target
+        self._table = table
+        # The rows of `vectors` have no primary key: a unique index names them.
+        self._key = [table.c.memory_id, table.c.generation] if table.name == "vectors" else list(table.primary_key)
+        self._positions = [list(table.c).index(column) for column in self._key]
+        self.rows = 0
+        self.written = 0
+
+    def run(self) -> Iterator[int]:
+        """Yield how many rows were compared, after each page."""
+        after: _Key | None = None
+        while True:
+            page = self._source.read(partial(self._read, after=after), tenant=ANY)
+            last = self._key_of(page[-1]) if len(page) == _PAGE else None
+            known = self._target.read(partial(self._read, after=after, upto=last, limit=None), tenant=ANY)
+            self._apply({self._key_of(row): row for row in page}, {self._key_of(row): row for row in known})
+            self.rows += len(page)
+            yield len(page)
+            if last is None:
+                return
+            after = last
+
+    def _read(
+        self, tx: ReadTransaction, after: _Key | None, upto: _Key | None = None, limit: int | None = _PAGE
+    ) -> list[tuple[Any, ...]]:
+        query = select(self._table).order_by(*self._key)
+        if after is not None:
+            query = query.where(tuple_(*self._key) > tuple_(*after, types=[column.type for column in self._key]))
+        if upto is not None:
+            query = query.where(tuple_(*self._key) <= tuple_(*upto, types=[column.type for column in self._key]))
+        rows = tx.execute(query if limit is None else query.limit(limit))
+        return [tuple(bytes(value) if isinstance(value, memoryview) else value for value in row) for row in rows]
+
+    def _key_of(self, row: Row) -> _Key:
+        return tuple(row[position] for position in self._positions)
+
+    def _apply(self, wanted: Mapping[_Key, Row], known: Mapping[_Key, Row]) -> None:
+        new = [row for key, row in wanted.items() if key not in known]
+        different = [row for key, row in wanted.items() if key in known and known[key] != row]
+        surplus = [key for key in known if key not in wanted]
+        if new or different or surplus:
+            self._target.write(lambda tx: self._write(tx, new, different, surplus), tenant=ANY)
+            self.written += len(new) + len(different) + len(surplus)
+
+    def _write(self, tx: Transaction, new: Sequence[Row], different: Sequence[Row], surplus: Sequence[_Key]) -> None:
+        names = [column.name for column in self._table.c]
+        for key in surplus:
+            tx.execute(delete(self._table).where(*self._is(key)))
+        for row in different:
+            values = dict(zip(names, row, strict=True))
+            tx.execute(update(self._table).where(*self._is(self._key_of(row))).values(values))
+        if new:
+            tx.execute(insert(self._table), [dict(zip(names, row, strict=True)) for row in new])
+
+    def _is(self, key: _Key) -> list[Any]:
+        return [column == value for column, value in zip(self._key, key, strict=True)]
+
+
+def _copy_counts(source: Store, target: Store) -> int:
+    """Correct the counts of the target, and copy what `meta` says about rows; return how many values were written."""
+    wanted, values = source.read(_read_counts, tenant=ANY), source.read(_read_values, tenant=ANY)
+
+    def write(tx: Transaction) -> int:
+        known = _read_counts(tx)
+        keys = sorted({*wanted, *known})
+        rows = [
+            (*key, wanted.get(key, (0, 0))[0] - known.get(key, (0, 0))[0], wanted.get(key, (0, 0))[1])
+            for key in keys
+            if wanted.get(key, (0, 0))[0] != known.get(key, (0, 0))[0]
+        ]
+        if rows:
+            tx.add_counts(rows)
+        missing = [(key, value) for key, value in values if get_meta(tx, key) != value]
+        for key, value in missing:
+            set_meta(tx, key, value)
+        return len(rows) + len(missing)
+
+    return target.write(write, tenant=ANY)
+
+
+def _read_counts(tx: ReadTransaction) -> dict[tuple[str, str, str], tuple[int, int]]:
+    return {(row[0], row[1], row[2]): (int(row[3]), int(row[4])) for row in tx.execute(select(counters))}
+
+
+def _read_values(tx: ReadTransaction) -> list[tuple[str, str]]:
+    return [(row[0], row[1]) for row in tx.execute(select(meta)) if row[0].startswith(_COPIED_META)]

@@ -1,0 +1,249 @@
+"""What happens when the server, the network or another writer is in the way: a typed error or a correct answer."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.storage import open_store
+from memoranda.storage.base import OwnedWork, PartitionKey, Store, Transaction
+from memoranda.storage.meta import get_meta, set_meta
+from memoranda.storage.postgres import connections
+from memoranda.storage.read import find_memories
+from memoranda.storage.write import MemoryWrite
+from memoranda.testing.fakes import Samples
+from memoranda.types import ANY, EVERYTHING, Scope
+from tests.postgres.proxy import Cut, cutting_proxy
+from tests.postgres.server import PostgresServer, run_server
+
+ADA = Scope(user="ada")
+BOB = Scope(user="bob")
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    store = open_store(url)
+    yield store
+    store.close()
+
+
+def write_note(content: str, scope: Scope = ADA, key: str | None = None) -> MemoryWrite:
+    new = replace(Samples(0).new_memory(scope, content), message=None, vector=None, generation=None)
+    return MemoryWrite([replace(new, idempotency_key=key)])
+
+
+def contents(store: Store, scope: Scope = ADA) -> list[str]:
+    found = store.read(lambda tx: find_memories(tx, scope, EVERYTHING, 10_000), tenant=scope.tenant)
+    return [memory.content for memory in found]
+
+
+def test_write_is_done_exactly_once_when_its_commit_gets_no_answer(server: PostgresServer, url: str) -> None:
+    choose = random.Random(7)
+    written = []
+    with cutting_proxy(server.port) as proxy:
+        store = open_store(url.replace(f":{server.port}/", f":{proxy.port}/"))
+        for number in range(12):
+            cuts: list[Cut] = [choose.choice(["before", "after"]) for _ in range(choose.choice([1, 1, 2]))]
+            proxy.cuts[:] = cuts
+            outcome = store.write(write_note(f"note {number}"))[0]
+            assert outcome.status == "stored"
+            assert outcome.memory is not None
+            written.append(outcome.memory.id)
+        proxy.cuts.clear()
+        assert proxy.done >= 12
+        assert contents(store) == [f"note {number}" for number in range(12)]
+        assert [memory and memory.id for memory in store.get(ADA, written)] == written
+        assert store.check() == []
+        store.close()
+
+
+def test_read_is_repeated_on_another_connection_when_one_is_lost(server: PostgresServer, store: Store) -> None:
+    store.write(write_note("kept"))
+    server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'memoranda_service'")
+    assert contents(store) == ["kept"]
+    server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'memoranda_service'")
+    assert store.write(write_note("more"))[0].status == "stored"
+
+
+def test_what_was_acknowledged_is_there_after_the_server_was_killed() -> None:
+    with run_server(durable=True) as server:
+        store = open_store(server.new_database())
+        acknowledged: list[str] = []
+        stopped = threading.Event()
+
+        def write() -> None:
+            for number in range(10_000):
+                if stopped.is_set():
+                    return
+                try:
+                    store.write(write_note(f"note {number}"))
+                except Unavailable:
+                    continue
+                acknowledged.append(f"note {number}")
+
+        with ThreadPoolExecutor(1) as pool:
+            writer = pool.submit(write)
+            for _ in range(2):
+                count = len(acknowledged)
+                while len(acknowledged) < count + 3 and not writer.done():
+                    stopped.wait(0.05)
+                server.stop("immediate")
+                server.start()
+            stopped.set()
+            writer.result()
+        found = contents(store)
+        assert len(set(found)) == len(found)
+        assert set(found) >= set(acknowledged)
+        assert store.check() == []
+        store.close()
+
+
+def test_one_of_two_processes_wins_an_idempotency_key(url: str) -> None:
+    stores = [open_store(url) for _ in range(2)]
+    with ThreadPoolExecutor(8) as pool:
+        writes = [pool.submit(stores[n % 2].write, write_note("once", key="k")) for n in range(16)]
+        statuses = sorted(write.result()[0].status for write in writes)
+    assert statuses == ["duplicate"] * 15 + ["stored"]
+    assert contents(stores[0]) == ["once"]
+    for store in stores:
+        store.close()
+
+
+def test_check_then_write_of_two_processes_counts_correctly(url: str) -> None:
+    stores = [open_store(url) for _ in range(2)]
+
+    def count_up(tx: Transaction) -> None:
+        set_meta(tx, "count", str(int(get_meta(tx, "count") or 0) + 1))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: stores[n % 2].write(count_up), range(20)))
+    assert stores[0].get_meta("count") == "20"
+    for store in stores:
+        store.close()
+
+
+def test_change_that_commits_late_is_not_missed_by_a_reader_of_all_users(url: str) -> None:
+    slow, fast = open_store(url), open_store(url)
+    begun, go_on = threading.Event(), threading.Event()
+    all_users = PartitionKey("default", ANY)
+
+    def write_slowly(tx: Transaction) -> int:
+        outcome = write_note("slow")(tx)[0]
+        begun.set()
+        assert go_on.wait(30)
+        assert outcome.memory is not None
+        return outcome.memory.id
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(slow.write, OwnedWork(write_slowly, ("default", "ada")), tenant="default")
+        assert begun.wait(30)
+        (other,) = fast.write(write_note("fast", BOB))
+        head = fast.head(all_users)
+        assert fast.changed(all_users, head).tolist() == []
+        go_on.set()
+        late = writing.result()
+    assert other.memory is not None
+    assert late in fast.changed(all_users, head).tolist()
+    assert fast.changed(PartitionKey("default", "ada"), 0).tolist() == [late]
+    slow.close()
+    fast.close()
+
+
+def test_writers_of_two_users_do_not_wait_for_each_other(url: str) -> None:
+    slow, fast = open_store(url), open_store(url)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(tx: Transaction) -> None:
+        begun.set()
+        assert go_on.wait(30)
+
+    with ThreadPoolExecutor(1) as pool:
+        holding = pool.submit(slow.write, OwnedWork(hold, ("default", "ada")), tenant="default")
+        assert begun.wait(30)
+        assert fast.write(write_note("at once", BOB))[0].status == "stored"
+        go_on.set()
+        holding.result()
+    slow.close()
+    fast.close()
+
+
+def test_exhausted_pool_is_unavailable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_POOL_SECONDS", 0.2)
+    store = open_store(f"{url}?pool_size=1")
+    rows = store.stream(lambda tx: iter(tx.execute(text("SELECT generate_series(1, 9)")).all()))
+    next(rows)
+    with pytest.raises(Unavailable, match="pool_size") as raised:
+        store.head()
+    assert raised.value.retry_after == 1.0
+    rows.close()  # type: ignore[attr-defined]
+    assert store.head() == 0
+    store.close()
+
+
+def test_statement_that_takes_too_long_is_unavailable(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_STATEMENT_SECONDS", 1)
+    for use in (store.read, store.write):
+        with pytest.raises(Unavailable, match="took too long"):
+            use(lambda tx: tx.execute(text("SELECT pg_sleep(30)")))
+
+
+def test_number_beyond_64_bits_is_invalid(store: Store) -> None:
+    with pytest.raises(InvalidInput):
+        store.get(ADA, [2**70])
+
+
+def test_first_server_that_can_write_answers(server: PostgresServer, url: str) -> None:
+    name = url.rpartition("/")[2]
+    store = open_store(f"postgresql://memoranda_service@127.0.0.1:1,127.0.0.1:{server.port}/{name}")
+    assert store.write(write_note("found"))[0].status == "stored"
+    store.close()
+
+
+def test_server_that_is_not_there_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1"):
+        open_store("postgresql://ada:secret@127.0.0.1:1/memories")
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://host", "postgresql://host/db?pool_size=0", "postgresql://h/d?colour=red"]
+)
+def test_wrong_url_is_invalid(url: str) -> None:
+    with pytest.raises(InvalidInput):
+        open_store(url)
+
+
+def test_error_does_not_show_the_password() -> None:
+    with pytest.raises(Unavailable) as raised:
+        open_store("postgresql://ada:secret@127.0.0.1:1/memories")
+    assert "secret" not in str(raised.value)
+
+
+def test_database_without_tables_is_refused(server: PostgresServer) -> None:
+    server.execute("DROP DATABASE IF EXISTS bare")
+    server.execute("CREATE DATABASE bare")
+    with pytest.raises(Incompatible, match="memoranda migrate"):
+        open_store(server.url("bare"))
+    with pytest.raises(Unavailable, match="does not exist"):
+        open_store(server.url("missing"))
+
+
+def test_forked_child_and_parent_both_write(store: Store) -> None:
+    store.write(write_note("before"))
+
+    def in_child() -> None:
+        store.write(write_note("child"))
+
+    child = multiprocessing.get_context("fork").Process(target=in_child)
+    child.start()
+    store.write(write_note("parent"))
+    child.join(60)
+    assert child.exitcode == 0
+    assert sorted(contents(store)) == ["before", "child", "parent"]

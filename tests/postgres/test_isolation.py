@@ -1,0 +1,116 @@
+"""Rows of a tenant are invisible to others below the code: by the policies of the tables."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import Connection, sql
+from typer.testing import CliRunner
+
+from memoranda.cli.app import app
+from memoranda.manager.manager import MemoryManager
+from memoranda.settings import MemoryConfig
+from memoranda.storage import open_store
+from memoranda.storage.postgres.schema import VERSION_TABLE
+from memoranda.storage.read import partition_keys
+from memoranda.testing.fakes import HashEmbedder
+from memoranda.types import ANY
+from tests.postgres.server import OWNER, SERVICE, PostgresServer
+
+_WITHOUT_TENANT = {"meta", "generations", "commits", VERSION_TABLE}
+
+
+@pytest.fixture
+def filled(url: str) -> str:
+    """A database in which two tenants have rows in nearly every table."""
+    config = MemoryConfig(db_url=url, audit_key="a key for the tests of isolation")
+    with MemoryManager(config, embedder=HashEmbedder(64)) as root:
+        for tenant in ("one", "two"):
+            manager = root.for_tenant(tenant)
+            manager.remember({"role": "user", "content": "I live in Bern."}, user="ada")
+            first = manager.add_memory("The boat is blue.", user="ada")
+            second = manager.add_memory("The boat was sold.", user="ada")
+            manager.update(first.id, content="The boat is green.", user="ada")
+            manager.add_memory_association(first.id, second.id, "about", user="ada")
+            manager.save_execution_record("a", {"status": "done"})
+            manager.recall("boat", user="ada")
+            manager.add_memory("secret", user="eve")
+            manager.forget(user="eve")
+    return url
+
+
+def count(connection: Connection, table: str) -> dict[str, int]:
+    query = sql.SQL("SELECT tenant, count(*) FROM {} GROUP BY tenant").format(sql.Identifier(table))
+    return dict(connection.execute(query).fetchall())
+
+
+def tables(connection: Connection) -> set[str]:
+    return {row[0] for row in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")}
+
+
+def test_every_table_shows_only_rows_of_the_tenant_that_is_set(server: PostgresServer, filled: str) -> None:
+    filled_tables = 0
+    with psycopg.connect(server.url(filled.rpartition("/")[2], "postgres")) as superuser:
+        expected = {table: count(superuser, table) for table in sorted(tables(superuser) - _WITHOUT_TENANT)}
+    for role in (SERVICE, OWNER):
+        with psycopg.connect(filled.replace(SERVICE, role)) as connection:
+            assert set(expected) == tables(connection) - _WITHOUT_TENANT
+            for table, rows in expected.items():
+                with connection.transaction(force_rollback=True):
+                    assert count(connection, table) == {}, f"{table} shows rows without a tenant"
+                for tenant in ("one", "two"):
+                    with connection.transaction(force_rollback=True):
+                        connection.execute("SELECT set_config('memoranda.tenant', %s, true)", (tenant,))
+                        seen = {name: number for name, number in rows.items() if name == tenant}
+                        assert count(connection, table) == seen, table
+                filled_tables += bool(rows)
+    assert filled_tables >= 2 * 14
+
+
+def test_no_row_of_another_tenant_can_be_written(filled: str) -> None:
+    with psycopg.connect(filled) as connection:
+        for table in ("memories", "messages", "changes", "owners"):
+            with connection.transaction(force_rollback=True):
+                connection.execute("SELECT set_config('memoranda.tenant', 'one', true)")
+                statement = sql.SQL("UPDATE {} SET tenant = 'two'").format(sql.Identifier(table))
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(statement)
+            with connection.transaction(force_rollback=True):
+                connection.execute("SELECT set_config('memoranda.tenant', 'one', true)")
+                statement = sql.SQL("DELETE FROM {} WHERE tenant = 'two'").format(sql.Identifier(table))
+                assert connection.execute(statement).rowcount == 0
+
+
+def test_setting_does_not_outlive_its_transaction(filled: str) -> None:
+    store = open_store(f"{filled}?pool_size=1")
+    assert len(store.read(partition_keys, tenant=ANY)) == 2
+    assert {key.tenant for key in store.read(partition_keys, tenant="one")} == {"one"}
+    assert store.read(partition_keys) == []
+    store.close()
+
+
+def test_service_role_cannot_change_tables(filled: str) -> None:
+    with psycopg.connect(filled) as connection:
+        for statement in (
+            "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
+            "DROP POLICY of_tenant ON memories",
+            "DROP TABLE memories",
+            f"UPDATE {VERSION_TABLE} SET version = '9999'",
+        ):
+            with connection.transaction(force_rollback=True), pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+
+
+def test_migrate_command_creates_tables_once_and_refuses_unsafe_roles(server: PostgresServer) -> None:
+    server.execute("DROP DATABASE IF EXISTS fresh")
+    server.execute(f"CREATE DATABASE fresh OWNER {OWNER}")
+    run, url = CliRunner().invoke, server.url("fresh", OWNER)
+    refused = run(app, ["migrate", "--db", url, "--service-role", "postgres"])
+    assert refused.exit_code != 0
+    first = run(app, ["migrate", "--db", url, "--service-role", SERVICE])
+    assert (first.exit_code, "created" in first.output) == (0, True), first.output
+    again = run(app, ["migrate", "--db", url])
+    assert (again.exit_code, "nothing to do" in again.output) == (0, True), again.output
+    server.execute(f"UPDATE {VERSION_TABLE} SET version = '9999'", "fresh")
+    newer = run(app, ["migrate", "--db", url])
+    assert newer.exit_code != 0

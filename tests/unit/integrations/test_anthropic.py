@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anthropic.lib.tools import ToolError
+
+from memoranda import MemoryManager, aio
+from memoranda.integrations.anthropic import AsyncMemorandaMemoryTool, MemorandaMemoryTool
+from memoranda.testing.fakes import HashEmbedder
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as manager:
+        yield manager
+
+
+@pytest.fixture
+def tool(memory: MemoryManager) -> MemorandaMemoryTool:
+    return MemorandaMemoryTool(memory, user="ann")
+
+
+def _create(tool: MemorandaMemoryTool, path: str, text: str = "x") -> Any:
+    return tool.call({"command": "create", "path": path, "file_text": text})
+
+
+def _view(tool: MemorandaMemoryTool, path: str) -> Any:
+    return tool.call({"command": "view", "path": path})
+
+
+def test_notes_are_recalled_by_their_owner_only(memory: MemoryManager, tool: MemorandaMemoryTool) -> None:
+    _create(tool, "/memories/ann.md", "Ann is allergic to peanuts.")
+    assert "peanuts" in memory.recall("What is Ann allergic to?", user="ann")[0].content
+    assert list(memory.recall("What is Ann allergic to?", user="bob")) == []
+    with pytest.raises(ToolError, match="does not exist"):
+        _view(MemorandaMemoryTool(memory, user="bob"), "/memories/ann.md")
+
+
+def test_folder_shows_two_levels_with_sizes_and_without_hidden_files(tool: MemorandaMemoryTool) -> None:
+    for path, size in (("a.md", 5), ("b/c.md", 1536), ("b/d/e.md", 2048), (".secret", 9)):
+        _create(tool, f"/memories/{path}", "x" * size)
+    assert _view(tool, "/memories").splitlines()[1:] == [
+        "3.5K\t/memories",
+        "5B\t/memories/a.md",
+        "3.5K\t/memories/b/",
+        "1.5K\t/memories/b/c.md",
+        "2K\t/memories/b/d/",
+    ]
+    assert _view(tool, "/memories/b/d").splitlines()[-1] == "2K\t/memories/b/d/e.md"
+
+
+def test_folder_is_renamed_and_deleted_with_everything_in_it(tool: MemorandaMemoryTool) -> None:
+    for path in ("a/b.md", "a/c/d.md", "ab.md"):
+        _create(tool, f"/memories/{path}", path)
+    tool.call({"command": "rename", "old_path": "/memories/a", "new_path": "/memories/z/y"})
+    assert "a/c/d.md" in _view(tool, "/memories/z/y/c/d.md")
+    tool.call({"command": "delete", "path": "/memories/z"})
+    assert _view(tool, "/memories").splitlines()[2:] == ["5B\t/memories/ab.md"]
+    tool.clear_all_memory()
+    assert _view(tool, "/memories").splitlines()[1:] == ["0B\t/memories"]
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ({"command": "create", "path": "/memoriesx/a", "file_text": ""}, "must start with /memories"),
+        ({"command": "create", "path": "/memories/../x", "file_text": ""}, "would escape"),
+        ({"command": "create", "path": "/memories/x/../../../etc", "file_text": ""}, "would escape"),
+        ({"command": "create", "path": "/memories/f/below", "file_text": ""}, "is a file"),
+        ({"command": "create", "path": "/memories/d", "file_text": ""}, "already exists"),
+        ({"command": "create", "path": f"/memories/{'x' * 600}", "file_text": ""}, "shorten it"),
+        ({"command": "create", "path": "/memories/nul", "file_text": "a\0b"}, "NUL"),
+        ({"command": "str_replace", "path": "/memories/d", "old_str": "a", "new_str": "b"}, "is not a file"),
+        ({"command": "insert", "path": "/memories/d", "insert_line": 0, "insert_text": "b"}, "is not a file"),
+        ({"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e"}, "is inside of"),
+        ({"command": "rename", "old_path": "/memories/none", "new_path": "/memories/x"}, "does not exist"),
+        ({"command": "delete", "path": "/memories/none"}, "does not exist"),
+    ],
+)
+def test_wrong_command_is_an_error_for_the_model_and_changes_nothing(
+    tool: MemorandaMemoryTool, command: dict[str, Any], problem: str
+) -> None:
+    _create(tool, "/memories/f", "file")
+    _create(tool, "/memories/d/file", "below")
+    before = _view(tool, "/memories")
+    with pytest.raises(ToolError, match=problem):
+        tool.call(command)
+    assert _view(tool, "/memories") == before
+
+
+def test_file_of_any_length_is_kept_and_its_parts_go_with_it(memory: MemoryManager, tool: MemorandaMemoryTool) -> None:
+    text = "\n".join(f"line {number} é" for number in range(30_000))
+    _create(tool, "/memories/long.md", text)
+    assert _view(tool, "/memories/long.md").endswith(" 30000\tline 29999 é")
+    replace = {"command": "str_replace", "path": "/memories/long.md", "old_str": "line 7 ", "new_str": "LINE "}
+    tool.call(replace)
+    tool.call({"command": "delete", "path": "/memories/long.md"})
+    assert memory.namespaces(user="ann") == []
+
+
+async def test_async_tool_shares_the_files_of_an_async_manager(tmp_path: Path) -> None:
+    async with aio.MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as memory:
+        tool = AsyncMemorandaMemoryTool(memory, user="ann")
+        await tool.call({"command": "create", "path": "/memories/a.md", "file_text": "Ann likes tea."})
+        assert "Ann likes tea." in str(await tool.call({"command": "view", "path": "/memories/a.md"}))
+        assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
+        assert "tea" in (await memory.recall("What does Ann like?", user="ann"))[0].content
+        with pytest.raises(ToolError):
+            await tool.call({"command": "view", "path": "/memories/none"})
+        await tool.clear_all_memory()
+        await tool.close()
+        assert list(await memory.search_items(user="ann")) == []
+
+
+def test_tool_opens_and_closes_a_database_by_its_path(tmp_path: Path) -> None:
+    for text in ("first", "second"):
+        tool = MemorandaMemoryTool(tmp_path / "m.db")
+        _create(tool, f"/memories/{text}", text)
+        tool.close()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix == ".db") == ["m.db"]

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from memoranda import InvalidInput, InvalidType, MemoryManager
+from memoranda.integrations.langchain import MemorandaByteStore, MemorandaRetriever, MemorandaVectorStore
+from memoranda.testing.fakes import HashEmbedder
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemoryManager]:
+    with MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64)) as manager:
+        yield manager
+
+
+def test_documents_are_found_filtered_replaced_and_deleted(memory: MemoryManager) -> None:
+    store = MemorandaVectorStore(memory)
+    store.add_texts(["green tea", "black coffee"], [{"year": 2024}, {"year": 2020}], ids=["t", "c"])
+    assert store.similarity_search("green tea", k=1)[0].id == "t"
+    assert [found.id for found in store.similarity_search("green tea", filter={"year": {"lt": 2023}})] == ["c"]
+    store.add_texts(["white tea"], ids=["t"])
+    assert [found.page_content for found in store.get_by_ids(["t", "nothing"])] == ["white tea"]
+    assert store.similarity_search_with_score("white tea", k=1)[0][1] == pytest.approx(1.0, abs=1e-4)
+    store.delete(["t"])
+    assert [found.id for found in store.similarity_search("tea")] == ["c"]
+    store.delete()
+    assert store.similarity_search("tea") == []
+
+
+def test_collections_and_owners_are_apart(memory: MemoryManager) -> None:
+    MemorandaVectorStore(memory, collection="a", user="ann").add_texts(["green tea"])
+    assert MemorandaVectorStore(memory, collection="b", user="ann").similarity_search("tea") == []
+    assert MemorandaVectorStore(memory, collection="a").similarity_search("tea") == []
+    assert memory.recall("green tea", user="ann")[0].content == "green tea"
+
+
+def test_a_model_of_langchains_embeds(tmp_path: Path) -> None:
+    embedding = DeterministicFakeEmbedding(size=8)
+    store = MemorandaVectorStore.from_texts(["tea", "coffee"], embedding, ids=["t", "c"], memory=tmp_path / "b.db")
+    assert store.similarity_search("coffee", k=1)[0].id == "c"
+    assert store.embeddings is embedding
+    store.close()
+
+
+def test_wrong_input_is_an_error_and_stores_nothing(memory: MemoryManager) -> None:
+    store, values = MemorandaVectorStore(memory), MemorandaByteStore(memory)
+    with pytest.raises(InvalidInput, match="leave out embedding"):
+        MemorandaVectorStore(memory, embedding=DeterministicFakeEmbedding(size=8))
+    with pytest.raises(InvalidInput, match="as many"):
+        store.add_texts(["a", "b"], ids=["1"])
+    with pytest.raises(InvalidType, match="must be bytes"):
+        values.mset([("a", b"1"), ("b", "text")])  # type: ignore[list-item]
+    assert memory.search_items() == []
+
+
+def test_bytes_are_kept_and_never_recalled(memory: MemoryManager) -> None:
+    store = MemorandaByteStore(memory)
+    store.mset([("a/1", b"\x00tea"), ("b", b"")])
+    assert store.mget(["b", "a/1", "c"]) == [b"", b"\x00tea", None]
+    assert list(store.yield_keys(prefix="a/")) == ["a/1"]
+    assert len(memory.recall("tea")) == 0
+    store.mdelete(["a/1", "c"])
+    assert list(store.yield_keys()) == ["b"]
+
+
+def test_retriever_returns_what_was_remembered_in_its_scope(memory: MemoryManager) -> None:
+    memory.add_memory("green tea", metadata={"topic": "drinks"}, user="ann")
+    memory.add_memory("green cars", user="bo")
+    (found,) = MemorandaRetriever(memory=memory, user="ann").invoke("green")
+    assert (found.page_content, found.metadata["topic"]) == ("green tea", "drinks")
+    assert found.metadata["score"] > 0
+
+
+def test_langchains_messages_are_taken_as_messages(memory: MemoryManager) -> None:
+    call = {"name": "look", "args": {"x": 1}, "id": "c1"}
+    conversation = memory.get_memory("agent")
+    conversation.add([HumanMessage("Where is it?", name="Ann"), AIMessage("", tool_calls=[call])])
+    conversation.add(ToolMessage("on the table", tool_call_id="c1"))
+    assert [(each.role, each.name) for each in conversation.messages] == [
+        ("user", "Ann"),
+        ("assistant", None),
+        ("tool", None),
+    ]
+    assert conversation.messages[1].tool_calls is not None
+    assert conversation.messages[2].tool_call_id == "c1"
+    assert memory.remember(HumanMessage("I live in Ghent."))[0].status == "stored"

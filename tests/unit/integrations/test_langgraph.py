@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+
+from memoranda import InvalidInput, MemoryManager
+from memoranda.integrations.langgraph import MemorandaSaver, MemorandaStore
+from memoranda.testing.fakes import HashEmbedder
+from tests.fake_clock import FakeClock
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(NOON)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: FakeClock) -> Iterator[MemoryManager]:
+    with MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64), clock=clock) as manager:
+        yield manager
+
+
+def test_operations_of_a_batch_run_in_order(memory: MemoryManager) -> None:
+    store = MemorandaStore(memory)
+    put, again, gone = (PutOp(("a",), "k", value) for value in ({"n": 1}, {"n": 2}, None))
+    results = store.batch([put, GetOp(("a",), "k"), again, put, SearchOp(("a",)), gone, GetOp(("a",), "k")])
+    assert results[0] is None
+    assert results[1].value == {"n": 1}
+    assert [item.value for item in results[4]] == [{"n": 1}]
+    assert results[6] is None
+
+
+def test_put_items_are_recalled_and_belong_to_one_owner(memory: MemoryManager) -> None:
+    ann, bo = MemorandaStore(memory, user="ann"), MemorandaStore(memory, user="bo")
+    ann.put(("n",), "k", {"text": "green tea"})
+    assert bo.search(()) == []
+    assert bo.get(("n",), "k") is None
+    assert memory.recall("green tea", user="ann")[0].metadata["key"] == "k"
+    assert len(memory.recall("green tea", user="bo")) == 0
+
+
+def test_time_to_live_is_in_minutes_and_starts_again_on_reading(memory: MemoryManager, clock: FakeClock) -> None:
+    store = MemorandaStore(memory, ttl={"default_ttl": 10})
+    store.put(("n",), "k", {"text": "tea"})
+    store.put(("n",), "forever", {"text": "tea"}, ttl=None)
+    clock.advance(minutes=8)
+    assert store.get(("n",), "k") is not None
+    clock.advance(minutes=8)
+    assert store.get(("n",), "k", refresh_ttl=False) is not None
+    clock.advance(minutes=3)
+    assert [item.key for item in store.search(("n",))] == ["forever"]
+    assert store.sweep_ttl() == 1
+
+
+def test_more_items_than_one_call_returns_are_read_in_pages(memory: MemoryManager) -> None:
+    store = MemorandaStore(memory)
+    store.batch([PutOp(("n",), str(number), {"n": number}, index=False) for number in range(1_050)])
+    assert len(store.search(("n",), limit=2_000)) == 1_050
+    assert len(store.search(("n",), limit=1_020, offset=40)) == 1_010
+
+
+def test_filters_compare_values_and_operators(memory: MemoryManager) -> None:
+    store = MemorandaStore(memory)
+    store.put(("n",), "a", {"deep": {"eq": 1}, "n": 1})
+    store.put(("n",), "b", {"n": 2})
+    assert [item.key for item in store.search(("n",), filter={"deep": {"eq": 1}})] == ["a"]
+    assert [item.key for item in store.search(("n",), filter={"n": {"$gt": 1}})] == ["b"]
+    with pytest.raises(ValueError, match="unknown operator"):
+        store.search(("n",), filter={"n": {"$near": 1}})
+
+
+def test_wrong_use_is_an_error(memory: MemoryManager) -> None:
+    with pytest.raises(InvalidInput, match="leave out embed"):
+        MemorandaStore(memory, index={"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]})
+    store = MemorandaStore(memory)
+    with pytest.raises(InvalidNamespaceError):
+        store.batch([PutOp(("a.b",), "k", {"n": 1})])
+    twice = (MatchCondition("prefix", ("a",)), MatchCondition("prefix", ("b",)))
+    with pytest.raises(InvalidInput, match="at most one prefix"):
+        store.batch([ListNamespacesOp(twice)])
+
+
+async def test_a_model_of_the_callers_embeds(tmp_path: Path) -> None:
+    def embed(texts: list[str]) -> list[list[float]]:
+        return [[float("tea" in text), 1.0 - float("tea" in text)] for text in texts]
+
+    store = MemorandaStore(tmp_path / "b.db", index={"dims": 2, "embed": embed, "fields": ["text"]})
+    await store.aput(("n",), "a", {"text": "green tea"})
+    await store.aput(("n",), "b", {"text": "a car", "other": "tea"})
+    found = await store.asearch(("n",), query="tea?")
+    assert [(item.key, item.score) for item in found] == [("a", 1.0), ("b", 0.0)]
+    store.close()
+
+
+def _put(saver: MemorandaSaver, values: dict[str, Any], parent: Any = None, changed: Sequence[str] = ()) -> Any:
+    """Store a checkpoint after its parent; `changed` channels get a new version and no value."""
+    config = parent or {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    known = saver.get_tuple(parent).checkpoint["channel_versions"] if parent else {}  # type: ignore[union-attr]
+    new = {name: saver.get_next_version(known.get(name), None) for name in (*values, *changed)}
+    identity = {
+        "id": f"{len(list(saver.list(None))):04}",
+        "channel_values": values,
+        "channel_versions": {**known, **new},
+    }
+    return saver.put(config, {**empty_checkpoint(), **identity}, {"step": 1}, new)  # type: ignore[typeddict-item]
+
+
+def test_a_value_longer_than_an_item_is_stored_in_parts(memory: MemoryManager) -> None:
+    saver, long = MemorandaSaver(memory), "é" * 1_500_000
+    config = _put(saver, {"text": long})
+    saver.put_writes(config, [("text", long)], "task")
+    found = saver.get_tuple(config)
+    assert found is not None
+    assert found.checkpoint["channel_values"] == {"text": long}
+    assert found.pending_writes == [("task", "text", long)]
+
+
+def test_a_thread_goes_on_after_a_restart(tmp_path: Path) -> None:
+    with MemoryManager(tmp_path / "a.db") as memory:
+        first = _put(MemorandaSaver(memory), {"n": 1})
+    with MemoryManager(tmp_path / "a.db") as memory:
+        saver = MemorandaSaver(memory)
+        second = _put(saver, {"n": 2}, first)
+        latest = saver.get_tuple({"configurable": {"thread_id": "t"}})
+        assert latest is not None
+        assert (latest.checkpoint["channel_values"], latest.config, latest.parent_config) == ({"n": 2}, second, first)
+
+
+def test_branches_of_a_thread_keep_their_own_values(memory: MemoryManager) -> None:
+    saver = MemorandaSaver(memory)
+    first = _put(saver, {"n": 1})
+    left, right = _put(saver, {"n": 2}, first), _put(saver, {"n": 3}, first)
+    assert [saver.get(each)["channel_values"]["n"] for each in (first, left, right)] == [1, 2, 3]  # type: ignore[index]
+
+
+def test_pruning_keeps_what_delta_channels_are_rebuilt_from(memory: MemoryManager) -> None:
+    saver = MemorandaSaver(memory)
+    old = _put(saver, {"log": _DeltaSnapshot(["a"])})
+    snapshot = _put(saver, {"log": _DeltaSnapshot(["a", "b"])}, old)
+    middle = _put(saver, {"n": 2}, snapshot, changed=["log"])
+    saver.put_writes(middle, [("log", "c")], "task")
+    latest = _put(saver, {"n": 3}, middle, changed=["log"])
+    saver.prune(["t"])
+    kept = {found.config["configurable"]["checkpoint_id"] for found in saver.list(None)}
+    assert kept == {config["configurable"]["checkpoint_id"] for config in (snapshot, middle, latest)}
+    history = saver.get_delta_channel_history(config=latest, channels=["log"])["log"]
+    assert (history["seed"].value, history["writes"]) == (["a", "b"], [("task", "log", "c")])
+
+
+def test_pruning_keeps_only_the_latest_checkpoint_otherwise(memory: MemoryManager) -> None:
+    saver = MemorandaSaver(memory)
+    first = _put(saver, {"n": 1, "once": True})
+    latest = _put(saver, {"n": 2}, first, changed=["once"])
+    saver.prune(["t"])
+    assert [found.config for found in saver.list(None)] == [latest]
+
+
+def test_an_unknown_way_to_prune_is_an_error(memory: MemoryManager) -> None:
+    with pytest.raises(InvalidInput, match="keep_latest or delete"):
+        MemorandaSaver(memory).prune(["t"], strategy="sometimes")
+
+
+def test_the_store_does_not_see_checkpoints(memory: MemoryManager) -> None:
+    _put(MemorandaSaver(memory), {"n": 1})
+    store = MemorandaStore(memory)
+    store.put(("a",), "k", {"n": 1})
+    assert [item.namespace for item in store.search(())] == [("a",)]
+    assert store.list_namespaces() == [("a",)]
+    assert len(memory.recall("n")) == 1
