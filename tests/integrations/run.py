@@ -161,7 +161,7 @@ SUITES["google_adk"] = Suite(
 )
 SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_cases.py", "page_cases.py"), passed=133)
 SUITES["llama_index"] = Suite(
-    packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=15
+    packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=18
 )
 SUITES["pydantic_ai"] = Suite(
     packages=("pydantic-ai-harness==0.62.0",), tests=("pydantic_ai_cases.py", "page_cases.py"), passed=7
