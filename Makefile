@@ -14,7 +14,7 @@ PROVE ?= $(shell $(BIN)/python -m tests.prove.run --names)
 SEED ?= $(shell date +%s)
 PART_SECONDS ?= 3600
 
-.PHONY: help demo test check format walk prove engines integrations crash-postgres gpu browser-large mcp-conformance clean
+.PHONY: help demo test check format walk prove engines integrations postgres crash-postgres gpu browser-large mcp-conformance clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ engines: $(READY)  ## Test Chroma and mem0 in a separate environment, as they ar
 # `make integrations NAMES="langgraph-store mem0"` runs a part.
 integrations: $(READY)  ## Run the frameworks' own tests with our adapters, each in a separate environment.
 	$(BIN)/python -m tests.integrations.run $(NAMES)
+
+postgres: $(READY)  ## Test everything that takes a manager on PostgreSQL.
+	MEMORANDA_POSTGRES=all $(BIN)/pytest -n auto tests/postgres
 
 crash-postgres: $(READY)  ## Kill PostgreSQL and its clients while they write: CLIENTS=2000 SERVERS=200 takes hours.
 	$(BIN)/python -m tests.postgres.crash --clients $(or $(CLIENTS),2000) --servers $(or $(SERVERS),200) --seed $(SEED)

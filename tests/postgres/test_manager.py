@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -20,21 +21,12 @@ from tests.unit.conftest import TickingClock
 _FILES = frozenset(("path", "tmp_path"))
 """Fixtures of tests that look at files."""
 AUDIT_KEY = "a key for the tests of PostgreSQL"
-_MODULES = (
+_MODULES = [
     "test_seed_projects",
     "unit.manager.test_manager",
-    "unit.manager.test_lists",
-    "unit.items.test_items",
-    "unit.storage.test_claim_resolution",
     "unit.storage.test_isolation",
-    "unit.remember.test_pipeline",
-    "unit.remember.test_updates",
-    "unit.remember.test_quarantine",
-    "unit.remember.test_recheck",
     "unit.recall.test_facts",
-    "unit.recall.test_later",
     "unit.recall.test_ledger",
-    "unit.maintenance.test_upkeep",
     "unit.maintenance.test_receipts",
     "unit.maintenance.test_forget",
     "unit.maintenance.test_health",
@@ -44,8 +36,17 @@ _MODULES = (
     "unit.conversation.test_conversations",
     "unit.transfer.test_importing",
     "unit.items.test_items",
-    "unit.manager.test_lists",
-)
+]
+if os.environ.get("MEMORANDA_POSTGRES") == "all":  # `make postgres`: minutes more
+    _MODULES += [
+        "unit.storage.test_claim_resolution",
+        "unit.remember.test_pipeline",
+        "unit.remember.test_updates",
+        "unit.remember.test_quarantine",
+        "unit.remember.test_recheck",
+        "unit.recall.test_later",
+        "unit.maintenance.test_upkeep",
+    ]
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def manager(request: pytest.FixtureRequest, url: str) -> Iterator[MemoryManager]
         opened = make(**arguments)
         manager = next(opened)
     yield manager
-    opened.close()
+    next(opened, None)
 
 
 @pytest.fixture

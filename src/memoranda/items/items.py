@@ -136,7 +136,7 @@ class Items:
             write = MemoryWrite(new)
             known = {encode_key(namespace, key): time for key, time in expected.items()}
             work = _ExpectingWrite(write, scope, known, self._clock()) if known else write
-            outcomes = self._store.write(work) if new else []
+            outcomes = self._store.write(work, tenant=scope.tenant) if new else []
         finally:
             clear_text_caches()
         return [_to_item(outcome.memory) for outcome in outcomes if outcome.memory is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -81,7 +82,13 @@ class Connections:
         self.where = address.shown
         self._durability = durability
         self._closed = False
-        self._engine = _make_engine(address)
+        self._start()
+
+    def _start(self) -> None:
+        self._engine = _make_engine(self.address)
+        # For an object that is dropped without `close()`.
+        self._disposal = weakref.finalize(self, self._engine.dispose)
+        self._disposal.atexit = False
 
     @contextmanager
     def reading(self, tenant: Tenant) -> Iterator[Connection]:
@@ -154,8 +161,9 @@ class Connections:
     def after_fork(self, *, in_child: bool) -> None:
         """In the child, leave the parent's connections alone and open others when they are needed."""
         if in_child:
+            self._disposal.detach()
             self._engine.dispose(close=False)
-            self._engine = _make_engine(self.address)
+            self._start()
 
     def close(self) -> None:
         if not self._closed:
