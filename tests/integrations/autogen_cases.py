@@ -19,7 +19,6 @@ from PIL import Image as Picture
 from memoranda import InvalidInput, InvalidType, MemoryManager, aio
 from memoranda.integrations.autogen import MemorandaMemory
 from memoranda.testing.fakes import HashEmbedder
-from tests.integrations.pages import run_example, run_page
 
 PEANUTS, EVA = "I am allergic to peanuts.", "My sister Eva lives in Porto."
 
@@ -142,10 +141,3 @@ def test_wrong_manager_is_refused(tmp_path: Path) -> None:
         MemorandaMemory(MemoryManager())  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="not both"):
         MemorandaMemory(aio.MemoryManager(), db_url="x.db")
-
-
-def test_page_and_example_run(tmp_path: Path) -> None:
-    assert EVA in run_page("autogen.md", tmp_path)
-    printed = run_example("autogen_memory.py", tmp_path)
-    assert f"recalled: {PEANUTS}" in printed
-    assert f"query: ['{EVA}']" in printed

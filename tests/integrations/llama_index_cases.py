@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,10 +9,12 @@ from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.llms.mock import MockFunctionCallingLLMWithChatMemoryOfLastCall as ScriptedLLM
 from llama_index.core.memory import Memory
+from llama_index.core.storage.chat_store.base_db import MessageStatus
+from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 
 from memoranda import MemoryManager, aio
 from memoranda.errors import InvalidType
-from memoranda.integrations.llama_index import MemorandaMemoryBlock
+from memoranda.integrations.llama_index import MemorandaChatStore, MemorandaMemoryBlock
 
 pytestmark = pytest.mark.filterwarnings("default")  # LlamaIndex uses old names of pydantic and leaves a database open
 DOG = "My dog Rex is allergic to chicken and eats only fish."
@@ -85,3 +88,59 @@ async def test_block_of_one_session_recalls_only_that_session(memory: aio.Memory
 async def test_sync_manager_is_refused_with_the_name_of_the_right_one(tmp_path: Path) -> None:
     with MemoryManager(tmp_path / "memories.db") as manager, pytest.raises(InvalidType, match=r"memoranda\.aio"):
         MemorandaMemoryBlock(manager)
+
+
+async def test_chat_is_continued_by_another_process_and_recalled_in_other_chats(tmp_path: Path) -> None:
+    llm = ScriptedLLM()
+    agent = FunctionAgent(tools=[], llm=llm)
+    for session, text in (("monday", DOG), ("monday", "And rice?"), ("friday", "What can I feed my dog?")):
+        async with aio.MemoryManager(tmp_path / "memories.db") as memory:
+            chat = Memory.from_defaults(
+                session_id=session,
+                chat_store=MemorandaChatStore(memory, user="ann"),
+                memory_blocks=[MemorandaMemoryBlock(memory, user="ann")],
+                tokenizer_fn=str.split,
+            )
+            await agent.run(text, memory=chat)
+            said = [message.content for message in await chat.aget_all()]
+    assert len(said) == 2
+    assert DOG in prompt_of(llm)
+    async with aio.MemoryManager(tmp_path / "memories.db") as memory:
+        store = MemorandaChatStore(memory, user="ann")
+        assert await store.get_keys() == ["friday", "monday"]
+        assert [message.role.value for message in await store.get_messages("monday")] == ["user", "assistant"] * 2
+
+
+async def test_chat_store_does_what_the_store_of_llama_index_does(memory: aio.MemoryManager) -> None:
+    """The same calls on both stores, and the same messages and counts after each."""
+    ours, theirs = MemorandaChatStore(memory, remember=False), SQLAlchemyChatStore(table_name="chats")
+    chat = [ChatMessage(role="user", content=f"text {number}", additional_kwargs={"n": number}) for number in range(6)]
+    steps = [
+        ("add_messages", "a", chat[:4]),
+        ("add_message", "b", chat[4]),
+        ("archive_oldest_messages", "a", 2),
+        ("delete_oldest_messages", "a", 1),
+        ("delete_message", "a", 1),
+        ("delete_message", "a", 99),
+        ("set_messages", "b", chat[3:6]),
+        ("archive_oldest_messages", "c", 3),
+        ("delete_messages", "a", MessageStatus.ARCHIVED),
+        ("delete_messages", "b"),
+    ]
+    for name, *arguments in steps:
+        assert await getattr(ours, name)(*arguments) == await getattr(theirs, name)(*arguments), name
+        for key in "abc":
+            for status in (None, *MessageStatus):
+                assert await ours.get_messages(key, status) == await theirs.get_messages(key, status), name
+                assert await ours.count_messages(key, status) == await theirs.count_messages(key, status), name
+                assert await ours.get_messages(key, status, 1, 1) == await theirs.get_messages(key, status, 1, 1), name
+        assert await ours.get_keys() == sorted(await theirs.get_keys()), name
+
+
+async def test_messages_of_concurrent_writers_are_all_kept(memory: aio.MemoryManager) -> None:
+    stores = [MemorandaChatStore(memory, user="ann", remember=False) for _ in range(5)]
+    texts = [f"text {number}" for number in range(5)]
+    pairs = zip(stores, texts, strict=True)
+    await asyncio.gather(*(store.add_message("a", ChatMessage(role="user", content=text)) for store, text in pairs))
+    assert sorted(message.content or "" for message in await stores[0].get_messages("a")) == texts
+    assert await MemorandaChatStore(memory, user="bob").get_messages("a") == []

@@ -15,6 +15,12 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 DOG = "My dog Rex is allergic to chicken and eats only fish."
 EXPECTED = {
     "agent_framework": ("agent-framework.md", "My dog Rex eats only fish.", "agent_framework_memory.py", DOG),
+    "autogen": (
+        "autogen.md",
+        "My sister Eva lives in Porto.",
+        "autogen_memory.py",
+        "recalled: I am allergic to peanuts.",
+    ),
     "crewai": ("crewai.md", "Rex the dog eats only fish.", "crewai_memory.py", "memoranda recalls: The harbour"),
     "google_adk": ("google-adk.md", "user My dog Rex eats only fish.", "google_adk_memory.py", DOG),
     "haystack": ("haystack.md", "fish. {'about': 'pets'}\n1", "haystack_documents.py", "a filter: The harbour"),

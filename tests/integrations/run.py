@@ -100,7 +100,7 @@ _AUTOGEN = ("autogen-core==0.7.5", "autogen-agentchat==0.7.5", "autogen-ext==0.7
 SUITES["autogen"] = Suite(
     packages=_AUTOGEN, source="autogen-core==0.7.5", plugin="on_autogen", tests=("tests/test_memory.py",), passed=10
 )
-SUITES["autogen-agent"] = Suite(packages=_AUTOGEN, tests=("autogen_cases.py",), passed=9)
+SUITES["autogen-agent"] = Suite(packages=_AUTOGEN, tests=("autogen_cases.py", "page_cases.py"), passed=10)
 _PRIVATE = "reads private attributes of the SDK's SQLiteSession"
 _TABLES = "reads, breaks or drops the SDK's own tables"
 SUITES["mem0"] = Suite(packages=("mem0ai==2.2.1",), tests=("mem0_cases.py",), passed=7)
@@ -161,7 +161,7 @@ SUITES["google_adk"] = Suite(
 )
 SUITES["haystack"] = Suite(packages=("haystack-ai==3.4.0",), tests=("haystack_cases.py", "page_cases.py"), passed=133)
 SUITES["llama_index"] = Suite(
-    packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=15
+    packages=("llama-index-core==0.14.25",), tests=("llama_index_cases.py", "page_cases.py"), passed=18
 )
 SUITES["pydantic_ai"] = Suite(
     packages=("pydantic-ai-harness==0.62.0",), tests=("pydantic_ai_cases.py", "page_cases.py"), passed=7

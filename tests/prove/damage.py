@@ -7,6 +7,7 @@ nobody wrote, never the text of another user.
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import sqlite3
 import time
@@ -44,6 +45,7 @@ def _flip(rng: random.Random, data: bytearray, _: int) -> str:
 
 def _truncate(rng: random.Random, data: bytearray, size: int) -> str:
     length = rng.randrange(len(data)) if rng.random() < 0.5 else rng.randrange(len(data) // size + 1) * size
+    length = max(length, 1)  # nothing tells an empty file from a new one, except what lies beside it: see `damage`
     del data[length:]
     return f"cut to {length} bytes"
 
@@ -80,7 +82,17 @@ def _overwrite(rng: random.Random, data: bytearray, _: int) -> str:
     return f"{len(noise)} bytes overwritten at {start}"
 
 
-DAMAGES: Final[tuple[Damage, ...]] = (_flip, _truncate, _fill_page, _swap_pages, _copy_page, _overwrite)
+def _change_text(rng: random.Random, data: bytearray, size: int) -> str:
+    """Change one letter of a stored text, which no page and no index shows."""
+    places = [match.start() for match in re.finditer(rb"river|stone|lamp", data)]
+    if not places:
+        return _flip(rng, data, size)
+    place = rng.choice(places)
+    data[place] ^= 0x20
+    return f"a letter changed at {place}"
+
+
+DAMAGES: Final[tuple[Damage, ...]] = (_flip, _truncate, _fill_page, _swap_pages, _copy_page, _overwrite, _change_text)
 
 
 def damage(folder: Path, stale: Path, rng: random.Random) -> str:
@@ -90,6 +102,11 @@ def damage(folder: Path, stale: Path, rng: random.Random) -> str:
         if rng.random() < 0.5:
             (folder / "memories.db").touch()
         return "the database is missing or empty beside its log"
+    if (folder / "memories.db.key").exists() and rng.random() < 0.05:
+        for file in folder.glob("memories.db-*"):
+            file.unlink()
+        (folder / "memories.db").write_bytes(b"")
+        return "the database is empty beside its key"
     if rng.random() < 0.1:
         source = rng.choice(sorted(stale.iterdir()))
         shutil.copy(source, folder / source.name)

@@ -94,6 +94,7 @@ _FIRST: Final = (
     *(Fault("S", first, 1, errno.EIO, at_open=False, only=("add", "bulk")) for first in range(1, 7)),
     *(Fault("W", first, 1, errno.ENOSPC, at_open=False, only=("bulk",)) for first in (1, 2)),
     *(Fault(calls, 1, 1, errno.EIO, at_open=False, only=("restore",)) for calls in "RLOS"),
+    *(Fault("R", first, FOR_GOOD, errno.EIO, at_open=False, only=("restore",)) for first in (2, 3)),
     Fault("O", 1, 1, errno.EMFILE, at_open=False, only=("backup", "restore")),
 )
 """Faults that every run of the regime begins with: each is at the worst moment, where chance seldom leads."""

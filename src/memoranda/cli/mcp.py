@@ -109,7 +109,7 @@ def install(
 ) -> None:
     """Add the MCP server to a client: show the change, keep a copy of the file, and leave everything else as it is.
 
-    --db, --user, --agent, --session, --tenant and --tools become arguments of the server.
+    The options --db, --user, --agent, --session, --tenant and --tools become arguments of the server.
     """
     from memoranda.mcp.install import CLIENTS, plan_install, server_entry
     from memoranda.mcp.run import choose_tools

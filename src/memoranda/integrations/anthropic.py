@@ -10,10 +10,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from os import PathLike
 from typing import Any, Final, TypeAlias, TypeVar
 
-from memoranda import aio
 from memoranda.aio.threads import in_thread
 from memoranda.errors import InvalidInput, MemorandaError, MissingExtra
 from memoranda.integrations.anthropic_files import (
@@ -25,7 +23,7 @@ from memoranda.integrations.anthropic_files import (
     show_file,
     show_folder,
 )
-from memoranda.manager.manager import MemoryManager
+from memoranda.integrations.long_values import Source, open_source
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -33,7 +31,6 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("Anthropic's memory tool", "anthropic") from error
 
-Source: TypeAlias = MemoryManager | aio.MemoryManager | str | PathLike[str] | None
 CacheControl: TypeAlias = beta.BetaCacheControlEphemeralParam | None
 C = TypeVar("C")
 _NAMESPACE: Final = ("anthropic", "memories")
@@ -74,11 +71,8 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
         cache_control: CacheControl = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._owns_memory = memory is None or isinstance(memory, str | PathLike)
-        # The async manager is a facade of a blocking one, on the same store.
-        self.memory: Any = memory._inner if isinstance(memory, aio.MemoryManager) else memory
-        if self._owns_memory:
-            self.memory = MemoryManager(memory)  # type: ignore[arg-type]
+        self.memory: Any
+        self.memory, self._owns_memory = open_source(memory)
         self._files = MemoryFiles(self.memory, _NAMESPACE, {"agent": agent, "user": user, "session": session})
         self._lock = threading.Lock()
 

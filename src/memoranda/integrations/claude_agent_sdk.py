@@ -11,15 +11,12 @@ import json
 import threading
 import time
 import uuid
-from os import PathLike
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from memoranda import aio
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
-from memoranda.integrations.long_values import LongValues
+from memoranda.integrations.long_values import LongValues, Source, open_source
 from memoranda.items.base import Item
-from memoranda.manager.manager import MemoryManager
 
 try:
     from claude_agent_sdk import fold_session_summary
@@ -33,7 +30,6 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the session store for the Claude Agent SDK", "claude-agent-sdk") from error
 
-Source: TypeAlias = MemoryManager | aio.MemoryManager | str | PathLike[str] | None
 _ENTRIES: Final = "claude entries"
 _SESSIONS: Final = "claude sessions"
 _PARTS: Final = "claude parts"
@@ -62,11 +58,8 @@ class MemorandaSessionStore:
         session: str | None = None,
         search: bool = True,
     ) -> None:
-        self._owns_memory = memory is None or isinstance(memory, str | PathLike)
-        # The async manager is a facade of a blocking one, on the same store.
-        self.memory: Any = memory._inner if isinstance(memory, aio.MemoryManager) else memory
-        if self._owns_memory:
-            self.memory = MemoryManager(memory)  # type: ignore[arg-type]
+        self.memory: Any
+        self.memory, self._owns_memory = open_source(memory)
         self._owner = {"agent": agent, "user": user, "session": session}
         self._long = LongValues(self.memory, (_PARTS,), self._owner)
         self._searches = search

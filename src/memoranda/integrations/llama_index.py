@@ -8,6 +8,7 @@ from typing import Any
 
 from memoranda import aio
 from memoranda.errors import MissingExtra
+from memoranda.integrations.llama_index_chats import MemorandaChatStore, to_dict
 from memoranda.integrations.managers import open_async
 
 try:
@@ -17,10 +18,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("the LlamaIndex adapter", "llama-index") from error
 
-_ROLES = {
-    **{"user": "user", "assistant": "assistant", "chatbot": "assistant", "model": "assistant"},
-    **{"system": "system", "developer": "system", "tool": "tool", "function": "tool"},
-}
+__all__ = ["MemorandaChatStore", "MemorandaMemoryBlock"]
 
 
 class MemorandaMemoryBlock(BaseMemoryBlock[str]):
@@ -72,7 +70,7 @@ class MemorandaMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aput(self, messages: Sequence[ChatMessage]) -> None:
         for session, group in groupby(messages, key=self._session_of):
-            spoken = [_to_dict(message) for message in group if message.content]
+            spoken = [to_dict(message) for message in group if message.content]
             if spoken:
                 await self.memory.remember(spoken, user=self.user, agent=self.agent, session=session)
 
@@ -86,7 +84,3 @@ def _find_question(messages: Sequence[ChatMessage]) -> str | None:
     """Return what the user said last; None when nothing was said."""
     said = (message.content for message in reversed(messages) if message.role.value == "user" and message.content)
     return next(said, None)
-
-
-def _to_dict(message: ChatMessage) -> dict[str, Any]:
-    return {"role": _ROLES.get(message.role.value, "assistant"), "content": message.content}

@@ -50,8 +50,10 @@ def naming(memory_id: str) -> Iterator[None]:
 def to_payload(memory: Memory) -> Payload:
     """Return the owner and the metadata of a memory in one dict, for filters."""
     owner = {"user_id": memory.user, "agent_id": memory.agent, "run_id": memory.session}
-    times = {"created_at": memory.recorded_at.isoformat(), "updated_at": memory.updated_at.isoformat()}
-    return {**times, **memory.metadata, **{key: name for key, name in owner.items() if name is not None}}
+    named = {key: name for key, name in owner.items() if name is not None}
+    # As in mem0, metadata may set when a memory was created, but not when it was updated.
+    created, updated = memory.recorded_at.isoformat(), memory.updated_at.isoformat()
+    return {"created_at": created, **memory.metadata, "updated_at": updated, **named}
 
 
 def passes(memory: Memory, filters: Mapping[str, Any], show_expired: bool) -> bool:

@@ -12,8 +12,8 @@ from typing import Any, Final
 import anthropic
 
 from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
-from memoranda.llm.base import Completion, Retries, call_with_retries, is_temporary, parse_retry_after
-from memoranda.llm.failures import call_within, hide, safe_cause
+from memoranda.llm.base import Completion, Retries, is_temporary, parse_retry_after
+from memoranda.llm.failures import call_by_deadline, hide, safe_cause
 from memoranda.types import JSON
 
 _TOOL: Final = "answer"
@@ -37,7 +37,7 @@ class AnthropicLLM:
             model: The name of the model.
             base_url: The address; `ANTHROPIC_BASE_URL` or Anthropic's own by default.
             api_key: The key; `ANTHROPIC_API_KEY` by default.
-            timeout: Seconds to wait for an answer.
+            timeout: Seconds to wait for an answer, all tries together.
             retries: How often to retry when the API is unavailable.
         """
         key = api_key or os.environ.get("ANTHROPIC_API_KEY")
@@ -71,10 +71,9 @@ class AnthropicLLM:
         self._client.close()
 
     def _generate(self, prompt: str, max_tokens: int, options: Mapping[str, object]) -> Completion:
-        def request() -> Completion:
-            return call_within(self._timeout, lambda: self._request(prompt, max_tokens, options), self._model)
-
-        answer, attempts = call_with_retries(request, self._retries)
+        answer, attempts = call_by_deadline(
+            self._timeout, lambda: self._request(prompt, max_tokens, options), self._retries, self._model
+        )
         return replace(answer, attempts=attempts)
 
     def _request(self, prompt: str, max_tokens: int, options: Mapping[str, object]) -> Completion:

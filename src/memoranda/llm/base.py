@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -163,15 +164,19 @@ class Retries:
         return self.rng.uniform(0, min(self.longest_wait, self.first_wait * 2**attempt))
 
 
-def call_with_retries(call: Callable[[], T], retries: Retries) -> tuple[T, int]:
-    """Return the result of the call and the number of attempts; raise the last `Unavailable` when all fail."""
+def call_with_retries(call: Callable[[], T], retries: Retries, deadline: float = math.inf) -> tuple[T, int]:
+    """Return the result of the call and the number of attempts; raise the last `Unavailable` when all fail.
+
+    With a deadline, of `time.monotonic()`, no attempt is made that would begin after it.
+    """
     for attempt in range(retries.times + 1):
         try:
             return call(), attempt + 1
         except Unavailable as error:
-            if attempt == retries.times:
+            wait = retries.wait(attempt, error.retry_after)
+            if attempt == retries.times or time.monotonic() + wait >= deadline:
                 raise
-            retries.sleep(retries.wait(attempt, error.retry_after))
+            retries.sleep(wait)
     raise AssertionError("unreachable")
 
 

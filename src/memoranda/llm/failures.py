@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
+import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -11,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from memoranda.errors import Unavailable
+from memoranda.llm.base import Retries, call_with_retries
 from memoranda.redaction import default_redactor
 
 T = TypeVar("T")
@@ -75,7 +77,17 @@ def call_within(seconds: float, call: Callable[[], T], name: str) -> T:
     except FutureTimeout:
         if future.done():  # the call itself raised it
             raise
-    raise Unavailable(f"{name} did not answer within {seconds:g} seconds")
+    raise Unavailable(f"{name} did not answer within {seconds:.3g} seconds")
+
+
+def call_by_deadline(seconds: float, call: Callable[[], T], retries: Retries, name: str) -> tuple[T, int]:
+    """Return the result of the call and the number of attempts; all of them together take at most so many seconds."""
+    deadline = time.monotonic() + seconds
+
+    def attempt() -> T:
+        return call_within(max(0.0, deadline - time.monotonic()), call, name)
+
+    return call_with_retries(attempt, retries, deadline)
 
 
 class CallPause:

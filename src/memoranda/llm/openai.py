@@ -11,8 +11,8 @@ from typing import Any
 import openai
 
 from memoranda.errors import ExtractionFailed, InvalidInput, MemorandaError, Unavailable
-from memoranda.llm.base import Completion, Retries, call_with_retries, is_temporary, parse_retry_after
-from memoranda.llm.failures import call_within, hide, safe_cause
+from memoranda.llm.base import Completion, Retries, is_temporary, parse_retry_after
+from memoranda.llm.failures import call_by_deadline, hide, safe_cause
 from memoranda.types import JSON
 
 
@@ -35,7 +35,7 @@ class OpenAILLM:
             model: The name of the model.
             base_url: The address; `OPENAI_BASE_URL` or OpenAI's own by default.
             api_key: The key; `OPENAI_API_KEY` by default. For an endpoint that needs no key, pass any text.
-            timeout: Seconds to wait for an answer.
+            timeout: Seconds to wait for an answer, all tries together.
             temperature: The sampling temperature; None leaves it to the endpoint.
             retries: How often to retry when the endpoint is unavailable.
         """
@@ -82,10 +82,9 @@ class OpenAILLM:
         self._client.close()
 
     def _generate(self, prompt: str, options: Mapping[str, object]) -> Completion:
-        def request() -> Completion:
-            return call_within(self._timeout, lambda: self._request(prompt, options), self._model)
-
-        answer, attempts = call_with_retries(request, self._retries)
+        answer, attempts = call_by_deadline(
+            self._timeout, lambda: self._request(prompt, options), self._retries, self._model
+        )
         return replace(answer, attempts=attempts)
 
     def _request(self, prompt: str, options: Mapping[str, object]) -> Completion:

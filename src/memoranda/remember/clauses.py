@@ -131,6 +131,7 @@ _RESERVED: Final = re.compile(
     r"|^\W*(?:(?:and|but|so|well|even)\s+)*(?:if|had|were|should|suppose|supposing|imagine|picture|say)\b"
     r"|\bleft\s+(?-i:[A-Z])[\w&.'’ -]*?\s(?:with (?:an?|the|my|two|three|full|some)|by (?:car|bus|train|bike)|on foot|in an?|through|carrying)\b"
     r"|\b(?:left|quit)\s+(?-i:[A-Z])[\w&.'’ -]*?\sto (?!(?:join|work|start|become|found|build|study|go|move|focus|care|raise|pursue|travel|be|teach)\b)"
+    r"|\b(?:and|then)\s+(?:straight\s+|right\s+)?back(?:\s+again)?(?=\s*(?:[.,!;]|$|within\b|in\s+(?:one|a|two)\b))"
     r"|\([^()]*\b(?:did|does|not|said|says|sort of|kind of|joke)\b[^()]*\)"
     r"|^\W*(?:oh,? (?:yes|yeah|sure|right|great)|sure)\b"
     # English inside a sentence of another language is quoted.

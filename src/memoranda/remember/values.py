@@ -166,7 +166,7 @@ _HARMLESS: Final = re.compile(
     r"|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time|part[- ]time|please|thanks?|too"
     r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?"
     r"|the|an?|few|couple|two|three|\d+|(?:am|pm))\b"
-    r"|(?:with|as|from|because|so|since|after|to|over|instead|rather|and|but|which|where|who)\b(?! back\b).*"
+    r"|as (?:an?|the|of|head|ceo|cto|my|our)\b.*|(?:with|from|because|so|since|after|to|over|instead|rather|and|but|which|where|who)\b(?! back\b).*"
     r"|\(.*|-.*|–.*|—.*)*",
     re.I | re.S,
 )
@@ -189,8 +189,8 @@ def read_value(value: str) -> Reading:
         return Reading(_OPPOSITES[folded], "state", positive=False)
     if folded in _STATES:
         return Reading(folded, "state")
-    if _EMAIL.search(value):
-        return Reading(value, "address")
+    if (address := _EMAIL.search(value)) is not None:
+        return Reading(address[0], "address")
     if (money := _MONEY.search(value)) is not None:
         return Reading(money[0], "money")
     if (time := _TIME.search(value)) is not None:

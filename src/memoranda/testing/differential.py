@@ -222,8 +222,9 @@ def _to_comparable(memory: Memory | None) -> dict[str, object] | None:
         return None
     # As JSON text, True and 1 and 1.0 are three different values; as Python values they are equal.
     as_text = {name: json.dumps(memory[name], sort_keys=True) for name in ("metadata", "value")}
-    # The reference has no clock, so the time of an edit is not compared.
-    return {name: memory[name] for name in memory.keys() if name != "edited_at"} | as_text  # noqa: SIM118 - Record.keys()
+    # An edit has the time of its transaction.
+    edited = {"edited_at": memory.edited_at is not None}
+    return {name: memory[name] for name in memory.keys()} | as_text | edited  # noqa: SIM118 - Record.keys()
 
 
 def apply_random_changes(pair: StorePair, samples: Samples) -> None:

@@ -200,8 +200,10 @@ def _edit(state: State, memory_id: int, version: int, new: NewMemory) -> Outcome
     before = state.inputs[memory_id]
     if new.vector is None and new.content == before.content:
         new = replace(new, vector=before.vector, generation=before.generation)
+    edited_at = new.valid_from
     if old.key is None:
-        _keep_revision(state, old, new.recorded_at)
+        edited_at = new.recorded_at
+        _keep_revision(state, old, edited_at)
     # An edit does not change the owner, the origin, or when the memory was first written.
     new = replace(
         new,
@@ -218,6 +220,7 @@ def _edit(state: State, memory_id: int, version: int, new: NewMemory) -> Outcome
         superseded_at=old.superseded_at,
         archived_at=old.archived_at,
         pinned=old.pinned,
+        edited_at=edited_at,
     )
     return _store(state, edited, new)
 

@@ -205,3 +205,10 @@ def test_named_database_wins_over_the_folder_of_the_user(home: Path, monkeypatch
     monkeypatch.setenv("MEMORY_DB_URL", " ")
     monkeypatch.setenv("MEMORY_STORAGE_DIR", "/srv")
     assert get_user_settings(None).memory.db_url == "sqlite:///memories.db"
+
+
+def test_package_without_extras_has_what_uvx_needs_to_start_the_server() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
+    installed = " ".join(project["dependencies"])
+    assert all(f"{name}>=" in installed for name in ("mcp", "typer"))
+    assert project["scripts"]["memoranda"] == "memoranda.cli.main:main"

@@ -8,6 +8,7 @@ import pytest
 from anthropic.lib.tools import ToolError
 
 from memoranda import MemoryManager, aio
+from memoranda.errors import InvalidType
 from memoranda.integrations.anthropic import AsyncMemorandaMemoryTool, MemorandaMemoryTool
 from memoranda.testing.fakes import HashEmbedder
 
@@ -121,3 +122,8 @@ def test_tool_opens_and_closes_a_database_by_its_path(tmp_path: Path) -> None:
         _create(tool, f"/memories/{text}", text)
         tool.close()
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix == ".db") == ["m.db"]
+
+
+def test_anything_but_a_manager_or_a_path_is_refused() -> None:
+    with pytest.raises(InvalidType, match="must be a MemoryManager"):
+        MemorandaMemoryTool({"db": "x"})  # type: ignore[arg-type]

@@ -206,6 +206,16 @@ def test_timestamp_is_when_it_was_said(memory: Memory, manager: MemoryManager) -
     assert manager.list_memories(user="ann")[0].valid_from == datetime.fromtimestamp(1_700_000_000, UTC)
 
 
+def test_metadata_may_set_when_a_memory_was_created_and_no_other_field(memory: Memory) -> None:
+    given = {"created_at": "2020-01-01T00:00:00+00:00", "updated_at": "2020-02-02", "hash": "x", "data": "y", "id": "z"}
+    (added,) = memory.add("I like tea", user_id="ann", metadata=given, infer=False)["results"]
+    found = memory.get(added["id"])
+    assert found is not None
+    assert (found["memory"], found["metadata"], found["created_at"]) == ("I like tea", None, given["created_at"])
+    assert found["updated_at"] > "2026"
+    assert len(found["hash"]) == 32
+
+
 def test_deleting_leaves_values_and_other_owners(memory: Memory, manager: MemoryManager) -> None:
     manager.put(("notes",), "k", {"text": "tea"}, user="ann")
     manager.save("a1", "k", "tea", "long_term")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -95,6 +96,15 @@ def test_slow_model_times_out(make: Make, endpoint: Endpoint) -> None:
     endpoint.delay = 1.0
     with pytest.raises(Unavailable):
         make(times=0, timeout=0.1).complete("?", max_tokens=5)
+
+
+def test_all_tries_together_take_no_longer_than_the_timeout(make: Make, endpoint: Endpoint) -> None:
+    endpoint.delay = 1.0
+    started = time.monotonic()
+    with pytest.raises(Unavailable):
+        make(times=3, timeout=0.3).complete("?", max_tokens=5)
+    assert time.monotonic() - started < 1.0
+    assert len(endpoint.requests) == 1
 
 
 def test_unreachable_endpoint_is_unavailable() -> None:

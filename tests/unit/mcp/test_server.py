@@ -306,6 +306,15 @@ def test_unknown_tools_are_refused_with_the_known_ones(wanted: str) -> None:
         choose_tools(wanted)
 
 
+async def test_instructions_and_prompts_name_only_tools_that_are_there(connect: Connect) -> None:
+    for tools in ("core", "graph", "recall"):
+        async with connect(tools=tools) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert set(re.findall(r"`(\w+)`", client.instructions or "")) <= names
+            prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
+            assert ("remember_this_conversation" in prompts) is ("remember" in names)
+
+
 async def test_tool_that_is_not_chosen_cannot_be_called(connect: Connect) -> None:
     async with connect(tools="remember,recall") as client:
         done = await client.call_tool("forget", {"memory_ids": [1]})

@@ -24,7 +24,7 @@ from sqlalchemy.pool import QueuePool
 from memoranda.encryption import EncryptionKey
 from memoranda.errors import Closed, Incompatible, InvalidInput, MissingExtra, OutcomeUnknown, Unavailable
 from memoranda.records import Record
-from memoranda.storage.base import Durability
+from memoranda.storage.base import Durability, key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher
 from memoranda.storage.sqlite.file_lock import lock_of
@@ -359,12 +359,19 @@ def _file_id(path: Path) -> tuple[int, int] | None:
 
 
 def require_file_of_log(path: Path) -> None:
-    """Refuse a log without its database: SQLite would take the file for a new one, and delete the log."""
-    log = log_of(path)
-    if _size(log) and not _size(path):
+    """Refuse a database that lost its content: SQLite would take the file for a new one, and delete its log."""
+    log, key = log_of(path), key_file(path)
+    if _size(path):
+        return
+    if _size(log):
         raise Incompatible(
             f"{path} is missing or empty, and {log.name} beside it still holds what was written: put the database file "
             "back or restore a backup; to begin a new one, move that file away first"
+        )
+    if path.exists() and _size(key):
+        raise Incompatible(
+            f"{path} is empty, and {key.name} beside it shows that it was in use: restore a backup; to begin a new "
+            "one, move both files away first"
         )
 
 

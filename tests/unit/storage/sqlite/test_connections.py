@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import base, default
 
-from memoranda import Closed, MemorandaError, Unavailable
+from memoranda import Closed, Incompatible, MemorandaError, MemoryManager, Unavailable
 from memoranda.embedding.vectors import start_generation
 from memoranda.storage.sqlite import connections
 from memoranda.storage.sqlite.connections import Connections
@@ -163,3 +163,15 @@ def test_handle_that_was_opened_read_only_is_replaced_at_the_next_write(
     opened.close()
     assert len(made) == 2
     assert rows(tmp_path / "a.db")[-1] == "two"
+
+
+def test_empty_database_beside_its_key_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with MemoryManager(path, embedder=HashEmbedder(8)) as manager:
+        manager.save_execution_record("agent", {"status": "success"})
+    path.write_bytes(b"")
+    with pytest.raises(Incompatible, match=r"m\.db\.key beside it"), MemoryManager(path, embedder=HashEmbedder(8)):
+        pass
+    path.unlink()  # to begin a new one with the same key
+    with MemoryManager(path, embedder=HashEmbedder(8)) as manager:
+        assert manager.check().ok
