@@ -85,6 +85,7 @@ class PostgresServer:
             )
             for (table,) in rows.fetchall():
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+            connection.execute("SELECT setval(sequencename::regclass, 1, false) FROM pg_sequences")
 
     def _run(self, program: str, *arguments: object) -> None:
         command = [str(self.binaries / program), *map(str, arguments)]
