@@ -23,12 +23,14 @@ def memory_id(url: str, words: str) -> int:
     return next(int(memory["id"]) for memory in found if words in memory["content"])
 
 
-def test_each_page_opens_on_an_empty_store(look: Look, empty: str) -> None:
-    watched = look(empty)
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_each_page_opens_on_an_empty_store(look: Look, empty: str, width: int) -> None:
+    watched = look(empty, viewport={"width": width, "height": 800})
     for address in PAGES:
         page = watched.open(address)
         assert page.locator("h1").inner_text(), address
         assert page.locator(".notice.bad").count() == 0, address
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
         watched.check()
 
 

@@ -46,9 +46,9 @@ function Welcome({ reload }) {
     <div class="steps"><div><h3>From Python</h3><pre tabindex="0">${`from memoranda import MemoryManager
 
 memory = MemoryManager("memories.db")
-memory.remember("I moved to Oslo", user="ana")
-memory.recall("Where does Ana live?", user="ana")`}</pre></div>
-    <div><h3>From the terminal</h3><pre tabindex="0">${`memoranda remember "I moved to Oslo" --user ana
+memory.remember("Ana lives in Oslo", user="ana")
+print(memory.recall("Where does Ana live?", user="ana"))`}</pre></div>
+    <div><h3>From the terminal</h3><pre tabindex="0">${`memoranda add "Ana lives in Oslo" --user ana
 memoranda recall "Where does Ana live?" --user ana`}</pre></div></div>
     ${
       mayWrite &&
