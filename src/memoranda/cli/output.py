@@ -299,7 +299,7 @@ EXIT_CODES: Final[dict[int, str]] = {
     1: "Any other error.",
     2: "The command or one of its arguments is wrong: change it.",
     3: "Something that was named does not exist in this scope.",
-    4: "The database or a model is unavailable: the same command may work later.",
+    4: "The database, a model or the port is unavailable: the same command may work later.",
     5: "Conflict: it exists already, or another program changed it.",
     DAMAGED: "The data is damaged or does not fit: run `check`, `repair` or `restore`.",
     7: "An optional dependency is missing: the message says what to install.",
