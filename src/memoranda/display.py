@@ -220,6 +220,49 @@ def conflict_text(conflict: Any) -> str:
     return f"{conflict.slot}: " + " / ".join(f"{one_line(_value(each))} ({each.trust})" for each in conflict.values)
 
 
+def facts_repr(facts: Any) -> str:
+    """Return how many facts there are, and the first of them."""
+    return _list_repr(facts, plural(len(facts), "fact"))
+
+
+def conflicts_repr(conflicts: Any) -> str:
+    """Return how many conflicts there are, and the first of them."""
+    return _list_repr(conflicts, plural(len(conflicts), "conflict"))
+
+
+def _list_repr(items: Any, count: str) -> str:
+    first = "; ".join(one_line(each) for each in items[:_MANY])
+    return f"<{count}{': ' if first else ''}{first}{'; …' if len(items) > _MANY else ''}>"
+
+
+def lines_text(items: Any) -> str:
+    """Return one line for each item."""
+    return "\n".join(map(str, items))
+
+
+def facts_html(facts: Any) -> str:
+    """Return facts as a table for a notebook."""
+    rows = [
+        (
+            each.slot,
+            _value(each),
+            day_of(each.since),
+            each.speaker or each.source or each.trust,
+            ", ".join(map(_value, each.replaced)),
+            ", ".join(map(_value, each.disputed_by)),
+        )
+        for each in facts
+    ]
+    columns = ("slot", "value", "since", "from", "before", "disputed by")
+    return html_table(plural(len(rows), "fact"), columns, rows)
+
+
+def conflicts_html(conflicts: Any) -> str:
+    """Return conflicts as a table for a notebook."""
+    rows = [(each.slot, _value(value), day_of(value.since), value.trust) for each in conflicts for value in each.values]
+    return html_table(plural(len(conflicts), "conflict"), ("slot", "value", "since", "trust"), rows)
+
+
 def context_repr(context: Any) -> str:
     """Return the beginning of a text for a prompt, and what it holds."""
     return f"Context({one_line(context)!r}, {plural(len(context.hits), 'hit')}, {plural(context.tokens, 'token')})"

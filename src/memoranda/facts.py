@@ -75,3 +75,21 @@ class FactConflict(Record):
     def slot(self) -> str:
         """The name of the slot, which `history` takes."""
         return f"{self.subject}/{self.attribute}"
+
+
+class FactList(list[Fact]):
+    """Facts as `facts` returns them: a list that prints as one line for each, and is a table in a notebook."""
+
+    __slots__ = ()
+    __repr__ = display.facts_repr
+    __str__ = display.lines_text
+    _repr_html_ = display.facts_html
+
+
+class ConflictList(list[FactConflict]):
+    """Conflicts as `conflicts` returns them: a list that prints as one line for each, and is a table in a notebook."""
+
+    __slots__ = ()
+    __repr__ = display.conflicts_repr
+    __str__ = display.lines_text
+    _repr_html_ = display.conflicts_html

@@ -85,8 +85,10 @@ class Scope:
     session: str | None = None
 
     def __str__(self) -> str:
-        named = {"agent": self.agent, "user": self.user, "session": self.session}
-        parts = [f"{key}={value}" for key, value in named.items() if value is not None]
+        anyone = isinstance(self.user, AnyUser)
+        named = {"agent": self.agent, "user": None if anyone else self.user, "session": self.session}
+        parts = ["the memories of all users"] if anyone else []
+        parts += [f"{key}={value}" for key, value in named.items() if value is not None]
         return ", ".join(parts) or "the default scope"
 
 
@@ -494,6 +496,8 @@ class Filter:
     metadata: tuple[Condition, ...] = ()
     quarantined: bool | None = None
     """Only memories in quarantine, or only others; None for both."""
+    trusts: tuple[str, ...] = ()
+    pinned: bool | None = None
 
 
 EVERYTHING: Final = Filter()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,12 +24,14 @@ def memory_id(url: str, words: str) -> int:
     return next(int(memory["id"]) for memory in found if words in memory["content"])
 
 
-def test_each_page_opens_on_an_empty_store(look: Look, empty: str) -> None:
-    watched = look(empty)
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_each_page_opens_on_an_empty_store(look: Look, empty: str, width: int) -> None:
+    watched = look(empty, viewport={"width": width, "height": 800})
     for address in PAGES:
         page = watched.open(address)
         assert page.locator("h1").inner_text(), address
         assert page.locator(".notice.bad").count() == 0, address
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
         watched.check()
 
 
@@ -363,3 +366,112 @@ def serious_findings(page: Any) -> list[str]:
         for each in found["violations"]
         if each["impact"] in ("serious", "critical")
     ]
+
+
+def test_search_obeys_every_filter(look: Look, writable: str) -> None:
+    httpx2.post(f"{writable}/v1/memories/{memory_id(writable, 'cello')}/pin", json={"all_users": True})
+    watched = look(writable)
+    for address, words in (
+        ("memories?q=cold&state=archived", "cold in May"),
+        ("memories?q=instructions&state=quarantined", "Ignore all previous"),
+        ("memories?q=Mondays&state=pinned", "cello"),
+    ):
+        page = watched.open(address)
+        page.locator(".row", has_text=words).wait_for()
+        assert page.locator(".row").count() == 1, address
+    watched.open("memories?q=Oslo&trust=tool")
+    page.get_by_text("Nothing found").wait_for()
+    watched.open("memories?q=item&order=oldest")
+    page.locator(".row .score").first.wait_for()
+    days = page.locator(".row time").evaluate_all("each => each.map((one) => one.dateTime)")
+    assert len(days) > 5
+    assert days == sorted(days)
+
+
+def test_day_of_a_filter_is_a_day_of_the_reader(look: Look, writable: str) -> None:
+    for content, at in (("Late on the first", "2026-03-01T15:30:00Z"), ("Early on the first", "2026-03-01T14:30:00Z")):
+        body = {"content": content, "user": "zoe", "at": at}
+        httpx2.post(f"{writable}/v1/memories", json=body).raise_for_status()
+    # Midnight of 2 March in Tokyo is 15:00 of 1 March in UTC.
+    watched = look(writable, timezone_id="Asia/Tokyo")
+    page = watched.open("memories?after=2026-03-02&before=2026-03-03")
+    page.get_by_text("1 memory, that is all.").wait_for()
+    assert "Late on the first" in page.locator(".list").inner_text()
+
+
+def test_skip_link_goes_to_the_content_and_stays_on_the_page(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.open("people")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.locator("h1").inner_text() == "People"
+    assert page.url.endswith("#/people")
+    watched.check()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["people/%E0%A4%A", "memories/abc", "memories/-1", "memories/1e3", "memories/999999", "memories/999999999999999999",
+     "graph?around=abc", "nothing", "memories?state=no&type=no&trust=no&order=no&after=no&importance=no"],
+)  # fmt: skip
+def test_wrong_address_says_so_in_plain_words(look: Look, small: str, address: str) -> None:
+    watched = look(small)
+    watched.expected = ("404", "422")
+    text = watched.open(address).inner_text("main")
+    for raw in ("NaN", "undefined", "AnyUser", "user=", "Input should", "URIError"):
+        assert raw not in text, address
+    assert watched.page.locator("h1").inner_text()
+    watched.check()
+
+
+def test_conversations_are_listed_to_the_last(look: Look, empty: str) -> None:
+    for number in range(5):
+        said = [
+            {"role": "user", "content": f"I bought item {number}.{each}", "session": f"talk {number}"}
+            for each in (1, 2)
+        ]
+        httpx2.post(f"{empty}/v1/remember", json={"content": said, "user": "ann", "session": f"talk {number}"})
+    pages = [
+        httpx2.get(f"{empty}/ui/conversations", params={"user": "ann", "limit": 2, "after": n}).json()
+        for n in (0, 2, 4)
+    ]
+    assert sorted(one["session"] for page in pages for one in page) == [f"talk {number}" for number in range(5)]
+
+
+def test_slider_goes_back_to_the_oldest_memory(look: Look, small: str) -> None:
+    page = look(small).open("ask")
+    slider = page.locator("input[type=range]")
+    page.locator("input[type=range]:enabled").wait_for()
+    days = -int(slider.get_attribute("min"))
+    oldest = datetime.fromisoformat(httpx2.get(f"{small}/ui/states", params={"all_users": True}).json()["first_at"])
+    assert oldest.date().isoformat() == "2025-01-10"
+    assert days == (datetime.now(UTC) - oldest).days + 1
+
+
+def test_facts_without_a_value_and_turned_names_can_be_read(look: Look, small: str) -> None:
+    watched = look(small)
+    page = watched.open("people/ana")
+    fact = httpx2.get(f"{small}/v1/facts", params={"user": "ana"}).json()[0]
+    names = {**fact, "replaced": [], "value": "", "subject": "gpj\u202egnp"}
+    page.route("**/v1/facts*", lambda route: route.fulfill(json=[names]))
+    page.reload()
+    watched.settle()
+    assert page.locator(".fact-table td a").inner_text() == "(no text)"
+    assert "\u202e" not in page.inner_text("main")
+    assert page.locator(".timeline a").inner_text() == "(no text)"
+
+
+def test_arrow_down_goes_from_the_search_field_into_the_list(look: Look, small: str) -> None:
+    page = look(small).open("memories")
+    page.locator(".row").first.wait_for()
+    page.keyboard.press("/")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement === document.querySelector('.row')")
+
+
+def test_list_of_keys_names_every_page(look: Look, small: str) -> None:
+    page = look(small).open()
+    page.keyboard.press("?")
+    text = page.locator("dialog").inner_text()
+    assert all(name in text for name in page.locator(".nav li").all_inner_texts())

@@ -3,7 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from memoranda import MemoryManager
 from memoranda.server.keys import open_keys
+from memoranda.testing.fakes import HashEmbedder
 from tests.browser.conftest import SCREENSHOTS, Watched
 from tests.browser.stores import open_manager
 from tests.browser.test_pages import serious_findings
@@ -93,3 +95,19 @@ def test_key_without_admin_names_a_user_to_look_at(look: Look, tmp_path: Path) -
         page.fill("#scope", "ana")
         page.keyboard.press("Enter")
         page.get_by_text("Ana drinks tea").wait_for()
+
+
+def test_store_with_vectors_of_another_model_is_shown_with_what_to_do(look: Look, tmp_path: Path) -> None:
+    with MemoryManager(f"sqlite:///{tmp_path}/server.db", embedder=HashEmbedder(16)) as memory:
+        memory.add_memory("Ana drinks tea", user="ana")
+    with serving(tmp_path) as url:
+        watched = look(url)
+        watched.expected = ("500",)
+        page = watched.open()
+        page.locator(".notice.bad", has_text="memoranda reembed").wait_for()
+        assert "1 problem" in page.inner_text("main")
+        watched.open("memories")
+        page.locator(".list", has_text="Ana drinks tea").wait_for()
+        watched.open("ask?q=tea")
+        page.locator(".notice.bad", has_text="The overview says to an admin what to do").wait_for()
+        page.goto("about:blank")

@@ -79,8 +79,8 @@ def command_line(folder: Path, *options: str, **environment: str) -> Iterator[tu
 def dashboard(folder: Path) -> Iterator[str]:
     """Run `memoranda ui`; yield its address once it answers."""
     port = free_port()
-    command = ["-m", "memoranda.cli.main", "ui", "--db", f"{folder}/server.db", "--port", str(port), "--no-browser"]
-    with _started(folder, port, command, {}) as (_, url):
+    command = ["-m", "memoranda.cli.main", "ui", "--port", str(port), "--no-browser"]
+    with _started(folder, port, command, {"MEMORY_DB_URL": f"sqlite:///{folder}/server.db"}) as (_, url):
         wait_for(url)
         yield url
 

@@ -81,6 +81,10 @@ def test_reprs_are_short_and_name_what_matters(manager: MemoryManager) -> None:
         assert len(repr(value)) < 600, repr(value)
         assert repr(value).startswith(f"{type(value).__name__}(")
         assert "\n" not in repr(value)
+    assert repr(facts) == "<1 fact: Nora/city: Ghent (since 2026-02-03; before: Hamburg)>"
+    assert str(facts) == str(facts[0])
+    assert repr(manager.facts(user="nobody")) == "<0 facts>"
+    assert facts == list(facts)
     assert str(facts[0]) == "Nora/city: Ghent (since 2026-02-03; before: Hamburg)"
     assert str(recall[0].memory) == f"I moved to Ghent. (Nora, 2026-02-03, #{recall[0].id})"
     assert str(recall[0]) == f"{recall[0].score:.2f} {recall[0].memory}"
@@ -135,3 +139,14 @@ def test_counts_have_the_right_noun() -> None:
 def test_line_is_cut_after_control_characters_are_gone() -> None:
     assert one_line("a\nb\tc\x00d") == "a b c d"
     assert one_line("x" * 100, 10) == "x" * 9 + "…"
+
+
+def test_lists_of_facts_and_conflicts_are_tables_in_a_notebook(manager: MemoryManager) -> None:
+    manager.remember("Nora lives in Lyon.", user="nora", source="https://example.org/<b>page</b>")
+    for found, words in ((manager.facts(user="nora"), "Hamburg"), (manager.conflicts(user="nora"), "Lyon")):
+        html = _Tags(found._repr_html_())  # type: ignore[attr-defined]
+        assert {"table", "caption", "td"} <= html.tags
+        assert "b" not in html.tags
+        assert words in html.text
+        assert html.open == []
+        assert len(repr(found)) < 400

@@ -112,7 +112,8 @@ def table(
         wide: The column that takes the remaining width; the others are never wrapped, so that an id can be copied.
         max_width: The width from which another column is wrapped all the same, at spaces.
     """
-    cells = [[safe_text(_cell(value)) for value in row] for row in rows]
+    # A tab is as wide as its position makes it: cells are measured without one.
+    cells = [[safe_text(str(_cell(value)).expandtabs()) for value in row] for row in rows]
     return FittedTable(columns, cells, wide, max_width)
 
 
@@ -128,9 +129,10 @@ class FittedTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         from rich.text import Text
 
-        needed = sum(map(self._width, range(len(self.columns)))) + 2 * len(self.columns)
-        if needed <= options.max_width:
-            yield self._make_table()
+        widths = [self._width(position) for position in range(len(self.columns))]
+        spare = options.max_width - sum(widths) - _COLUMN_GAP * (len(widths) - 1)
+        if spare >= 0:
+            yield self._make_table(widths, spare)
             return
         for number, row in enumerate(self.rows):
             if number:
@@ -140,29 +142,33 @@ class FittedTable:
     def _width(self, position: int) -> int:
         """Return how many characters a column needs at least."""
         title = self.columns[position]
-        longest = max([_longest_line(row[position]) for row in self.rows], default=0)
+        longest = self._longest(position)
         if title == self.wide:
             return max(len(title), min(_LEAST_WIDE, longest))
         if self.max_width is not None and longest > self.max_width:
             longest = max(self.max_width, *(_longest_word(row[position]) for row in self.rows))
         return max(len(title), longest)
 
-    def _make_table(self) -> RenderableType:
+    def _longest(self, position: int) -> int:
+        return max([_longest_line(row[position]) for row in self.rows], default=0)
+
+    def _make_table(self, widths: Sequence[int], spare: int) -> RenderableType:
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
 
         result = Table(box=SIMPLE_HEAD, header_style="bold", border_style="dim", show_edge=False, pad_edge=False)
-        for position, column in enumerate(self.columns):
+        for position, (column, width) in enumerate(zip(self.columns, widths, strict=True)):
             if column == self.wide:
-                result.add_column(column, ratio=1, overflow="fold")
-            elif self.max_width is not None:
-                result.add_column(column, max_width=max(self.max_width, self._width(position)), overflow="fold")
-            else:
-                result.add_column(column, no_wrap=True, overflow="fold")
+                width = max(width, min(width + spare, self._longest(position)))
+            # Rich narrows a column that has no width of its own, and cuts its cells.
+            result.add_column(column, width=width, overflow="fold")
         for row in self.rows:
             result.add_row(*row)
         return result
 
+
+_COLUMN_GAP: Final = 3
+"""Rich draws a space, a line and a space between two columns."""
 
 _LEAST_WIDE: Final = 28
 """How many characters of a text fit on a line of a table at least; where they do not, there is no table."""
@@ -293,7 +299,7 @@ EXIT_CODES: Final[dict[int, str]] = {
     1: "Any other error.",
     2: "The command or one of its arguments is wrong: change it.",
     3: "Something that was named does not exist in this scope.",
-    4: "The database or a model is unavailable: the same command may work later.",
+    4: "The database, a model or the port is unavailable: the same command may work later.",
     5: "Conflict: it exists already, or another program changed it.",
     DAMAGED: "The data is damaged or does not fit: run `check`, `repair` or `restore`.",
     7: "An optional dependency is missing: the message says what to install.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -72,34 +73,29 @@ def ui(
 ) -> None:
     """Open the dashboard: look at what is remembered, and correct it. Only this machine can reach it.
 
-    It needs no key until the first key is created; after that, sign in with one.
+    It needs no key until the first key is created; after that, sign in with one. A database named with --db must
+    exist; the configured one is created on the first visit.
     """
-    from memoranda.server import run
+    from memoranda.server.run import create_app, listen, prepare_to_listen
 
-    port = port or _free_port()
-    url = f"http://127.0.0.1:{port}/"
-    typer.echo(f"The dashboard is at {url} (stop it with Ctrl+C)")
-    if browser:
-        _open_soon(url)
-    run(server_config("127.0.0.1", port, None, None, True), options.config, log_level="warning")
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    config = server_config("127.0.0.1", port, None, None, True)
+    if options.db is not None:
+        options.require_database()
+    config = prepare_to_listen(config, options.config)
+    ready = partial(_announce, browser=browser)
+    listen(create_app(config, options.config), config, log_level="warning", on_ready=ready)
 
 
-def _open_soon(url: str) -> None:
-    """Open a browser a moment later, when the server answers; a machine without one shows only the address."""
+def _announce(port: int, *, browser: bool) -> None:
+    """Say where the dashboard is, and open it; a machine without a browser shows only the address."""
     import threading
     import webbrowser
 
-    timer = threading.Timer(1.0, webbrowser.open, [url])
-    timer.daemon = True
-    timer.start()
+    url = f"http://127.0.0.1:{port}/"
+    typer.echo(f"The dashboard is at {url} (stop it with Ctrl+C)")
+    if browser:
+        # In a thread: a browser of the terminal takes it over until one leaves it.
+        threading.Thread(target=webbrowser.open, args=[url], daemon=True).start()
 
 
 def server_config(

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from memoranda.client.responses import deserialize
 from memoranda.errors import Conflict, InvalidInput, InvalidType
-from memoranda.facts import Fact, FactConflict
+from memoranda.facts import ConflictList, FactList
 from memoranda.items.base import Item, NamespaceActivity, check_values
 from memoranda.manager.items import ItemMethods
 from memoranda.manager.maintenance import UpkeepMethods
@@ -294,8 +294,8 @@ add_memory_association = endpoint(Embedded.add_memory_association, "POST", "/v1/
 get_related_memories = endpoint(
     Embedded.get_related_memories, "GET", "/v1/memories/{memory_id:d}/related", parse_as(list[Related])
 )
-facts = endpoint(Embedded.facts, "GET", "/v1/facts", parse_as(list[Fact]))
-conflicts = endpoint(Embedded.conflicts, "GET", "/v1/conflicts", parse_as(list[FactConflict]))
+facts = endpoint(Embedded.facts, "GET", "/v1/facts", parse_as(FactList))
+conflicts = endpoint(Embedded.conflicts, "GET", "/v1/conflicts", parse_as(ConflictList))
 release = endpoint(Embedded.release, "POST", "/v1/memories/{memory_id:d}/release", parse_as(Memory))
 archive = endpoint(Embedded.archive, "POST", "/v1/memories/{memory_id:d}/archive", parse_as(Memory))
 restore = endpoint(Embedded.restore, "POST", "/v1/memories/{memory_id:d}/restore", parse_as(Memory))

@@ -8,18 +8,20 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, case, func, literal, or_, select
 
 from memoranda.dashboard.results import ConversationPage, ConversationSummary, LoggedMessage, PastUse, Provenance
 from memoranda.storage.base import ReadTransaction, chunked
 from memoranda.storage.changes import no_memory
-from memoranda.storage.read import find_memories, get_memories
+from memoranda.storage.read import filter_conditions, find_memories, get_memories
 from memoranda.storage.rows import SELECT_MEMORY, from_micros, in_scope, memory_from_row, scope_conditions, to_micros
 from memoranda.storage.schema import memories, messages, recalls
-from memoranda.types import AnyUser, ArmScore, Filter, Memory, Scope, utc_now
+from memoranda.types import AnyUser, ArmScore, Filter, Hit, Memory, Scope, utc_now
 
 MemoryState: TypeAlias = Literal["any", "current", "archived", "superseded", "quarantined", "pinned", "expired"]
 MemoryOrder: TypeAlias = Literal["newest", "oldest"]
+SearchOrder: TypeAlias = Literal["best", "newest", "oldest"]
+OUTSIDE_RECALL: Final = frozenset({"archived", "superseded", "quarantined", "expired"})
 _M, _L, _R = memories.c, messages.c, recalls.c
 _NEIGHBOURS: Final = 4
 """Messages shown before and after the one that a memory came from."""
@@ -33,15 +35,32 @@ def list_by_state(
     *,
     state: MemoryState,
     order: MemoryOrder,
-    trust: Sequence[str],
     limit: int,
     after: int,
 ) -> list[Memory]:
-    """Return a page of memories in one state and from sources of some trust."""
-    conditions = _state_conditions(state)
-    if trust:
-        conditions.append(_M.trust.in_(trust))
-    return find_memories(tx, scope, where, limit, after, conditions, newest_first=order == "newest")
+    """Return a page of memories in one state."""
+    newest_first = order == "newest"
+    return find_memories(tx, scope, where, limit, after, _state_conditions(state), newest_first=newest_first)
+
+
+def find_by_words(
+    tx: ReadTransaction, scope: Scope, where: Filter, state: MemoryState, terms: Sequence[str], limit: int
+) -> list[Hit]:
+    """Return memories in one state with a term of a question, those with the most terms first, then the newest.
+
+    The index of recall has no memories in the states that it leaves out, so these are found by their terms alone.
+    """
+    has_term = [_M.terms.contains(term, autoescape=True) for term in terms]
+    if not has_term:
+        return []
+    matched = sum((case((each, 1), else_=0) for each in has_term), literal(0))
+    conditions = (*in_scope(scope), *filter_conditions(where), *_state_conditions(state), or_(*has_term))
+    query = SELECT_MEMORY.add_columns(matched).where(*conditions).order_by(matched.desc(), _M.id.desc())
+    found: list[Hit] = []
+    for rank, row in enumerate(tx.execute(query.limit(limit)), start=1):
+        share = row[-1] / len(has_term)
+        found.append(Hit(memory_from_row(row[:-1]), share, (ArmScore("lexical", rank, share, share),)))
+    return found
 
 
 def _state_conditions(state: MemoryState) -> list[ColumnElement[bool]]:
@@ -63,15 +82,16 @@ def _state_conditions(state: MemoryState) -> list[ColumnElement[bool]]:
     return holding[state]
 
 
-def list_conversations(tx: ReadTransaction, scope: Scope, limit: int) -> list[ConversationSummary]:
-    """Return the conversations of a scope, the one with the newest message first."""
+def list_conversations(tx: ReadTransaction, scope: Scope, limit: int, after: int) -> list[ConversationSummary]:
+    """Return a page of the conversations of a scope, the one with the newest message first; `after` so many."""
     owner, last = (_L.agent, _L.user, _L.session), func.max(_L.said_at)
     query = (
         select(*owner, func.count(_L.message_id.distinct()), func.min(_L.said_at), last)
         .where(*scope_conditions(messages, scope))
         .group_by(*owner)
-        .order_by(last.desc())
+        .order_by(last.desc(), *owner)
         .limit(limit)
+        .offset(after)
     )
     return [
         ConversationSummary(row[0] or None, row[1] or None, row[2] or None, row[3], *map(from_micros, row[4:6]))

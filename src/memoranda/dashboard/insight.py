@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from sqlalchemy import func, or_, select
 
 from memoranda.dashboard import browse, graph, overview
-from memoranda.dashboard.browse import MemoryOrder, MemoryState
+from memoranda.dashboard.browse import MemoryOrder, MemoryState, SearchOrder
 from memoranda.dashboard.results import (
     ConversationPage,
     ConversationSummary,
@@ -31,7 +31,7 @@ from memoranda.storage.base import PartitionKey, ReadTransaction
 from memoranda.storage.read import get_memories
 from memoranda.storage.rows import in_scope
 from memoranda.storage.schema import changes, memories, recalls
-from memoranda.types import ANY, Filter, Memory, Recall, Scope
+from memoranda.types import ANY, Filter, Hit, Memory, Recall, Scope
 from memoranda.validation import check_datetime, make_filter
 
 if TYPE_CHECKING:
@@ -96,11 +96,9 @@ class Insight:
         after: int = 0,
     ) -> list[Memory]:
         """Return a page of memories."""
-        filters = make_filter(where, types)
+        filters = replace(make_filter(where, types), trusts=tuple(trust))
         return self._read(
-            lambda tx: browse.list_by_state(
-                tx, scope, filters, state=state, order=order, trust=trust, limit=limit, after=after
-            )
+            lambda tx: browse.list_by_state(tx, scope, filters, state=state, order=order, limit=limit, after=after)
         )
 
     def provenance(self, scope: Scope, memory_id: int) -> Provenance:
@@ -108,9 +106,9 @@ class Insight:
         self._open().ledger.write()
         return self._read(lambda tx: browse.read_provenance(tx, scope, memory_id))
 
-    def conversations(self, scope: Scope, limit: int) -> list[ConversationSummary]:
-        """Return the conversations of a scope, newest first."""
-        return self._read(lambda tx: browse.list_conversations(tx, scope, limit))
+    def conversations(self, scope: Scope, limit: int, after: int) -> list[ConversationSummary]:
+        """Return a page of the conversations of a scope, newest first; `after` so many."""
+        return self._read(lambda tx: browse.list_conversations(tx, scope, limit, after))
 
     def conversation(self, scope: Scope, limit: int, after: int) -> ConversationPage:
         """Return a page of one conversation, with the memories in its margin."""
@@ -148,12 +146,41 @@ class Insight:
         ]
         dropped = [*self._kept_out(found, scope, filters, as_of=as_of, now=now), *below]
         return DashboardAnswer(
-            replace(found, hits=()), hits, str(text), text.tokens, len(text.hits), tuple(dropped[:_MAX_DROPPED])
+            replace(found, hits=()),
+            hits,
+            str(text),
+            text.tokens,
+            found=len(found.hits),
+            shown=len(text.hits),
+            budget=_BUDGET,
+            dropped=tuple(dropped[:_MAX_DROPPED]),
         )
 
-    def search(self, question: str, scope: Scope, where: Filter, limit: int) -> Recall:
-        """Return the best hits for what was typed so far, with no neural model."""
-        return self._recall(question, scope, where, mode="fast", limit=limit)
+    def search(
+        self,
+        question: str,
+        scope: Scope,
+        *,
+        where: Mapping[str, Any] | None = None,
+        types: Sequence[str] | None = None,
+        state: MemoryState = "any",
+        order: SearchOrder = "best",
+        trust: Sequence[str] = (),
+        limit: int = 30,
+    ) -> Recall:
+        """Return the best hits for what was typed so far, with no neural model.
+
+        Memories in a state that recall leaves out are found by their words, and only when that state is asked for.
+        """
+        filters = replace(make_filter(where, types), trusts=tuple(trust), pinned=True if state == "pinned" else None)
+        found = self._recall(question, scope, filters, mode="fast", limit=limit)
+        hits: Sequence[Hit] = found.hits
+        if state in browse.OUTSIDE_RECALL:
+            terms = () if found.explanation is None else found.explanation.terms
+            hits = self._read(lambda tx: browse.find_by_words(tx, scope, filters, state, terms[:_MAX_TERMS], limit))
+        if order != "best":
+            hits = sorted(hits, key=lambda hit: hit.id, reverse=order == "newest")
+        return replace(found, hits=tuple(hits))
 
     def load_demo(self) -> int:
         """Store the demo conversation as the memories of its own user; return how many memories there are then."""

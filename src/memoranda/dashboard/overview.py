@@ -100,7 +100,10 @@ def count_states(tx: ReadTransaction, scope: Scope) -> MemoryStates:
         func.coalesce(func.sum(_M.pinned), 0),
         func.count().filter(_M.trust.in_(_LOW_TRUST)),
     ]
-    return MemoryStates(*map(int, tx.execute(select(*counted).where(*scan_conditions(tx, scope))).one()))
+    *counts, first = tx.execute(select(*counted, func.min(_M.valid_from)).where(*scan_conditions(tx, scope))).one()
+    quarantined, archived, superseded, pinned, low_trust = map(int, counts)
+    first_at = None if first is None else from_micros(first)
+    return MemoryStates(quarantined, archived, superseded, pinned, low_trust, first_at)
 
 
 def _counted(tx: ReadTransaction, tenant: str, kind: str) -> list[NamedCount]:

@@ -68,6 +68,8 @@ class MemoryStates:
     pinned: int
     low_trust: int
     """From tools, documents and models."""
+    first_at: datetime | None
+    """When the oldest memory was said or became true; None without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,12 @@ class DashboardAnswer:
     hits: tuple[Hit, ...]
     text: str
     tokens: int
+    found: int
+    """How many hits were ranked: the first are in `hits`, and the text takes from all of them."""
     shown: int
-    """How many hits the text shows."""
+    """How many of them the text has."""
+    budget: int
+    """How many tokens the text may have."""
     dropped: tuple[Dropped, ...]
 
 

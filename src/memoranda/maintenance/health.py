@@ -73,7 +73,15 @@ def collect_health(
     embedder, status = vectors.embedder, store.status()
     _, _, short_term_problems = _count_short_term(short_term, sessions, DEFAULT_TENANT)
     queue = store.read(read_queue, tenant=ANY)
-    problems = (*short_term.problems, *short_term_problems, *problems, *status.problems, *_queue_problems(queue))
+    generation, vector_problems = _find_generation(vectors)
+    problems = (
+        *vector_problems,
+        *short_term.problems,
+        *short_term_problems,
+        *problems,
+        *status.problems,
+        *_queue_problems(queue),
+    )
     return Health(
         status="degraded" if problems else "ok",
         problems=problems,
@@ -84,12 +92,20 @@ def collect_health(
         wal_reset_bug=status.wal_reset_bug,
         durability=durability,
         embedder=None if embedder is None else str(embedder.identity),
-        generation=vectors.generation(),
+        generation=generation,
         changes=store.head(),
         unread_messages=queue.length,
         last_model_failure=queue.last_failure,
         encrypted=status.encrypted,
     )
+
+
+def _find_generation(vectors: Vectors) -> tuple[int | None, list[str]]:
+    """Return the generation in use, and why there is none: vectors of another model are a problem to report."""
+    try:
+        return vectors.generation(), []
+    except Incompatible as error:
+        return None, [str(error)]
 
 
 def _queue_problems(queue: ModelQueue) -> list[str]:

@@ -183,7 +183,9 @@ class UpkeepMethods(ManagerMethods):
             check_optional_datetime(as_of, "as_of"),
             check_optional_datetime(known_at, "known_at"),
         )
-        return page_of(found, limit, offset)
+        from memoranda.facts import FactList
+
+        return FactList(page_of(found, limit, offset))
 
     def conflicts(
         self,
@@ -201,7 +203,10 @@ class UpkeepMethods(ManagerMethods):
             limit: The maximum number of conflicts; None for all.
             offset: How many to leave out at the beginning.
         """
-        return page_of(self._components.facts.conflicts(self._scope(agent, user, session)), limit, offset)
+        from memoranda.facts import ConflictList
+
+        found = self._components.facts.conflicts(self._scope(agent, user, session))
+        return ConflictList(page_of(found, limit, offset))
 
     def archive(
         self,

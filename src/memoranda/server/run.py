@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
 import signal
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from memoranda.embedding.base import Embedder
-from memoranda.errors import Denied, MissingExtra
+from memoranda.errors import Denied, InvalidInput, MemorandaError, MissingExtra, Unavailable
 from memoranda.server.config import ServerConfig
 from memoranda.settings import MemoryConfig, get_settings
 from memoranda.types import Clock
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+_BACKLOG: Final = 2048
+"""Connections that may wait to be accepted, as in uvicorn."""
 REQUIRED_MODULES = ("fastapi", "starlette", "uvicorn", "prometheus_client", "pydantic", "pydantic_core")
 
 
@@ -66,30 +72,93 @@ def run(
     listen(create_app(config, memory), config, log_level=log_level)
 
 
-def listen(app: ASGIApp, config: ServerConfig, *, log_level: str = "info") -> None:
-    """Serve one of our applications until a signal stops it."""
+def listen(
+    app: ASGIApp, config: ServerConfig, *, log_level: str = "info", on_ready: Callable[[int], None] | None = None
+) -> None:
+    """Serve one of our applications until a signal stops it.
+
+    Args:
+        app: The application.
+        config: The settings of the server.
+        log_level: The lowest level of what is logged.
+        on_ready: Called with the port once requests are answered.
+    """
     import uvicorn
 
     from memoranda.server.observability import configure_logging
 
+    sockets = open_sockets(config.host, config.port)
     configure_logging(log_level)
     # Imported modules are never freed: keep the garbage collector from scanning them while requests wait.
     gc.freeze()
-    startup = _Startup(app)
+    port: int = sockets[0].getsockname()[1]
+    startup = _Startup(app, None if on_ready is None else partial(on_ready, port))
     try:
         with _ignore_signals():
-            uvicorn.Server(uvicorn_config(startup, config)).run()
+            uvicorn.Server(uvicorn_config(startup, config)).run(sockets)
     except SystemExit:
         if startup.error is not None:
             raise startup.error from None
         raise
+    finally:
+        _close(sockets)
+
+
+def open_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return a listening socket for each address of a host; port 0 chooses a free port.
+
+    They are opened before anything else is started, so that a port that is taken is reported first, in one sentence.
+    """
+    opened: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, _, _, _, address in dict.fromkeys(found):
+            chosen = opened[0].getsockname()[1] if opened else port
+            opened.append(_open_socket(family, (address[0], chosen, *address[2:])))
+    except OSError as error:
+        _close(opened)
+        raise _explain(error, host, port) from error
+    return opened
+
+
+def _open_socket(family: int, address: tuple[object, ...]) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+        made.listen(_BACKLOG)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _close(sockets: Iterable[socket.socket]) -> None:
+    for each in sockets:
+        each.close()
+
+
+def _explain(error: OSError, host: str, port: int) -> MemorandaError:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return InvalidInput(f"this machine has no address {host!r}: listen on 127.0.0.1, or on 0.0.0.0 for all")
+    if error.errno == errno.EADDRINUSE:
+        return Unavailable(
+            f"another program listens on port {port} of {host}: stop it, or choose another port with --port"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Denied(f"port {port} of {host} may not be used by this user: choose one above 1023 with --port")
+    return Unavailable(f"port {port} of {host} cannot be opened: {error.strerror or error}")
 
 
 class _Startup:
     """An application whose error while it starts is kept for the caller of `listen`: uvicorn logs it, and exits."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, on_ready: Callable[[], None] | None) -> None:
         self._app = app
+        self._on_ready = on_ready
         self._complete = False
         self.error: Exception | None = None
 
@@ -99,8 +168,11 @@ class _Startup:
             return
 
         async def send_without_traceback(message: Message) -> None:
-            self._complete |= message["type"] == "lifespan.startup.complete"
+            ready = message["type"] == "lifespan.startup.complete"
+            self._complete |= ready
             await send(message if self._complete else {"type": message["type"]})
+            if ready and self._on_ready is not None:
+                self._on_ready()
 
         try:
             await self._app(scope, receive, send_without_traceback)

@@ -238,6 +238,10 @@ def filter_conditions(where: Filter) -> list[ColumnElement[bool]]:
         conditions.append(_M.importance <= where.max_importance)
     if where.quarantined is not None:
         conditions.append(_M.quarantined_at.is_not(None) if where.quarantined else _M.quarantined_at.is_(None))
+    if where.trusts:
+        conditions.append(_M.trust.in_(where.trusts))
+    if where.pinned is not None:
+        conditions.append(_M.pinned == int(where.pinned))
     return conditions + [by_dialect(_metadata_condition(each), _has_member(each)) for each in where.metadata]
 
 

@@ -120,6 +120,8 @@ def passes_filter(memory: Memory, where: Filter) -> bool:
         and (where.min_importance is None or memory.importance >= where.min_importance)
         and (where.max_importance is None or memory.importance <= where.max_importance)
         and (where.quarantined is None or (memory.quarantined_at is not None) is where.quarantined)
+        and (not where.trusts or memory.trust in where.trusts)
+        and (where.pinned is None or memory.pinned is where.pinned)
         and all(_metadata_passes(memory.metadata, condition) for condition in where.metadata)
     )
 

@@ -13,16 +13,21 @@ import struct
 import subprocess
 import sys
 import termios
+from collections import Counter
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
+from random import Random
 
 import pytest
 from rich.cells import cell_len
+from rich.console import Console
 from typer.main import get_command
 
 from memoranda import MemoryManager
 from memoranda.cli.app import app
 from memoranda.cli.options import parse_end, parse_start
+from memoranda.cli.output import table
 from memoranda.server.keys import open_keys
 from memoranda.testing.fakes import HashEmbedder
 from tests.unit.cli.conftest import Memoranda
@@ -200,6 +205,33 @@ def test_command_that_reads_never_creates_a_database(memoranda: Memoranda, comma
     assert done.exit_code == 3
     assert "no database" in done.stderr
     assert "memoranda init" in done.stderr
+
+
+def _random_cell(random: Random) -> str:
+    words = ["".join(random.choices("abcdef名前", k=random.randint(1, 18))) for _ in range(random.randint(1, 4))]
+    return random.choice([" ", "\n", "\t"]).join(words)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_table_cuts_no_cell_at_any_width(seed: int) -> None:
+    random = Random(seed)
+    columns = [f"c{number}" for number in range(random.randint(1, 8))]
+    rows = [[_random_cell(random) for _ in columns] for _ in range(random.randint(1, 4))]
+    wide, max_width, width = random.choice([None, *columns]), random.choice([None, 20]), random.randint(48, 160)
+    console = Console(width=width, file=StringIO())
+    console.print(table(columns, rows, wide=wide, max_width=max_width))
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(cell_len, written.splitlines())) <= width
+    assert "…" not in written
+    shown = Counter(written.split())
+    expected = Counter(word for row in rows for cell in row for word in cell.split())
+    assert not expected - shown
+
+
+def test_table_is_a_table_where_its_columns_just_fit() -> None:
+    console = Console(width=2 * 10 + 3, file=StringIO())
+    console.print(table(["a", "b"], [["x" * 10, "y" * 10]]))
+    assert f"{'x' * 10}   {'y' * 10}" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_module_runs_the_command_line() -> None:

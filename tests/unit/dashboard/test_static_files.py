@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from memoranda.cli.app import app
+from tests.unit.cli.conftest import Memoranda
 
 STATIC = Path(str(files("memoranda.dashboard").joinpath("static")))
 OWN = [*STATIC.glob("*.js"), *STATIC.glob("pages/*.js")]
@@ -60,3 +67,30 @@ def test_every_module_that_is_imported_exists() -> None:
 
 def test_dashboard_loads_less_than_a_hundred_kilobytes_of_other_peoples_code() -> None:
     assert sum(file.stat().st_size for file in STATIC.joinpath("vendor").glob("*.js")) < 100_000
+
+
+def test_every_command_that_a_page_names_exists() -> None:
+    known, named = get_command(app).commands, set[str]()  # type: ignore[attr-defined]
+    for file in OWN:
+        text = file.read_text("utf-8")
+        named |= set(re.findall(r"(?:<code>|`|^)memoranda (\w+)", text, re.M))
+    assert {"add", "recall", "keys"} <= named
+    assert named - set(known) == set()
+
+
+def test_lines_of_the_first_visit_are_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMORY_DB_URL", f"sqlite:///{tmp_path}/m.db")
+    python, commands = re.findall(
+        r"<pre [^>]*>\$\{`(.*?)`\}</pre>", (STATIC / "pages/overview.js").read_text("utf-8"), re.S
+    )
+    names: dict[str, object] = {}
+    exec(python, names)  # noqa: S102 - what a reader would paste
+    answer = names["memory"].recall("Where does Ana live?", user="ana")  # type: ignore[attr-defined]
+    names["memory"].close()  # type: ignore[attr-defined]
+    assert (answer[0].content, answer.answerable > 0.6) == ("Ana lives in Oslo", True)
+    run = Memoranda(tmp_path / "m.db")
+    add, recall = [shlex.split(line)[1:] for line in commands.splitlines()]
+    assert run(*add).exit_code == 0
+    found = run.json(*recall)
+    assert (found["hits"][0]["memory"]["content"], found["answerable"] > 0.6) == ("Ana lives in Oslo", True)

@@ -170,3 +170,14 @@ def test_check_and_health_find_nothing_while_another_thread_writes(tmp_path: Pat
             ended.set()
             thread.join()
     assert found == []
+
+
+def test_vectors_of_another_model_are_a_problem_of_health_that_says_what_to_do(tmp_path: Path) -> None:
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16)) as manager:
+        manager.add_memory("Ana drinks tea", user="ana")
+    with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(64)) as manager:
+        health = manager.health()
+        assert (health.status, health.generation) == ("degraded", None)
+        assert any("memoranda reembed" in problem for problem in health.problems)
+        manager.reembed()
+        assert manager.health().status == "ok"

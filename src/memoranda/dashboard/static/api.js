@@ -28,9 +28,15 @@ async function send(method, path, body, signal) {
   const text = await response.text();
   const data = text ? JSON.parse(text) : null;
   if (response.status === 401) window.dispatchEvent(new Event("signed-out"));
-  if (!response.ok)
-    throw new ApiError(response.status, (data && data.detail) || `The server answered ${response.status}.`);
+  if (!response.ok) throw new ApiError(response.status, describe(response, data));
   return data;
+}
+
+function describe(response, data) {
+  const said = (data && data.detail) || `The server answered ${response.status}.`;
+  // The server tells everybody what is wrong, but only an admin where: that is in its health.
+  const unfit = data && String(data.type).endsWith(":Incompatible");
+  return unfit ? `${said}. The overview says to an admin what to do about it; so does memoranda doctor.` : said;
 }
 
 function query(values) {

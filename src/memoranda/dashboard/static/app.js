@@ -10,6 +10,7 @@ import {
   Toasts,
   Dialog,
   Failure,
+  Missing,
   Component,
   clip,
   setTheme,
@@ -40,7 +41,12 @@ const PAGES = [
 
 function readAddress() {
   const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  let parts;
+  try {
+    parts = path.split("/").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return { page: "unknown", query: {} }; // a % that is no escape
+  }
   return { page: parts[0] || "overview", id: parts[1], query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
@@ -49,14 +55,16 @@ function choosePage({ page, id, query }, live) {
     case "overview":
       return html`<${OverviewPage} live=${live} />`;
     case "memories":
+      if (id && !isNumber(id)) return html`<${Missing} title="No such memory" text="The address of a memory ends in its number." back="memories" />`;
       return id
-        ? html`<${MemoryPage} id=${Number(id)} key=${id} />`
+        ? html`<${MemoryPage} id=${id} key=${id} />`
         : html`<${MemoriesPage} query=${query} live=${live} />`;
     case "people":
       return id ? html`<${PersonPage} name=${id} key=${id} />` : html`<${PeoplePage} />`;
     case "ask":
       return html`<${AskPage} query=${query} />`;
     case "graph":
+      if (query.around && !isNumber(query.around)) return html`<${Missing} title="No such memory" text="The address of a memory ends in its number." back="memories" />`;
       return html`<${GraphPage} query=${query} />`;
     case "conversations":
       return id === "read"
@@ -67,9 +75,11 @@ function choosePage({ page, id, query }, live) {
     case "upkeep":
       return html`<${UpkeepPage} />`;
     default:
-      return html`<div class="page"><${Failure} error=${{ message: "There is no such page." }} /></div>`;
+      return html`<${Missing} title="No such page" text="The address does not name a page of the dashboard." />`;
   }
 }
+
+const isNumber = (text) => /^[1-9]\d{0,17}$/.test(text);
 
 /** A fault in one page leaves the rest of the dashboard usable. */
 class Guarded extends Component {
@@ -128,9 +138,9 @@ function ThemeButton() {
 
 const KEYS = [
   ["/", "Search or ask"],
+  ["↓", "From the search field into the list"],
   ["↑ ↓", "Move in a list"],
   ["Enter", "Open"],
-  ["g then o m p a g c", "Go to a page"],
   ["Esc", "Close"],
   ["?", "This list"],
 ];
@@ -144,6 +154,10 @@ const SHORTCUTS = {
   x: "activity",
   u: "upkeep",
 };
+const ALL_KEYS = [
+  ...KEYS,
+  ...Object.entries(SHORTCUTS).map(([key, page]) => [`g then ${key}`, PAGES.find(([name]) => name === page)[1]]),
+];
 
 function useShortcuts(showKeys) {
   const waiting = useRef(false);
@@ -241,10 +255,15 @@ function App() {
     <main id="main" tabindex="-1"><${Guarded} key=${`${location.hash}/${scopeRound}`}>${choosePage(address, live)}<//>
       </main></div>
     <${Toasts} />${keysShown && html`<${Dialog} title="Keyboard" onClose=${() => showKeys(false)}><dl class="keys">
-      ${KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl><//>`}</div><//>`;
+      ${ALL_KEYS.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl><//>`}</div><//>`;
 }
 
 setTheme();
+// The address after # names a page, so that the link may not follow its own.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+});
 const root = document.getElementById("app");
 root.replaceChildren();
 render(html`<${App} />`, root);

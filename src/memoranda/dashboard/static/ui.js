@@ -69,6 +69,11 @@ export const Page = ({ title, lead, actions, children }) => {
     ${actions && html`<div class="actions">${actions}</div>`}</header>${children}</div>`;
 };
 
+/** Where an address leads to nothing. */
+export const Missing = ({ title, text, back = "overview" }) => html`<${Page} title=${title} lead=${text}>
+  <p><a class="button" href=${`#/${back}`}><${Icon} name="back" />${back === "memories" ? "All memories" : "Overview"}
+    </a></p><//>`;
+
 export const Card = ({ title, aside, children, cls = "" }) => html`
   <section class=${`card ${cls}`}>${title && html`<header class="card-head"><h2>${title}</h2>
     ${aside && html`<span class="muted">${aside}</span>`}</header>`}${children}</section>`;
@@ -96,6 +101,12 @@ export const Time = ({ at, withClock = false }) =>
       ${withClock ? `${shortDay.format(new Date(at))}, ${clock.format(new Date(at))}` : describeTime(at)}</time>`
     : null;
 
+// A day that a reader chooses is a day in the reader's zone.
+const moment = (day, clock) => new Date(`${day}T${clock}`);
+export const isDay = (day) => /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(moment(day, "00:00:00").getTime());
+export const startOfDay = (day) => moment(day, "00:00:00").toISOString();
+export const endOfDay = (day) => moment(day, "23:59:59.999").toISOString();
+
 const counted = new Intl.NumberFormat();
 export const number = (value) => counted.format(value);
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
@@ -122,11 +133,18 @@ export function MemoryBadges({ memory, link = true }) {
     ${!["user", "system", "assistant"].includes(memory.trust) && html`<${Badge} tone="trust">from a ${memory.trust}
       <//>`}
     ${memory.user && (link ? html`<a class="badge who" href=${`#/people/${encodeURIComponent(memory.user)}`} dir="auto">
-      ${clip(memory.user, 40)}</a>` : html`<span class="badge who" dir="auto">${clip(memory.user, 40)}</span>`)}
+      ${label(memory.user, 40)}</a>` : html`<span class="badge who" dir="auto">${label(memory.user, 40)}</span>`)}
       </span>`;
 }
 
-export const clip = (text, length) => (text && text.length > length ? `${text.slice(0, length)}…` : text || "");
+/** A text, cut to a length. Characters that turn the direction of what follows are shown, not obeyed. */
+export function clip(text, length) {
+  const shown = (text || "").replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+  return shown.length > length ? `${shown.slice(0, length)}…` : shown;
+}
+
+/** The same for a link or a title, which must have something to read: a text may be empty or only spaces. */
+export const label = (text, length) => (/[\p{L}\p{N}\p{P}\p{S}]/u.test(text || "") ? clip(text, length) : "(no text)");
 
 /** A text with the words of a question marked. It is always text, never markup. */
 export function Marked({ text, terms }) {
@@ -193,6 +211,14 @@ export async function act(work, done, undo) {
   }
 }
 
+/** The arrow down goes from a search field into the list of the page. */
+export function enterList(event) {
+  const row = event.key === "ArrowDown" && document.querySelector("main [data-row]");
+  if (!row) return;
+  event.preventDefault();
+  row.focus();
+}
+
 /** Arrow keys move between the rows of a list. */
 export function moveFocus(event) {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
@@ -219,7 +245,7 @@ export function MemoryRow({ memory, hit, terms }) {
     ${hit && html`<span class="score" title=${`score ${hit.score.toFixed(3)}`}><${Bar} share=${hit.score} label="" />
       <span>${hit.score.toFixed(2)}</span></span>`}
     <span class="row-main"><span class="row-text" dir="auto">
-      <${Marked} text=${clip(memory.content, 400)} terms=${terms} /></span>
+      <${Marked} text=${label(memory.content, 400)} terms=${terms} /></span>
       <span class="row-meta"><${MemoryBadges} memory=${memory} link=${false} />
         ${memory.speaker && html`<span dir="auto">${clip(memory.speaker, 40)}</span>`}
         <${Time} at=${memory.valid_from} />

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from memoranda.aio.threads import in_thread
-from memoranda.dashboard.browse import MemoryOrder, MemoryState
+from memoranda.dashboard.browse import MemoryOrder, MemoryState, SearchOrder
 from memoranda.dashboard.browser_sessions import COOKIE
 from memoranda.dashboard.insight import Insight
 from memoranda.dashboard.results import (
@@ -52,7 +52,6 @@ from memoranda.server.responses import CountResponse, JsonRoute, MemoryPage
 from memoranda.server.services import Services
 from memoranda.shown_ids import using_cipher
 from memoranda.types import Recall, Scope
-from memoranda.validation import make_filter
 
 STATIC: Final = "/ui/static/"
 EVENTS: Final = "/ui/events"
@@ -104,6 +103,9 @@ class FindRequest(ScopedRequest):
     query: Text
     types: TypeNames | None = None
     where: WhereFilter | None = None
+    state: MemoryState = "any"
+    order: SearchOrder = "best"
+    trust: Names = Field(default_factory=list)
     limit: Limit = 30
 
 
@@ -213,9 +215,9 @@ async def browse_memories(request: BrowseRequest, caller: Reader) -> MemoryPage:
 @routes.post("/ui/search")
 async def search_memories(request: FindRequest, caller: Reader) -> Recall:
     """Return the best hits for what was typed so far; it is not recorded as a recall."""
-    where = make_filter(None if request.where is None else request.where.model_dump(exclude_unset=True), request.types)
+    arguments = request.arguments("query")
     return await _with_insight(
-        caller, request, lambda insight, scope: insight.search(request.query, scope, where, request.limit)
+        caller, request, lambda insight, scope: insight.search(request.query, scope, **arguments)
     )
 
 
@@ -237,8 +239,10 @@ async def get_provenance(memory_id: MemoryId, query: Annotated[ScopeQuery, Query
 
 @routes.get("/ui/conversations")
 async def list_conversations(query: Annotated[PagedQuery, Query()], caller: Reader) -> list[ConversationSummary]:
-    """Return the conversations of a scope, newest first."""
-    return await _with_insight(caller, query, lambda insight, scope: insight.conversations(scope, query.limit))
+    """Return a page of the conversations of a scope, newest first; `after` is how many came before."""
+    return await _with_insight(
+        caller, query, lambda insight, scope: insight.conversations(scope, query.limit, query.after)
+    )
 
 
 @routes.get("/ui/conversation")

@@ -16,11 +16,14 @@ import {
   Signals,
   percent,
   plural,
+  number,
   clip,
+  label,
+  enterList,
   termsToMark,
   moveFocus,
 } from "../ui.js";
-import { getScope, postScoped } from "../api.js";
+import { getScope, getScoped, postScoped } from "../api.js";
 
 const MODES = ["fast", "default", "best"];
 const DAY = 86400000;
@@ -36,6 +39,10 @@ export function AskPage({ query }) {
     const timer = setTimeout(() => setSettled(daysAgo), 250);
     return () => clearTimeout(timer);
   }, [daysAgo]);
+  const states = useLoad(() => getScoped("/ui/states"), []);
+  // The slider begins on the day of the oldest memory: before it, nothing was known.
+  const first = states.data && states.data.first_at;
+  const oldest = first ? Math.max(1, Math.ceil((Date.now() - new Date(first)) / DAY)) : 1;
   const asOf = settled ? new Date(Date.now() - settled * DAY).toISOString() : null;
   const submit = (event) => {
     event.preventDefault();
@@ -45,7 +52,7 @@ export function AskPage({ query }) {
   return html`<${Page} title="Ask" lead=${html`See a recall exactly as the agent gets it${who ? html`, as <b dir="auto">
     ${clip(who, 40)}</b>` : ", over everybody’s memories"}. Looking here is not recorded.`}>
     <form class="search big" onSubmit=${submit}><${Icon} name="ask" />
-      <input data-search aria-label="Question" placeholder="Where does Ana live now?" value=${text} onInput=${(event) => setText(event.target.value)} />
+      <input data-search aria-label="Question" placeholder="Where does Ana live now?" value=${text} onKeyDown=${enterList} onInput=${(event) => setText(event.target.value)} />
       <button class="button primary">Ask</button></form>
     <div class="toolbar"><div class="tabs" role="group" aria-label="Mode">${MODES.map(
       (name) =>
@@ -56,7 +63,7 @@ export function AskPage({ query }) {
     )}<button aria-pressed=${compare} onClick=${() => setCompare(true)}>side by side</button></div>
       <label class="slider">As of <b>
         ${daysAgo ? new Date(Date.now() - daysAgo * DAY).toLocaleDateString(undefined, { dateStyle: "medium" }) : "now"}
-        </b><input type="range" min="-1095" max="0" step="1" value=${-daysAgo} onInput=${(event) => setDaysAgo(-Number(event.target.value))} aria-valuetext=${daysAgo ? `${daysAgo} days ago` : "now"} />
+        </b><input type="range" min=${-oldest} max="0" disabled=${!first} step="1" value=${-daysAgo} onInput=${(event) => setDaysAgo(-Number(event.target.value))} aria-valuetext=${daysAgo ? `${daysAgo} days ago` : "now"} />
         </label></div>
     ${
       !asked
@@ -79,9 +86,10 @@ function Answer({ question, mode, asOf, small }) {
       <${Verdict} value=${data.recall.answerable} />
       ${data.recall.degraded.map((part) => html`<${Badge} tone="quarantined">without ${part}<//>`)}</div>
         <${Understood} explanation=${data.recall.explanation} /><//>
-    <div class=${small ? "stack" : "grid wide-left"}><${Card} title="Hits" aside=${plural(data.hits.length, "hit")}>
+    <div class=${small ? "stack" : "grid wide-left"}><${Card} title="Hits" aside=${data.hits.length < data.found ? `the best ${data.hits.length} of ${data.found} found` : plural(data.hits.length, "hit")}>
       <${Hits} hits=${data.hits} terms=${termsToMark(question, data.recall.explanation)} /><//>
-    <div class="stack"><${Card} title="Prompt text" aside=${`${plural(data.shown, "memory", "memories")}, ${plural(data.tokens, "token")}`}>
+    <div class="stack"><${Card} title="Prompt text" aside=${plural(data.tokens, "token")}>
+      <p class="muted small">What <code>context</code> gives the agent: it takes as many of the ${plural(data.found, "memory", "memories")} found as are relevant and fit ${number(data.budget)} tokens. It has ${plural(data.shown, "memory", "memories")}.</p>
       ${data.text ? html`<pre class="prompt" dir="auto" tabindex="0">${data.text}
       </pre>` : html`<p class="muted">Nothing relevant enough: the prompt gets no text.</p>`}<//>
     <${Card} title="Left out, and why"><${DroppedList} dropped=${data.dropped} /><//></div></div></section>`}<//>`;
@@ -120,7 +128,7 @@ function Hits({ hits, terms }) {
       <${Bar} share=${hit.score} label=${`score ${hit.score.toFixed(3)}`} /><span>${hit.score.toFixed(2)}</span>
       </span>
     <span class="row-main"><span class="row-text" dir="auto">
-      <${Marked} text=${clip(hit.memory.content, 600)} terms=${terms} /></span><span class="row-meta">
+      <${Marked} text=${label(hit.memory.content, 600)} terms=${terms} /></span><span class="row-meta">
       <${MemoryBadges} memory=${hit.memory} link=${false} /><${Time} at=${hit.memory.valid_from} /></span>
     <${Signals} why=${hit.why} />${hit.later.length > 0 && html`<span class="later" dir="auto">Said later: ${clip(hit.later[hit.later.length - 1].content, 200)}
       </span>`}${hit.disputed.length > 0 && html`<span class="later" dir="auto">Disputed: ${clip(hit.disputed[0].content, 200)}
@@ -131,6 +139,6 @@ function Hits({ hits, terms }) {
 const DroppedList = ({ dropped }) =>
   dropped.length
     ? html`<ul class="plain">${dropped.map((one) => html`<li><a href=${`#/memories/${one.memory.id}`} dir="auto">
-      ${clip(one.memory.content, 160)}</a><div class="small"><${Badge} tone=${one.step}>${one.step}
+      ${label(one.memory.content, 160)}</a><div class="small"><${Badge} tone=${one.step}>${one.step}
       <//> <span class="muted" dir="auto">${one.reason}</span></div></li>`)}</ul>`
     : html`<p class="muted">Nothing that fits these words was left out.</p>`;

@@ -3,8 +3,6 @@ import {
   useState,
   useEffect,
   Page,
-  Loaded,
-  useLoad,
   Icon,
   Time,
   Empty,
@@ -13,31 +11,41 @@ import {
   MemoryBadges,
   plural,
   clip,
+  label,
   moveFocus,
 } from "../ui.js";
 import { get, getScoped } from "../api.js";
 import { Message } from "./memory.js";
 
 const PAGE = 60;
+const LISTED = 100;
 
 export function ConversationsPage() {
-  const found = useLoad(() => getScoped("/ui/conversations", { limit: 200 }), []);
+  const [state, setState] = useState({ found: [], loading: true });
+  const load = (before) =>
+    getScoped("/ui/conversations", { limit: LISTED, after: before.length }).then(
+      (page) => setState({ found: [...before, ...page], more: page.length === LISTED, loading: false }),
+      (error) => setState({ found: before, error, loading: false }),
+    );
+  useEffect(() => {
+    load([]);
+  }, []);
   return html`<${Page} title="Conversations" lead="Every message, word for word, with the memories that came from it.">
-    <${Loaded} of=${found} lines=${8}>${(data) =>
-      data.length
-        ? html`<div class="list" onKeyDown=${moveFocus}>${data.map(
-            (one) => html`<a class="row" data-row href=${`#/conversations/read?${address(one)}`}>
-      <span class="row-main"><span class="row-text" dir="auto">
-        ${clip(one.session || one.user || one.agent || "No name", 120)}</span><span class="row-meta">
-        ${one.user && html`<span class="badge who" dir="auto">${clip(one.user, 40)}
-        </span>`}${one.agent && html`<span class="badge" dir="auto">${clip(one.agent, 40)}</span>`}<span>
-        ${plural(one.messages, "message")}</span><span>
-        <${Time} at=${one.started_at} /> – <${Time} at=${one.last_at} /></span></span></span><${Icon} name="arrow" />
-        </a>`,
-          )}</div>`
-        : html`<${Empty} icon="chat" title="No conversations">Messages that an agent stores with <code>remember</code> or in a conversation appear here.<//>`}
-          <//><//>`;
+    ${state.error && html`<${Failure} error=${state.error} retry=${() => load(state.found)} />`}
+    ${state.loading && html`<${Skeleton} lines=${8} />`}
+    ${!state.loading && !state.error && !state.found.length && html`<${Empty} icon="chat" title="No conversations">Messages that an agent stores with <code>remember</code> or in a conversation appear here.<//>`}
+    <div class="list" onKeyDown=${moveFocus}>${state.found.map((one) => html`<${Row} one=${one} key=${address(one)} />`)}
+      </div>
+    ${state.more && html`<button class="button" onClick=${() => load(state.found)}>More conversations</button>`}<//>`;
 }
+
+const Row = ({ one }) => html`<a class="row" data-row href=${`#/conversations/read?${address(one)}`}>
+  <span class="row-main"><span class="row-text" dir="auto">
+    ${label(one.session || one.user || one.agent || "No name", 120)}</span><span class="row-meta">
+    ${one.user && html`<span class="badge who" dir="auto">${label(one.user, 40)}</span>`}
+    ${one.agent && html`<span class="badge" dir="auto">${label(one.agent, 40)}</span>`}
+    <span>${plural(one.messages, "message")}</span><span>
+    <${Time} at=${one.started_at} /> – <${Time} at=${one.last_at} /></span></span></span><${Icon} name="arrow" /></a>`;
 
 const address = (one) =>
   new URLSearchParams(
@@ -73,5 +81,5 @@ const Margin = ({ memories }) =>
   memories.length
     ? html`<aside class="margin-notes" aria-label="Memories from this message">
       ${memories.map((memory) => html`<a href=${`#/memories/${memory.id}`} class="margin-note"><span dir="auto">
-      ${clip(memory.content, 160)}</span><${MemoryBadges} memory=${memory} link=${false} /></a>`)}</aside>`
+      ${label(memory.content, 160)}</span><${MemoryBadges} memory=${memory} link=${false} /></a>`)}</aside>`
     : null;

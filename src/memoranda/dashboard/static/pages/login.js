@@ -16,7 +16,7 @@ export function Login({ ended, onSignedIn }) {
       setBusy(false);
     }
   };
-  return html`<main id="main" class="centre"><form class="card login" onSubmit=${submit}>
+  return html`<main id="main" class="centre" tabindex="-1"><form class="card login" onSubmit=${submit}>
     <img src="/ui/static/icon.svg" alt="" width="48" height="48" /><h1>Memoranda</h1>
     <p class="muted">${ended ? "Your session has ended. Sign in again." : "See what your agents remember, check that it is right, and correct it."}
       </p>

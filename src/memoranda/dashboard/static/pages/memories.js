@@ -15,35 +15,52 @@ import {
   termsToMark,
   plural,
   typeName,
+  startOfDay,
+  isDay,
+  enterList,
 } from "../ui.js";
 import { getScope, postScoped } from "../api.js";
 
 const TYPES = ["semantic", "episodic", "procedural", "working", "short_term", "long_term", "reflection", "shared"];
 const STATES = ["any", "current", "pinned", "superseded", "archived", "quarantined", "expired"];
 const ORDERS = [
+  ["", "best match, or newest"],
   ["newest", "newest first"],
   ["oldest", "oldest first"],
 ];
 const TRUST = ["user", "system", "assistant", "tool", "document", "model"];
-const UNFILTERED = { state: "any", order: "newest", importance: 0 };
+const UNFILTERED = { state: "any", order: "", importance: 0 };
+const OUTSIDE_RECALL = ["superseded", "archived", "quarantined", "expired"];
 const PAGE = 50;
 const WAIT = 180;
 
 function toRequest(filters) {
   const where = {};
   if (filters.source) where.source = filters.source;
-  if (filters.after) where.after = `${filters.after}T00:00:00Z`;
-  if (filters.before) where.before = `${filters.before}T00:00:00Z`;
+  if (filters.after) where.after = startOfDay(filters.after);
+  if (filters.before) where.before = startOfDay(filters.before);
   if (filters.importance > 0) where.min_importance = Number(filters.importance);
-  const request = { where };
+  const request = { where, state: filters.state, trust: filters.trust ? [filters.trust] : [] };
+  if (filters.order) request.order = filters.order;
   if (filters.type) request.types = [filters.type];
   for (const name of ["agent", "session"]) if (filters[name]) request[name] = filters[name];
   return request;
 }
 
+/** The filters of an address; a value that there is not is left out, as anybody can write an address. */
+function readFilters(query) {
+  const known = { type: TYPES, state: STATES, trust: TRUST, order: ORDERS.map(([name]) => name) };
+  const used = Object.entries(query).filter(([name, value]) => {
+    if (name === "importance") return value >= 0 && value <= 1;
+    if (name === "after" || name === "before") return isDay(value);
+    return !known[name] || known[name].includes(value);
+  });
+  return { ...UNFILTERED, ...Object.fromEntries(used) };
+}
+
 export function MemoriesPage({ query, live }) {
   const [text, setText] = useState(query.q || "");
-  const [filters, setFilters] = useState({ ...UNFILTERED, ...query });
+  const [filters, setFilters] = useState(readFilters(query));
   const [open, setOpen] = useState(false);
   const field = useRef(null);
   useEffect(() => {
@@ -57,7 +74,7 @@ export function MemoriesPage({ query, live }) {
     (filters.importance > 0);
   return html`<${Page} title="Memories" lead="Everything that is stored. Type to search as an agent would.">
     <div class="search"><${Icon} name="search" />
-      <input data-search ref=${field} type="search" aria-label="Search memories" placeholder="Search memories   ( / )" value=${text} onInput=${(event) => setText(event.target.value)} />
+      <input data-search ref=${field} type="search" aria-label="Search memories" placeholder="Search memories   ( / )" value=${text} onKeyDown=${enterList} onInput=${(event) => setText(event.target.value)} />
       <button class="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>
         <${Icon} name="filter" />Filters${used ? ` (${used})` : ""}</button></div>
     ${
@@ -108,10 +125,11 @@ function Found({ text, filters }) {
   if (!state.recall) return html`<${Skeleton} lines=${6} />`;
   const hits = state.recall.hits;
   const terms = termsToMark(text, state.recall.explanation);
+  const outside = OUTSIDE_RECALL.includes(filters.state);
   if (!hits.length)
-    return html`<${Empty} icon="search" title="Nothing found">No memory that takes part in recall fits these words. Archived, replaced and quarantined ones are in the list without a search.<//>`;
+    return html`<${Empty} icon="search" title="Nothing found">${outside ? "No memory in this state has one of these words." : "No memory that takes part in recall fits these words and filters. To search archived, replaced or quarantined ones, choose that state in the filters."}<//>`;
   return html`<p class="muted small" role="status">
-    ${plural(hits.length, "hit")} in ${state.recall.elapsed_ms.toFixed(1)} ms</p>
+    ${plural(hits.length, "hit")} in ${state.recall.elapsed_ms.toFixed(1)} ms${outside ? ", by words alone: recall leaves these out" : ""}</p>
     <div class="list" onKeyDown=${moveFocus}>
       ${hits.map((hit) => html`<${MemoryRow} key=${hit.memory.id} memory=${hit.memory} hit=${hit} terms=${terms} />`)}
       </div>`;
@@ -141,9 +159,6 @@ function Listed({ filters, live }) {
   const request = useMemo(
     () => ({
       ...toRequest(filters),
-      state: filters.state,
-      trust: filters.trust ? [filters.trust] : [],
-      order: filters.order,
       limit: PAGE,
     }),
     [JSON.stringify(filters)],

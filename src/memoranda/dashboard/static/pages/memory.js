@@ -13,11 +13,13 @@ import {
   Badge,
   Empty,
   Failure,
+  Missing,
   act,
   toast,
   stateOf,
   plural,
   clip,
+  label,
   number,
   Bar,
   Signals,
@@ -27,6 +29,8 @@ import { getScoped, post, postScoped, patch, getScope } from "../api.js";
 
 export function MemoryPage({ id }) {
   const memory = useLoad(() => getScoped(`/v1/memories/${id}`), [id]);
+  if (memory.error && [404, 422].includes(memory.error.status))
+    return html`<${Missing} title=${`No memory ${id}`} text="It was forgotten, or it is not one of the memories that are shown: see whose they are at the top." back="memories" />`;
   return html`<${Loaded} of=${memory}>${(data) => html`<${Details} memory=${data} reload=${memory.reload} />`}<//>`;
 }
 
@@ -228,7 +232,7 @@ function History({ data }) {
     entries.push({
       at: data.memory.superseded_at || data.memory.valid_to,
       text: html`Replaced by <a href=${`#/memories/${data.superseded_by.id}`} dir="auto">
-        ${clip(data.superseded_by.content, 300)}</a>`,
+        ${label(data.superseded_by.content, 300)}</a>`,
     });
   for (const id of data.supersedes)
     entries.push({
@@ -248,7 +252,7 @@ function History({ data }) {
   for (const one of data.later)
     entries.push({
       at: one.valid_from,
-      text: html`Later about the same: <a href=${`#/memories/${one.id}`} dir="auto">${clip(one.content, 300)}</a>`,
+      text: html`Later about the same: <a href=${`#/memories/${one.id}`} dir="auto">${label(one.content, 300)}</a>`,
     });
   entries.push({ at: data.memory.recorded_at, text: "Stored" });
   entries.sort((a, b) => String(b.at).localeCompare(String(a.at)));
@@ -260,13 +264,13 @@ const Related = ({ data }) =>
   data.length
     ? html`<ul class="plain">${data.slice(0, 20).map((one) => html`<li><${Badge}>
       ${clip(one.relationship_type, 40)} ${one.strength.toFixed(2)}
-      <//> <a href=${`#/memories/${one.memory.id}`} dir="auto">${clip(one.memory.content, 140)}</a></li>`)}</ul>`
+      <//> <a href=${`#/memories/${one.memory.id}`} dir="auto">${label(one.memory.content, 140)}</a></li>`)}</ul>`
     : html`<p class="muted">No associations.</p>`;
 
 const Uses = ({ uses }) =>
   uses.length
     ? html`<ul class="plain">${uses.map((use) => html`<li>
-      <a href=${`#/ask?q=${encodeURIComponent(use.query)}`} dir="auto">${clip(use.query, 120)}</a>
+      <a href=${`#/ask?q=${encodeURIComponent(use.query)}`} dir="auto">${label(use.query, 120)}</a>
       <div class="muted small">place ${use.position} · <${Time} at=${use.asked_at} /></div>
       ${use.why.length > 0 && html`<${Signals} why=${use.why} />`}</li>`)}</ul>`
     : html`<p class="muted">No recall has returned it lately.</p>`;

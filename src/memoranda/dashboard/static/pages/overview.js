@@ -15,7 +15,7 @@ import {
   plural,
   percent,
   typeName,
-  clip,
+  label,
   act,
   Badge,
 } from "../ui.js";
@@ -46,9 +46,9 @@ function Welcome({ reload }) {
     <div class="steps"><div><h3>From Python</h3><pre tabindex="0">${`from memoranda import MemoryManager
 
 memory = MemoryManager("memories.db")
-memory.remember("I moved to Oslo", user="ana")
-memory.recall("Where does Ana live?", user="ana")`}</pre></div>
-    <div><h3>From the terminal</h3><pre tabindex="0">${`memoranda remember "I moved to Oslo" --user ana
+memory.remember("Ana lives in Oslo", user="ana")
+print(memory.recall("Where does Ana live?", user="ana"))`}</pre></div>
+    <div><h3>From the terminal</h3><pre tabindex="0">${`memoranda add "Ana lives in Oslo" --user ana
 memoranda recall "Where does Ana live?" --user ana`}</pre></div></div>
     ${
       mayWrite &&
@@ -155,7 +155,7 @@ function Recalls({ recalls }) {
 function Counts({ title, rows, link, name = (text) => text, none = "Nothing yet." }) {
   const most = Math.max(1, ...rows.map((row) => row.memories));
   return html`<${Card} title=${title}>${rows.length ? html`<ul class="counts">${rows.map((row) => html`<li>
-    <a href=${link(row)}><span class="counts-name" dir="auto">${clip(name(row.name), 40)}</span>
+    <a href=${link(row)}><span class="counts-name" dir="auto">${label(name(row.name), 40)}</span>
     <${Bar} share=${row.memories / most} label="" /><span class="counts-number">${number(row.memories)}</span></a>
     </li>`)}</ul>` : html`<p class="muted">${none}</p>`}<//>`;
 }

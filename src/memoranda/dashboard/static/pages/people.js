@@ -13,7 +13,10 @@ import {
   plural,
   number,
   clip,
+  label,
   moveFocus,
+  enterList,
+  endOfDay,
 } from "../ui.js";
 import { get, getScope, setScope } from "../api.js";
 import { ForgetDialog } from "./memory.js";
@@ -32,7 +35,7 @@ export function PeoplePage() {
   };
   return html`<${Page} title="People" lead="Everyone your agents know, and what is known about them now.">
     <form class="search" onSubmit=${open}><${Icon} name="search" />
-      <input data-search type="search" aria-label="Name of a person" placeholder="Open a person by name" value=${name} onInput=${(event) => setName(event.target.value)} />
+      <input data-search type="search" aria-label="Name of a person" placeholder="Open a person by name" value=${name} onKeyDown=${enterList} onInput=${(event) => setName(event.target.value)} />
       <button class="button">Open</button></form>
     <${Loaded} of=${users} lines=${6}>${(data) =>
       data === null
@@ -42,7 +45,7 @@ export function PeoplePage() {
           : html`<div class="people" onKeyDown=${moveFocus}>
             ${data.map((one) => html`<a class="card person" data-row href=${`#/people/${encodeURIComponent(one.user)}`}>
             <span class="avatar" aria-hidden="true">${initials(one.user)}</span><span class="person-text">
-            <b dir="auto">${clip(one.user, 60)}</b><span class="muted">
+            <b dir="auto">${label(one.user, 60)}</b><span class="muted">
             ${plural(one.memories, "memory", "memories")} · <${Time} at=${one.last_active} /></span></span></a>`)}
             </div>
       <div class="actions pager">${after.length > 1 && html`<button class="button" onClick=${() => setAfter(after.slice(0, -1))}>
@@ -67,12 +70,12 @@ export function PersonPage({ name }) {
   const admin = useCan("admin");
   const [forgetting, setForgetting] = useState(false);
   const [asOf, setAsOf] = useState("");
-  const facts = useLoad(() => get("/v1/facts", { user: name, as_of: asOf && `${asOf}T23:59:59Z` }), [name, asOf]);
+  const facts = useLoad(() => get("/v1/facts", { user: name, as_of: asOf && endOfDay(asOf) }), [name, asOf]);
   const conflicts = useLoad(() => get("/v1/conflicts", { user: name }), [name]);
   const look = () => {
     setScope({ user: name });
   };
-  return html`<${Page} title=${clip(name, 80)} lead=${html`<a href="#/people">
+  return html`<${Page} title=${label(name, 80)} lead=${html`<a href="#/people">
     <${Icon} name="back" /> Everyone</a>`} actions=${html`<a class="button" href="#/memories" onClick=${look}>
     <${Icon} name="memory" />Memories</a><a class="button" href="#/ask" onClick=${look}><${Icon} name="ask" />Ask</a>
     ${
@@ -102,7 +105,7 @@ export function PersonPage({ name }) {
 
 const Value = ({ value }) =>
   html`<div class="value"><a href=${`#/memories/${value.memory_id}`} dir="auto">
-    ${value.holds ? "" : "not "}${clip(value.value, 200)}</a>
+    ${value.holds ? "" : "not "}${label(value.value, 200)}</a>
     <span class="muted small">since <${Time} at=${value.since} />
     ${value.until ? html` until <${Time} at=${value.until} />` : ""} · ${clip(value.speaker || value.trust, 40)}
     </span></div>`;
@@ -114,7 +117,7 @@ function FactTable({ facts }) {
     (fact) => html`
     <tr><td dir="auto">${clip(fact.subject, 60)}</td><th scope="row" dir="auto">${clip(fact.attribute, 60)}</th><td>
       <a href=${`#/memories/${fact.memory_id}`} dir="auto" title=${clip(fact.content, 300)}>
-      ${fact.holds ? "" : "not "}${clip(fact.value, 200)}</a>
+      ${fact.holds ? "" : "not "}${label(fact.value, 200)}</a>
       ${fact.replaced.length > 0 && html`<details><summary>replaced ${plural(fact.replaced.length, "value")}</summary>
         ${fact.replaced.map((value) => html`<${Value} value=${value} />`)}</details>`}
       ${fact.disputed_by.length > 0 && html`<div><${Badge} tone="quarantined">disputed<//>
@@ -135,6 +138,6 @@ function Timeline({ facts }) {
     <${Time} at=${event.at} withClock /><div><span class="muted" dir="auto">
     ${clip(event.fact.subject, 40)} · ${clip(event.fact.attribute, 40)}
     </span> <a href=${`#/memories/${event.value.memory_id}`} dir="auto">
-    ${event.value.holds ? "" : "not "}${clip(event.value.value, 120)}</a></div></li>`)}</ol>
+    ${event.value.holds ? "" : "not "}${label(event.value.value, 120)}</a></div></li>`)}</ol>
     ${events.length > 60 && html`<p class="muted small">and ${number(events.length - 60)} earlier</p>`}`;
 }

@@ -14,6 +14,7 @@ import {
   plural,
   number,
   clip,
+  label,
   act,
 } from "../ui.js";
 import { postScoped, getScope } from "../api.js";
@@ -94,7 +95,7 @@ function Report({ report }) {
             .map(
               (one) => html`
       <tr><th scope="row">${one.policy}</th><td><${Badge} tone=${TONES[one.action]}>${one.action}<//></td><td>
-        ${one.id ? html`<a href=${`#/memories/${one.id}`} dir="auto">${clip(one.content, 160)}
+        ${one.id ? html`<a href=${`#/memories/${one.id}`} dir="auto">${label(one.content, 160)}
         </a>` : html`<span dir="auto">${clip(one.content, 160)}
         </span>`}${one.into ? html` → <a href=${`#/memories/${one.into}`}>${one.into}</a>` : ""}</td><td dir="auto">
         ${one.reason}</td></tr>`,
