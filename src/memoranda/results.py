@@ -340,6 +340,7 @@ class CheckReport(Record):
     problems: tuple[str, ...]
     """One sentence each; empty when everything agrees."""
     memories: int
+    """All of them, archived and quarantined ones included."""
     partitions: int
 
     @property

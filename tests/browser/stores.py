@@ -78,6 +78,8 @@ def fill_hostile(folder: Path) -> None:
         memory.remember(
             [turn, {"role": "user", "name": "W" * 200, "content": HOSTILE[3]}], user=HOSTILE_USER, keep_all=True
         )
+        for name in ("N" * 200, "abc\u202edef"):
+            memory.remember("I live in Rome.", user=name, agent="A" * 120, session=f"talk of {name}")
         memory.save_execution_record("<b>agent</b>", {"status": "<i>bad</i>", "output": HOSTILE[0]})
 
 

@@ -320,6 +320,13 @@ def test_hostile_content_is_shown_as_text(look: Look, hostile: str) -> None:
         assert page.locator(".notice.bad").count() == 0, address
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), address
         assert page.locator("main script, main img[src=x], main b b").count() == 0
+        outside = (
+            "[...document.querySelectorAll('main .badge')].filter((one) => one.getBoundingClientRect().right > 390)"
+        )
+        assert page.evaluate(f"{outside}.length") == 0, address
+        assert "\u202e" not in page.locator("main").evaluate(
+            "(main) => [...main.querySelectorAll('.badge, b, h1')].map((one) => one.textContent).join()"
+        )
         watched.check()
 
 

@@ -111,3 +111,39 @@ def test_store_with_vectors_of_another_model_is_shown_with_what_to_do(look: Look
         watched.open("ask?q=tea")
         page.locator(".notice.bad", has_text="The overview says to an admin what to do").wait_for()
         page.goto("about:blank")
+
+
+def test_key_with_a_low_rate_waits_and_then_shows_the_page(look: Look, tmp_path: Path) -> None:
+    fill(tmp_path)
+    with open_keys(f"sqlite:///{tmp_path}/server.db") as keys:
+        key = keys.create("slow", scopes=("read", "write", "admin"), rate=2).key
+    with serving(tmp_path) as url:
+        watched = look(url)
+        watched.expected = ("429", "401")
+        page = watched.open()
+        page.fill("#key", key)
+        page.get_by_role("button", name="Sign in").click()
+        page.locator(".tile").first.wait_for(timeout=30_000)
+        watched.wait_until("document.querySelectorAll('main .skeleton').length === 0", seconds=40)
+        assert page.locator(".notice.bad").count() == 0
+        assert "Everything works." in page.inner_text("main")
+        page.locator(".live.on").first.wait_for(timeout=30_000)
+        page.goto("about:blank")
+
+
+def test_overview_says_why_there_is_no_health_and_when_upkeep_ran(look: Look, tmp_path: Path) -> None:
+    fill(tmp_path)
+    key = make_key(tmp_path, ("read",))
+    with serving(tmp_path) as url:
+        watched = look(url)
+        watched.expected = ("401",)
+        sign_in(watched, key)
+        text = watched.page.inner_text("main")
+        assert "shown to a key with the admin scope" in text
+        assert "Upkeep has not run yet." in text
+        with open_manager(tmp_path) as memory:
+            memory.upkeep()
+        watched.page.reload()
+        watched.settle()
+        watched.page.get_by_text("1 memory examined, 0 changes.").wait_for()
+        watched.page.goto("about:blank")

@@ -19,11 +19,14 @@ from memoranda.dashboard.results import (
     ConversationSummary,
     DashboardAnswer,
     Dropped,
+    LastUpkeep,
     MemoryGraph,
     MemoryStates,
     Overview,
     Provenance,
 )
+from memoranda.deserialize import build
+from memoranda.maintenance.upkeep_store import last_run_key
 from memoranda.manager.manager import MemoryManager
 from memoranda.recall.pipeline import AccessCounter, RecallPipeline
 from memoranda.recall.render import RELEVANT, render_context
@@ -77,7 +80,11 @@ class Insight:
             if self._cached is None or self._cached[0] != key:
                 found = self._read(lambda tx: self._numbers.read(tx, with_users=with_users))
                 self._cached = (key, found)
-            return self._cached[1]
+            return replace(self._cached[1], last_upkeep=self._last_upkeep())
+
+    def _last_upkeep(self) -> LastUpkeep | None:
+        found = self._open().store.get_meta(last_run_key(self._tenant))
+        return None if found is None else build(LastUpkeep, json.loads(found))
 
     def states(self, scope: Scope) -> MemoryStates:
         """Return how many memories are in which state."""

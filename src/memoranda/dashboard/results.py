@@ -41,6 +41,16 @@ class RecallDay:
 
 
 @dataclass(frozen=True, slots=True)
+class LastUpkeep:
+    """The latest run of upkeep that changed memories or could have, in numbers."""
+
+    at: datetime
+    examined: int
+    changes: int
+    problems: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The first page: how much is stored, by whom, and how recall does."""
 
@@ -56,6 +66,8 @@ class Overview:
     recalls: tuple[RecallDay, ...]
     head: int
     """The number of the latest change in the store."""
+    last_upkeep: LastUpkeep | None = None
+    """None when upkeep never ran."""
 
 
 @dataclass(frozen=True, slots=True)

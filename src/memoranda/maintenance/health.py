@@ -12,7 +12,7 @@ from memoranda.sessions.base import Tenant
 from memoranda.storage.add import count_by_agent, count_by_type, count_executions
 from memoranda.storage.base import PartitionKey
 from memoranda.storage.message_log import ModelQueue, read_queue
-from memoranda.storage.read import partition_keys
+from memoranda.storage.read import count_memories, partition_keys
 from memoranda.storage.rows import from_micros
 from memoranda.types import ANY, DEFAULT_TENANT, MemoryType, Progress
 
@@ -117,15 +117,13 @@ def _queue_problems(queue: ModelQueue) -> list[str]:
 def check(store: Store, partitions: Partitions, audit_key: DatabaseKey) -> CheckReport:
     """Check the database file, rows, full text, vectors and receipts, and compare the index with the rows."""
     problems = [*store.check(), *find_receipt_problems(store, audit_key)]
-    keys, memories = store.read(partition_keys, tenant=ANY), 0
+    keys = store.read(partition_keys, tenant=ANY)
     # The active generation, whichever model made it: a check needs no model.
     active = store.active_generation()
     for key in keys:
-        count, found = _check_partition(store, partitions, key, active.id if active else None)
-        memories += count
-        problems += found
+        problems += _check_partition(store, partitions, key, active.id if active else None)
     problems += partitions.problems
-    return CheckReport(tuple(problems), memories, len(keys))
+    return CheckReport(tuple(problems), store.read(count_memories, tenant=ANY), len(keys))
 
 
 def repair(
@@ -146,21 +144,17 @@ def repair(
     return RepairReport(before.problems, tuple(done), check(store, partitions, audit_key).problems)
 
 
-def _check_partition(
-    store: Store, partitions: Partitions, key: PartitionKey, generation: int | None
-) -> tuple[int, list[str]]:
+def _check_partition(store: Store, partitions: Partitions, key: PartitionKey, generation: int | None) -> list[str]:
     """Compare rows and index of one owner; again when somebody wrote in between."""
     for _ in range(_CHECK_TRIES):
         head = store.head(key)
-        count, problems = _compare_partition(store, partitions, key, generation)
+        problems = _compare_partition(store, partitions, key, generation)
         if not problems or store.head(key) == head:
             break
-    return count, problems
+    return problems
 
 
-def _compare_partition(
-    store: Store, partitions: Partitions, key: PartitionKey, generation: int | None
-) -> tuple[int, list[str]]:
+def _compare_partition(store: Store, partitions: Partitions, key: PartitionKey, generation: int | None) -> list[str]:
     import numpy as np
 
     owner = f"tenant {key.tenant}, {f'user {key.user}' if key.user else 'no user'}"
@@ -173,8 +167,8 @@ def _compare_partition(
         with partitions.locked(key, generation) as partition:
             indexed = (len(partition), 0 if partition.index is None else len(partition.index))
     except Incompatible as error:
-        return len(rows), [*problems, f"the index cannot be built ({owner}): {error}"]
+        return [*problems, f"the index cannot be built ({owner}): {error}"]
     if indexed != (len(rows), len(vectors)):
         expected = f"the store {len(rows)} and {len(vectors)} ({owner})"
         problems.append(f"the index has {indexed[0]} memories and {indexed[1]} vectors, {expected}")
-    return len(rows), problems
+    return problems

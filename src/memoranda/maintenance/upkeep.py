@@ -111,7 +111,9 @@ class Upkeep:
             self._finish_erasures()
             # First, so that damage is known also when a policy then fails on it.
             state = self._check_rows()
-            return _add_damage(self._run_users(store, options, progress), state)
+            report = _add_damage(self._run_users(store, options, progress), state)
+            store.record_run(report)
+            return report
 
     def _check_rows(self) -> ScrubState | None:
         """Check the next part of the store for damage; None for a store whose database does that itself."""

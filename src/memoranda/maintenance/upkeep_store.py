@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +13,11 @@ from typing import Final, Self
 
 from memoranda.maintenance.base import UpkeepItem
 from memoranda.maintenance.consolidation import DerivedMemory
-from memoranda.results import UpkeepDecision
+from memoranda.results import UpkeepDecision, UpkeepReport
 from memoranda.storage import lifecycle
 from memoranda.storage.base import PartitionKey, ReadTransaction, Store, Transaction
 from memoranda.storage.changes import Archive, Change, Derive, Remove, Supersede
-from memoranda.storage.meta import LEASE_TIME, Lease, release_lease, renew_lease, take_lease
+from memoranda.storage.meta import LEASE_TIME, Lease, release_lease, renew_lease, set_meta, take_lease
 from memoranda.storage.read import get_memories
 from memoranda.storage.rows import from_micros
 from memoranda.storage.write import apply_changes
@@ -55,6 +56,11 @@ class AppliedChange:
         return self.plan.decision if self.memory is None else replace(self.plan.decision, id=self.memory.id)
 
 
+def last_run_key(tenant: str) -> str:
+    """Return the key of `meta` that holds the numbers of a tenant's latest run."""
+    return f"upkeep:last of {tenant}"
+
+
 class UpkeepStore:
     """Store access for one run.
 
@@ -78,6 +84,12 @@ class UpkeepStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._store.write(lambda tx: release_lease(tx, self._lease))
+
+    def record_run(self, report: UpkeepReport) -> None:
+        """Write down when a run ended and what it did, in numbers."""
+        at, changes = self._clock().isoformat(), len(report.decisions)
+        summary = {"at": at, "examined": report.examined, "changes": changes, "problems": len(report.problems)}
+        self._store.write(lambda tx: set_meta(tx, last_run_key(self._all_users.tenant), json.dumps(summary)))
 
     def renew_lease(self) -> None:
         """Renew the lease when a quarter of its time has passed, so that slow model calls do not lose it."""

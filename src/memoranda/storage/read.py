@@ -209,6 +209,11 @@ def _links(tx: ReadTransaction, ids: Sequence[int], kind: str | None) -> Iterato
         yield from (Association(*row) for row in tx.execute(query))
 
 
+def count_memories(tx: ReadTransaction) -> int:
+    """Return how many memories there are, those that recall leaves out included."""
+    return int(tx.execute(select(func.count()).select_from(memories)).scalar_one())
+
+
 def partition_keys(tx: ReadTransaction) -> list[PartitionKey]:
     """Return every tenant and user that has memories."""
     owner = (_M.tenant, _M.user)

@@ -172,6 +172,11 @@ def test_check_and_health_find_nothing_while_another_thread_writes(tmp_path: Pat
     assert found == []
 
 
+def test_check_counts_the_memories_that_recall_leaves_out(filled: MemoryManager) -> None:
+    filled.archive(filled.add_memory("Bob had a cold", user="bob").id, user="bob")
+    assert filled.check().memories == 22
+
+
 def test_vectors_of_another_model_are_a_problem_of_health_that_says_what_to_do(tmp_path: Path) -> None:
     with MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder(16)) as manager:
         manager.add_memory("Ana drinks tea", user="ana")

@@ -234,3 +234,30 @@ def test_demo_is_loaded_once(server: InProcessServer) -> None:
     before = server.http.get("/v1/stats").json()["long_term_entries"]
     server.http.post("/ui/demo", json={})
     assert server.http.get("/v1/stats").json()["long_term_entries"] == before
+
+
+def _search(server: InProcessServer, **body: Any) -> list[int]:
+    answer = server.http.post("/ui/search", json={"query": "Which tea?", "user": "ann", **body})
+    assert answer.status_code == 200, answer.text
+    return [hit["memory"]["id"] for hit in answer.json()["hits"]]
+
+
+def test_search_takes_the_filters_that_the_list_takes(server: InProcessServer) -> None:
+    first, second, third = [add(server, f"Ann likes {kind} tea", user="ann") for kind in ("green", "black", "white")]
+    other = add(server, "Bob likes red tea", user="bob")
+    server.http.post(f"/v1/memories/{second}/pin", json={"user": "ann"})
+    server.http.post(f"/v1/memories/{third}/archive", json={"user": "ann"})
+    server.http.post(f"/v1/memories/{other}/archive", json={"user": "bob"})
+    assert set(_search(server)) == {first, second}
+    assert _search(server, order="oldest") == [first, second]
+    assert _search(server, order="newest") == [second, first]
+    assert _search(server, state="pinned") == [second]
+    assert _search(server, state="archived") == [third]
+    assert _search(server, state="archived", types=["procedural"]) == []
+    assert _search(server, state="quarantined") == []
+    assert _search(server, trust=["tool"]) == []
+    assert set(_search(server, trust=["user"])) == {first, second}
+    assert _search(server, where={"before": "2000-01-01T00:00:00Z"}) == []
+    for state in ("archived", "pinned", "any"):
+        listed = server.http.post("/ui/memories", json={"user": "ann", "state": state}).json()["items"]
+        assert set(_search(server, state=state)) <= {memory["id"] for memory in listed}

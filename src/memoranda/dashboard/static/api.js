@@ -9,22 +9,32 @@ export class ApiError extends Error {
   }
 }
 
+const MAX_TRIES = 12;
+
+/** Fetches; a key that has sent too many requests waits as long as the server says, and asks again: nothing was done. */
+async function fetchPatiently(path, request) {
+  for (let tried = 1; ; tried += 1) {
+    let response;
+    try {
+      response = await fetch(path, request);
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new ApiError(0, "The server does not answer. Is it still running?");
+    }
+    if (response.status !== 429 || tried === MAX_TRIES) return response;
+    // The requests of a page would come at once again: each waits a little differently.
+    const seconds = (Number(response.headers.get("Retry-After")) || 1) + Math.random() * tried;
+    await new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(seconds, 30)));
+    request.signal?.throwIfAborted();
+  }
+}
+
 async function send(method, path, body, signal) {
   const headers = {};
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (csrfToken && method !== "GET") headers["X-CSRF-Token"] = csrfToken;
-  let response;
-  try {
-    response = await fetch(path, {
-      method,
-      headers,
-      signal,
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The server does not answer. Is it still running?");
-  }
+  const content = body === undefined ? undefined : JSON.stringify(body);
+  const response = await fetchPatiently(path, { method, headers, signal, body: content });
   const text = await response.text();
   const data = text ? JSON.parse(text) : null;
   if (response.status === 401) window.dispatchEvent(new Event("signed-out"));

@@ -183,23 +183,36 @@ function useShortcuts(showKeys) {
   }, []);
 }
 
+const AGAIN = 5000;
+
 /** Counts up when the server says that something changed. */
 function useLive(active, scopeRound) {
   const [live, setLive] = useState({ round: 0, connected: false, sessions: 0 });
   useEffect(() => {
     if (!active) return undefined;
-    const source = new EventSource(eventsPath());
-    source.onopen = () => setLive((old) => ({ ...old, connected: true }));
-    source.onerror = () => setLive((old) => ({ ...old, connected: false }));
-    source.addEventListener("changes", () => setLive((old) => ({ ...old, round: old.round + 1 })));
-    source.addEventListener("sessions", (event) =>
-      setLive((old) => ({ ...old, round: old.round + 1, sessions: JSON.parse(event.data) })),
-    );
-    const stop = () => source.close();
+    let source, timer;
+    const open = () => {
+      source = new EventSource(eventsPath());
+      source.onopen = () => setLive((old) => ({ ...old, connected: true }));
+      source.onerror = () => {
+        setLive((old) => ({ ...old, connected: false }));
+        // A browser tries again after a broken connection, but not after a refusal, such as of too many requests.
+        if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN);
+      };
+      source.addEventListener("changes", () => setLive((old) => ({ ...old, round: old.round + 1 })));
+      source.addEventListener("sessions", (event) =>
+        setLive((old) => ({ ...old, round: old.round + 1, sessions: JSON.parse(event.data) })),
+      );
+    };
+    const stop = () => {
+      clearTimeout(timer);
+      source.close();
+    };
+    open();
     window.addEventListener("pagehide", stop);
     return () => {
       window.removeEventListener("pagehide", stop);
-      source.close();
+      stop();
     };
   }, [active, scopeRound]);
   return live;

@@ -43,7 +43,7 @@ const Row = ({ one }) => html`<a class="row" data-row href=${`#/conversations/re
   <span class="row-main"><span class="row-text" dir="auto">
     ${label(one.session || one.user || one.agent || "No name", 120)}</span><span class="row-meta">
     ${one.user && html`<span class="badge who" dir="auto">${label(one.user, 40)}</span>`}
-    ${one.agent && html`<span class="badge" dir="auto">${label(one.agent, 40)}</span>`}
+    ${one.agent && html`<span class="badge who" dir="auto">${label(one.agent, 40)}</span>`}
     <span>${plural(one.messages, "message")}</span><span>
     <${Time} at=${one.started_at} /> – <${Time} at=${one.last_at} /></span></span></span><${Icon} name="arrow" /></a>`;
 

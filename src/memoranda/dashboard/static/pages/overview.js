@@ -2,6 +2,8 @@ import {
   html,
   useState,
   useMemo,
+  useContext,
+  Session,
   Page,
   Card,
   Loaded,
@@ -65,7 +67,7 @@ function Numbers({ data, admin, live }) {
     <${Tile} label=${data.agents === 1 ? "agent" : "agents"} value=${data.agents} icon="graph" />
       <${Tile} label=${data.executions === 1 ? "execution" : "executions"} value=${data.executions} href="#/activity" icon="runs" />
       </div>
-    ${admin && html`<${HealthCard} round=${live.round} />`}
+    <${HealthCard} round=${live.round} /><${LastUpkeep} run=${data.last_upkeep} />
     <div class="grid two"><${Growth} growth=${data.growth} /><${Recalls} recalls=${data.recalls} /></div>
     <div class="grid three"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
     ${admin && html`<${Counts} title="By person" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
@@ -79,19 +81,28 @@ function Tile({ label, value, href, icon }) {
   return href ? html`<a class="card tile" href=${href}>${inside}</a>` : html`<div class="card tile">${inside}</div>`;
 }
 
+/** The health of the server covers all tenants: only an admin of the tenant that runs it may see it. */
 function HealthCard({ round }) {
-  const health = useLoad(
-    () => get("/v1/health").catch((error) => (error.status === 403 ? null : Promise.reject(error))),
-    [round > 0],
-  );
+  const { scopes, tenant } = useContext(Session);
+  const allowed = scopes.includes("admin") && tenant === "default";
+  const health = useLoad(() => (allowed ? get("/v1/health") : Promise.resolve(null)), [round > 0]);
   return html`<${Loaded} of=${health} lines=${1}>${(data) =>
-    data &&
-    html`<div class=${`notice ${data.status === "ok" ? "good" : "bad"}`}>
+    !data
+      ? html`<p class="muted small no-health">Whether every part works is shown to a key with the admin scope of the tenant default.</p>`
+      : html`<div class=${`notice ${data.status === "ok" ? "good" : "bad"}`}>
       <${Icon} name=${data.status === "ok" ? "check" : "warning"} /><div>
     <strong>${data.status === "ok" ? "Everything works." : plural(data.problems.length, "problem")}</strong>
     ${data.problems.map((problem) => html`<p dir="auto">${problem}</p>`)}
     <p class="muted small">${(data.size_bytes / 1e6).toFixed(1)} MB · SQLite ${data.sqlite_version} · ${data.embedder || "no embedding model"} · durability ${data.durability}${data.encrypted ? " · encrypted" : ""}${data.unread_messages ? ` · ${plural(data.unread_messages, "message")} wait for the model` : ""}
       </p></div></div>`}<//>`;
+}
+
+function LastUpkeep({ run }) {
+  return html`<p class="muted small last-upkeep"><a href="#/upkeep">Upkeep</a> ${
+    run
+      ? html`ran <${Time} at=${run.at} />: ${plural(run.examined, "memory", "memories")} examined, ${plural(run.changes, "change")}${run.problems ? `, ${plural(run.problems, "problem")}` : ""}.`
+      : "has not run yet."
+  }</p>`;
 }
 
 function Growth({ growth }) {
