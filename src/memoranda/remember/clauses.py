@@ -158,7 +158,9 @@ _SUPPOSED: Final = re.compile(
 )
 _BLANKS: Final = re.compile(r"[^\S\n]{3,}")
 _LABEL: Final = re.compile(
-    r"(?:^|(?<=[.!?\n])\s*)[ \t]*(?P<label>[^.!?:\n]{1,80}|[^:\n]{0,40}\(\d\d?:\d\d\)):[ \t\n]+(?=(?:i|i['’]\w+|we|my|our)\b)",
+    # Bounded, and no two parts may take the same blanks: else a long run of them takes seconds.
+    r"(?:^|(?<=[.!?\n]))[^\S\n]{0,40}(?P<label>[^\s.!?:][^.!?:\n]{0,79}|[^\s:][^:\n]{0,40}\(\d\d?:\d\d\)):\s+"
+    r"(?=(?:i|i['’]\w+|we|my|our)\b)",
     re.I,
 )
 # A text around the words that are somebody else's: a letter, a story, an exercise, a test.
