@@ -55,8 +55,8 @@ engines: $(READY)  ## Test Chroma and mem0 in a separate environment, as they ar
 integrations: $(READY)  ## Run the frameworks' own tests with our adapters, each in a separate environment.
 	$(BIN)/python -m tests.integrations.run $(NAMES)
 
-postgres: $(READY)  ## Test everything that takes a manager on PostgreSQL.
-	MEMORANDA_POSTGRES=all $(BIN)/pytest -n auto tests/postgres
+postgres: $(READY)  ## Test everything that takes a manager on PostgreSQL; POOLER=1 puts PgBouncer in front of it.
+	MEMORANDA_POSTGRES=all $(if $(POOLER),MEMORANDA_PGBOUNCER=1) $(BIN)/pytest -n auto tests/postgres
 
 crash-postgres: $(READY)  ## Kill PostgreSQL and its clients while they write: CLIENTS=2000 SERVERS=200 takes hours.
 	$(BIN)/python -m tests.postgres.crash --clients $(or $(CLIENTS),2000) --servers $(or $(SERVERS),200) --seed $(SEED)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests.postgres.pgbouncer import run_pgbouncer
 from tests.postgres.server import PostgresServer, run_server
 
 
@@ -14,8 +16,13 @@ def server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def shared_url(server: PostgresServer) -> str:
-    return server.new_database()
+def shared_url(server: PostgresServer) -> Iterator[str]:
+    url = server.new_database()
+    if not os.environ.get("MEMORANDA_PGBOUNCER"):
+        yield url
+        return
+    with run_pgbouncer(server) as port:
+        yield url.replace(f":{server.port}/", f":{port}/")
 
 
 @pytest.fixture

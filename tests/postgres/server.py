@@ -85,6 +85,7 @@ class PostgresServer:
             )
             for (table,) in rows.fetchall():
                 connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+            connection.execute("SELECT setval(sequencename::regclass, 1, false) FROM pg_sequences")
 
     def _run(self, program: str, *arguments: object) -> None:
         command = [str(self.binaries / program), *map(str, arguments)]
@@ -117,7 +118,7 @@ def run_server(*, durable: bool = False) -> Iterator[PostgresServer]:
     if account is not None:
         found = pwd.getpwnam(account)
         os.chown(folder, found.pw_uid, found.pw_gid)
-    server = PostgresServer(binaries, folder / "data", _free_port(), account, durable)
+    server = PostgresServer(binaries, folder / "data", free_port(), account, durable)
     try:
         server.initialize()
         server.start()
@@ -130,7 +131,7 @@ def run_server(*, durable: bool = False) -> Iterator[PostgresServer]:
         shutil.rmtree(folder)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 from memoranda.storage import open_store
@@ -45,11 +45,13 @@ def contents(store: Store, scope: Scope = ADA) -> list[str]:
     return [memory.content for memory in found]
 
 
-def test_write_is_done_exactly_once_when_its_commit_gets_no_answer(server: PostgresServer, url: str) -> None:
+def test_write_is_done_exactly_once_when_its_commit_gets_no_answer(url: str) -> None:
     choose = random.Random(7)
     written = []
-    with cutting_proxy(server.port) as proxy:
-        store = open_store(url.replace(f":{server.port}/", f":{proxy.port}/"))
+    port = make_url(url).port
+    assert port is not None
+    with cutting_proxy(port) as proxy:
+        store = open_store(url.replace(f":{port}/", f":{proxy.port}/"))
         for number in range(12):
             cuts: list[Cut] = [choose.choice(["before", "after"]) for _ in range(choose.choice([1, 1, 2]))]
             proxy.cuts[:] = cuts

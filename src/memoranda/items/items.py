@@ -154,8 +154,8 @@ class Items:
         stored, now = [encode_key(namespace, key) for key in keys], to_micros(self._clock())
 
         def work(tx: Transaction) -> int:
-            known = select(_M.id, _M.expires_at).where(_M.key.in_(stored), *owner_conditions(scope))
-            rows = tx.execute(known).all()
+            known = select(_M.id, _M.expires_at).where(*owner_conditions(scope))
+            rows = [row for part in chunked(stored) for row in tx.execute(known.where(_M.key.in_(part)))]
             if rows:
                 apply_changes(tx, [Remove(scope, tuple(row[0] for row in rows))])
             return sum(row[1] is None or row[1] > now for row in rows)

@@ -74,7 +74,7 @@ def parse_url(url: str) -> ServerAddress:
     return ServerAddress(conninfo, f"postgresql://{hosts}/{found['dbname']}", **numbers)
 
 
-class Connections:
+class ServerConnections:
     """The pool of one store."""
 
     def __init__(self, address: ServerAddress, durability: Durability) -> None:

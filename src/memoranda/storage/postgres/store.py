@@ -34,7 +34,7 @@ from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.meta import delete_meta, get_meta, set_meta
 from memoranda.storage.postgres import integrity
-from memoranda.storage.postgres.connections import Connections, driver_of, is_passing, parse_url, pause
+from memoranda.storage.postgres.connections import ServerConnections, driver_of, is_passing, parse_url, pause
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
     KEYS,
@@ -69,7 +69,7 @@ class PostgresStore:
     def __init__(self, url: str, *, durability: Durability = "full", clock: Clock = utc_now) -> None:
         self.path: Path | None = None
         self._clock = clock if clock is utc_now else check_clock(clock)
-        self._connections = Connections(parse_url(url), durability)
+        self._connections = ServerConnections(parse_url(url), durability)
         self._commits: GroupCommit[_Request, Any] = GroupCommit(self._commit)
         self._committed = 0
         try:
@@ -278,7 +278,7 @@ def open_postgres(url: str | Path, *, durability: Durability = "full", clock: Cl
 
 def migrate(url: str, *, service_role: str | None = None) -> tuple[str, list[str]]:
     """Create the tables in a database or bring them up to date; return its address and what was done."""
-    connections = Connections(parse_url(url), "full")
+    connections = ServerConnections(parse_url(url), "full")
     try:
         for attempt in range(1, _TRIES + 1):
             with connections.errors(), connections.writing() as connection:
