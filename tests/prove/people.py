@@ -177,6 +177,8 @@ class People:
     manager: Any
     places: list[Place]
     folder: Path
+    names: list[str] = field(default_factory=list)
+    """The methods that are still to be asked in this round."""
 
     def for_client(self, client: Any) -> People:
         """Return the same places as a client of a server sees them, which has other ids for them."""
@@ -185,8 +187,9 @@ class People:
         return People(client, places, self.folder)
 
     def ask(self, rng: random.Random) -> tuple[str, str | None]:
-        """Ask one method at random; return its name, and what was wrong with the answer."""
-        name = rng.choice(sorted(QUERIES))
+        """Ask the next method of a round that has each once; return its name, and what was wrong with the answer."""
+        self.names = self.names or rng.sample(sorted(QUERIES), len(QUERIES))
+        name = self.names.pop()
         return name, self.ask_one(name, rng)
 
     def ask_one(self, name: str, rng: random.Random) -> str | None:
