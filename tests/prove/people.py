@@ -22,6 +22,7 @@ from memoranda.testing.fakes import CONFUSABLE_NAMES
 from memoranda.types import Recall
 
 CANARY: Final = re.compile(r"canary\d{4}x")
+_NEVER_GIVEN: Final = 2**40
 _SLOT: Final = "Ann/favourite colour"
 
 
@@ -181,9 +182,12 @@ class People:
     """The methods that are still to be asked in this round."""
 
     def for_client(self, client: Any) -> People:
-        """Return the same places as a client of a server sees them, which has other ids for them."""
+        """Return the same places as a client of a server sees them, which has other ids for them.
+
+        A memory that the client does not see has an id that is never given, and the queries tell.
+        """
         ids = {memory.content: memory.id for memory in client.list_memories(1000, user=ANY)}
-        places = [replace(place, ids=[ids[text] for text in place.texts]) for place in self.places]
+        places = [replace(place, ids=[ids.get(text, _NEVER_GIVEN) for text in place.texts]) for place in self.places]
         return People(client, places, self.folder)
 
     def ask(self, rng: random.Random) -> tuple[str, str | None]:
