@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from memoranda import aio
 from memoranda.aio.threads import Threads, off_loop
-from memoranda.errors import InvalidType
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.integrations.mem0_answers import MemoryNotFound
 from memoranda.integrations.mem0_import import Mem0ImportReport, Mem0Memory, import_mem0, read
 from memoranda.integrations.mem0_memory import Mem0Calls
@@ -24,6 +24,11 @@ __all__ = ["AsyncMemory", "Mem0ImportReport", "Mem0Memory", "Memory", "MemoryNot
 
 _FILE: Final = "memories.db"
 _UNUSED: Final = "mem0's settings for {} are not used: give models to MemoryManager(...), and that to Memory(...)"
+_LOCAL_PROVIDERS: Final = (None, "qdrant", "chroma", "faiss")
+_LOCAL_SETTINGS: Final = frozenset(
+    ("path", "collection_name", "embedding_model_dims", "on_disk", "distance_strategy", "normalize_L2")
+)
+"""Settings of a store in a folder; every other one leads to a server or to a client of one."""
 
 
 class Memory(Mem0Calls):
@@ -121,8 +126,7 @@ def _open_configured(config: Mapping[str, Any]) -> MemoryManager:
     """Return a manager for a configuration of mem0: one database in a folder, one tenant in it for each collection."""
     if not isinstance(config, Mapping):
         raise InvalidType(f"the configuration must be a dict, not {type(config).__name__}")
-    store = config.get("vector_store") or {}
-    settings = (store.get("config") if isinstance(store, Mapping) else None) or {}
+    settings = _local_settings(config.get("vector_store") or {})
     unused = sorted(key for key in config if key not in ("vector_store", "version", "history_db_path"))
     if unused:
         warnings.warn(_UNUSED.format(", ".join(unused)), stacklevel=3)
@@ -131,3 +135,19 @@ def _open_configured(config: Mapping[str, Any]) -> MemoryManager:
         return MemoryManager(tenant=tenant)
     Path(folder).mkdir(parents=True, exist_ok=True)
     return MemoryManager(Path(folder) / _FILE, tenant=tenant)
+
+
+def _local_settings(store: object) -> Mapping[str, Any]:
+    """Return the settings of mem0's vector store; one on a server is refused, as its data would be missing."""
+    settings = (store.get("config") or {}) if isinstance(store, Mapping) else None
+    if not isinstance(store, Mapping) or not isinstance(settings, Mapping):
+        raise InvalidType("vector_store must be a dict such as {'config': {'path': 'folder'}}")
+    provider = store.get("provider")
+    remote = sorted(str(key) for key, value in settings.items() if key not in _LOCAL_SETTINGS and value is not None)
+    if remote or provider not in _LOCAL_PROVIDERS:
+        named = f"provider {provider!r}" + (f" with {', '.join(remote)}" if remote else "")
+        raise InvalidInput(
+            f"vector_store names {named}, which Memoranda does not use: give {{'config': {{'path': 'folder'}}}}, "
+            "or Memory(MemoryManager('postgresql://…')) for a server"
+        )
+    return settings

@@ -231,8 +231,12 @@ def _find_field(value: JSON, field: str) -> Any:
 def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:
     if not isinstance(field, str):
         raise InvalidType(f"a field in the filter must be a string, not {type(field).__name__}")
+    if field.startswith("$"):
+        raise InvalidInput(
+            f"{field!r} is no field: name a field first, as in {{'rating': {{'$gte': 4}}}}; all must hold"
+        )
     copied = _copy_operand(wanted, field)
-    if not isinstance(copied, dict) or not copied or not _has_operators(copied):
+    if not isinstance(copied, dict) or not _has_operators(copied):
         copied = {"eq": copied}
     for name, operand in copied.items():
         yield field, _make_test(field, name.removeprefix("$"), operand)
@@ -253,12 +257,15 @@ def _copy_operand(value: object, field: str, depth: int = 0) -> Any:
 
 def _has_operators(wanted: dict[str, JSON]) -> bool:
     """Return whether a dict holds operators; if not, it is a value to compare with."""
-    return any(name.startswith("$") for name in wanted) or all(name in _OPERATORS for name in wanted)
+    return any(name.startswith("$") or name in _OPERATORS for name in wanted)
 
 
 def _make_test(field: str, operator: str, wanted: JSON) -> _Test:
     if operator not in _OPERATORS:
-        raise InvalidInput(f"unknown operator {operator!r} in the filter for {field!r}: use {', '.join(_OPERATORS)}")
+        raise InvalidInput(
+            f"unknown operator {operator!r} in the filter for {field!r}: use {', '.join(_OPERATORS)}; "
+            "to compare with a dict, write {'eq': {...}}"
+        )
     if operator == "in" and not isinstance(wanted, list):
         raise InvalidType(f"the operator 'in' in the filter for {field!r} needs a list")
     if operator == "exists" and not isinstance(wanted, bool):

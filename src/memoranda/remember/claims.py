@@ -22,6 +22,7 @@ from memoranda.remember.values import (
     PREFERENCE,
     Reading,
     attribute_for,
+    is_redacted,
     is_thing,
     limits_value,
     may_be_several,
@@ -119,7 +120,8 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
     for clause in find_clauses(utterance.text):
         claims += _claims_in(clause, utterance, events)
     claims += _commitments(utterance, events)
-    return tuple(_take_back(_keep_last_change(_settle(claims)), utterance))
+    shown = [claim for claim in claims if not is_redacted(f"{claim.subject} {claim.value}")]
+    return tuple(_take_back(_keep_last_change(_settle(shown)), utterance))
 
 
 def _settle(claims: Sequence[Claim]) -> list[Claim]:

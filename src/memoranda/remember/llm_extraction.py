@@ -33,6 +33,7 @@ from memoranda.remember.evidence import (
 from memoranda.remember.extraction import extract_candidate
 from memoranda.remember.gate import SECRET_REASON, DialogueContext, reject
 from memoranda.remember.new_memory import DEFAULT_IMPORTANCE
+from memoranda.remember.values import is_redacted
 from memoranda.shown_ids import IdText
 from memoranda.storage.claims import Claim, Operation, fold
 from memoranda.text import Span
@@ -317,7 +318,7 @@ def _claims(item: ModelItem, candidate: Candidate, evidence: QuotedWords) -> tup
     if ruled:
         return tuple(replace(claim, trust=MODEL_TRUST) for claim in ruled)
     subject = _claim_subject(item, candidate.utterance, evidence.names)
-    if not (subject and item.attribute and item.value):
+    if not (subject and item.attribute and item.value) or is_redacted(item.value):
         return ()
     # Subject, attribute and value are in the order of the text, or it would claim something else than the text.
     if not contains_words(item.text, f"{item.attribute} {item.value}"):

@@ -20,6 +20,7 @@ _MAX_ITEM: Final = 4
 _NO_THING: Final = re.compile(
     r"\b(?:i|me|you|it|them|him|her|us|we|they|please|is|are|was|don['’]t|not|have|has|will|can)\b", re.I
 )
+_REDACTED: Final = re.compile(r"\[redacted\b|\bredacted\]", re.I)
 PREFERENCE_OF: Final = "preferred {what}"
 PREFERENCE: Final = "preferred of"
 """The attribute of a choice between two things, which it is followed by."""
@@ -180,6 +181,11 @@ class Reading:
     kind: Kind
     unit: str = ""
     positive: bool = True
+
+
+def is_redacted(words: str) -> bool:
+    """Return whether words hold the replacement of a secret, or what the rules of values leave of it."""
+    return _REDACTED.search(words) is not None
 
 
 def read_value(value: str) -> Reading:

@@ -251,6 +251,29 @@ def test_configuration_of_mem0_names_the_folder_and_the_collection(tmp_path: Pat
             wrong({"vector_store": {}})  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(
+    "store",
+    [
+        {"provider": "pgvector", "config": {"host": "db.example", "dbname": "memories"}},
+        {"provider": "qdrant", "config": {"url": "https://qdrant.example", "api_key": "k"}},
+        {"provider": "qdrant", "config": {"host": "localhost", "port": 6333, "path": "store"}},
+        {"provider": "pinecone"},
+        {"provider": "redis", "config": {"collection_name": "mem0", "redis_url": "redis://example"}},
+    ],
+)
+@pytest.mark.parametrize("kind", [Memory, AsyncMemory])
+def test_configuration_of_a_remote_store_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, store: dict[str, Any]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=r"path.*MemoryManager"):
+        kind.from_config({"vector_store": store})
+    for wrong in ("qdrant", {"config": "folder"}):
+        with pytest.raises(InvalidType, match="vector_store must be a dict"):
+            kind.from_config({"vector_store": wrong})
+    assert list(tmp_path.iterdir()) == []
+
+
 async def test_async_memory_gives_the_same_answers(tmp_path: Path) -> None:
     async with aio.MemoryManager(f"sqlite:///{tmp_path}/m.db", embedder=HashEmbedder()) as manager:
         memory = AsyncMemory(manager)

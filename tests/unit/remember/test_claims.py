@@ -102,6 +102,25 @@ def test_question_condition_or_passing_remark_makes_no_claim(text: str) -> None:
     assert claims(text) == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My password is [redacted]",
+        "My password is [redacted].",
+        "My password is [redacted] since Monday",
+        "My PIN is the [redacted] one",
+        "My favourite codes are [redacted], [redacted] and [redacted]",
+        "Remind me to change the key [redacted]",
+    ],
+)
+def test_redacted_value_makes_no_claim(text: str) -> None:
+    assert claims(text) == ()
+
+
+def test_claim_beside_a_redacted_value_is_found() -> None:
+    assert [claim.value for claim in claims("I live in Berlin. My password is [redacted].")] == ["Berlin"]
+
+
 def test_only_a_named_assistant_makes_claims() -> None:
     assert claims("I live in Berlin.", role="assistant", name=None) == ()
     assert claims("I live in Berlin.", role="assistant", name="Bo")[0].subject == "Bo"
