@@ -19,7 +19,7 @@ from memoranda.conversation.base import (
 )
 from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError
 from memoranda.files import atomic_replace
-from memoranda.messages.message import ROLES, Message, as_message, is_message
+from memoranda.messages.message import Message, as_message, check_role, is_message
 from memoranda.types import JSON, RetentionPolicy
 from memoranda.validation import check_integer, check_retention_policy
 
@@ -112,8 +112,7 @@ class ConversationMemory:
 
     def get_messages_by_role(self, role: str, limit: int | None = None) -> list[Message]:
         """Return the messages of one role, or the newest `limit` of them, oldest first."""
-        if not Message.is_valid_role(role):
-            raise InvalidInput(f"unknown role {role!r}: use one of {', '.join(ROLES)}")
+        role = check_role(role)
         count = None if limit is None else check_integer(limit, "limit", minimum=0)
         newest_first: list[Message] = []
         with self._lock:

@@ -85,8 +85,6 @@ def _format_part(part: Part, role: str) -> Part:
 
 
 def _parse_message(data: dict[str, object]) -> Message:
-    if data.get("role") == "developer":
-        data["role"] = "system"
     if data.get("function_call") or data.get("role") == "function":
         raise InvalidInput("function_call is OpenAI's retired form: convert it to tool_calls first")
     calls = data.get("tool_calls")

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from memoranda.errors import InvalidType
 from memoranda.messages.anthropic import from_anthropic
-from memoranda.messages.message import Message, to_plain_dict
+from memoranda.messages.message import CONVERTERS, Message, to_plain_dict
 from memoranda.messages.openai import from_openai
 
 _LANGCHAIN_ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 _CHUNK: Final = "MessageChunk"
-_CONVERTERS: Final = "from_openai([...]) and from_anthropic([...]) convert whole histories"
 
 
 def from_vendor(value: object) -> Message:
@@ -25,15 +24,15 @@ def from_vendor(value: object) -> Message:
     if found is None:
         raise InvalidType(
             f"{type(value).__name__} is no message, as it has no role: give a Message, a dict with role and content, "
-            f"or a reply of OpenAI's, Anthropic's or LangChain's SDK; {_CONVERTERS}"
+            f"or a reply of OpenAI's, Anthropic's or LangChain's SDK; {CONVERTERS}"
         )
     return found
 
 
 def _parse(data: dict[str, Any]) -> Message | None:
     if data.get("choices"):
-        reply = data["choices"][0].get("message", {})
-        return _from_openai({**reply, "id": data.get("id"), "timestamp": data.get("created")})
+        reply = data["choices"][0].get("message")  # a chunk of a stream has a delta instead
+        return reply and _from_openai({**reply, "id": data.get("id"), "timestamp": data.get("created")})
     if data.get("object") == "response":
         return _from_response(data)
     if str(data.get("type")).removesuffix(_CHUNK).lower() in _LANGCHAIN_ROLES and "content" in data:

@@ -21,7 +21,7 @@ from memoranda.fence import find_recalled_spans
 from memoranda.index.partitions import Partitions
 from memoranda.llm.base import LLM
 from memoranda.llm.failures import CallPause
-from memoranda.messages.message import Message, VendorMessage, as_message, is_message
+from memoranda.messages.message import CONVERTERS, Message, VendorMessage, as_message, is_message
 from memoranda.redaction import redact_secrets
 from memoranda.remember.base import Candidate, NoKnownTexts, Utterance, Verdict
 from memoranda.remember.duplicates import KnownTextIndex, tells_what_happened
@@ -261,7 +261,9 @@ def _parse_content(
     if isinstance(content, str) or is_message(content):
         contents: list[Content] = [content]  # type: ignore[list-item]
     elif isinstance(untyped, bytes | bytearray) or not isinstance(content, Sequence):
-        raise InvalidType(f"content must be a text, a message or a list of them, not {type(content).__name__}")
+        raise InvalidType(
+            f"content must be a text, a message or a list of them, not {type(content).__name__}; {CONVERTERS}"
+        )
     else:
         contents = list(content)
     keys: list[str | None] = [None] * len(contents)

@@ -39,7 +39,7 @@ TypeNames: TypeAlias = Annotated[list[TypeName], Field(max_length=MAX_ITEMS, fai
 Names: TypeAlias = Annotated[list[Name], Field(max_length=MAX_CHOICES, fail_fast=True)]
 SettingValue: TypeAlias = bool | Annotated[int, Field(ge=0, le=10**9)] | Annotated[float, Field(ge=0, le=1e9)]
 ValueType: TypeAlias = Literal["short_term", "long_term"]
-Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Role: TypeAlias = Literal["system", "user", "assistant", "tool", "developer"]
 Mode: TypeAlias = Literal["fast", "default", "best"]
 
 

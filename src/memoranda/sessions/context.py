@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from memoranda.errors import Closed, InvalidInput, InvalidType, MemorandaError
-from memoranda.messages.message import Message
+from memoranda.messages.message import check_role
 from memoranda.results import SessionMessage, SessionSummary
 from memoranda.sessions.base import is_short_term
 from memoranda.sessions.workflow_state import (
@@ -133,12 +133,11 @@ class SessionContext:
 
         Args:
             agent_id: Who says it.
-            role: `system`, `user`, `assistant` or `tool`.
+            role: `system`, `user`, `assistant` or `tool`; `developer` becomes `system`.
             content: The text.
             metadata: Anything else to keep with the message.
         """
-        if not Message.is_valid_role(role):
-            raise InvalidInput(f"unknown role {role!r}: use system, user, assistant or tool")
+        role = check_role(role)
         text = clean_text(content)
         extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
         message = SessionMessage(clean_text(agent_id, "agent_id"), role, text, self._sessions.clock(), extra)

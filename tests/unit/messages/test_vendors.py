@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from anthropic.types import Message as AnthropicReply
-from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
 from openai.types.responses import Response
 from pydantic import BaseModel
 
-from memoranda import ConversationMemory, InvalidType, MemoryManager, PersistentMemory
+from memoranda import ConversationMemory, InvalidType, MemoryManager, Message, PersistentMemory, create_session
 from memoranda.messages.message import as_message
 from memoranda.testing.fakes import HashEmbedder
 
@@ -124,6 +126,46 @@ def test_persistent_memory_records_a_reply(tmp_path: Path, monkeypatch: pytest.M
     with PersistentMemory(agent_name="a") as memory:
         memory.record([HumanMessage(), openai_reply()])
         assert "Ghent" in memory.retrieve(OwnModel(content="Where did I move?"))
+
+
+@dataclass
+class OwnRecord:
+    role: str = "user"
+    content: str = TEXT
+
+
+def openai_chunk() -> ChatCompletionChunk:
+    choice = {"index": 0, "delta": {"role": "assistant", "content": TEXT}, "finish_reason": None}
+    return ChatCompletionChunk.model_validate(
+        {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    )
+
+
+@pytest.mark.parametrize(
+    "value", [OwnRecord(), SimpleNamespace(role="user", content=TEXT), TEXT.encode(), openai_chunk()]
+)
+def test_an_object_that_is_no_message_is_an_error_that_names_the_converters(value: Any, tmp_path: Path) -> None:
+    with MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64)) as manager:
+        for call in (
+            as_message,
+            manager.remember,
+            lambda one: manager.remember([one]),
+            ConversationMemory().add_message,
+        ):
+            with pytest.raises(InvalidType, match=rf"{type(value).__name__}.*from_openai.*from_anthropic"):
+                call(value)
+        assert manager.list_memories() == []
+
+
+def test_developer_is_the_role_system_wherever_a_message_is(tmp_path: Path) -> None:
+    assert Message("developer", "Be brief.").role == "system"
+    conversation = ConversationMemory()
+    conversation.add({"role": "developer", "content": "Be brief."})
+    assert [each.role for each in conversation.get_messages_by_role("developer")] == ["system"]
+    with MemoryManager(tmp_path / "a.db", embedder=HashEmbedder(64)) as manager:
+        manager.remember([{"role": "developer", "content": "Be brief."}, {"role": "user", "content": TEXT}])
+        with create_session("work", manager) as session:
+            assert session.add_conversation_message("ann", "developer", "Be brief.").role == "system"
 
 
 def test_a_model_that_is_no_message_is_an_error_that_names_the_converters() -> None:
