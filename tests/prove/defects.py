@@ -115,10 +115,14 @@ DEFECTS: Final = (
     Defect("session left out of the scope", "isolation", _ROWS,
            """columns = {"tenant": scope.tenant, "agent": scope.agent, "session": scope.session}""",
            """columns = {"tenant": scope.tenant, "agent": scope.agent}"""),
-    Defect("user left out when items are searched", "isolation", "items/items.py",
+    Defect("agent left out when items are searched", "isolation", "items/items.py",
            "        return [*owner_conditions(scope), *_between(key_range(prefix)), *self._not_expired()]",
-           "        owner = [each for each in owner_conditions(scope) if each.left is not _M.user]\n"
+           "        owner = [each for each in owner_conditions(scope) if each.left is not _M.agent]\n"
            "        return [*owner, *_between(key_range(prefix)), *self._not_expired()]"),
+    Defect("user left out of the namespaces of items", "isolation", "items/items.py",
+           "        alive = [*owner_conditions(scope), *self._not_expired()]",
+           "        owner = [each for each in owner_conditions(scope) if each.left is not _M.user]\n"
+           "        alive = [*owner, *self._not_expired()]"),
     Defect("user left out of related memories", "isolation", _READ,
            "SELECT_MEMORY.where(_M.id.in_(part), *in_scope(scope))",
            "SELECT_MEMORY.where(_M.id.in_(part), *(each for each in in_scope(scope) if each.left is not _M.user))"),
