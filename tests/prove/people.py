@@ -78,6 +78,8 @@ class Question:
     aim: Place
     rng: random.Random
     folder: Path
+    own: list[int]
+    """Memories of the place that it names."""
 
     @property
     def words(self) -> str:
@@ -95,6 +97,11 @@ class Question:
     @property
     def id(self) -> int:
         return self.rng.choice(self.aim.ids)
+
+    @property
+    def start(self) -> int:
+        """A memory to follow links from: mostly one that the query names, if there is one."""
+        return self.own[0] if self.own and self.rng.random() < 0.8 else self.id
 
 
 Ask = Callable[[Question], Any]
@@ -125,7 +132,7 @@ READS: Final[dict[str, Ask]] = {
 BY_USER_AND_AGENT: Final[dict[str, Ask]] = {
     "agents": lambda q: q.manager.agents(1000, user=q.asked.user),
     "sessions": lambda q: q.manager.sessions(1000, **q.user_and_agent),
-    "get_related_memories": lambda q: q.manager.get_related_memories(q.id, depth=3, **q.user_and_agent),
+    "get_related_memories": lambda q: q.manager.get_related_memories(q.start, depth=3, **q.user_and_agent),
     "cleanup_old_memories": lambda q: q.manager.cleanup_old_memories(0, 1.0, dry_run=True, **q.user_and_agent),
 }
 """The same for those without a session; `agents` has no agent either."""
@@ -199,9 +206,10 @@ class People:
     def ask_one(self, name: str, rng: random.Random) -> str | None:
         aim, asked = self.choose(name, rng)
         before = self._state(aim)
+        own = [memory_id for place in self.places if asked.is_same(place) for memory_id in place.ids]
         answer: Any = None
         try:
-            answer = QUERIES[name](Question(self.manager, asked, aim, rng, self.folder))
+            answer = QUERIES[name](Question(self.manager, asked, aim, rng, self.folder, own))
             text = show(answer)
         except MemorandaError as error:
             text = str(error)
@@ -287,4 +295,8 @@ def make_people(manager: Any, rng: random.Random, folder: Path) -> People:
         place.agent = place.canary.upper() if place.agent == "" else place.agent
         place.session = place.canary.upper() if place.session == "" else place.session
         place.fill(manager)
+    # Who reads across users may link across them; nobody else may follow such a link.
+    for one, other in zip(places, rng.sample(places, len(places)), strict=True):
+        if one is not other:
+            manager.add_memory_association(one.ids[0], other.ids[0], user=ANY)
     return People(manager, places, folder)
