@@ -338,3 +338,8 @@ class TestExpected:
             with pytest.raises(Conflict, match="read it again"):
                 remote.put_many(ANN, {"a": 3}, index=False, expected={"a": first.updated_at})
             assert remote.get_item(ANN, "a") == second
+
+
+def test_repr_shows_the_key_exactly(manager: MemoryManager) -> None:
+    key = f" two  spaces\n\x1b[31m{'x' * 200} "
+    assert f"key={key!r}" in repr(manager.put(("n",), key, 1))
