@@ -85,11 +85,9 @@ class Scope:
     session: str | None = None
 
     def __str__(self) -> str:
-        anyone = isinstance(self.user, AnyUser)
-        named = {"agent": self.agent, "user": None if anyone else self.user, "session": self.session}
-        parts = ["the memories of all users"] if anyone else []
-        parts += [f"{key}={value}" for key, value in named.items() if value is not None]
-        return ", ".join(parts) or "the default scope"
+        named = {"agent": self.agent, "user": self.user, "session": self.session}
+        parts = [f"{key}={value}" for key, value in named.items() if isinstance(value, str)]
+        return ", ".join(["the memories of all users"] * (self.user is ANY) + parts) or "the default scope"
 
 
 class _WithEmbedding:
@@ -488,9 +486,8 @@ class Filter:
     sources: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
     after: datetime | None = None
-    """`valid_from` at or after."""
     before: datetime | None = None
-    """`valid_from` before."""
+    """`valid_from` at or after the one, and before the other."""
     min_importance: float | None = None
     max_importance: float | None = None
     metadata: tuple[Condition, ...] = ()

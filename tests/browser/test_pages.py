@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,7 +159,11 @@ def test_ask_shows_hits_signals_and_the_prompt(look: Look, small: str) -> None:
     page.locator(".hit").first.wait_for()
     assert page.locator(".signal").count() > 0
     assert "<memoranda-memory" in page.locator(".prompt").inner_text()
-    assert "token" in page.inner_text("main")
+    text = page.inner_text("main")
+    assert "token" in text
+    found = re.search(r"the best 10 of (\d+) found", text)
+    assert found is not None
+    assert f"of the {found[1]} memories found as are relevant" in text
     page.get_by_role("button", name="side by side").click()
     watched.wait_until("document.querySelectorAll('.answer').length === 3")
 

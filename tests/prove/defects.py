@@ -42,6 +42,8 @@ _CONNECTIONS: Final = "storage/sqlite/connections.py"
 _TRANSACTION: Final = "storage/sqlite/transaction.py"
 _COMMITS: Final = "storage/group_commit.py"
 _WRITE: Final = "storage/write.py"
+_READ: Final = "storage/read.py"
+_ROWS: Final = "storage/rows.py"
 _FORGET: Final = "maintenance/forget.py"
 
 DEFECTS: Final = (
@@ -90,7 +92,7 @@ DEFECTS: Final = (
            "        fsync_folder(path.parent)", "        pass"),
     Defect("restore renames the database away", "faults", "storage/sqlite/backup.py",
            "            _link_or_copy(file, name)\n", "            file.rename(name)\n"),
-    Defect("text not compared with its hash", "damage", "storage/rows.py",
+    Defect("text not compared with its hash", "damage", _ROWS,
            "if content_hash(memory.content) != row[22]:", "if False:"),
     Defect("log without its database opens as new", "damage", _CONNECTIONS,
            "    if _size(log):\n", "    if False:\n"),
@@ -105,8 +107,50 @@ DEFECTS: Final = (
     Defect("scope left out when memories are read", "isolation", _TRANSACTION,
            """conditions = " AND ".join(f'memories."{column}" = ?' for column in columns)""",
            """conditions = " AND ".join(f"'{column}' != ?" for column in columns)"""),
-    Defect("user left out of the scope", "isolation", "storage/rows.py",
+    Defect("user left out of the scope", "isolation", _ROWS,
            "    if scope.user is not ANY:\n", "    if False:\n"),
+    Defect("agent left out of the scope", "isolation", _ROWS,
+           """columns = {"tenant": scope.tenant, "agent": scope.agent, "session": scope.session}""",
+           """columns = {"tenant": scope.tenant, "session": scope.session}"""),
+    Defect("session left out of the scope", "isolation", _ROWS,
+           """columns = {"tenant": scope.tenant, "agent": scope.agent, "session": scope.session}""",
+           """columns = {"tenant": scope.tenant, "agent": scope.agent}"""),
+    Defect("user left out of the owner of an item", "isolation", _ROWS,
+           "zip(columns, scope_names(scope), strict=True)]",
+           "zip(columns, scope_names(scope), strict=True) if column is not _M.user]"),
+    Defect("user left out when a memory is fetched", "isolation", _READ,
+           "SELECT_MEMORY.where(_M.id.in_(part), *in_scope(scope))",
+           "SELECT_MEMORY.where(_M.id.in_(part), *(each for each in in_scope(scope) if each.left is not _M.user))"),
+    Defect("user left out of a list", "isolation", _READ,
+           "        return in_scope(scope)\n",
+           "        return [each for each in in_scope(scope) if each.left is not _M.user]\n"),
+    Defect("user left out of the lists of agents and sessions", "isolation", _READ,
+           "memories.c[column], in_scope(scope), limit, after)",
+           "memories.c[column], [each for each in in_scope(scope) if each.left is not _M.user], limit, after)"),
+    Defect("user left out of the facts", "isolation", "storage/claims.py",
+           "_SELECT_STORED.where(*in_scope(scope), *visible)",
+           "_SELECT_STORED.where(*(each for each in in_scope(scope) if each.left is not _M.user), *visible)"),
+    Defect("user left out of a search", "isolation", "manager/recall.py",
+           "            found = ask(scope, filters)\n",
+           "            found = ask(self._scope(agent, AnyUser.ANY, session), filters)\n"),
+    Defect("user left out of a conversation", "isolation", "conversation/stored.py",
+           "for column in (_M.tenant, _M.agent, _M.user, _M.session)),",
+           "for column in (_M.tenant, _M.agent, _M.session)),"),
+    Defect("session left out of a conversation", "isolation", "conversation/stored.py",
+           "for column in (_M.tenant, _M.agent, _M.user, _M.session)),",
+           "for column in (_M.tenant, _M.agent, _M.user)),"),
+    Defect("session left out when an item is read", "isolation", "manager/items.py",
+           "        scope = self._scope(agent, user, session)\n", "        scope = self._scope(agent, user)\n"),
+    Defect("user left out of an export", "isolation", "transfer/export.py",
+           "_stream(tx, table, scope_conditions(table, scope), [key])",
+           "_stream(tx, table, [e for e in scope_conditions(table, scope) if e.left is not table.c.user], [key])"),
+    Defect("user left out when memories are deleted", "isolation", _WRITE,
+           "where(memories.c.id.in_(part), *in_scope(change.scope))",
+           "where(memories.c.id.in_(part), *(e for e in in_scope(change.scope) if e.left is not memories.c.user))"),
+    Defect("every request reads all users", "isolation", "server/access.py",
+           "            return request.user\n", "            return ANY\n"),
+    Defect("tools have no user", "isolation", "mcp/run.py",
+           """{"agent": self.agent, "user": self.user,""", """{"agent": self.agent, "user": None,"""),
     Defect("key opens another tenant", "isolation", "server/auth.py",
            "return Principal(key.id, key.tenant, frozenset(key.scopes))",
            "return Principal(key.id, DEFAULT_TENANT, frozenset(key.scopes))"),
@@ -153,7 +197,7 @@ def run_one(defect: Defect, folder: Path, seed: int) -> tuple[bool, str]:
 
 def run(plan: Plan) -> Result:
     """Plant one defect after another, as many as the plan says, beginning with a number that the seed chooses."""
-    known = [defect for defect in DEFECTS if defect.regime in REGIMES]
+    known = [defect for defect in DEFECTS if defect.regime in REGIMES and plan.only in ("", defect.regime)]
     order = plan.rng("order").sample(known, len(known))
     done, missed, caught = 0, list[str](), dict[str, object]()
     with scratch_folder() as folder:

@@ -1,7 +1,8 @@
-"""Two hundred tenants with names that are easily mixed up: no method, route or tool shows one a row of another.
+"""Tenants, users, agents and sessions with names that look alike: no method, route or tool shows one a row of another.
 
 Every row of a tenant holds its canary word. Each query asks for another tenant's canary, ids, sessions, receipts and
-recalls; no canary but its own may come back. At the end, every tenant must still have all that it had.
+recalls; no canary but its own may come back. At the end, every tenant must still have all that it had. `people` does
+the same for the users, agents and sessions of one tenant. All ways to ask take turns, so that a short run has each.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,19 +22,18 @@ from typing import Any
 from memoranda import ANY, MemoryManager
 from memoranda.errors import InvalidInput, MemorandaError
 from memoranda.manager.manager import create_session
-from memoranda.records import Record
-from memoranda.results import ExecutionPage
+from memoranda.mcp.run import Owner as McpOwner
 from memoranda.testing.fakes import CONFUSABLE_NAMES, HashEmbedder
 from memoranda.testing.values import CONFUSABLE
-from memoranda.types import Recall
 from tests.mcp import test_tenants as mcp_tenants
 from tests.mcp.http_server import NEWEST, open_mcp_server
+from tests.prove.people import CANARY, People, make_people, show
 from tests.prove.regime import Plan, Result, result
 from tests.server import test_tenants as rest_tenants
-from tests.server.in_process import open_server
+from tests.server.in_process import InProcessServer, open_server
 
-CANARY = re.compile(r"canary\d{4}x")
 ITEMS = 12
+FEW_TENANTS = 24
 USERS = (None, "ann", "Ann", "ann ", ANY)
 INJECTIONS = (
     "' OR '1'='1", '" OR 1=1 --', "%", "_", "*", "ann%", "a\\", "'; DROP TABLE memories; --", "NEAR(a b)", "{x}",
@@ -70,6 +70,8 @@ class Owner:
         manager.add_memory_association(self.ids[0], self.ids[1], f"{word} link")
         manager.save("writer", "draft", word)
         manager.save("writer", "draft", word, "long_term")
+        for namespace in (("notes",), ("notes", word)):
+            manager.put(namespace, "draft", {"text": word}, user="ann")
         manager.save_execution_record("writer", {"status": word})
         manager.add_knowledge(f"{word} brews tea", source="tea.md")
         manager.remember({"role": "user", "content": f"My favourite colour is {word}.", "name": "Ann"}, user="ann")
@@ -160,6 +162,15 @@ QUERIES: dict[str, Query] = {
     "retrieve": lambda a: a.manager.retrieve("writer", "draft", a.rng.choice(["short_term", "long_term"])),
     "get_conversation_history": lambda a: a.manager.get_conversation_history("campaign"),
     "get_sessions": lambda a: a.manager.get_sessions(),
+    "agents": lambda a: a.manager.agents(user=a.user),
+    "sessions": lambda a: a.manager.sessions(user=a.user),
+    "get_item": lambda a: a.manager.get_item(("notes",), "draft", user=a.writer),
+    "search_items": lambda a: a.manager.search_items((), query=a.rng.choice([None, a.words]), user=a.writer),
+    "namespaces": lambda a: a.manager.namespaces(user=a.writer),
+    "delete_item": lambda a: a.manager.delete_item(("notes", a.other.canary), "draft", user=a.writer),
+    "delete_value": lambda a: a.manager.delete_value("reader", "draft"),
+    "put": lambda a: a.manager.put(("mine",), "draft", 1, user=a.writer),
+    "put_many": lambda a: a.manager.put_many(("mine",), {"draft": 1, "final": 2}, user=a.writer),
     "get_execution_records": lambda a: a.manager.get_execution_records(cursor=a.rng.choice([None, "3"])),
     "get_execution_stats": lambda a: a.manager.get_execution_stats(),
     "verify_executions": lambda a: a.manager.verify_executions(),
@@ -217,54 +228,92 @@ HEAVY = {"check", "export_jsonl", "export_files", "upkeep", "verify_executions",
 """Methods that take long: asked less often."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """One way to ask, and how many queries of it there are in each round."""
+
+    name: str
+    share: int
+    ask: Callable[[random.Random], Awaitable[tuple[str, str | None]]]
+    """Asks once; returns what was asked, and what was wrong with the answer."""
+
+
 def isolation(plan: Plan) -> Result:
-    """Ask at random, mostly the manager, now and then over REST and MCP."""
-    tenants, items = (200, ITEMS) if plan.runs > 20_000 else (24, 6)
-    violations, counts = list[str](), Counter[str]()
-    with tempfile.TemporaryDirectory() as folder:
-        over_rest = over_mcp = 0
-        if plan.runs >= 500:
-            # At most a fifth of the time each: the manager's own methods are the most and the fastest.
-            over_rest = ask_routes(plan, plan.runs // 20, plan.seconds / 5, Path(folder), violations)
-            over_mcp = ask_tools(plan, plan.runs // 100, plan.seconds * 2 / 5, Path(folder), violations)
-        done = ask_methods(plan, tenants, items, over_rest + over_mcp, Path(folder), violations, counts)
-    detail = {"tenants": tenants, "methods": len(counts), "over REST": over_rest, "over MCP": over_mcp}
-    detail |= {"answered": counts.total()}
-    return result("isolation", plan, done, violations, detail)
+    """Ask the manager, REST and MCP in turn, for tenants and for users, agents and sessions of one tenant."""
+    return asyncio.run(_isolation(plan))
 
 
-def ask_methods(
-    plan: Plan, tenants: int, items: int, done: int, folder: Path, violations: list[str], counts: Counter[str]
-) -> int:
-    """Ask the manager's methods until the plan ends; return how many queries there were, those before included."""
-    url = f"sqlite:///{folder}/methods.db"
-    with MemoryManager(url, embedder=HashEmbedder(16), retention_policy="persistent") as root:
-        owners = [
-            Owner(root.for_tenant(name), f"canary{number:04}x") for number, name in enumerate(tenant_names(tenants))
-        ]
-        for owner in owners:
-            owner.fill(items)
+async def _isolation(plan: Plan) -> Result:
+    violations, counts, asked = list[str](), Counter[str](), set[str]()
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        owners = open_owners(plan, folder, stack)
         before = [owner.contents() for owner in owners]
-        methods = [name for name in QUERIES if name not in HEAVY]
-        while plan.goes_on(done):
-            rng = plan.rng("ask", done)
-            mine, other = rng.sample(owners, 2)
-            name = rng.choice(sorted(HEAVY)) if rng.random() < 0.01 else rng.choice(methods)
-            if problem := ask(name, mine, other, rng, folder):
-                violations.append(f"query {done}: {problem}")
-            else:
-                counts[name] += 1
-            done += 1
+        rest = stack.enter_context(open_server(folder))
+        parts = [
+            Part("methods", 8, _asking_methods(owners, folder)),
+            Part("routes", 2, _asking_routes(rest)),
+            *_asking_people(rest, plan, folder, stack),
+            Part("tools", 1, _asking_tools(await _open_tenants(folder, stack))),
+            Part("tools of people", 2, _asking_tools(await _open_users(folder, stack))),
+        ]
+        turns = [part for part in parts for _ in range(part.share)]
+        while plan.goes_on(done := counts.total(), violations):
+            part = turns[done % len(turns)]
+            name, problem = await part.ask(plan.rng("ask", done))
+            counts[part.name] += 1
+            asked.add(f"{part.name}: {name}")
+            if problem:
+                violations.append(f"query {done}, {part.name}: {problem}")
         for owner, contents in zip(owners, before, strict=True):
             if owner.contents() != contents:
                 violations.append(f"{owner.canary} has lost or won rows by calls of others")
-    return done
+    detail = {"tenants": len(owners), "different queries": len(asked), **counts}
+    return result("isolation", plan, counts.total(), violations, detail)
+
+
+def open_owners(plan: Plan, folder: Path, stack: AsyncExitStack) -> list[Owner]:
+    """Fill the tenants: 200 of them in a long run, fewer when that would take more than a quarter of its time."""
+    most, items = (200, ITEMS) if plan.runs > 20_000 else (FEW_TENANTS, 6)
+    url = f"sqlite:///{folder}/methods.db"
+    root = stack.enter_context(MemoryManager(url, embedder=HashEmbedder(16), retention_policy="persistent"))
+    owners = list[Owner]()
+    for number, name in enumerate(tenant_names(most)):
+        if number >= FEW_TENANTS and plan.elapsed > plan.seconds / 4:
+            break
+        owners.append(Owner(root.for_tenant(name), f"canary{number:04}x"))
+        owners[-1].fill(items)
+    return owners
+
+
+def _asking_methods(owners: list[Owner], folder: Path) -> Any:
+    methods = [name for name in QUERIES if name not in HEAVY]
+
+    async def ask_method(rng: random.Random) -> tuple[str, str | None]:
+        mine, other = rng.sample(owners, 2)
+        name = rng.choice(sorted(HEAVY)) if rng.random() < 0.01 else rng.choice(methods)
+        return name, ask(name, mine, other, rng, folder)
+
+    return ask_method
+
+
+def _asking_people(rest: InProcessServer, plan: Plan, folder: Path, stack: AsyncExitStack) -> Iterator[Part]:
+    """Yield two ways to ask about one tenant: its manager, and a client of the server that has the same file."""
+    root = stack.enter_context(MemoryManager(rest.db_url, embedder=HashEmbedder(64), retention_policy="persistent"))
+    manager, client = root.for_tenant("people"), rest.client(rest.key("people"))
+    people = make_people(manager, plan.rng("people"), folder)
+    for name, share, asking in (("people", 8, people), ("people over REST", 3, people.for_client(client))):
+
+        async def ask_people(rng: random.Random, asking: People = asking) -> tuple[str, str | None]:
+            return asking.ask(rng)
+
+        yield Part(name, share, ask_people)
 
 
 def ask(name: str, mine: Owner, other: Owner, rng: random.Random, folder: Path) -> str | None:
     """Ask one method; return what was wrong with the answer."""
     try:
-        answer = _whole(QUERIES[name](Asking(mine.manager, other, rng, folder)))
+        answer = show(QUERIES[name](Asking(mine.manager, other, rng, folder)))
     except MemorandaError as error:
         answer = str(error)
     except Exception as error:  # noqa: BLE001 - an untyped error is a violation
@@ -274,35 +323,24 @@ def ask(name: str, mine: Owner, other: Owner, rng: random.Random, folder: Path) 
     return f"{name} of {mine.canary} shows {sorted(foreign)[:3]}" if foreign else None
 
 
-def _whole(value: object) -> str:
-    """Return everything in a result: its own repr is cut."""
-    if isinstance(value, Recall | ExecutionPage | list | tuple | set | frozenset):
-        return " ".join(map(_whole, value))
-    if isinstance(value, Mapping | Record):
-        return " ".join(f"{key} {_whole(item)}" for key, item in value.items())
-    return str(value)
+def _asking_routes(server: InProcessServer) -> Any:
+    """Ask routes that read, for tenants with names that look alike."""
+    tenants = list[rest_tenants.Tenant]()
+    for number, name in enumerate(tenant_names(6)):
+        tenant = rest_tenants.Tenant(server, name)
+        tenant.word = f"canary{9000 + number}x"
+        tenant.fill()
+        tenants.append(tenant)
 
+    async def ask_route(rng: random.Random) -> tuple[str, str | None]:
+        mine, other = rng.sample(tenants, 2)
+        method, path, options = rng.choice(rest_tenants.reading_calls(rng, other))
+        answer = mine.send(method, path, **options)
+        foreign = set(CANARY.findall(_shown(answer.text))) - {mine.word}
+        problem = f"{method} {path} of {mine.word}: {answer.status_code}, shows {sorted(foreign)}"
+        return re.sub(r"/\w{12,}|/\d+", "/…", path), problem if foreign or answer.status_code >= 500 else None
 
-def ask_routes(plan: Plan, requests: int, until: float, folder: Path, violations: list[str]) -> int:
-    """Ask every route that reads, for tenants with names that look alike."""
-    with open_server(folder) as server:
-        tenants = []
-        for number, name in enumerate(tenant_names(6)):
-            tenant = rest_tenants.Tenant(server, name)
-            tenant.word = f"canary{9000 + number}x"
-            tenant.fill()
-            tenants.append(tenant)
-        done = 0
-        while done < requests and plan.elapsed < until:
-            rng = plan.rng("route", done)
-            mine, other = rng.sample(tenants, 2)
-            for method, path, options in rest_tenants.reading_calls(rng, other):
-                answer = mine.send(method, path, **options)
-                foreign = set(CANARY.findall(_shown(answer.text))) - {mine.word}
-                if foreign or answer.status_code >= 500:
-                    violations.append(f"{method} {path} of {mine.word}: {answer.status_code}, shows {sorted(foreign)}")
-                done += 1
-    return done
+    return ask_route
 
 
 def _shown(text: str) -> str:
@@ -316,24 +354,35 @@ def _shown(text: str) -> str:
     return json.dumps(answer)
 
 
-def ask_tools(plan: Plan, calls: int, until: float, folder: Path, violations: list[str]) -> int:
-    """Ask every tool that reads."""
-    return asyncio.run(_ask_tools(plan, calls, until, folder, violations))
+def _asking_tools(callers: list[mcp_tenants.Tenant]) -> Any:
+    """Ask tools that read, each caller about another one."""
+
+    async def ask_tool(rng: random.Random) -> tuple[str, str | None]:
+        mine, other = rng.sample(callers, 2)
+        tool, arguments = rng.choice(mcp_tenants.reading_calls(rng, other))
+        text = (await mine.client.call_tool(tool, arguments)).model_dump_json()
+        foreign = [each.word for each in callers if each is not mine and each.word in text]
+        return tool, f"the tool {tool} shows {mine.word} a row of {foreign}" if foreign else None
+
+    return ask_tool
 
 
-async def _ask_tools(plan: Plan, calls: int, until: float, folder: Path, violations: list[str]) -> int:
-    done = 0
-    with open_mcp_server(folder) as server:
-        async with AsyncExitStack() as stack:
-            both = await mcp_tenants.two_tenants(server, stack, NEWEST)
-            while done < calls and plan.elapsed < until:
-                for mine, other in (both, both[::-1]):
-                    for tool, arguments in mcp_tenants.reading_calls(plan.rng("tool", done), other):
-                        answer = await mine.client.call_tool(tool, arguments)
-                        if other.word in answer.model_dump_json():
-                            violations.append(f"the tool {tool} shows {mine.word} a row of {other.word}")
-                        done += 1
-    return done
+async def _open_tenants(folder: Path, stack: AsyncExitStack) -> list[mcp_tenants.Tenant]:
+    server = stack.enter_context(open_mcp_server(folder))
+    return list(await mcp_tenants.two_tenants(server, stack, NEWEST))
+
+
+async def _open_users(folder: Path, stack: AsyncExitStack) -> list[mcp_tenants.Tenant]:
+    """Return callers of one tenant, whose servers have one file and different users, agents and sessions."""
+    callers = list[mcp_tenants.Tenant]()
+    names = [("ann", "bot", "one"), ("Ann", "bot", "one"), ("ann", "Bot", "one"), ("ann", "bot", "One")]
+    for number, (user, agent, session) in enumerate(names):
+        owner = McpOwner(user=user, agent=agent, session=session)
+        server = stack.enter_context(open_mcp_server(folder, owner))
+        client = await stack.enter_async_context(server.client(server.key("people"), NEWEST))
+        callers.append(mcp_tenants.Tenant(f"{number}person", client))
+        await callers[-1].fill()
+    return callers
 
 
 def refused_names() -> Iterator[str]:

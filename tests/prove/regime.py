@@ -23,6 +23,8 @@ class Plan:
     seconds: float = 3600.0
     most_violations: int = 20
     """Stop once so many were found."""
+    only: str = ""
+    """For `defects`: plant those of one regime."""
     started: float = field(default_factory=time.monotonic)
 
     def goes_on(self, done: int, violations: Sequence[str] = ()) -> bool:

@@ -54,9 +54,11 @@ REGIMES: dict[str, Entry] = {
     "processes": Entry("tests.prove.processes:run", "operations by 32 processes on one file", 100_000, 320),
     "pauses": Entry("tests.prove.pauses:run", "SIGSTOP of holders of the lock or a lease", 500, 12),
     "canaries": Entry("tests.prove.canaries:run", "forgotten words looked for in the bytes of every file", 1_000, 30),
-    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 37, 1),
+    "defects": Entry("tests.prove.defects:run", "known faults put into the code, each found by a regime", 52, 1),
     "model": Entry("tests.prove.model:model_steps", "random steps beside the exact reference", 1_000_000, 300),
-    "isolation": Entry("tests.prove.isolation:isolation", "queries across 200 tenants", 1_000_000, 1_000),
+    "isolation": Entry(
+        "tests.prove.isolation:isolation", "queries across tenants, users, agents and sessions", 1_000_000, 1_000
+    ),
     "requests": Entry("tests.prove.requests:openapi_requests", "requests made from OpenAPI", 200_000, 600),
     "parsers": Entry("tests.prove.parsers:fuzz_parsers", "mutated input for every parser", 20_000_000, 5_000),
     "clocks": Entry("tests.prove.clocks:clock_jumps", "schedules of a clock that jumps", 10_000, 30),
@@ -144,6 +146,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="the same seed makes the same run")
     parser.add_argument("--seconds", type=float, default=3600.0, help="stop after this time")
     parser.add_argument("--most-violations", type=int, default=20, help="stop once so many were found")
+    parser.add_argument("--only", default="", choices=sorted(REGIMES), help="plant the defects of this regime only")
     parser.add_argument("--table", action="store_true", help="print the table of all results so far")
     parser.add_argument("--names", action="store_true", help="print the names of all regimes")
     parser.add_argument("--unsaved", action="store_true", help="do not append to the results file")
@@ -154,7 +157,7 @@ def main() -> int:
     if REGIMES[chosen.name].needs_shim:
         load_by_restart()
     runs = REGIMES[chosen.name].long if chosen.runs is None else chosen.runs
-    found = run(chosen.name, Plan(runs, chosen.seed, chosen.seconds, chosen.most_violations))
+    found = run(chosen.name, Plan(runs, chosen.seed, chosen.seconds, chosen.most_violations, chosen.only))
     print(json.dumps(asdict(replace(found, violations=found.violations[:SHOWN_VIOLATIONS]))))
     for violation in found.violations[:SHOWN_VIOLATIONS]:
         print(f"VIOLATION {violation}", file=sys.stderr)

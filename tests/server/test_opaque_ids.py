@@ -25,7 +25,20 @@ FIRST = {"memories": 771000000000, "messages": 772000000000, "changes": 77300000
 """Where the numbers of rows begin: long enough to be recognised wherever they show."""
 SHOWN = re.compile(r"77[1-4]0000000\d\d")
 COUNTS = {
-    *("limit", "budget", "depth", "top_k", "keep", "start", "stop", "positions", "max_tokens", "max_age_days"),
+    *(
+        "limit",
+        "offset",
+        "max_depth",
+        "budget",
+        "depth",
+        "top_k",
+        "keep",
+        "start",
+        "stop",
+        "positions",
+        "max_tokens",
+        "max_age_days",
+    ),
     *("version", "expected_version", "rank", "position", "considered", "left_out", "tokens", "count", "size"),
     *("max_messages", "examined", "removed", "checked", "first_bad", "number", "timed", "chunks", "added", "kept"),
     *("memories", "known", "messages", "associations", "sessions", "executions", "skipped"),

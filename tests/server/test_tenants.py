@@ -47,6 +47,10 @@ class Tenant:
         self.send("POST", "/v1/conversation/messages", json={"agent": "writer", "messages": [said]})
         self.send("PUT", "/v1/values", json=value)
         self.send("PUT", "/v1/values", json={**value, "memory_type": "long_term"})
+        for user in (None, "ann"):
+            item = {"namespace": ["teas", self.word], "values": {"draft": {"text": self.word}}, "user": user}
+            assert self.send("POST", "/v1/items", json=item).status_code == 200
+            self.send("POST", "/v1/items", json={**item, "namespace": ["teas"]})
         self.send("POST", "/v1/executions", json={"agent_id": "writer", "record": {"status": self.word}})
         document = {"text": f"{self.word} brews tea", "source": "tea.md"}
         self.send("POST", "/v1/knowledge", json={"documents": [document]})
@@ -119,6 +123,11 @@ def reading_calls(rng: random.Random, other: Tenant) -> list[Call]:
         ("GET", "/v1/conversation/window", {"params": {"agent": "writer"}}),
         ("GET", "/v1/values", {"params": agent}),
         ("GET", "/v1/values", {"params": {**agent, "memory_type": "long_term"}}),
+        ("POST", "/v1/items/get", {"json": {"namespace": ["teas"], "key": "draft", "user": rng.choice([None, "ann"])}}),
+        ("POST", "/v1/items/search", {"json": {"query": rng.choice([None, text]), "user": rng.choice([None, "ann"])}}),
+        ("POST", "/v1/items/namespaces", {"json": {"prefix": ["teas"], "user": rng.choice([None, "ann"])}}),
+        ("GET", "/v1/agents", {"params": {"all_users": "true"}}),
+        ("GET", "/v1/sessions/names", {"params": {"all_users": "true"}}),
         ("GET", "/v1/executions", {"params": {"limit": 100}}),
         ("GET", "/v1/executions/stats", {}),
         ("GET", "/v1/executions/verify", {}),
@@ -153,6 +162,9 @@ def writing_calls(other: Tenant) -> list[Call]:
         ("POST", "/v1/sessions", {"json": {"workflow_id": "campaign"}}),
         ("POST", "/v1/conversation/messages", {"json": {"agent": "writer", "messages": [said]}}),
         ("PUT", "/v1/values", {"json": {"agent_id": "writer", "key": "draft", "value": 1}}),
+        ("POST", "/v1/values/delete", {"json": {"agent_id": "writer", "key": "draft", "memory_type": "long_term"}}),
+        ("POST", "/v1/items", {"json": {"namespace": ["teas"], "values": {"draft": "mine"}, "user": "ann"}}),
+        ("POST", "/v1/items/delete", {"json": {"namespace": ["teas", other.word], "keys": ["draft"], "user": "ann"}}),
         ("POST", "/v1/import", {"content": other.export, "headers": {"Content-Type": "application/x-ndjson"}}),
         ("PATCH", f"/v1/memories/{foreign}", {"json": {"content": "taken", **everybody}}),
         ("DELETE", f"/v1/memories/{foreign}", {"params": {"all_users": "true"}}),

@@ -181,7 +181,7 @@ def test_control_characters_in_stored_text_are_replaced(memoranda: Memoranda) ->
         (["import", "nowhere.jsonl"], 3),
         (["chat", "import", "nowhere.zip"], 3),
         (["session", "clear", "nobody"], 3),
-        (["search", "tea", "--db", "postgresql://x/y"], 2),
+        (["search", "tea", "--db", "mysql://x/y"], 2),
         (["search", "tea", "--db", "/proc/nope/m.db"], 3),
         (["add", "tea", "--db", "/proc/nope/m.db"], 4),
         (["recall", "tea", "--as-of", "the day after never"], 2),

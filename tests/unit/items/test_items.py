@@ -44,10 +44,6 @@ class TestItems:
         assert manager.get_item(ANN, "drink") is None
         assert manager.delete_item(ANN, "drink") == 0
 
-    def test_more_keys_than_a_statement_takes_are_deleted_at_once(self, manager: MemoryManager) -> None:
-        manager.put_many(("many",), {str(number): number for number in range(1_200)}, index=False)
-        assert manager.delete_item(("many",), [str(number) for number in range(40_000)]) == 1_200
-
     @pytest.mark.parametrize("value", [None, 0, False, "", "text", [], [1, {"a": None}], {}, {"a": {"b": [1.5]}}])
     def test_any_json_value_comes_back_as_it_was(self, manager: MemoryManager, value: Any) -> None:
         manager.put(ANN, "any", value)
@@ -343,3 +339,9 @@ class TestExpected:
 def test_repr_shows_the_key_exactly(manager: MemoryManager) -> None:
     key = f" two  spaces\n\x1b[31m{'x' * 200} "
     assert f"key={key!r}" in repr(manager.put(("n",), key, 1))
+
+
+def test_more_keys_than_a_statement_takes_are_deleted_at_once() -> None:
+    with MemoryManager("sqlite:///:memory:", embedder=HashEmbedder(16)) as manager:
+        manager.put_many(("many",), {str(number): number for number in range(1_200)}, index=False)
+        assert manager.delete_item(("many",), [str(number) for number in range(40_000)]) == 1_200

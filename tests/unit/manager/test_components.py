@@ -48,6 +48,8 @@ def test_importing_the_manager_loads_no_heavy_module() -> None:
         "display",
         "encryption",
         "errors",
+        "items",
+        "items.base",
         "languages",
         "records",
         "recalls",
