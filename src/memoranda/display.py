@@ -61,7 +61,8 @@ def reasons(why: Iterable[Any], count: int = 2) -> str:
 
 def short_repr(value: Any) -> str:
     """Return the class of a dataclass and the fields that are not at their default, each cut."""
-    shown = ", ".join(f"{name}={_short(item)}" for name, item in _set_fields(value))
+    # A key is not cut: it is what other methods take.
+    shown = ", ".join(f"{name}={repr(item) if name == 'key' else _short(item)}" for name, item in _set_fields(value))
     return f"{type(value).__name__}({shown})"
 
 

@@ -27,6 +27,7 @@ After = Annotated[str, typer.Option(help="Start after this name: the last one of
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     command(app, "agents", shared=READ)(list_agents)
+    command(app, "sessions", shared=READ)(list_session_names)
 
 
 def put_item(

@@ -28,6 +28,7 @@ from memoranda.integrations.long_values import Source, open_source
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
     from anthropic.types import beta
+    from pydantic import ValidationError
 except ModuleNotFoundError as error:
     raise MissingExtra("Anthropic's memory tool", "anthropic") from error
 
@@ -45,11 +46,20 @@ def _command(method: Callable[[Any, C], str]) -> Callable[[Any, C], str]:
     def run(self: MemorandaMemoryTool, command: C) -> str:
         try:
             with self._lock:
-                return method(self, command)
+                return method(self, _check_fields(command))
         except MemorandaError as error:
             raise ToolError(error.public_message()) from error
 
     return run
+
+
+def _check_fields(command: Any) -> Any:
+    """Return the command with checked fields: the SDK takes whatever the model writes, and None for what is missing."""
+    try:
+        return type(command).model_validate(dict(command))
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise InvalidInput(f"The command {command.command} is incomplete or wrong. {'; '.join(problems)}") from error
 
 
 class MemorandaMemoryTool(BetaAbstractMemoryTool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import iscoroutinefunction
 from os import PathLike
 from typing import Any
 
@@ -99,8 +100,7 @@ class MemorandaVectorStore(VectorStore):
             k: The maximum number of documents.
             filter: Conditions on the metadata, such as `{"year": {"gte": 2024}}`.
         """
-        conditions = None if filter is None else {f"metadata.{name}": value for name, value in filter.items()}
-        found = self._items.search(k, query=query, filter=conditions)
+        found = self._items.search(k, query=query, filter=_on_metadata(filter))
         return [(_to_document(item), item.score) for item in found if item.score is not None]
 
     def similarity_search(
@@ -127,6 +127,15 @@ class MemorandaVectorStore(VectorStore):
         return store
 
 
+def _on_metadata(filter: object) -> dict[str, Any] | None:
+    """Return the conditions on the metadata of a document as those on its item."""
+    if filter is None:
+        return None
+    if not isinstance(filter, Mapping):
+        raise InvalidType(f"filter must be a dict such as {{'year': 2024}}, not {type(filter).__name__}")
+    return {f"metadata.{name}": value for name, value in filter.items()}
+
+
 def _to_document(item: Item) -> Document:
     return Document(id=item.key, page_content=item.value["text"], metadata=item.value["metadata"])
 
@@ -140,6 +149,15 @@ class MemorandaRetriever(BaseRetriever):
     session: str | None = None
     limit: int = 10
     min_score: float | None = None
+
+    def __init__(self, **fields: Any) -> None:
+        memory = fields.get("memory")
+        recall = getattr(memory, "recall", None)
+        if not callable(recall) or iscoroutinefunction(recall):
+            raise InvalidType(
+                f"memory must be a MemoryManager, not {type(memory).__name__}: write memory=MemoryManager(...)"
+            )
+        super().__init__(**fields)
 
     def _get_relevant_documents(
         self,

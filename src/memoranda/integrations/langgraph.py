@@ -13,10 +13,10 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from memoranda.aio.threads import in_thread
-from memoranda.errors import InvalidInput, MissingExtra
+from memoranda.errors import InvalidInput, InvalidType, MissingExtra
 from memoranda.items.base import Item as StoredItem
 from memoranda.manager.manager import MemoryManager
-from memoranda.validation import MAX_LIMIT
+from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, MAX_LIMIT
 
 try:
     from langgraph.store import base
@@ -182,10 +182,27 @@ def _pages(read: Callable[[int, int], list[_T]], limit: int, offset: int) -> Ite
 
 
 def _to_filter(conditions: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the filter for the manager: a dict without operators is a value to compare with."""
+    """Return the filter for the manager. A dict is conditions on its fields, which get names with dots."""
     if not conditions:
         return None
-    return {key: wanted if _has_operators(wanted) else {"$eq": wanted} for key, wanted in conditions.items()}
+    if not isinstance(conditions, Mapping):
+        raise InvalidType(f"filter must be a dict, not {type(conditions).__name__}")
+    found: dict[str, Any] = {}
+    for field, wanted in (each for key, inner in conditions.items() for each in _to_conditions(key, inner)):
+        if field in found or len(found) >= MAX_CONDITIONS:
+            raise InvalidInput(f"the filter has {field!r} twice, or more than {MAX_CONDITIONS} conditions: give fewer")
+        found[field] = wanted
+    return found
+
+
+def _to_conditions(field: str, wanted: Any) -> Iterator[tuple[str, Any]]:
+    if _has_operators(wanted):
+        yield field, wanted
+    elif isinstance(wanted, Mapping) and wanted and field.count(".") < MAX_DEPTH:
+        for name, inner in wanted.items():
+            yield from _to_conditions(f"{field}.{name}", inner)
+    else:
+        yield field, {"$eq": wanted}
 
 
 def _has_operators(wanted: object) -> bool:

@@ -231,7 +231,7 @@ def _find_field(value: JSON, field: str) -> Any:
 def _field_tests(field: object, wanted: object) -> Iterator[tuple[str, _Test]]:
     if not isinstance(field, str):
         raise InvalidType(f"a field in the filter must be a string, not {type(field).__name__}")
-    if field.startswith("$"):
+    if any(name.startswith("$") for name in field.split(".")):
         raise InvalidInput(
             f"{field!r} is no field: name a field first, as in {{'rating': {{'$gte': 4}}}}; all must hold"
         )

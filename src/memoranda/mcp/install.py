@@ -120,6 +120,8 @@ def plan_install(
         name: The name of the server in the file.
     """
     kind = _find_client(client)
+    if not name.strip():
+        raise InvalidInput("the name is empty: give the server a name")
     path = file or kind.file()
     old = _read(path)
     if old is None and entry is None:

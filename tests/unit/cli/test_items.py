@@ -44,6 +44,5 @@ def test_agents_and_sessions_with_memories_are_listed(memoranda: Memoranda) -> N
     assert [each["name"] for each in memoranda.json("agents")] == ["coach"]
     assert [each["name"] for each in memoranda.json("agents", "--all-users")] == ["coach", "host"]
     assert memoranda.json("agents", "--all-users", "--after", "coach")[0]["name"] == "host"
-    assert [(each["name"], each["memories"]) for each in memoranda.json("session", "names", "--all-users")] == [
-        ("monday", 2)
-    ]
+    for names in (("session", "names"), ("sessions",)):
+        assert [(each["name"], each["memories"]) for each in memoranda.json(*names, "--all-users")] == [("monday", 2)]

@@ -147,6 +147,8 @@ def test_install_names_settings_that_the_client_does_not_know(run: Memoranda, mo
 def test_wrong_calls_change_nothing(run: Memoranda, home: Path) -> None:
     assert run("mcp", "install", "notepad").exit_code == 2
     assert run("mcp", "install", "cursor", "--tools", "some").exit_code == 2
+    assert run("mcp", "install", "cursor", "--name", "").exit_code == 2
+    assert run("mcp", "install", "cursor", "--name", " ").exit_code == 2
     assert run("mcp", "--user", "ann", "install", "cursor").exit_code == 2
     assert run("mcp", "install", "cursor", "--uninstall").exit_code == 3
     assert list(home.iterdir()) == []

@@ -79,6 +79,11 @@ def test_folder_is_renamed_and_deleted_with_everything_in_it(tool: MemorandaMemo
         ({"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e"}, "is inside of"),
         ({"command": "rename", "old_path": "/memories/none", "new_path": "/memories/x"}, "does not exist"),
         ({"command": "delete", "path": "/memories/none"}, "does not exist"),
+        ({"command": "view"}, "view is incomplete or wrong. path"),
+        ({"command": "view", "path": 5}, "view is incomplete or wrong. path"),
+        ({"command": "create", "path": "/memories/new"}, "create is incomplete or wrong. file_text"),
+        ({"command": "insert", "path": "/memories/f", "insert_line": "x", "insert_text": ""}, "insert_line"),
+        ({"command": "rename", "old_path": "/memories/f"}, "new_path"),
     ],
 )
 def test_wrong_command_is_an_error_for_the_model_and_changes_nothing(

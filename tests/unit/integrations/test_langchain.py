@@ -32,6 +32,19 @@ def test_documents_are_found_filtered_replaced_and_deleted(memory: MemoryManager
     assert store.similarity_search("tea") == []
 
 
+def test_wrong_filter_or_memory_is_an_error_that_says_what_to_give(memory: MemoryManager) -> None:
+    store = MemorandaVectorStore(memory)
+    store.add_texts(["green tea"])
+    for wrong in ("year = 2024", [("year", 2024)], 5, lambda document: True):
+        with pytest.raises(InvalidType, match="filter must be a dict"):
+            store.similarity_search("tea", filter=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="is no field"):
+        store.similarity_search("tea", filter={"$or": [{"year": 1}]})
+    for other in (5, None, "chain.db"):
+        with pytest.raises(InvalidType, match="memory must be a MemoryManager"):
+            MemorandaRetriever(memory=other)
+
+
 def test_collections_and_owners_are_apart(memory: MemoryManager) -> None:
     MemorandaVectorStore(memory, collection="a", user="ann").add_texts(["green tea"])
     assert MemorandaVectorStore(memory, collection="b", user="ann").similarity_search("tea") == []

@@ -9,8 +9,9 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
 
-from memoranda import InvalidInput, MemoryManager
+from memoranda import InvalidInput, InvalidType, MemoryManager
 from memoranda.integrations.langgraph import MemorandaSaver, MemorandaStore
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
@@ -74,8 +75,33 @@ def test_filters_compare_values_and_operators(memory: MemoryManager) -> None:
     store.put(("n",), "b", {"n": 2})
     assert [item.key for item in store.search(("n",), filter={"deep": {"eq": 1}})] == ["a"]
     assert [item.key for item in store.search(("n",), filter={"n": {"$gt": 1}})] == ["b"]
+    holds_itself: dict[str, Any] = {}
+    holds_itself |= {"one": holds_itself, "two": holds_itself}
+    for wrong in ({"n": holds_itself}, {"deep.eq": 1, "deep": {"eq": 1}}, {"$or": [{"n": 1}]}, [("n", 1)]):
+        with pytest.raises((InvalidInput, InvalidType), match=r"filter|is no field"):
+            store.search(("n",), filter=wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unknown operator"):
         store.search(("n",), filter={"n": {"$near": 1}})
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        {"author": {"name": "Bo"}},
+        {"author": {"born": {"$lt": 1990}}},
+        {"author": {"home": {"city": {"$ne": "Ghent"}}, "name": "Bo"}},
+        {"author": {"name": {"$eq": "Al"}, "born": {"$gte": 1950, "$lt": 2000}}},
+        {"tags": ["a", "b"]},
+    ],
+)
+def test_nested_filters_find_what_langgraphs_own_store_finds(memory: MemoryManager, conditions: dict[str, Any]) -> None:
+    stores = (MemorandaStore(memory), InMemoryStore())
+    for store in stores:
+        store.put(("n",), "a", {"author": {"name": "Bo", "born": 1980, "home": {"city": "Bonn"}}, "tags": ["a", "b"]})
+        store.put(("n",), "b", {"author": {"name": "Al", "born": 1995, "home": {"city": "Ghent"}}, "tags": ["a"]})
+    found = [{item.key for item in store.search(("n",), filter=conditions)} for store in stores]
+    assert found[0] == found[1]
+    assert len(found[0]) == 1
 
 
 def test_wrong_use_is_an_error(memory: MemoryManager) -> None:

@@ -336,6 +336,11 @@ class TestExpected:
             assert remote.get_item(ANN, "a") == second
 
 
+def test_repr_shows_the_key_exactly(manager: MemoryManager) -> None:
+    key = f" two  spaces\n\x1b[31m{'x' * 200} "
+    assert f"key={key!r}" in repr(manager.put(("n",), key, 1))
+
+
 def test_more_keys_than_a_statement_takes_are_deleted_at_once() -> None:
     with MemoryManager("sqlite:///:memory:", embedder=HashEmbedder(16)) as manager:
         manager.put_many(("many",), {str(number): number for number in range(1_200)}, index=False)
