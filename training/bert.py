@@ -74,10 +74,10 @@ class Layer(nn.Module):
 class Bert(nn.Module):
     """An encoder; with `is_reranker`, also the pooler and the classifier of a cross-encoder."""
 
-    def __init__(self, *, is_reranker: bool) -> None:
+    def __init__(self, *, is_reranker: bool, layers: int = LAYERS) -> None:
         super().__init__()
         self.embeddings = Embeddings()
-        self.encoder = nn.ModuleDict({"layer": nn.ModuleList([Layer() for _ in range(LAYERS)])})
+        self.encoder = nn.ModuleDict({"layer": nn.ModuleList([Layer() for _ in range(layers)])})
         self.is_reranker = is_reranker
         if is_reranker:
             self.pooler = nn.ModuleDict({"dense": nn.Linear(HIDDEN, HIDDEN)})
@@ -122,9 +122,15 @@ def load(file: Path, *, is_reranker: bool) -> Bert:
 
 
 def save(model: Bert, stock: Path, file: Path) -> None:
-    """Write the weights into the graph of the stock file: int8, one scale per column; tables with one scale."""
+    """Write the weights into the graph of the stock file: int8, one scale per column; tables with one scale.
+
+    A model with fewer layers than the graph gets a graph with as many.
+    """
     whole = onnx.load(stock)
     graph = whole.graph
+    layers = len(model.encoder["layer"])
+    if layers < LAYERS:
+        _cut_layers(graph, layers)
     weights = {name: value.detach().float().cpu().numpy() for name, value in model.state_dict().items()}
     values: dict[str, np.ndarray] = {}
     names = {each.name for each in graph.initializer}
@@ -142,6 +148,26 @@ def save(model: Bert, stock: Path, file: Path) -> None:
         if each.name in values:
             each.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(values[each.name]), each.name))
     onnx.save(whole, file)
+
+
+def _cut_layers(graph: onnx.GraphProto, count: int) -> None:
+    """Lead the output of layer `count` past the later layers, and remove what nothing needs any more."""
+    last, kept = (f"encoder/layer.{number}/output/LayerNorm/Add_1_output_0" for number in (LAYERS - 1, count - 1))
+    for node in graph.node:
+        for at, name in enumerate(node.input):
+            if name.endswith(last):
+                node.input[at] = name.replace(last, kept)
+    needed = {each.name for each in graph.output}
+    nodes = []
+    # A graph lists a node after those whose outputs it takes.
+    for node in reversed(graph.node):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            nodes.append(node)
+    initializers = [each for each in graph.initializer if each.name in needed]
+    del graph.node[:], graph.initializer[:], graph.value_info[:]
+    graph.node.extend(reversed(nodes))
+    graph.initializer.extend(initializers)
 
 
 def _products(graph: onnx.GraphProto) -> Iterator[_Product]:

@@ -62,11 +62,11 @@ class Machine:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda")
 
     def texts(self, texts: Sequence[str], window: int = 128) -> tuple[Tensor, Tensor, Tensor]:
-        return self._pad([(self._ids(text, window), []) for text in texts])
+        return self.pad([(self.ids(text, window), []) for text in texts])
 
     def pairs(self, question: str, texts: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-        asked = self._ids(question, 64)
-        return self._pad([(asked, self._ids(text, 128)[1:]) for text in texts])
+        asked = self.ids(question, 64)
+        return self.pad([(asked, self.ids(text, 128)[1:]) for text in texts])
 
     def embed(self, model: Bert, texts: Sequence[str], size: int = 512) -> np.ndarray:
         with torch.no_grad():
@@ -75,14 +75,14 @@ class Machine:
 
     def rank_lists(self, model: Bert, lists: Sequence[tuple[str, Sequence[str]]]) -> list[Tensor]:
         """Return the logits of each list of a question and its texts, in one run."""
-        rows = [(self._ids(question, 64), self._ids(text, 128)[1:]) for question, texts in lists for text in texts]
-        return list(model(*self._pad(rows)).split([len(texts) for _, texts in lists]))
+        rows = [(self.ids(question, 64), self.ids(text, 128)[1:]) for question, texts in lists for text in texts]
+        return list(model(*self.pad(rows)).split([len(texts) for _, texts in lists]))
 
-    def _ids(self, text: str, window: int) -> list[int]:
+    def ids(self, text: str, window: int) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text).ids
         return ids if len(ids) <= window else [*ids[: window - 1], ids[-1]]
 
-    def _pad(self, rows: Sequence[tuple[list[int], list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
+    def pad(self, rows: Sequence[tuple[list[int], list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
         longest = max(len(first) + len(second) for first, second in rows)
         ids, types = np.zeros((2, len(rows), longest), np.int64)
         mask = np.zeros((len(rows), longest), bool)
@@ -195,7 +195,7 @@ def _update(
     schedule.step()
 
 
-def _write(model: Bert, stock: Path, file: Path) -> None:
+def write(model: Bert, stock: Path, file: Path) -> None:
     save(model, stock, file)
     content = file.read_bytes()
     file.with_name(f"{file.name}.xz").write_bytes(lzma.compress(content, preset=9))
@@ -226,9 +226,9 @@ def main() -> None:
     mine(machine, load(options.stock / "embedder.onnx", is_reranker=False).to(machine.device), haystacks)
     items = [(haystack, question) for haystack in haystacks for question in haystack.questions if question.gold]
     reranker = train_reranker(machine, options.stock / "reranker.onnx", items, recipes[0], options.seed)
-    _write(reranker, options.stock / "reranker.onnx", options.out / "reranker-dialogue.onnx")
+    write(reranker, options.stock / "reranker.onnx", options.out / "reranker-dialogue.onnx")
     embedder = train_embedder(machine, options.stock / "embedder.onnx", reranker, items, recipes[1], options.seed)
-    _write(embedder, options.stock / "embedder.onnx", options.out / "e5-dialogue.onnx")
+    write(embedder, options.stock / "embedder.onnx", options.out / "e5-dialogue.onnx")
 
 
 if __name__ == "__main__":
