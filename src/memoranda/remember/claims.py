@@ -315,6 +315,8 @@ class _Found:
         start = self.match.start(self.group)
         if not value or start == self.match.start():  # "Ghent is home now": the value comes first
             return False
+        # Of "50 euros smaller" and "VS Code for one file" only the beginning is the value.
+        value = re.split(r" for\b", read_value(value).value if read_value(value).value in value else value)[0]
         at = self.clause.text.index(value, start) + len(value)
         first, offset = self.clause.start - self.clause.added, self.utterance.span[0]
         after = list(self.clause.text)
