@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Final, Literal, TypeAlias
 
 from memoranda.remember.claim_patterns import ClaimPattern
-from memoranda.remember.lexicon import ACQUAINTANCES, CHILDREN, PARTNERS, RELATIVES, SUPERIORS
+from memoranda.remember.lexicon import ACQUAINTANCES, PARTNERS, RELATIVES, SUPERIORS
 from memoranda.text import Span
 
 Kind: TypeAlias = Literal["text", "name", "number", "money", "day", "time", "address", "state"]
@@ -159,21 +159,6 @@ _NO_THINGS: Final = frozenset(_NO_THINGS_WORDS.split())
 """What somebody "has" without owning it."""
 
 
-# After a value: when, why, with whom, as what. Anything else may take from it: "but only on paper", "for one file".
-_HARMLESS: Final = re.compile(
-    r"(?:[\s.,!;:)%]+|(?:now|already|officially|finally|again|instead|permanently|recently|just|yet|today|yesterday"
-    r"|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since|from|on|in|at"
-    r"|by|of|about|around|starting|effective|for (?:good|work|school|college|real|ever)"
-    r"|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time|part[- ]time|please|thanks?|too"
-    r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?"
-    r"|the|an?|few|couple|two|three|\d+|(?:am|pm)"
-    rf"|with (?:my|our|his|her|their|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}|{RELATIVES})"
-    r"|from (?-i:[A-Z])\w+|as (?:an?|the|of|head|ceo|cto|my|our) [\w -]+|(?:instead of|rather than) [\w -]+)\b"
-    r"|(?:because|since|due to)\b.*)*",
-    re.I | re.S,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A value as it is compared: its text, its kind, its unit, and whether it is affirmed."""
@@ -314,8 +299,3 @@ def is_thing(words: Sequence[str]) -> bool:
     """Return whether what somebody "has" can be owned, by the noun before its details: not "a question about cats"."""
     head = next((n for n, word in enumerate(words) if word in _BEFORE_DETAILS), len(words))
     return _NO_THINGS.isdisjoint(words[max(0, head - 1) : head]) and words[0] != "no"
-
-
-def limits_value(after: str) -> bool:
-    """Return whether the words after a value may take from it: "alone", "and back", "in the office play", "'s stand"."""
-    return _HARMLESS.fullmatch(after) is None
