@@ -8,25 +8,25 @@ words beside it is only linked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from memoranda.remember.clauses import OPENING
 from memoranda.remember.lexicon import CHILDREN, PARTNERS, RELATIVES
 from memoranda.text import Span, sentence_spans
 
-_HARMLESS: Final = (
-    r"[\s.,!;:)%-]+|(?:now|already|officially|finally|again|instead|permanently|recently|just|yet|today|yesterday"
-    r"|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since|from|on|in|at"
-    r"|by|of|about|around|starting|effective|for (?:good|work|school|college|real|ever)"
-    r"|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time|part[- ]time|please|thanks?|too|and|but|so|(?<!now and )then"
-    r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?"
-    r"|the|an?|few|couple|two|three|\d+|(?:am|pm)"
-    rf"|with (?:my|our|his|her|their|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}|{RELATIVES})"
-    r"|from (?-i:[A-Z])\w+|as (?:an?|the|of|head|ceo|cto|my|our) [\w -]+|(?:instead of|rather than) [\w -]+)\b"
+# The longer ones first: what was matched is not tried again, so that a long text takes no longer than its length.
+_HARMLESS: Final = re.compile(
+    rf"[\s.,!;:)%-]+|(?:with (?:my|our|his|her|their|the) (?:new )?(?:family|team|{PARTNERS}|{CHILDREN}|{RELATIVES})"
+    r"|from (?-i:[A-Z])\w+|as (?:an?|the|of|head|ceo|cto|my|our) [\w -]+|(?:instead of|rather than) [\w -]+"
+    r"|for (?:good|work|school|college|real|ever)|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time|part[- ]time"
+    r"|now(?! and then)|already|officially|finally|again|instead|permanently|recently|just|yet|today|yesterday|tonight"
+    r"|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since|from|on|in|at|by|of"
+    r"|about|around|starting|effective|please|thanks?|too|and|but|so|then|the|an?|few|couple|two|three|\d+|am|pm"
+    r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?)\b",
+    re.I,
 )
-_BEFORE: Final = re.compile(rf"(?:{OPENING.pattern}|{_HARMLESS})*", re.I)
-_AFTER: Final = re.compile(rf"(?:{_HARMLESS}|(?:because|since|due to)\b.*)*", re.I | re.S)
+_REASON: Final = re.compile(r"(?:because|since|due to)\b.*", re.I | re.S)
 # Of "Sporting in the league" and "VS Code for one file" only the beginning is the value.
 _DETAIL: Final = re.compile(
     r" (?:for|in|on|at|with|when|while|during|under|whenever|according|by|as|like|except|per)\b"
@@ -56,7 +56,18 @@ def stands_alone(text: str, span: Span, value: str, others: Iterable[Span], *, c
     before, after = "".join(kept[start : span[0]]), "".join(kept[stop:end])
     if contrasts:
         after = _CONTRAST.sub(" ", after, count=1)
-    return _BEFORE.fullmatch(before) is not None and _AFTER.fullmatch(after) is not None
+    return _consists_of((OPENING, _HARMLESS), before) and _consists_of((_REASON, _HARMLESS), after)
+
+
+def _consists_of(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    position = 0
+    while position < len(text):
+        found = (pattern.match(text, position) for pattern in patterns)
+        end = max((match.end() for match in found if match), default=position)
+        if end == position:
+            return False
+        position = end
+    return True
 
 
 def _sentence_around(text: str, span: Span) -> Span:
