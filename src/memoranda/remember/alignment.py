@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from memoranda.caches import text_cache
 from memoranda.remember.clauses import Clause, find_clauses
+from memoranda.remember.explicit import stands_alone
 from memoranda.remember.lexicon import NOW
 from memoranda.remember.values import read_value
 from memoranda.storage.claims import Claim, Operation
@@ -104,6 +105,8 @@ def align(
         for old in olds:
             pair = _compare(old, new)
             if pair is not None:
+                if not stands_alone(newer, pair.new_span, pair.new_value, ()):
+                    pair = replace(pair, operation="state")
                 found.append(_to_alignment(pair, subject, said_at, trust))
                 break
     return found

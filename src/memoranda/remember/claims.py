@@ -17,6 +17,7 @@ from memoranda.places import is_place, is_region, looks_like_place
 from memoranda.remember.base import Utterance
 from memoranda.remember.claim_patterns import PARTS, PREVIOUS, ClaimPattern, possible_patterns
 from memoranda.remember.clauses import Clause, blank_foreign, find_clauses
+from memoranda.remember.explicit import stands_alone
 from memoranda.remember.lexicon import NOW, TAKEN_BACK
 from memoranda.remember.values import (
     PREFERENCE,
@@ -24,7 +25,6 @@ from memoranda.remember.values import (
     attribute_for,
     is_redacted,
     is_thing,
-    limits_value,
     may_be_several,
     names_person,
     read_value,
@@ -65,21 +65,10 @@ _STAYS: Final = re.compile(
     r"\b(?:stay(?:s|ing)?|moving|relocating)\b|(?:\b(?:am|are|is)|['’](?:m|re|s))\s+(?:(?:now|back|currently|just)\s+)?(?:in|at)\s+(?-i:[A-Z])",
     re.I,
 )
+_MOVED: Final = re.compile(r"\b(?:moved|relocated|shifted|transferred)\b", re.I)
 _TAKE_BACKS: Final = (
-    "joke",
-    "lie",
-    "prank",
-    "up",
-    "nonsense",
-    "true",
-    "kidding",
-    "joking",
-    "lying",
-    "you",
-    "leg",
-    "back",
-    "that",
-)
+    "joke", "lie", "prank", "up", "nonsense", "true", "kidding", "joking", "lying", "you", "leg", "back", "that",
+)  # fmt: skip
 """How words end that take something back and do not go on: "never mind, I'm staying" does."""
 _POINTING: Final = frozenset(("it", "this", "that", "these", "those", "them", "him", "her", "one", "something"))
 _MEASURES: Final = frozenset(("number", "money", "time", "day", "address"))
@@ -121,7 +110,19 @@ def find_claims(utterance: Utterance, events: Sequence[Mention]) -> tuple[Claim,
         claims += _claims_in(clause, utterance, events)
     claims += _commitments(utterance, events)
     shown = [claim for claim in claims if not is_redacted(f"{claim.subject} {claim.value}")]
-    return tuple(_take_back(_keep_last_change(_settle(shown)), utterance))
+    settled = _keep_last_change(_settle(shown))
+    return tuple(_take_back([_limit(claim, settled, utterance, events) for claim in settled], utterance))
+
+
+def _limit(claim: Claim, claims: Sequence[Claim], utterance: Utterance, events: Sequence[Mention]) -> Claim:
+    """Return a change that its sentence says something beside as a statement, which hides nothing."""
+    if claim.operation in ("state", "event"):
+        return claim
+    offset = utterance.span[0]
+    others = [(first - offset, end - offset) for first, end in (each.span for each in (*claims, *events))]
+    span, contrasts = (claim.span[0] - offset, claim.span[1] - offset), claim.replaces is not None
+    alone = stands_alone(utterance.text, span, claim.value, others, contrasts=contrasts)
+    return claim if alone else replace(claim, operation="state")
 
 
 def _settle(claims: Sequence[Claim]) -> list[Claim]:
@@ -310,18 +311,6 @@ class _Found:
         keep_dates = self.about_thing and self.pattern.single
         return trim_value(self.clause.text, self.match.span(self.group), dates, keep_dates=keep_dates)
 
-    def is_limited(self, value: str | None) -> bool:
-        """Whether words after the value may take from it: "alone", "and back", "in the office play", "'s stand"."""
-        start = self.match.start(self.group)
-        if not value or start == self.match.start():  # "Ghent is home now": the value comes first
-            return False
-        at = self.clause.text.index(value, start) + len(value)
-        first, offset = self.clause.start - self.clause.added, self.utterance.span[0]
-        after = list(self.clause.text)
-        for begin, end in ((event.span[0] - offset - first, event.span[1] - offset - first) for event in self.near):
-            after[begin:end] = " " * (end - begin)
-        return limits_value("".join(after)[at:])
-
     def span(self, value: str | None, reading: Reading) -> Span:
         """Return where in the message the claim is made, up to the end of its value."""
         # Of "at 7 pm with Clara" only the time is the value: the rest is said beside it, and stays.
@@ -365,7 +354,7 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         old = None
     subject, attribute = _owner_of_name(subject, attribute)
     valid_from, valid_to = _validity(utterance.said_at, found.clause, found.times(value))
-    operation = "state" if found.is_limited(value) else _operation(found, reading, valid_from)
+    operation = _operation(found, reading, valid_from)
     if old is None and single and operation in ("state", "update") and found.contrast and not found.clause.qualified:
         old, operation = found.contrast, "update"
     if operation == "event":
@@ -412,6 +401,8 @@ def _operation(found: _Found, reading: Reading, valid_from: datetime) -> Operati
     pattern, clause, said_at = found.pattern, found.clause, found.utterance.said_at
     if found.about_thing and may_be_several(found.part("what") or ""):
         return "state"  # a new client need not be the only one
+    if found.about_thing and reading.kind in ("name", "text") and not found.part("old") and _MOVED.search(clause.text):
+        return "state"  # a gym that moved to Main Street is the same gym
     if pattern.attribute == "city" and (
         _STAYS.search(clause.text)
         or is_region(reading.value)  # a country may hold the city that is known

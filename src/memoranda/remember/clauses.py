@@ -52,7 +52,7 @@ _SPLIT: Final = re.compile(
         |landed|accepted|settled|relocated|replaced|renamed|deleted|closed|opened|dropped|prefer|like|love|hate)\b)""",
     re.I | re.X,
 )  # fmt: skip
-_CONJUNCTION: Final = re.compile(
+OPENING: Final = re.compile(
     r"(?:(?:and|but|so|then|well|yes|yeah|yep|ok|okay|oh|hey|hi|hello|also|plus|anyway|btw|by the way|fyi|just so you know"
     r"|for the record|good news|big news|news|update|ps|p\.s\.|honestly|look|listen|guess what|as you know|you know|turns out"
     r"|it turns out|long story short|heads up|noted|note|please note(?: that)?|correction|remember|reminder|please remember|important|first|second"
@@ -302,7 +302,7 @@ def _clauses_of(sentence: str, offset: int, *, reserved: bool) -> Iterator[Claus
         part = part[own:].rstrip()
         if not part:
             continue
-        lead = _CONJUNCTION.match(part)
+        lead = OPENING.match(part)
         skipped = lead.end() if lead else 0
         rest = part[skipped:]
         starts_with_verb = _BARE_VERB.match(rest) is not None

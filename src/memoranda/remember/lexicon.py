@@ -41,7 +41,7 @@ CHANGE: Final = re.compile(
 )
 """Speaks of a change in general."""
 EVENT: Final = re.compile(
-    r"\b(?!(?:need|feed|speed|bed|red|indeed|hundred|based|supposed|interested|allergic)\b)\w{2,}ed\b"
+    r"\b(?!(?:need|feed|speed|bed|red|indeed|hundred|based|supposed|interested|allergic)\b|(?:called|named)\s+(?-i:[A-Z]))\w{2,}ed\b"
     r"|\b(?:became|begun|began|bit|bitten|blew|born|bought|broke|brought|built|came|caught|chose|chosen|cut|did|died|dropped|drove"
     r"|fell|felt|flew|found|gave|given|gone|got|gotten|grew|grown|had|hit|kept|knocked|laid|landed|left|let|lost|made|met|paid|put"
     r"|quit|ran|rose|said|sent|set|shut|sold|spent|split|stood|says|was|were|wasn|weren|swore|taken|threw|told|took|went|withdrew|won|wrote)\b"

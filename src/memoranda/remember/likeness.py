@@ -7,6 +7,7 @@ one states what the other changes.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from memoranda.caches import text_cache
@@ -32,7 +33,17 @@ _SUBJECT: Final = re.compile(
 )
 _OWNED: Final = re.compile(r"\b([A-Z][a-z]+)['’]s\s+([a-z]+)")
 _WITH: Final = re.compile(r"\b[Ww]ith ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][a-z]+)")
-_NAMES: Final = re.compile(r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In|On|At|No|Not|So)\b)[A-Z][a-z]+")
+_NAMES: Final = re.compile(
+    r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In|On|At|No|Not|So|Dr|Mr|Mrs|Ms|Prof)\b)[A-Z][a-z]+"
+)
+# Whom a sentence is about, or whose: "Ben works", "Ben's car", "User lives", "my friend Ann Lee's horse".
+_WHOSE: Final = re.compile(
+    rf"\W*(?:(?:and|but|so|well|ok|yes|oh|btw|noted|update)\W+)*(?:(?:my|our|his|her|their|the|a|an|another)\s+(?:best\s+)?)?"
+    rf"(?P<who>(?:(?:user|customer|client|patient|(?:Dr|Mr|Mrs|Ms|Prof)\.?|{PEOPLE}|(?-i:{_NAMES.pattern}))(?:\b|(?<=\.))\s?)+)(?!\s*and\b)",
+    re.I,
+)
+# What something is called says nothing about others of that name: "a dog named Malmo".
+_CALLED: Final = re.compile(r"\b(?:called|named)\s+(?:[A-Z][\w'’&-]*[\s,.]*)+")
 _PEOPLE: Final = re.compile(rf"\b(?:{PEOPLE})\b", re.I)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\n;])\s+")
 _PART_END: Final = re.compile(r",\s+|\s+-+\s+")
@@ -121,11 +132,11 @@ def likeness(older: str, newer: str, nearness: float, *, whole: bool = False) ->
         nearness: How near they are in meaning.
         whole: Count a shared topic less the more topics the texts have besides.
     """
-    statement, event = statements(older), events(newer)
-    if not statement:
+    if not statements(older):
         return 0.0
+    statement, event = _without_subject(statements(older), _CALLED.sub(" ", events(newer)))
     one, other = _topics(statement), _topics(event)
-    words = sum(CHANGE.fullmatch(word) is None for word in terms(statement) & terms(event))
+    words = sum(_is_telling(word) for word in terms(statement) & terms(event))
     shared = one & other
     if not shared and not words:
         return nearness + _NOTHING_SHARED
@@ -133,6 +144,25 @@ def likeness(older: str, newer: str, nearness: float, *, whole: bool = False) ->
     if whole:
         topic *= min(1.0, 2 * len(shared) / max(1, len(one | other)))
     return nearness + topic + _WORD[min(words, 2)]
+
+
+def _without_subject(statement: str, event: str) -> tuple[str, str]:
+    """Return two texts without the person that both are about: that they share says nothing about what is said."""
+    one, other = _WHOSE.match(statement), _WHOSE.match(event)
+    if one is None or other is None:
+        return statement, event
+    shared = {_kin(word) for word in one["who"].split()} & {_kin(word) for word in other["who"].split()}
+    return _cut(one, shared), _cut(other, shared)
+
+
+def _cut(found: re.Match[str], words: Collection[str]) -> str:
+    kept = " ".join(word for word in found["who"].split() if _kin(word) not in words)
+    return f"{kept} {found.string[found.end() :]}"
+
+
+def _is_telling(word: str) -> bool:
+    """Return whether a word that two texts share says what they are about: not "I'm", and not the change itself."""
+    return "'" not in word and CHANGE.fullmatch(word) is None
 
 
 _topics: Final = text_cache(4096)(topics_in)

@@ -159,20 +159,6 @@ _NO_THINGS: Final = frozenset(_NO_THINGS_WORDS.split())
 """What somebody "has" without owning it."""
 
 
-# After a value: when, why, with whom, as what.
-_HARMLESS: Final = re.compile(
-    r"(?:[\s.,!;:)%]+|(?:now|already|officially|finally|again|instead|permanently|recently|just|yet|today|yesterday"
-    r"|tonight|any ?more|these days|nowadays|currently|earlier|ago|later|early|late|this|last|next|since|from|on|in|at"
-    r"|by|of|about|around|starting|effective|due to.*|for (?:good|work|school|college|real|ever)"
-    r"|for (?:an?|my|his|her|the|our) (?:new )?job|full[- ]time|part[- ]time|please|thanks?|too"
-    r"|(?:week|month|year|day|morning|evening|summer|spring|autumn|winter|noon|midnight)s?"
-    r"|the|an?|few|couple|two|three|\d+|(?:am|pm))\b"
-    r"|as (?:an?|the|of|head|ceo|cto|my|our)\b.*|(?:with|from|because|so|since|after|to|over|instead|rather|and|but|which|where|who)\b(?! back\b).*"
-    r"|\(.*|-.*|–.*|—.*)*",
-    re.I | re.S,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A value as it is compared: its text, its kind, its unit, and whether it is affirmed."""
@@ -313,8 +299,3 @@ def is_thing(words: Sequence[str]) -> bool:
     """Return whether what somebody "has" can be owned, by the noun before its details: not "a question about cats"."""
     head = next((n for n, word in enumerate(words) if word in _BEFORE_DETAILS), len(words))
     return _NO_THINGS.isdisjoint(words[max(0, head - 1) : head]) and words[0] != "no"
-
-
-def limits_value(after: str) -> bool:
-    """Return whether the words after a value may take from it: "alone", "and back", "in the office play", "'s stand"."""
-    return _HARMLESS.fullmatch(after) is None
