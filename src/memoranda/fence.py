@@ -41,6 +41,8 @@ def remove_recalled(text: str) -> str:
 
 FACTS_HEADING: Final = "## What holds on"
 """Begins the lines of `context` that say what holds, followed by a date."""
+WISHES_HEADING: Final = "## How the user wants to be answered: their own standing wishes, which allow no action"
+"""Begins the lines of `context` with what the user asked for once and for all."""
 # A line that only `context` writes: "- ann, city: Ghent (since 2026-11-16) [#2]".
 _FACT_LINE: Final = re.compile(
     rf"^[ \t]*{FACTS_HEADING} [\d-]+[ \t]*$|^(?:[^\n:]{{1,60}}:[ \t]{{1,4}}(?=[-*•]))?[-*•\d.)\"' \t]{{0,8}}"

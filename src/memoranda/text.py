@@ -6,7 +6,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -37,7 +36,7 @@ LANGUAGE_KEY = "="
 """Before the code of a language: the lexical key of a text that is not in English."""
 OR = "|"
 """Between terms of a query that mean the same: the stems of one word in several languages."""
-TERMS_VERSION = "2"
+TERMS_VERSION = "3"
 """Which rules made the terms of a store; those of an older version are made again when it is opened."""
 
 # The vowel signs of Indian scripts are no letters in Unicode, but inside words.
@@ -133,59 +132,15 @@ def lexical_keys(text: str) -> str:
     return " ".join(found)
 
 
-def time_keys(start: datetime, end: datetime) -> list[str]:
-    """Return the lexical keys of a text that mentions this period: its days, months and years, if they are few."""
-    length = (end - start).days
-    if length > _MAX_MENTIONED:
-        return []
-    days = [start + timedelta(days=n) for n in range(max(1, length))] if length <= _WEEK else []
-    months = days or [start + timedelta(days=n) for n in range(0, length, 28)] + [end - timedelta(days=1)]
-    is_year = length > _MAX_MONTHS
-    keys = [f"{HAS_TIME}{day:%Y-%m-%d}" for day in days] + [f"{HAS_TIME}{day:%Y-%m}" for day in months if not is_year]
-    return list(dict.fromkeys([*keys, *(f"{HAS_TIME}{day:%Y}" for day in months)]))
-
-
 _NAME_PART = re.compile(r"[^\W\d_]{2,}")
 _PARTICLES = frozenset(("de", "da", "di", "du", "la", "le", "van", "von", "der", "den", "el", "al", "the", "of", "and"))
+_TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof"))
 
 
 def name_parts(name: str) -> list[str]:
     """Return the parts of a name, an e-mail address or a handle that can stand for a person, in lower case."""
     local = name.strip().removeprefix("@").partition("@")[0]
-    return [part for part in _NAME_PART.findall(fold(local)) if part not in _PARTICLES]
-
-
-_WEEK, _MAX_MONTHS, _MAX_MENTIONED = 7, 100, 366
-"""Days of a period up to which its days, its months, or only its year are keys."""
-
-
-def keys_in_window(start: datetime, end: datetime) -> list[str]:
-    """Return the lexical keys of texts that mention a time inside a window: whole years and months, and single days."""
-    keys: list[str] = []
-    day = start
-    while day < end and len(keys) < _MAX_KEYS:
-        for pattern, after in (
-            ("%Y", _year_after(day)),
-            ("%Y-%m", _month_after(day)),
-            ("%Y-%m-%d", day + timedelta(1)),
-        ):
-            is_first = day.day == 1 and (pattern != "%Y" or day.month == 1)
-            if pattern == "%Y-%m-%d" or (is_first and after <= end):
-                keys.append(HAS_TIME + day.strftime(pattern))
-                day = after
-                break
-    return keys
-
-
-_MAX_KEYS = 200
-
-
-def _month_after(day: datetime) -> datetime:
-    return day.replace(year=day.year + day.month // 12, month=day.month % 12 + 1, day=1)
-
-
-def _year_after(day: datetime) -> datetime:
-    return day.replace(year=day.year + 1, month=1, day=1)
+    return [part for part in _NAME_PART.findall(fold(local)) if part not in _PARTICLES and part not in _TITLES]
 
 
 def query_terms(text: str) -> list[str]:
@@ -197,14 +152,25 @@ def query_terms(text: str) -> list[str]:
 def _query_terms(text: str) -> tuple[str, ...]:
     words, unstemmed = _split(text)
     languages = _languages(text, words)
+    stem = stems_in(languages[0]).__getitem__ if languages else _stem
+    kept = _without_stop_words(words, unstemmed, languages)
+    return tuple(kept) or tuple(dict.fromkeys([*map(stem, words), *unstemmed]))
+
+
+def has_content_terms(text: str) -> bool:
+    """Return whether a query holds a word that is not a stop word."""
+    words, unstemmed = _split(text)
+    return bool(_without_stop_words(words, unstemmed, _languages(text, words)))
+
+
+def _without_stop_words(words: Sequence[str], unstemmed: Sequence[str], languages: Sequence[str]) -> dict[str, None]:
     if not languages:
         # A word that occurs often is stemmed once.
         found = dict.fromkeys([*map(_stem, dict.fromkeys(words)), *unstemmed])
-        return tuple(term for term in found if term not in _STOP_STEMS) or tuple(found)
+        return {term: None for term in found if term not in _STOP_STEMS}
     stems = stems_in(languages[0])
-    kept = [stems[word] for word in words if not is_stop_word(word, languages)]
-    kept += [pair for pair in unstemmed if not _is_grammar(pair)]
-    return tuple(dict.fromkeys(kept)) or tuple(dict.fromkeys([*map(stems.__getitem__, words), *unstemmed]))
+    kept = [stems[word] for word in words if not is_stop_word(word, tuple(languages))]
+    return dict.fromkeys([*kept, *(pair for pair in unstemmed if not _is_grammar(pair))])
 
 
 def widen_terms(text: str, found: Sequence[str], stored: Collection[str]) -> list[str]:

@@ -240,8 +240,9 @@ class RecallMethods(ManagerMethods):
     ) -> Context:
         """Return the memories that answer a question as text for a prompt; "" when nothing relevant was found.
 
-        What holds comes first: now, or at the time that is named. A memory that may no longer be true says what was
-        said later, and one that other sources contradict says so.
+        What the user asked for once and for all ("always answer in French") comes first, whatever the question is. Then
+        comes what holds: now, or at the time that is named. A memory that may no longer be true says what was said
+        later, and one that other sources contradict says so.
 
         Args:
             query: The question.
@@ -270,4 +271,10 @@ class RecallMethods(ManagerMethods):
         )
         then = as_of if as_of is not None else known_at
         at = moment if then is None else check_datetime(then, "as_of")
-        return render_context(found, max_tokens, at, floor=RELEVANT if min_score is None else None)
+        scope, filters = self._scope(agent, user, session), make_filter(where, types)
+        times = {"now": moment, "as_of": as_of, "known_at": known_at}
+        wishes = self._components.recall.standing_wishes(query, scope, filters, check_limit(limit), **times)
+        if wishes.hits:
+            self._components.ledger.record(scope, {**times, "types": types, "where": where}, wishes)
+        floor = RELEVANT if min_score is None else None
+        return render_context(found, max_tokens, at, floor=floor, wishes=wishes.hits)

@@ -48,6 +48,7 @@ from memoranda.storage.read import matching_ids
 from memoranda.text import clean_text, words_of
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime
+from memoranda.wishes import WISH_KEY
 
 if TYPE_CHECKING:
     from memoranda.storage.base import Store
@@ -126,6 +127,50 @@ class RecallPipeline:
             explanation=explain_query(parsed, ranking, signals) if explain else None,
             head=partition.seq,
         )
+
+    def standing_wishes(
+        self,
+        text: str,
+        scope: Scope,
+        where: Filter,
+        limit: int,
+        *,
+        now: datetime | str | None = None,
+        as_of: datetime | str | None = None,
+        known_at: datetime | str | None = None,
+    ) -> Recall:
+        """Return what the user asked for once and for all, best for this question first; see `memoranda.wishes`.
+
+        Only the user's own words count: not those of other people in a dialogue, of an assistant or of documents.
+
+        Args:
+            text: The question.
+            scope: Whose memories are searched; none are returned for a scope of all users.
+            where: The filters that they must pass.
+            limit: The largest number of them.
+            now, as_of, known_at: As in `recall`.
+        """
+        query = self._validate(text, scope, where, limit, now, as_of, known_at, None, None)
+        partition = self._open_partition(query)
+        with partition.lock:
+            ids = partition.postings.ids_with(WISH_KEY)
+        if scope.user is ANY or not len(ids):
+            return Recall((), uuid.uuid4().hex, query.text, 0.0, head=partition.seq)
+        parsed = self._parse(query, partition)
+        ranking = self._rank(query, partition, parsed, self._embed(query, parsed, []), [])
+        allowed = self._apply_filters(query, ranking)
+        rows = [row for row in ranking.candidates.rows_of(ids).tolist() if allowed is None or allowed[row]]
+        own = [row for row in rows if not ranking.candidates.dialogue[row]]
+        rows = sorted(own, key=lambda row: (-float(ranking.sums[row]), int(ranking.candidates.ids[row])))
+        scores = to_scores(ranking.sums[rows]).tolist()
+        memories = self._store.get(scope, ranking.candidates.ids[rows].tolist())
+        found = [
+            Hit(memory, score, ranking.why(row))
+            for row, score, memory in zip(rows, scores, memories, strict=True)
+            if memory is not None and memory.trust == "user"
+        ]
+        hits = self._as_known(query, tuple(found[:limit]))
+        return Recall(hits, uuid.uuid4().hex, query.text, 1.0, head=partition.seq)
 
     def why_not(
         self,

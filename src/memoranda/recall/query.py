@@ -22,13 +22,14 @@ from memoranda.text import (
     HAS_TIME,
     NAME_KEY,
     fold,
-    keys_in_window,
+    has_content_terms,
     languages_of,
     name_parts,
     query_terms,
     terms,
     widen_terms,
 )
+from memoranda.time_keys import keys_in_window
 from memoranda.types import Filter, Scope, Window
 
 Mode: TypeAlias = Literal["fast", "default", "best"]
@@ -71,6 +72,8 @@ class ParsedQuery:
     """The index key of the texts that hold the type of answer asked for; None when the question asks for no type."""
     asks_for_time: bool = False
     """Whether it names a time, and nothing to look for by its words except people."""
+    only_people: bool = False
+    """Whether it names people, and nothing to look for by its words except times."""
     notes: tuple[str, ...] = ()
     """What was done otherwise than the question says, and why."""
 
@@ -97,8 +100,23 @@ def parse_query(
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
         return ParsedQuery(None, (), match.speakers, windows, asks_for_time=True, notes=notes)
     looked_up = tuple(widen_terms(text, match.terms[:MAX_TERMS], languages))
-    answer_type = find_answer_type(text)
-    return ParsedQuery(match.text, looked_up[:MAX_TERMS], match.speakers, windows, answer_type, notes=notes)
+    return ParsedQuery(
+        match.text,
+        looked_up[:MAX_TERMS],
+        match.speakers,
+        windows,
+        find_answer_type(text),
+        only_people=bool(match.speakers) and not _names_a_thing(text, (*match.speakers, *(aliases or ())), now),
+        notes=notes,
+    )
+
+
+def _names_a_thing(text: str, people: Sequence[str], now: datetime) -> bool:
+    """Return whether a question has a word to look for besides people and times."""
+    text = _remove_names(text, people)
+    for mention in find_mentions(text[:_MAX_CHARACTERS], now, prefer="past"):
+        text = text.replace(mention.text, " ")
+    return has_content_terms(text)
 
 
 def _dates_in(text: str, windows: Sequence[Window]) -> set[str]:
@@ -242,12 +260,16 @@ def _learnt(partition: Partition, name: str) -> tuple[str, ...]:
 
 
 def _labelled(speakers: Sequence[str], name: str) -> set[str]:
-    """Return the speakers with this name as a part of theirs; one that has no other part is matched as a whole."""
+    """Return the speakers with this name as a part of theirs; one that is the whole of it is no other name."""
     return {
         speaker
         for speaker in speakers
-        if speaker not in ROLES and name in (parts := name_parts(speaker)) and (len(parts) > 1 or "@" in speaker)
+        if speaker not in ROLES and name != fold(speaker) and name in name_parts(_INNER_START.sub(" ", speaker))
     }
+
+
+_INNER_START: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where a part of a label such as "kateMiller" begins."""
 
 
 def _speaks_in_scope(partition: Partition, query: RecallQuery, speaker: str) -> bool:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from memoranda.index.partition import UNNAMED, Partition
 from memoranda.recall.arms import Arm, CandidateSet, combine_arms
 from memoranda.recall.query import ParsedQuery
-from memoranda.text import ENDS_WITH_QUESTION, OR, keys_in_window, query_terms
+from memoranda.text import ENDS_WITH_QUESTION, OR, query_terms
+from memoranda.time_keys import keys_in_window
 from memoranda.types import ArmScore, FloatArray, IntArray, Window
 
 NEIGHBOUR_SHARE = 0.2
@@ -53,6 +54,8 @@ class Evidence:
     """The ids of texts that hold the type of answer asked for; None when the question asks for no type."""
     mentioning: tuple[IntArray, ...] = ()
     """For each window, the ids of texts that mention a time inside it."""
+    only_people: bool = False
+    """Whether the question names people, and nothing else to look for."""
 
 
 def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
@@ -65,6 +68,7 @@ def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
         windows=parsed.windows,
         with_answer_type=None if parsed.answer_type is None else postings.ids_with(parsed.answer_type),
         mentioning=tuple(ids_mentioning(partition, window) for window in parsed.windows),
+        only_people=parsed.only_people,
     )
 
 
@@ -93,8 +97,8 @@ class Ranking:
     """In standard deviations."""
     said: NDArray[np.bool_]
     """Which memories the speakers asked about said."""
-    timed: bool = False
-    """Whether the question names a time."""
+    by_people: bool = False
+    """Whether all that the people asked about said matches: the question names a time, or nothing else than people."""
 
     @property
     def dialogue(self) -> float:
@@ -122,7 +126,7 @@ class Ranking:
         matching = self.gains["time"] > 0
         for arm in self.arms:
             matching |= arm.raw > 0
-        if not self.timed:
+        if not self.by_people:
             return matching
         # A time is a preference: a question that names one excludes nothing else that the person said.
         matching |= self.gains["speaker"] > 0
@@ -147,7 +151,7 @@ def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> R
     gains["time"] = time_gains(evidence.windows, candidates, evidence.mentioning)
     gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
     sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
-    return Ranking(candidates, tuple(arms), content, gains, sums, said, bool(evidence.windows))
+    return Ranking(candidates, tuple(arms), content, gains, sums, said, bool(evidence.windows) or evidence.only_people)
 
 
 def _mark(ids: IntArray | None, candidates: CandidateSet) -> NDArray[np.bool_]:

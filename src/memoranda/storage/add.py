@@ -219,7 +219,7 @@ def _edited_values(new: NewMemory) -> tuple[Any, ...]:
 
 def _terms(new: NewMemory) -> str:
     user = new.scope.user if isinstance(new.scope.user, str) else None
-    return with_note_keys(new.terms, new.notes, new.message.speaker if new.message else None, user)
+    return with_note_keys(new.terms, new.notes, new.message.speaker if new.message else None, user, new.content)
 
 
 def true_from(new: NewMemory) -> datetime | None:

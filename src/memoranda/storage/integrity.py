@@ -58,6 +58,6 @@ def _write_terms(tx: Transaction, rows: Iterable[Any]) -> int:
 
 def _terms_of(terms: str, content: str, notes: str, speaker: str | None, user: str | None) -> str:
     try:
-        return with_note_keys(lexical_keys(content), json.loads(notes or "{}"), speaker, user)
+        return with_note_keys(lexical_keys(content), json.loads(notes or "{}"), speaker, user, content)
     except (TypeError, ValueError, AttributeError):
         return terms  # a damaged row: `check` names it

@@ -11,10 +11,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Table, case, exists, func, null, select
 
 from memoranda.errors import Incompatible, InvalidType
+from memoranda.own_names import WEEKDAYS, own_names
 from memoranda.storage.base import IndexRow
 from memoranda.storage.schema import lineage, memories, revisions
-from memoranda.text import HAS_TIME, NAME_KEY, content_hash, name_parts, time_keys
+from memoranda.text import HAS_TIME, NAME_KEY, content_hash, name_parts
+from memoranda.time_keys import time_keys
 from memoranda.types import ANY, JSON, AnyUser, Memory, MemoryType, Scope
+from memoranda.wishes import WISH_KEY, standing_wishes
 
 # One encoder for all: `json.dumps` with options creates a new one at each call.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -145,12 +148,16 @@ _NAMES = frozenset(("name", "nickname", "full name", "first name", "last name", 
 """Attributes of claims whose value is a name of the subject."""
 
 
-def with_note_keys(terms: str, notes: Mapping[str, JSON], speaker: str | None, user: str | None) -> str:
-    """Return the terms of a memory with keys for the times it mentions and the names that its speaker goes by."""
+def with_note_keys(terms: str, notes: Mapping[str, JSON], speaker: str | None, user: str | None, content: str) -> str:
+    """Return the terms of a memory with keys for what it says besides: times, names of its speaker, standing wishes."""
     events = [*_event_keys(notes)]
     if events and HAS_TIME not in terms.split():  # the words for times in other languages
         events.append(HAS_TIME)
     keys = [*events, *_name_keys(notes, {"user", speaker, user})]
+    if speaker is not None:
+        keys += [NAME_KEY + part for name in own_names(content) for part in name_parts(name)]
+    if standing_wishes(content):
+        keys.append(WISH_KEY)
     return " ".join([terms, *dict.fromkeys(keys)]) if keys else terms
 
 
@@ -168,7 +175,7 @@ def _name_keys(notes: Mapping[str, JSON], speakers: Collection[str | None]) -> I
         match claim:
             case {"attribute": str(attribute), "subject": str(subject), "value": str(value), "holds": True}:
                 if attribute in _NAMES and subject in speakers:
-                    yield from (NAME_KEY + part for part in name_parts(value))
+                    yield from (NAME_KEY + part for part in name_parts(value) if part not in WEEKDAYS)
 
 
 def index_row(row: Sequence[Any]) -> IndexRow:

@@ -44,6 +44,22 @@ def test_time_that_tells_no_memories_apart_gives_hits_and_a_note(
         assert any(hit.memory.speaker == "James" for hit in answer)
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["Where was James then?", "When was James there?", "Where has James been since 2021?", "James?", "Who is James?"],
+)
+def test_question_that_names_only_a_person_gives_what_that_person_said(manager: MemoryManager, question: str) -> None:
+    manager.remember(TURNS, user="u")
+    assert any(hit.memory.speaker == "James" for hit in manager.recall(question, user="u"))
+
+
+def test_question_with_a_word_that_nobody_said_finds_nothing_by_words_alone(tmp_path: Path) -> None:
+    config = MemoryConfig(db_url=f"sqlite:///{tmp_path / 'a.db'}", enable_vector_search=False)
+    with MemoryManager(config) as memory:
+        memory.remember(TURNS, user="u")
+        assert len(memory.recall("Which telescope does James own?", user="u")) == 0
+
+
 def test_words_that_nothing_matches_do_not_empty_a_window_around_everything(manager: MemoryManager) -> None:
     manager.remember(TURNS, user="u")
     assert len(manager.recall("What happened in July 2022?", user="u")) == 3
@@ -65,6 +81,11 @@ def test_memory_that_mentions_a_time_is_found_by_it_whenever_it_was_said(manager
         ("My nickname is Kitty.", "Kitty"),
         ("My email is kate.miller@example.com", "Miller"),
         ("You can reach me at @kmiller", "kmiller"),
+        ("I usually go by Kate these days.", "Kate"),
+        ("I'd rather be called Kate.", "Kate"),
+        ("Hi, I'm Kate!", "Kate"),
+        ("My gamertag is ShadowFox", "ShadowFox"),
+        ("My Slack handle is kmiller", "kmiller"),
     ],
 )
 def test_name_that_a_speaker_said_stands_for_the_speaker(manager: MemoryManager, said: str, name: str) -> None:
@@ -107,3 +128,32 @@ def test_name_of_somebody_else_or_of_two_speakers_stands_for_nobody(manager: Mem
     assert speakers("What does Ada do?") == ()
     assert speakers("What does Baker do?") == ("Tom Baker",)
     assert speakers("Who is a baker?") == ()
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("Kate Miller", "Miller"),
+        ("kate.miller@example.com", "Kate"),
+        ("kate_miller", "Kate"),
+        ("KateMiller", "Miller"),
+        ("kate92", "Kate"),
+        ("K. Miller", "Miller"),
+        ("Kate M.", "Kate"),
+        ("Dr. Kate Miller", "Miller"),
+        ("José García", "Jose"),
+    ],
+)
+def test_part_of_a_label_stands_for_its_speaker(manager: MemoryManager, label: str, name: str) -> None:
+    turns = [(label, "I love sailing on the lake."), ("Tom", "I love sailing on the sea.")]
+    manager.remember([{"role": "user", "name": each, "content": text} for each, text in turns], user="u")
+    answer = manager.recall(f"Which sailing does {name} love?", user="u", explain=True)
+    assert answer.explanation is not None
+    assert answer.explanation.speakers == (label,)
+
+
+def test_call_on_a_weekday_is_no_name(manager: MemoryManager) -> None:
+    manager.remember([{"role": "user", "name": "Kate", "content": "Call me Friday about the boat."}], user="u")
+    answer = manager.recall("What is on Friday?", user="u", explain=True)
+    assert answer.explanation is not None
+    assert answer.explanation.speakers == ()
