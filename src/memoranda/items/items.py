@@ -49,7 +49,7 @@ from memoranda.storage.rows import from_micros, owner_conditions, stored_name, t
 from memoranda.storage.schema import memories, vectors
 from memoranda.storage.write import MemoryWrite, apply_changes
 from memoranda.text import content_hash, lexical_keys, query_terms
-from memoranda.types import JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
+from memoranda.types import ANY, JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
 
 SOURCE: Final = "item"
 _M = memories.c
@@ -175,6 +175,8 @@ class Items:
         refresh: bool = False,
     ) -> list[Item]:
         """Return items below a prefix that pass: by score with a query, else in the order asked for."""
+        if query == "":
+            return []
         if query is None:
             ids = self._store.read(
                 lambda tx: self._in_order(tx, scope, prefix, conditions, order, limit, offset), tenant=scope.tenant
@@ -244,7 +246,7 @@ class Items:
             each.notes = {**each.notes, _VECTORS: {"generation": each.generation, "data": own}}
 
     def _alive(self, scope: Scope, prefix: NamespacePath) -> list[ColumnElement[bool]]:
-        return [*owner_conditions(scope), *_between(key_range(prefix)), *self._not_expired()]
+        return [*_owned(scope), *_between(key_range(prefix)), *self._not_expired()]
 
     def _not_expired(self) -> list[ColumnElement[bool]]:
         return [or_(_M.expires_at.is_(None), _M.expires_at > to_micros(self._clock()))]
@@ -351,7 +353,7 @@ class Items:
     def _walk(self, tx: ReadTransaction, scope: Scope, prefix: NamespacePath) -> Iterator[NamespacePath]:
         """Yield each namespace below a prefix once, by one look-up each."""
         position, end = key_range(prefix)
-        alive = [*owner_conditions(scope), *self._not_expired()]
+        alive = [*_owned(scope), *self._not_expired()]
         while True:
             query = select(_M.key).where(*alive, _M.key >= position, _M.key < end).order_by(_M.key).limit(1)
             key = tx.execute(query).scalar()
@@ -366,10 +368,17 @@ class Items:
     ) -> NamespaceActivity:
         count, last = 0, 0
         for namespace in parts:
-            conditions = [*owner_conditions(scope), *_between(own_range(namespace)), *self._not_expired()]
+            conditions = [*_owned(scope), *_between(own_range(namespace)), *self._not_expired()]
             row = tx.execute(select(func.count(), func.max(_M.valid_from)).where(*conditions)).one()
             count, last = count + row[0], max(last, row[1] or 0)
         return NamespaceActivity(name, count, from_micros(last))
+
+
+def _owned(scope: Scope) -> list[ColumnElement[bool]]:
+    """Return the conditions on items of exactly this agent, user and session, or with ANY of every user."""
+    if scope.user is not ANY:
+        return owner_conditions(scope)
+    return [_M.tenant == scope.tenant, _M.agent == (scope.agent or ""), _M.session == (scope.session or "")]
 
 
 def _between(bounds: tuple[str, str]) -> list[ColumnElement[bool]]:
@@ -379,7 +388,9 @@ def _between(bounds: tuple[str, str]) -> list[ColumnElement[bool]]:
 def _to_item(memory: Memory) -> Item:
     assert memory.key is not None
     namespace, key = decode_key(memory.key)
-    return Item(namespace, key, memory.value, memory.recorded_at, memory.valid_from, memory.expires_at)
+    return Item(
+        namespace, key, memory.value, memory.recorded_at, memory.valid_from, memory.expires_at, user=memory.user
+    )
 
 
 def _to_text(key: str, value: JSON, index: tuple[str, ...] | bool) -> str:

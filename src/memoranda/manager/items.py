@@ -22,8 +22,8 @@ from memoranda.items.base import (
     make_item_filter,
 )
 from memoranda.manager.recall import ManagerMethods
-from memoranda.text import clean_text
-from memoranda.types import JSON
+from memoranda.text import clean_query
+from memoranda.types import JSON, AnyUser
 from memoranda.validation import check_integer, check_limit, check_offset, check_optional_datetime, check_ttl
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class ItemMethods(ManagerMethods):
         offset: int = 0,
         refresh: bool = False,
         agent: str | None = None,
-        user: str | None = None,
+        user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> list[Item]:
         """Return items of a namespace and of those below it.
@@ -150,7 +150,7 @@ class ItemMethods(ManagerMethods):
         Args:
             prefix: The first names of their namespace; `()` for all.
             query: What to look for; the best match comes first, each with a score, and what is not searched comes
-                last, without one.
+                last, without one. A query without a word finds nothing.
             filter: Conditions on the fields of the value, such as `{"color": "red", "author.born": {"gte": 1990}}`;
                 the operators are eq, ne, in, gt, gte, lt, lte and exists.
             order: How items are ordered without a query: by when they were put, `updated` or `-updated` with the
@@ -163,7 +163,7 @@ class ItemMethods(ManagerMethods):
         return self._components.items.search(
             self._scope(agent, user, session),
             check_namespace(prefix, "prefix", empty=True),
-            None if query is None else clean_text(query, "query"),
+            None if query is None else clean_query(query),
             make_item_filter(filter),
             check_order(order),
             check_limit(limit),
@@ -180,7 +180,7 @@ class ItemMethods(ManagerMethods):
         limit: int = 100,
         offset: int = 0,
         agent: str | None = None,
-        user: str | None = None,
+        user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> list[NamespaceActivity]:
         """Return the namespaces that have items and how many, sorted.
