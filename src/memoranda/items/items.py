@@ -19,7 +19,7 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 
 from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
-from memoranda.errors import Conflict
+from memoranda.errors import Conflict, InvalidInput
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.items.base import (
@@ -166,7 +166,7 @@ class Items:
         self,
         scope: Scope,
         prefix: NamespacePath,
-        query: str | None,
+        query: str | tuple[float, ...] | None,
         conditions: ItemFilter,
         order: ItemOrder,
         limit: int,
@@ -269,7 +269,7 @@ class Items:
         return list(islice(passing, offset, offset + limit))
 
     def _scores(
-        self, scope: Scope, prefix: NamespacePath, query: str, conditions: ItemFilter
+        self, scope: Scope, prefix: NamespacePath, query: str | tuple[float, ...], conditions: ItemFilter
     ) -> dict[int, float | None]:
         """Return the score of each item that passes, the best first; at the end those that are not searched."""
         rows = self._store.read(lambda tx: self._candidates(tx, scope, prefix, conditions), tenant=scope.tenant)
@@ -291,11 +291,13 @@ class Items:
         rows = tx.execute(query).all()
         return [row for row in rows if passes(json.loads(row[1]), conditions)] if conditions else list(rows)
 
-    def _score(self, scope: Scope, query: str, ids: IntArray, rows: Sequence[Row]) -> FloatArray:
-        vector, generation = self._vectors.embed_query(scope.tenant, query), self._vectors.generation()
+    def _score(self, scope: Scope, query: str | tuple[float, ...], ids: IntArray, rows: Sequence[Row]) -> FloatArray:
+        text = query if isinstance(query, str) else None
+        vector = self._check_vector(query) if text is None else self._vectors.embed_query(scope.tenant, text)
+        generation = self._vectors.generation()
         partition = self._partitions.get(PartitionKey(scope.tenant, scope.user), generation)
         with partition.lock:
-            words = partition.postings.coverage(query_terms(query), ids)
+            words = partition.postings.coverage(query_terms(text or ""), ids)
             cosines = _cosines(partition, vector, ids)
         if vector is None:
             return words
@@ -304,11 +306,24 @@ class Items:
         assert self._vectors.embedder is not None
         baseline = self._vectors.embedder.identity.baseline
         # Rounded, so that equal texts have equal scores, whatever else was multiplied with them.
-        if not baseline:  # cosines of a model that was not measured cannot be weighed against words
+        if not baseline or text is None:  # cosines of a model that was not measured cannot be weighed against words
             return np.round(cosines, 5)
         meaning = np.round(np.clip((cosines - baseline) / (1.0 - baseline), 0.0, 1.0), 5)
         mixed: FloatArray = _DENSE_WEIGHT * meaning + (1 - _DENSE_WEIGHT) * words
         return mixed
+
+    def _check_vector(self, query: object) -> FloatArray:
+        embedder = self._vectors.embedder
+        if embedder is None:
+            raise InvalidInput("vector search is off: give a text as the query")
+        vector = np.asarray(query, dtype=np.float32)
+        length = float(np.linalg.norm(vector))
+        if len(vector) != embedder.identity.dimension or not length:
+            raise InvalidInput(
+                f"the query is a vector of {len(vector)} numbers and of length {length:.3g}: "
+                f"{embedder.identity.model} has {embedder.identity.dimension}"
+            )
+        return vector / length
 
     def _add_stored_cosines(
         self, cosines: FloatArray, ids: IntArray, vector: FloatArray, generation: int | None, tenant: str

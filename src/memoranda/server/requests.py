@@ -20,6 +20,8 @@ MAX_SETTINGS = 100
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Query: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT)]
 """A question; one without a word finds nothing."""
+MAX_NUMBERS = 65_536
+"""Numbers in a vector."""
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Slot: TypeAlias = Annotated[str, Field(min_length=1, max_length=2 * MAX_NAME, examples=["ana/city"])]
 """The name of a slot: subject/attribute."""
@@ -166,7 +168,7 @@ class DeleteItemsRequest(ScopedRequest):
 
 class SearchItemsRequest(ScopedRequest):
     prefix: Labels = Field([], examples=[["users"]])
-    query: Query | None = None
+    query: Query | Annotated[list[float], Field(min_length=1, max_length=MAX_NUMBERS)] | None = None
     filter: Metadata | None = Field(None, examples=[{"color": "red", "year": {"gte": 2024}}])
     order: ItemOrder = "-updated"
     limit: Limit = 10

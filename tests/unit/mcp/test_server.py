@@ -121,7 +121,6 @@ async def test_search_and_fetch_have_the_form_connectors_expect(connect: Connect
     ("tool", "arguments"),
     [
         ("recall", {}),
-        ("recall", {"query": "   "}),
         ("recall", {"query": "tea", "limit": 0}),
         ("recall", {"query": "tea", "mode": "slow"}),
         ("recall", {"query": "tea", "now": "soon"}),
@@ -372,7 +371,7 @@ async def test_mistake_names_the_argument_the_limit_and_the_next_step(connect: C
     async with connect() as client:
         done = await client.call_tool("recall", {"limit": 5000})
         assert _text(done) == (
-            "Nothing was done: `query` is missing, but must be text of at most 1,000,000 characters; "
+            "Nothing was done: `query` is missing, but must be text of 0 to 1,000,000 characters; "
             "`limit` is 5000, but must be a whole number of 1 to 1,000. Correct it and call `recall` again."
         )
         done = await client.call_tool("recall", {"query": "tea", "as_of": "soon"})
