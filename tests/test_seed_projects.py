@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ from memoranda import (
     RedisBackend,
     create_session,
 )
+from memoranda.persistent.backends import to_llm
 from memoranda.testing.fakes import HashEmbedder
 
 
@@ -89,10 +92,36 @@ class TestMessageIsADict:
         message["metadata"]["tags"].append("b")
         dict(message)["metadata"]["tags"].append("c")
         assert message.metadata == {"tags": ["a"]}
-        with pytest.raises(TypeError, match="cannot be changed"):
+        with pytest.raises(TypeError, match=r"cannot be changed: change a copy of it, dict\(message\), .*replace"):
             message["content"] = "bye"
         with pytest.raises(TypeError, match="cannot be changed"):
             message.update(content="bye")
+
+    def test_keys_of_a_dict_message_come_back_as_they_were(self, tmp_path: Path) -> None:
+        given = {"role": "user", "content": "hi", "id": "m1", "agent_id": "a", "turn": 3, "tags": None, "x": {"y": [1]}}
+        given |= {"metadata": {"agent_id": "b", "mood": "glad"}}
+        memory = ConversationMemory()
+        memory.add([given, {"role": "user", "content": "bye", "turn": 4}])
+        memory.save_to_file(tmp_path / "c.json")
+        loaded = ConversationMemory()
+        loaded.load_from_file(tmp_path / "c.json")
+        with MemoryManager(tmp_path / "m.db", retention_policy="persistent", embedder=HashEmbedder()) as manager:
+            manager.get_memory("a").add(given)
+        with MemoryManager(tmp_path / "m.db", retention_policy="persistent", embedder=HashEmbedder()) as manager:
+            stored = manager.get_memory("a").get_messages()[0]
+        original = memory.get_messages()[0]
+        copies = [original, loaded.get_messages()[0], stored, pickle.loads(pickle.dumps(original))]  # noqa: S301 - our own bytes
+        for message in [*copies, replace(original, name="ann")]:
+            for plain in (dict(message), message.copy(), json.loads(json.dumps(message)), {**message}):
+                assert {key: plain[key] for key in given} == given
+            assert message.metadata == {"agent_id": "b", "mood": "glad", "turn": 3, "x": {"y": [1]}}
+        last = memory.get_messages()[1]
+        assert (last["turn"], last.metadata, "metadata" in dict(last), "id" in dict(last)) == (
+            4,
+            {"turn": 4},
+            False,
+            False,
+        )
 
     def test_id_agent_and_epoch_time_of_a_dict_message_are_kept(self) -> None:
         memory = ConversationMemory()
@@ -233,3 +262,154 @@ class TestManager:
             return [each["content"] for each in messages]
 
         assert asyncio.run(run()) == ["Relevant memories: none", "Hello!"]
+
+
+@dataclass
+class Chunk:
+    """One piece of a streamed answer, as a back end of the seed's project yields it."""
+
+    type: str
+    content: str | None = None
+    error: str | None = None
+
+
+class StreamingBackend:
+    """A language model with nothing but `stream_with_tools`."""
+
+    def __init__(self, *chunks: Chunk) -> None:
+        self.chunks = chunks
+        self.asked: list[Any] = []
+
+    async def stream_with_tools(self, messages: list[Any], tools: list[Any], **_: Any) -> AsyncIterator[Chunk]:
+        self.asked.append((messages, tools))
+        for chunk in self.chunks:
+            yield chunk
+
+
+class TestTeamOfAgents:
+    """How an agent of a team records its turns, and reads what the winner of an earlier turn knew."""
+
+    async def test_memories_of_the_winner_of_a_turn_are_marked_as_its_own(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path / 'team.db'}"
+        for agent, text in (("a", "The budget is 40 euro"), ("b", "The budget is in the blue folder")):
+            async with memoranda.aio.PersistentMemory(agent_name=agent, session_name="s", db_url=url) as memory:
+                await memory.record([{"role": "assistant", "content": text}], metadata={"turn": 1})
+                await memory.record([{"role": "assistant", "content": f"{agent} had soup for lunch"}], metadata=None)
+        async with memoranda.aio.PersistentMemory(agent_name="a", session_name="s", db_url=url) as memory:
+            own = await memory.retrieve("Where is the budget?", limit=5, previous_winners=None)
+            both = await memory.retrieve(
+                [{"role": "user", "content": "Where is the budget?"}],
+                limit=5,
+                previous_winners=[{"agent_id": "b", "turn": 1}, {"agent_id": "a", "turn": 1}],
+            )
+            one_turn = await memory.retrieve("Who had soup?", previous_winners=[{"agent_id": "b", "turn": 1}])
+            every_turn = await memory.retrieve("Who had soup?", previous_winners=[{"agent_id": "b"}])
+            with pytest.raises(memoranda.InvalidInput, match="no agent_id"):
+                await memory.retrieve("budget", previous_winners=[{"turn": 1}])
+        assert "40 euro" in own
+        assert "blue folder" not in own
+        assert "[From b Turn 1] (assistant): The budget is in the blue folder" in both
+        assert "40 euro" in both
+        assert "b had soup" not in one_turn
+        assert "[From b] (assistant): b had soup" in every_turn
+
+    def test_winner_of_another_session_or_user_is_not_shown(self, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path / 'team.db'}"
+        with PersistentMemory("b", "ann", "s", db_url=url) as theirs:
+            theirs.record({"role": "user", "content": "The key is under the mat"}, metadata={"turn": 1})
+        for user, session in (("eve", "s"), ("ann", "t"), (None, "s")):
+            with PersistentMemory("a", user, session, db_url=url) as memory:
+                assert memory.retrieve("key", previous_winners=[{"agent_id": "b", "turn": 1}]) == ""
+
+    def test_types_and_messages_as_they_are(self, tmp_path: Path) -> None:
+        manager = MemoryManager(tmp_path / "m.db", embedder=HashEmbedder())
+        memory = PersistentMemory(agent_name="a", manager=manager, memory_type="procedural_memory")
+        memory.record({"role": "user", "content": "Always run the tests before a release"})
+        memory.record({"role": "user", "content": "Hello!"}, memory_type="semantic", infer=False)
+        memory.record({"role": "user", "content": "Hi there!"})
+        with pytest.raises(memoranda.InvalidInput, match="unknown memory type"):
+            memory.record({"role": "user", "content": "Tea at four"}, memory_type="sematic")
+        kept = {each.content: each.type for each in manager.list_memories(agent="a")}
+        manager.close()
+        assert kept == {"Always run the tests before a release": "procedural", "Hello!": "semantic"}
+
+    def test_backend_that_only_streams_extracts_facts(self, tmp_path: Path) -> None:
+        backend = StreamingBackend(
+            Chunk("reasoning", "hm"), Chunk("content", "tw"), Chunk("content", "o"), Chunk("done")
+        )
+        assert to_llm(backend).complete("one and one?", max_tokens=5) == "two"
+        assert backend.asked == [([{"role": "user", "content": "one and one?"}], [])]
+        with PersistentMemory(agent_name="a", llm_backend=backend, db_url=f"sqlite:///{tmp_path / 'p.db'}") as memory:
+            memory.record({"role": "user", "content": "I moved to Oslo in May"})
+        assert "I moved to Oslo" in backend.asked[1][0][0]["content"]
+        failing = to_llm(StreamingBackend(Chunk("error", error="no credit")))
+        with pytest.raises(memoranda.Unavailable, match="no credit"):
+            failing.complete("?", max_tokens=5)
+
+    def test_function_that_returns_embeddings_embeds(self, tmp_path: Path) -> None:
+        class Backend:
+            async def __call__(self, texts: list[str]) -> Any:
+                return SimpleNamespace(embeddings=HashEmbedder(8).embed(texts, kind="passage"))
+
+        url = f"sqlite:///{tmp_path / 'p.db'}"
+        with PersistentMemory(agent_name="a", embedding_backend=Backend(), db_url=url) as memory:
+            memory.save_to_memory("", ["The sky is blue"])
+            assert "sky" in memory.retrieve("sky")
+
+    @pytest.mark.parametrize("nested", [False, True])
+    def test_models_by_their_configuration(self, tmp_path: Path, nested: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+        def config(**settings: Any) -> dict[str, Any]:
+            return {"provider": "openai", "config": settings} if nested else {"provider": "openai", **settings}
+
+        answers = config(model="gpt-4.1-nano", api_key="k", openai_base_url="http://127.0.0.1:9/v1", temperature=0.1)
+        vectors = config(model="text-embedding-3-small", api_key="k", embedding_dims=1536)
+        with PersistentMemory(
+            agent_name="a", llm_config=answers, embedding_config=vectors, db_url=tmp_path / "p.db", debug=True
+        ) as memory:
+            assert (memory.agent_id, memory.user_id, memory.session_id) == ("a", None, None)
+        for wrong, message in (
+            (config(api_key="k"), "llm_config names no model"),
+            (config(model="m", api_key="k", colour=1), "openai has no setting colour"),
+            ({"provider": "opnai", "model": "m"}, "no llm is named 'opnai'"),
+            ({"model": "m"}, "llm_config needs a provider"),
+        ):
+            with pytest.raises(memoranda.InvalidInput, match=message):
+                PersistentMemory(agent_name="a", llm_config=wrong, db_url=tmp_path / "p.db")
+
+    @pytest.mark.filterwarnings("ignore:Payload indexes have no effect", "ignore:Local mode performs")
+    def test_clients_of_one_qdrant_server_are_shared(self, tmp_path: Path) -> None:
+        from qdrant_client import QdrantClient
+
+        client = QdrantClient(":memory:")
+        for agent in ("a", "b"):
+            with PersistentMemory(
+                agent_name=agent,
+                qdrant_client=client,
+                db_url=tmp_path / f"{agent}.db",
+                embedding_backend=HashEmbedder(),
+            ) as memory:
+                memory.save_to_memory("", [f"{agent} likes tea"])
+                assert f"{agent} likes tea" in memory.retrieve("tea")
+        assert client.get_collections().collections
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"llm_config": {}, "llm_backend": "x"}, "llm_backend or llm_config, not both"),
+            ({"embedding_config": {}, "embedding_backend": "x"}, "embedding_backend or embedding_config, not both"),
+            ({"qdrant_client": 1, "vector_store_config": "faiss"}, "vector_store_config or qdrant_client, not both"),
+            ({"memory_type": "procedure"}, "unknown memory type"),
+        ],
+    )
+    def test_arguments_that_exclude_each_other_are_refused(
+        self, tmp_path: Path, arguments: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(memoranda.InvalidInput, match=message):
+            PersistentMemory(agent_name="a", db_url=f"sqlite:///{tmp_path / 'p.db'}", **arguments)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_unknown_argument_is_named(self) -> None:
+        with pytest.raises(TypeError, match="embeding_config"):
+            PersistentMemory(agent_name="a", embeding_config={})  # type: ignore[call-arg]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memoranda.messages.message import Message, VendorMessage
     from memoranda.messages.openai import format_for_openai, from_openai
     from memoranda.persistent.agents import BaseAgent, ConversationContext, MemoryMixin
-    from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
+    from memoranda.persistent.backends import EmbeddingBackend
     from memoranda.persistent.base import (
         MemoryBase,
         PersistentMemoryBase,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         RecallFromMemoryResult,
         SaveToMemoryResult,
     )
+    from memoranda.persistent.configs import VectorStoreConfig
     from memoranda.persistent.memory import PersistentMemory
     from memoranda.persistent.tools import MemoryTools, ToolCall, ToolMessage
     from memoranda.recalls import AffectedRecall, Context, ErasedHit, Replay
@@ -281,7 +282,8 @@ _HOMES = {
     "memoranda.messages.message": "Message VendorMessage",
     "memoranda.messages.openai": "format_for_openai from_openai",
     "memoranda.persistent.agents": "BaseAgent ConversationContext MemoryMixin",
-    "memoranda.persistent.backends": "EmbeddingBackend VectorStoreConfig",
+    "memoranda.persistent.backends": "EmbeddingBackend",
+    "memoranda.persistent.configs": "VectorStoreConfig",
     "memoranda.persistent.base": "MemoryBase PersistentMemoryBase QueryInput RecallFromMemoryResult SaveToMemoryResult",
     "memoranda.persistent.memory": "PersistentMemory",
     "memoranda.persistent.tools": "MemoryTools ToolCall ToolMessage",

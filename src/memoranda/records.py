@@ -29,7 +29,7 @@ class Record(display.Shown):
         return len(self.keys())
 
     def __getitem__(self, key: str) -> Any:
-        if key in self._aliases or key in self.keys():
+        if key in self:
             return getattr(self, key)
         raise KeyError(key)
 
@@ -40,7 +40,7 @@ class Record(display.Shown):
             return default
 
     def __contains__(self, key: object) -> bool:
-        return key in self._aliases or key in self.keys()
+        return key in self._aliases or any(f.name == key for f in fields(self))  # type: ignore[arg-type]
 
 
 class DictRecord(Record, dict[str, Any]):
@@ -52,10 +52,11 @@ class DictRecord(Record, dict[str, Any]):
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        dict.update(self, {name: _to_plain(getattr(self, name)) for name in (*self._fields(), *self._aliases)})
+        dict.update(self, {name: _to_plain(getattr(self, name)) for name in self._keys()})
 
-    def _fields(self) -> list[str]:
-        return [f.name for f in fields(self)]  # type: ignore[arg-type]
+    def _keys(self) -> tuple[str, ...]:
+        """Return the names of the attributes that the dict has."""
+        return (*(f.name for f in fields(self)), *self._aliases)  # type: ignore[arg-type]
 
     keys = dict.keys  # type: ignore[assignment]
     values = dict.values

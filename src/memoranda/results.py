@@ -267,13 +267,13 @@ class AgentActivity(Record):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UserActivity(Record):
-    """How much is remembered about one user."""
+    """How much is remembered about one user; nothing about one who has only talked."""
 
     user: str
     memories: int
     """Memories of every type, archived ones too."""
     last_active: datetime
-    """When the latest one was stored."""
+    """When the latest memory or message was stored."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -284,7 +284,7 @@ class NameActivity(Record):
     memories: int
     """Memories of every type, archived ones too."""
     last_active: datetime
-    """When the latest one was stored."""
+    """When the latest memory or message was stored."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -89,6 +89,11 @@ def clean_text(text: object, name: str = "content") -> str:
     return check_unicode(text, name)
 
 
+def clean_query(text: object) -> str:
+    """Return a query; "" for a blank one, which finds nothing: the loop of an agent may well send it."""
+    return "" if isinstance(text, str) and not text.strip() else clean_text(text, "query")
+
+
 def check_unicode(text: str, name: str) -> str:
     """Return the text if it can be encoded as UTF-8; a lone surrogate cannot."""
     if text.isascii():

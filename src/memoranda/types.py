@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from memoranda import display
-from memoranda.records import Record
+from memoranda.records import DictRecord, Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -227,8 +227,11 @@ class ArmScore(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Hit(Record):
-    """A memory that recall found, its score, and why it was found."""
+class Hit(DictRecord):
+    """A memory that recall found, its score, and why it was found.
+
+    As a dict it is plain JSON data, without the memory's vector and why it was found: `{**hit}`, `json.dumps(hit)`.
+    """
 
     memory: Memory
     score: float
@@ -243,7 +246,18 @@ class Hit(Record):
         "id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
         "timestamp", "importance_score", "similarity_score", "key", "embedding",
     )  # fmt: skip
+    _plain = (
+        "id", "content", "score", "similarity_score", "key", "memory_type", "importance_score", "timestamp", "source",
+        "session", "message_id", "metadata",
+    )  # fmt: skip
     __str__ = display.hit_text
+
+    def _keys(self) -> tuple[str, ...]:
+        return self._plain
+
+    __getitem__ = Record.__getitem__
+    __contains__ = Record.__contains__
+    get = Record.get
 
     @property
     def superseded_by(self) -> int | None:

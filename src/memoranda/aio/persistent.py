@@ -14,8 +14,9 @@ from memoranda.aio.threads import Threads, off_loop
 from memoranda.errors import InvalidInput
 from memoranda.messages.message import Message
 from memoranda.persistent import memory, tools
-from memoranda.persistent.backends import EmbeddingBackend, VectorStoreConfig
+from memoranda.persistent.backends import EmbeddingBackend
 from memoranda.persistent.base import AnyMessage, NamedMemory, QueryInput, RecallFromMemoryResult, SaveToMemoryResult
+from memoranda.persistent.configs import ProviderConfig, VectorStoreConfig
 from memoranda.persistent.tools import ParsedToolCall, ToolCall, ToolMessage
 from memoranda.types import Outcome
 
@@ -84,6 +85,11 @@ class PersistentMemory(PersistentMemoryBase):
         mem0_config: object | None = None,
         on_disk: bool = True,
         *,
+        llm_config: ProviderConfig | None = None,
+        embedding_config: ProviderConfig | None = None,
+        qdrant_client: object | None = None,
+        memory_type: str | None = None,
+        debug: bool = False,
         db_url: str | None = None,
         manager: MemoryManager | None = None,
     ) -> None:
@@ -97,6 +103,11 @@ class PersistentMemory(PersistentMemoryBase):
             vector_store_config,
             mem0_config,
             on_disk,
+            llm_config=llm_config,
+            embedding_config=embedding_config,
+            qdrant_client=qdrant_client,
+            memory_type=memory_type,
+            debug=debug,
             db_url=db_url,
             manager=None if manager is None else manager._inner,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -16,8 +17,11 @@ from memoranda.types import JSON
 
 items = make_group("Store, show and search values under keys of namespaces.")
 
-Namespace = Annotated[str, typer.Argument(help="Names of the namespace with slashes between them: users/ann.")]
-Prefix = Annotated[str, typer.Argument(help="How the namespaces begin: users/ann. Default: all.")]
+Namespace = Annotated[
+    str,
+    typer.Argument(help='Names of the namespace with slashes between them, users/ann, or as JSON: ["users", "a/b"].'),
+]
+Prefix = Annotated[str, typer.Argument(help="How the namespaces begin, in the same form. Default: all.")]
 Key = Annotated[str, typer.Argument(help="The key.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of results.")]
 Offset = Annotated[int, typer.Option(help="How many results to leave out at the beginning.")]
@@ -84,7 +88,7 @@ def list_items(
         page = {"limit": limit, "offset": offset}
         found = manager.search_items(_names(prefix), query=query, filter=conditions, **page, **options.scope)  # type: ignore[arg-type]
     rows = [
-        ("/".join(item.namespace), item.key, "" if item.score is None else f"{item.score:.2f}", _to_json(item.value))
+        (_to_path(item.namespace), item.key, "" if item.score is None else f"{item.score:.2f}", _to_json(item.value))
         for item in found
     ]
     none = message("no items here", "yellow")
@@ -104,7 +108,7 @@ def list_namespaces(
     """List the namespaces that have items, and how many."""
     with options.open_manager() as manager:
         found = manager.namespaces(_names(prefix), max_depth=max_depth, limit=limit, offset=offset, **options.scope)
-    rows = [("/".join(each.namespace), each.count, each.last_active) for each in found]
+    rows = [(_to_path(each.namespace), each.count, each.last_active) for each in found]
     none = message("no namespace has items here", "yellow")
     view = (lambda: table(("namespace", "items", "last stored"), rows, wide="namespace")) if rows else none
     print_result(found, options.as_json, view)
@@ -138,7 +142,16 @@ def print_names(options: CommandOptions, found: list[NameActivity], what: str, l
 
 
 def _names(path: str) -> tuple[str, ...]:
+    names = _parse(path) if path.startswith("[") else None
+    if isinstance(names, list) and names and all(isinstance(name, str) for name in names):
+        return tuple(map(str, names))
     return tuple(path.split("/")) if path else ()
+
+
+def _to_path(names: Sequence[str]) -> str:
+    """Return a namespace as `_names` reads it."""
+    path = "/".join(names)
+    return path if _names(path) == tuple(names) else _to_json(list(names))
 
 
 def _parse(value: str) -> JSON:

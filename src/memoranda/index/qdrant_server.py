@@ -53,11 +53,12 @@ class QdrantServer:
             port: Its port; 6333 when None.
             api_key: The key for the server.
             collection_name: The prefix of all collections.
-            client: A ready client, used in place of all of these.
+            client: A ready client, used in place of all of these. It stays open.
         """
         self._name = collection_name
         self._lock = threading.RLock()
         self._created: set[str] = set()
+        self._owns_client = client is None
         with _translate_errors():
             self._client = client or QdrantClient(
                 url=url, host=host, port=port or 6333, api_key=api_key, check_compatibility=False
@@ -80,7 +81,8 @@ class QdrantServer:
                     self._client.delete(found.name, selector, wait=True)
 
     def close(self) -> None:
-        self._client.close()
+        if self._owns_client:
+            self._client.close()
 
     def _create_collection(self, name: str, dimension: int) -> None:
         if name in self._created:
@@ -173,8 +175,9 @@ def open_qdrant(
     path: str | None = None,
     on_disk: bool = True,
     collection_name: str = "memoranda",
+    client: QdrantClient | None = None,
 ) -> VectorEngine:
-    """Open a server with `url` or `host`; else the embedded engine in a folder, which one process at a time can use.
+    """Open a server with `url`, `host` or `client`; else the embedded engine in a folder, for one process at a time.
 
     Args:
         url: The address of a server.
@@ -184,7 +187,10 @@ def open_qdrant(
         path: The folder of the embedded engine; a temporary one when None.
         on_disk: Whether to use `path`; when False, the embedded engine uses a temporary folder.
         collection_name: The name of the collection, or the folder inside `path`.
+        client: A ready client of a server, which several memories may share; it stays open.
     """
+    if client is not None:
+        return QdrantServer(collection_name=collection_name, client=client)
     if url is None and host is None:
         from memoranda.index.qdrant_edge import QdrantEdge
 

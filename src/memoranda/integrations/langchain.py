@@ -1,11 +1,9 @@
-"""LangChain: a vector store, a retriever over recall, and a store of bytes. `pip install memoranda[langchain]`"""
+"""LangChain: a vector store here, a retriever and a store of bytes beside it. `pip install memoranda[langchain]`"""
 
 from __future__ import annotations
 
 import uuid
-from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from inspect import iscoroutinefunction
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -14,16 +12,16 @@ from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 
 try:
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.embeddings import Embeddings
-    from langchain_core.retrievers import BaseRetriever
-    from langchain_core.stores import ByteStore
     from langchain_core.vectorstores import VectorStore
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangChain adapter", "langchain") from error
 
-from memoranda.integrations.langchain_items import ItemCollection, LangChainEmbedder
+from memoranda.integrations.langchain_items import ItemCollection, LangChainEmbedder, choose_diverse
+from memoranda.integrations.langchain_stores import MemorandaByteStore, MemorandaRetriever
+
+__all__ = ["MemorandaByteStore", "MemorandaRetriever", "MemorandaVectorStore"]
 
 
 class MemorandaVectorStore(VectorStore):
@@ -108,6 +106,48 @@ class MemorandaVectorStore(VectorStore):
     ) -> list[Document]:
         return [document for document, _ in self.similarity_search_with_score(query, k, filter)]
 
+    def similarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, filter: Mapping[str, Any] | None = None, **_: Any
+    ) -> list[Document]:
+        """Return the documents nearest to a vector of the store's embedding model."""
+        found = self._items.search(k, query=embedding, filter=_on_metadata(filter))
+        return [_to_document(item) for item in found if item.score is not None]
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Mapping[str, Any] | None = None,
+        **_: Any,
+    ) -> list[Document]:
+        """Return documents near a query that are unlike each other.
+
+        Args:
+            query: The query.
+            k: The maximum number of documents.
+            fetch_k: How many of the nearest they are chosen from.
+            lambda_mult: 1 chooses the nearest, 0 those least alike.
+            filter: Conditions on the metadata.
+        """
+        found = self.similarity_search_with_score(query, max(k, fetch_k), filter)
+        return choose_diverse(found, k, lambda_mult, self._embedding)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Mapping[str, Any] | None = None,
+        **_: Any,
+    ) -> list[Document]:
+        """Return documents near a vector that are unlike each other."""
+        items = self._items.search(max(k, fetch_k), query=embedding, filter=_on_metadata(filter))
+        found = [(_to_document(item), item.score) for item in items if item.score is not None]
+        return choose_diverse(found, k, lambda_mult, self._embedding)
+
     def _select_relevance_score_fn(self) -> Any:
         return lambda score: max(0.0, score)
 
@@ -138,73 +178,3 @@ def _on_metadata(filter: object) -> dict[str, Any] | None:
 
 def _to_document(item: Item) -> Document:
     return Document(id=item.key, page_content=item.value["text"], metadata=item.value["metadata"])
-
-
-class MemorandaRetriever(BaseRetriever):
-    """A retriever over `recall`: what was remembered, in any way, in one scope."""
-
-    memory: Any
-    agent: str | None = None
-    user: str | None = None
-    session: str | None = None
-    limit: int = 10
-    min_score: float | None = None
-
-    def __init__(self, **fields: Any) -> None:
-        memory = fields.get("memory")
-        recall = getattr(memory, "recall", None)
-        if not callable(recall) or iscoroutinefunction(recall):
-            raise InvalidType(
-                f"memory must be a MemoryManager, not {type(memory).__name__}: write memory=MemoryManager(...)"
-            )
-        super().__init__(**fields)
-
-    def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        limit: int | None = None,
-    ) -> list[Document]:
-        scope = {"agent": self.agent, "user": self.user, "session": self.session}
-        chosen = self.limit if limit is None else limit
-        found = self.memory.recall(query, limit=chosen, min_score=self.min_score, **scope)
-        return [
-            Document(id=str(hit.id), page_content=hit.content, metadata={**hit.metadata, "score": hit.score})
-            for hit in found
-        ]
-
-
-class MemorandaByteStore(ByteStore):
-    """Bytes by key, such as LangChain's caches and parent documents; `recall` does not find them."""
-
-    def __init__(
-        self,
-        memory: MemoryManager | str | PathLike[str] | None = None,
-        *,
-        collection: str = "bytes",
-        agent: str | None = None,
-        user: str | None = None,
-        session: str | None = None,
-    ) -> None:
-        owner = {"agent": agent, "user": user, "session": session}
-        self._items = ItemCollection(memory, ("langchain", collection), owner)
-
-    def close(self) -> None:
-        """Close the manager if it was opened here."""
-        self._items.close()
-
-    def mget(self, keys: Sequence[str]) -> list[bytes | None]:
-        return [None if item is None else b64decode(item.value) for item in self._items.get(keys)]
-
-    def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        for key, value in key_value_pairs:
-            if not isinstance(value, bytes):
-                raise InvalidType(f"the value of {key!r} must be bytes, not {type(value).__name__}")
-        self._items.put({key: b64encode(value).decode("ascii") for key, value in key_value_pairs}, False)
-
-    def mdelete(self, keys: Sequence[str]) -> None:
-        self._items.delete(keys)
-
-    def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        yield from (item.key for item in list(self._items.walk()) if item.key.startswith(prefix or ""))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from memoranda.embedding.base import EmbedderIdentity, InputKind, normalize
+from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind, normalize
+from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import Incompatible, MissingExtra
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
@@ -16,6 +17,7 @@ from memoranda.types import FloatArray
 from memoranda.validation import MAX_LIMIT
 
 try:
+    from langchain_core.documents import Document
     from langchain_core.embeddings import Embeddings
 except ModuleNotFoundError as error:
     raise MissingExtra("the LangChain adapter", "langchain") from error
@@ -39,6 +41,30 @@ class LangChainEmbedder:
         if len(texts) and vectors.shape[1] != self.identity.dimension:
             raise Incompatible(f"the model returned {vectors.shape[1]} dimensions, not {self.identity.dimension}")
         return np.stack([normalize(row) for row in vectors]) if len(texts) else vectors
+
+
+def choose_diverse(
+    found: Sequence[tuple[Document, float]], limit: int, relevance: float, embeddings: Embeddings | None
+) -> list[Document]:
+    """Return documents that are near the query and unlike each other, by maximal marginal relevance.
+
+    Args:
+        found: Documents and their scores, the best first.
+        limit: The maximum number of documents.
+        relevance: How much the score counts, 0 to 1; how unlike the chosen ones a document is counts the rest.
+        embeddings: The model that compares documents; the built-in table of words when None, which takes no time.
+    """
+    if not found or limit < 1:
+        return []
+    embedder: Embedder = EmbeddingModel("fast") if embeddings is None else LangChainEmbedder(embeddings)
+    vectors = embedder.embed([document.page_content for document, _ in found], kind="passage")
+    scores, alike = np.array([score for _, score in found]), vectors @ vectors.T
+    chosen = [0]
+    while len(chosen) < min(limit, len(found)):
+        worth = relevance * scores - (1 - relevance) * alike[:, chosen].max(axis=1)
+        worth[chosen] = -np.inf
+        chosen.append(int(np.argmax(worth)))
+    return [found[number][0] for number in chosen]
 
 
 class ItemCollection:

@@ -123,7 +123,7 @@ class MemorandaStore(base.BaseStore):
         def read(limit: int, offset: int) -> list[StoredItem]:
             found: list[StoredItem] = self.memory.search_items(
                 op.namespace_prefix,
-                query=op.query or None,
+                query=op.query if op.query and op.query.strip() else None,  # as in LangGraph's own stores
                 filter=_to_filter(op.filter),
                 limit=limit,
                 offset=offset,

@@ -46,6 +46,8 @@ class Item(Record):
     expires_at: datetime | None = None
     score: float | None = None
     """How well it fits the query of a search, at most 1; None without a query, and where nothing is searched."""
+    user: str | None = None
+    """Whose item it is."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -19,7 +19,7 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 
 from memoranda.caches import clear_text_caches
 from memoranda.embedding.vectors import Vectors
-from memoranda.errors import Conflict
+from memoranda.errors import Conflict, InvalidInput
 from memoranda.index.partition import Partition
 from memoranda.index.partitions import Partitions
 from memoranda.items.base import (
@@ -49,7 +49,7 @@ from memoranda.storage.rows import from_micros, owner_conditions, stored_name, t
 from memoranda.storage.schema import memories, vectors
 from memoranda.storage.write import MemoryWrite, apply_changes
 from memoranda.text import content_hash, lexical_keys, query_terms
-from memoranda.types import JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
+from memoranda.types import ANY, JSON, Clock, FloatArray, IntArray, Memory, MemoryType, Outcome, Scope
 
 SOURCE: Final = "item"
 _M = memories.c
@@ -166,7 +166,7 @@ class Items:
         self,
         scope: Scope,
         prefix: NamespacePath,
-        query: str | None,
+        query: str | tuple[float, ...] | None,
         conditions: ItemFilter,
         order: ItemOrder,
         limit: int,
@@ -175,6 +175,8 @@ class Items:
         refresh: bool = False,
     ) -> list[Item]:
         """Return items below a prefix that pass: by score with a query, else in the order asked for."""
+        if query == "":
+            return []
         if query is None:
             ids = self._store.read(
                 lambda tx: self._in_order(tx, scope, prefix, conditions, order, limit, offset), tenant=scope.tenant
@@ -244,7 +246,7 @@ class Items:
             each.notes = {**each.notes, _VECTORS: {"generation": each.generation, "data": own}}
 
     def _alive(self, scope: Scope, prefix: NamespacePath) -> list[ColumnElement[bool]]:
-        return [*owner_conditions(scope), *_between(key_range(prefix)), *self._not_expired()]
+        return [*_owned(scope), *_between(key_range(prefix)), *self._not_expired()]
 
     def _not_expired(self) -> list[ColumnElement[bool]]:
         return [or_(_M.expires_at.is_(None), _M.expires_at > to_micros(self._clock()))]
@@ -267,7 +269,7 @@ class Items:
         return list(islice(passing, offset, offset + limit))
 
     def _scores(
-        self, scope: Scope, prefix: NamespacePath, query: str, conditions: ItemFilter
+        self, scope: Scope, prefix: NamespacePath, query: str | tuple[float, ...], conditions: ItemFilter
     ) -> dict[int, float | None]:
         """Return the score of each item that passes, the best first; at the end those that are not searched."""
         rows = self._store.read(lambda tx: self._candidates(tx, scope, prefix, conditions), tenant=scope.tenant)
@@ -289,11 +291,13 @@ class Items:
         rows = tx.execute(query).all()
         return [row for row in rows if passes(json.loads(row[1]), conditions)] if conditions else list(rows)
 
-    def _score(self, scope: Scope, query: str, ids: IntArray, rows: Sequence[Row]) -> FloatArray:
-        vector, generation = self._vectors.embed_query(scope.tenant, query), self._vectors.generation()
+    def _score(self, scope: Scope, query: str | tuple[float, ...], ids: IntArray, rows: Sequence[Row]) -> FloatArray:
+        text = query if isinstance(query, str) else None
+        vector = self._check_vector(query) if text is None else self._vectors.embed_query(scope.tenant, text)
+        generation = self._vectors.generation()
         partition = self._partitions.get(PartitionKey(scope.tenant, scope.user), generation)
         with partition.lock:
-            words = partition.postings.coverage(query_terms(query), ids)
+            words = partition.postings.coverage(query_terms(text or ""), ids)
             cosines = _cosines(partition, vector, ids)
         if vector is None:
             return words
@@ -302,11 +306,24 @@ class Items:
         assert self._vectors.embedder is not None
         baseline = self._vectors.embedder.identity.baseline
         # Rounded, so that equal texts have equal scores, whatever else was multiplied with them.
-        if not baseline:  # cosines of a model that was not measured cannot be weighed against words
+        if not baseline or text is None:  # cosines of a model that was not measured cannot be weighed against words
             return np.round(cosines, 5)
         meaning = np.round(np.clip((cosines - baseline) / (1.0 - baseline), 0.0, 1.0), 5)
         mixed: FloatArray = _DENSE_WEIGHT * meaning + (1 - _DENSE_WEIGHT) * words
         return mixed
+
+    def _check_vector(self, query: object) -> FloatArray:
+        embedder = self._vectors.embedder
+        if embedder is None:
+            raise InvalidInput("vector search is off: give a text as the query")
+        vector = np.asarray(query, dtype=np.float32)
+        length = float(np.linalg.norm(vector))
+        if len(vector) != embedder.identity.dimension or not length:
+            raise InvalidInput(
+                f"the query is a vector of {len(vector)} numbers and of length {length:.3g}: "
+                f"{embedder.identity.model} has {embedder.identity.dimension}"
+            )
+        return vector / length
 
     def _add_stored_cosines(
         self, cosines: FloatArray, ids: IntArray, vector: FloatArray, generation: int | None, tenant: str
@@ -351,7 +368,7 @@ class Items:
     def _walk(self, tx: ReadTransaction, scope: Scope, prefix: NamespacePath) -> Iterator[NamespacePath]:
         """Yield each namespace below a prefix once, by one look-up each."""
         position, end = key_range(prefix)
-        alive = [*owner_conditions(scope), *self._not_expired()]
+        alive = [*_owned(scope), *self._not_expired()]
         while True:
             query = select(_M.key).where(*alive, _M.key >= position, _M.key < end).order_by(_M.key).limit(1)
             key = tx.execute(query).scalar()
@@ -366,10 +383,17 @@ class Items:
     ) -> NamespaceActivity:
         count, last = 0, 0
         for namespace in parts:
-            conditions = [*owner_conditions(scope), *_between(own_range(namespace)), *self._not_expired()]
+            conditions = [*_owned(scope), *_between(own_range(namespace)), *self._not_expired()]
             row = tx.execute(select(func.count(), func.max(_M.valid_from)).where(*conditions)).one()
             count, last = count + row[0], max(last, row[1] or 0)
         return NamespaceActivity(name, count, from_micros(last))
+
+
+def _owned(scope: Scope) -> list[ColumnElement[bool]]:
+    """Return the conditions on items of exactly this agent, user and session, or with ANY of every user."""
+    if scope.user is not ANY:
+        return owner_conditions(scope)
+    return [_M.tenant == scope.tenant, _M.agent == (scope.agent or ""), _M.session == (scope.session or "")]
 
 
 def _between(bounds: tuple[str, str]) -> list[ColumnElement[bool]]:
@@ -379,7 +403,9 @@ def _between(bounds: tuple[str, str]) -> list[ColumnElement[bool]]:
 def _to_item(memory: Memory) -> Item:
     assert memory.key is not None
     namespace, key = decode_key(memory.key)
-    return Item(namespace, key, memory.value, memory.recorded_at, memory.valid_from, memory.expires_at)
+    return Item(
+        namespace, key, memory.value, memory.recorded_at, memory.valid_from, memory.expires_at, user=memory.user
+    )
 
 
 def _to_text(key: str, value: JSON, index: tuple[str, ...] | bool) -> str:

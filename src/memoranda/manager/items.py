@@ -5,11 +5,12 @@ What only one method needs is imported there: the remote client imports this mod
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memoranda.errors import InvalidType
+from memoranda.errors import InvalidInput, InvalidType
 from memoranda.items.base import (
     Item,
     ItemOrder,
@@ -22,8 +23,8 @@ from memoranda.items.base import (
     make_item_filter,
 )
 from memoranda.manager.recall import ManagerMethods
-from memoranda.text import clean_text
-from memoranda.types import JSON
+from memoranda.text import clean_query
+from memoranda.types import JSON, AnyUser
 from memoranda.validation import check_integer, check_limit, check_offset, check_optional_datetime, check_ttl
 
 if TYPE_CHECKING:
@@ -135,14 +136,14 @@ class ItemMethods(ManagerMethods):
         self,
         prefix: Sequence[str] = (),
         *,
-        query: str | None = None,
+        query: str | Sequence[float] | None = None,
         filter: Mapping[str, Any] | None = None,
         order: ItemOrder = "-updated",
         limit: int = 10,
         offset: int = 0,
         refresh: bool = False,
         agent: str | None = None,
-        user: str | None = None,
+        user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> list[Item]:
         """Return items of a namespace and of those below it.
@@ -150,7 +151,8 @@ class ItemMethods(ManagerMethods):
         Args:
             prefix: The first names of their namespace; `()` for all.
             query: What to look for; the best match comes first, each with a score, and what is not searched comes
-                last, without one.
+                last, without one. A query without a word finds nothing. A vector of the store's embedding model is
+                compared by its direction alone.
             filter: Conditions on the fields of the value, such as `{"color": "red", "author.born": {"gte": 1990}}`;
                 the operators are eq, ne, in, gt, gte, lt, lte and exists.
             order: How items are ordered without a query: by when they were put, `updated` or `-updated` with the
@@ -163,7 +165,7 @@ class ItemMethods(ManagerMethods):
         return self._components.items.search(
             self._scope(agent, user, session),
             check_namespace(prefix, "prefix", empty=True),
-            None if query is None else clean_text(query, "query"),
+            _check_query(query),
             make_item_filter(filter),
             check_order(order),
             check_limit(limit),
@@ -180,7 +182,7 @@ class ItemMethods(ManagerMethods):
         limit: int = 100,
         offset: int = 0,
         agent: str | None = None,
-        user: str | None = None,
+        user: str | AnyUser | None = None,
         session: str | None = None,
     ) -> list[NamespaceActivity]:
         """Return the namespaces that have items and how many, sorted.
@@ -215,3 +217,11 @@ def _check_expected(expected: object) -> dict[str, datetime | None]:
     if not isinstance(expected, Mapping):
         raise InvalidType(f"expected must be a dict of times by key, not {type(expected).__name__}")
     return {check_label(key): check_optional_datetime(time, "expected") for key, time in expected.items()}
+
+
+def _check_query(query: object) -> str | tuple[float, ...] | None:
+    if query is None or isinstance(query, str | bytes) or not isinstance(query, Sequence):
+        return None if query is None else clean_query(query)
+    if not query or not all(isinstance(each, int | float) and math.isfinite(each) for each in query):
+        raise InvalidInput("a query that is a vector must be a list of numbers")
+    return tuple(map(float, query))

@@ -284,7 +284,7 @@ class UpkeepMethods(ManagerMethods):
         return collect_stats(components.open().store, components.short_term, components.sessions, self._tenant)
 
     def users(self, limit: int = 100, after: str = "") -> list[UserActivity]:
-        """Return who has memories in this tenant and how many, in the order of their names.
+        """Return who has memories or messages in this tenant, and how many memories, in the order of their names.
 
         Args:
             limit: The maximum number of users.
@@ -298,7 +298,7 @@ class UpkeepMethods(ManagerMethods):
         return store.read(lambda tx: count_by_user(tx, self._tenant, most, name), tenant=self._tenant)
 
     def agents(self, limit: int = 100, after: str = "", *, user: str | AnyUser | None = None) -> list[NameActivity]:
-        """Return the agents that have memories and how many, in the order of their names.
+        """Return the agents that have memories or messages, and how many memories, in the order of their names.
 
         Args:
             limit: The maximum number of agents.
@@ -310,7 +310,7 @@ class UpkeepMethods(ManagerMethods):
     def sessions(
         self, limit: int = 100, after: str = "", *, agent: str | None = None, user: str | AnyUser | None = None
     ) -> list[NameActivity]:
-        """Return the sessions that have memories and how many, in the order of their names.
+        """Return the sessions that have memories or messages, and how many memories, in the order of their names.
 
         Args:
             limit: The maximum number of sessions.

@@ -113,7 +113,7 @@ class RecallMethods(ManagerMethods):
         """Return the memories that answer a question, best first, each with the reasons why it was found.
 
         Args:
-            query: The question.
+            query: The question; one without a word finds nothing.
             agent, user, session: The scope to search.
             types: Only memories of these types.
             where: Filters; see `MemoryManager`.

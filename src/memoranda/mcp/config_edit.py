@@ -7,6 +7,7 @@ that would drop comments. The new text is read again, and must differ from the o
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from memoranda.errors import InvalidInput
 
 Entry: TypeAlias = Mapping[str, Any]
 _SPACE: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.S)
+_BY_HAND: Final = "the file is written in a way that cannot be changed safely: edit it by hand"
 _LINE_REST: Final = re.compile(r"[ \t]*(?:/\*[^\n]*?\*/[ \t]*)*(?://[^\n]*)?")
 """What may follow a value on its line: spaces and comments."""
 
@@ -71,7 +73,7 @@ def _check_only(before: Entry, after: Entry, section: str, name: str, entry: Ent
         servers[name] = entry
     found = {key: value for key, value in after.items() if key != section}
     if found != expected or after.get(section, {}) != servers:
-        raise InvalidInput("the file is written in a way that cannot be changed safely: edit it by hand")
+        raise InvalidInput(_BY_HAND)
 
 
 @dataclass(slots=True)
@@ -250,16 +252,56 @@ def edit_toml(text: str, section: str, name: str, entry: Entry | None) -> str:
     merged = None if entry is None else merge_entry(servers.get(name), entry)
     if servers.get(name) == merged:
         return text
-    if merged is not None and name not in servers:
-        block = "\n".join([f"[{_toml_key(section)}.{_toml_key(name)}]", *map(_toml_line, merged.items())])
-        gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
-        changed = text + _lines(text, f"{gap}{block}\n")
+    if name not in servers:
+        changed = _append_tables(text, section, {name: merged or {}}, _newline(text))
+    elif _find_header(text.splitlines(keepends=True), section, name) is None:
+        changed = _write_anew(text, section, name, before, merged)
     elif merged is None:
         changed = _cut_table(text, section, name, before)
     else:
         changed = _set_values(text, section, name, entry or {}, servers[name])
+    if _loads(changed) is None:  # the table of servers is written on one line
+        changed = _write_anew(text, section, name, before, merged)
     _check_only(before, _parse_toml(changed), section, name, merged)
     return changed
+
+
+def _append_tables(text: str, section: str, tables: Entry, newline: str) -> str:
+    for name, values in tables.items():
+        block = "\n".join([f"[{_toml_key(section)}.{_toml_key(name)}]", *map(_toml_line, values.items())])
+        gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
+        text += f"{gap}{block}\n".replace("\n", newline)
+    return text
+
+
+def _write_anew(text: str, section: str, name: str, before: dict[str, Any], merged: Entry | None) -> str:
+    """Cut an entry that is no table of its own, or the whole table of servers, and append it as tables."""
+    others = {key: value for key, value in before[section].items() if key != name}
+    tables: dict[str, Any] = {}
+    left = _cut_lines(text, name, _leaves(before, section, others))
+    if left is None:
+        tables, left = others, _cut_lines(text, section, _leaves(before, section, {}))
+    if left is None:
+        raise InvalidInput(_BY_HAND)
+    added = {} if merged is None else {name: merged}
+    return _append_tables(left, section, tables | added, _newline(text))
+
+
+def _leaves(before: dict[str, Any], section: str, servers: Entry) -> Callable[[dict[str, Any]], bool]:
+    """Return whether a file has these servers, and everything else as it was."""
+    expected = {**before, section: servers}
+    return lambda found: {**found, section: found.get(section, {})} == expected
+
+
+def _cut_lines(text: str, word: str, is_rest: Callable[[dict[str, Any]], bool]) -> str | None:
+    """Return the text without the fewest lines from one with this word on, so that the rest is as it must be."""
+    lines = text.splitlines(keepends=True)
+    for start in (at for at, line in enumerate(lines) if word in line):
+        for end in range(start + 1, len(lines) + 1):
+            left = "".join(lines[:start] + lines[end:])
+            if (found := _loads(left)) is not None and is_rest(found):
+                return left
+    return None
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
@@ -276,30 +318,27 @@ def _loads(text: str) -> dict[str, Any] | None:
         return None
 
 
-def _find_header(lines: list[str], section: str, name: str) -> int:
+def _find_header(lines: list[str], section: str, name: str) -> int | None:
+    """Return the line at which the table of an entry begins; None when it is written in another way."""
     for position, line in enumerate(lines):
         is_header = line.lstrip().startswith("[") and _loads(line.strip()) == {section: {name: {}}}
         # Inside of a long text or an array, what stands above is not complete.
         if is_header and _loads("".join(lines[:position])) is not None:
             return position
-    raise InvalidInput(f"{section}.{name} is not written as a table of its own: change it by hand")
+    return None
 
 
 def _cut_table(text: str, section: str, name: str, before: dict[str, Any]) -> str:
     """Remove a table and those inside it, but no comment that stands above the next one."""
     lines = text.splitlines(keepends=True)
     start = _find_header(lines, section, name)
+    assert start is not None
     others = {key: value for key, value in before[section].items() if key != name}
-    rest = {key: value for key, value in before.items() if key != section}
-
-    def is_rest(found: dict[str, Any]) -> bool:
-        return {**found, section: found.get(section, {})} == {**rest, section: others}
-
-    end = _find_end(lines, start, is_rest)
+    end = _find_end(lines, start, _leaves(before, section, others))
     while end > start + 1 and end < len(lines) and lines[end - 1].lstrip().startswith("#"):
         end -= 1
     cut = lines[:start] + lines[end:]
-    return "".join(cut) if end < len(lines) else "".join(cut).rstrip("\r\n") + ("\n" if cut else "")
+    return "".join(cut) if end < len(lines) else "".join(cut).rstrip("\r\n") + (_newline(text) if cut else "")
 
 
 def _find_end(lines: list[str], start: int, is_rest: Callable[[dict[str, Any]], bool]) -> int:
@@ -309,7 +348,7 @@ def _find_end(lines: list[str], start: int, is_rest: Callable[[dict[str, Any]], 
         if left is not None and is_rest(left):
             break
     else:
-        raise InvalidInput("the file is written in a way that cannot be changed safely: edit it by hand")
+        raise InvalidInput(_BY_HAND)
     # Blank lines after it belong to it; they separated it from what follows.
     while end < len(lines) and not lines[end].strip():
         end += 1
@@ -322,10 +361,12 @@ def _set_values(text: str, section: str, name: str, values: Entry, existing: Ent
     for key, value in values.items():
         if existing.get(key) == value:
             continue
-        place = _find_header(lines, section, name) + 1
+        header = _find_header(lines, section, name)
+        assert header is not None
+        place = header + 1
         if key in existing:
             place = _cut_value(lines, place, key)
-        lines.insert(place, _lines(text, f"{_toml_line((key, value))}\n"))
+        lines.insert(place, _toml_line((key, value)) + _newline(text))
     return "".join(lines)
 
 
@@ -342,14 +383,19 @@ def _cut_value(lines: list[str], place: int, key: str) -> int:
     return start
 
 
-def _lines(text: str, added: str) -> str:
-    return added.replace("\n", _newline(text))
-
-
 def _toml_key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
 
 
 def _toml_line(item: tuple[str, Any]) -> str:
-    # A JSON text or list of texts is also valid TOML.
-    return f"{_toml_key(item[0])} = {json.dumps(item[1], ensure_ascii=False)}"
+    return f"{_toml_key(item[0])} = {_toml_value(item[1])}"
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(map(_toml_line, value.items())) + " }" if value else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if not isinstance(value, str | bool | int | float) or value in (math.inf, -math.inf) or value != value:
+        raise InvalidInput(_BY_HAND)
+    return json.dumps(value, ensure_ascii=False)  # a text, a number or a truth value is the same in TOML

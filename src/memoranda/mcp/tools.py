@@ -83,15 +83,16 @@ class MemoryTool(Tool):
         unknown = [name for name in arguments if name not in self.full_schema.get("properties", {})]
         if unknown:
             raise InvalidInput(describe_unknown(self.name, unknown, self.full_schema))
+        # A host that sends null for what it leaves out means that it is left out.
+        given = {name: value for name, value in arguments.items() if value is not None}
         try:
-            # Some hosts send a list as JSON inside a text. What only looks like JSON is the text itself.
-            return self.fn_metadata.validate_arguments(arguments)
-        except ValidationError:
-            pass
-        try:
-            return self.fn_metadata.arg_model.model_validate(arguments).model_dump_one_level()
+            return self.fn_metadata.arg_model.model_validate(given).model_dump_one_level()
         except ValidationError as error:
-            raise InvalidInput(describe_mistakes(self.name, error, self.full_schema)) from error
+            try:
+                # Some hosts send a list as JSON inside a text; where a text may stand, it is the text itself.
+                return self.fn_metadata.validate_arguments(given)
+            except ValidationError:
+                raise InvalidInput(describe_mistakes(self.name, error, self.full_schema)) from error
 
     def _explain(self, error: Exception) -> str:
         text = public_text(error)

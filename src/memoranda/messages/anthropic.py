@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from memoranda.errors import InvalidInput
@@ -20,6 +21,7 @@ from memoranda.messages.message import (
 )
 from memoranda.types import JSON
 
+_TOOL_BLOCKS: Final = ("tool_use", "tool_result")
 _UNSUPPORTED_PARTS: Final = ("input_audio", "file")
 
 
@@ -55,6 +57,20 @@ def from_anthropic(messages: Iterable[object], *, system: str | Iterable[object]
     for message in each_message(messages):
         parsed += _parse_message(to_plain_dict(message))
     return parsed
+
+
+def split_tool_blocks(messages: Iterable[Message | Mapping[str, object]]) -> Iterator[Message]:
+    """Yield the messages; one with Anthropic's blocks of tool calls or results becomes messages with calls and results.
+
+    Such a message was added as a dict, without `from_anthropic`.
+    """
+    for message in map(as_message, each_message(messages)):
+        content = message.content
+        blocks = content if isinstance(content, list) else []
+        if any(isinstance(block, dict) and block.get("type") in _TOOL_BLOCKS for block in blocks):
+            yield from (replace(each, name=message.name) for each in _parse_message(message.to_dict()))
+        else:
+            yield message
 
 
 def _format_message(message: Message) -> list[Part]:
@@ -132,7 +148,7 @@ def _parse_message(data: dict[str, object]) -> list[Message]:
     blocks = [to_plain_dict(block) for block in content]
     results = [_parse_result(block) for block in blocks if block.get("type") == "tool_result"]
     calls = [_parse_call(block) for block in blocks if block.get("type") == "tool_use"]
-    others = [block for block in blocks if block.get("type") not in ("tool_result", "tool_use")]
+    others = [block for block in blocks if block.get("type") not in _TOOL_BLOCKS]
     if others or calls or not results:
         results.append(Message(str(data.get("role")), _parse_content(others), tool_calls=calls))
     return results

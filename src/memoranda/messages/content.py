@@ -24,7 +24,10 @@ _T = TypeVar("_T")
 
 
 def refuse_change(*_: object, **__: object) -> NoReturn:
-    raise TypeError("a message cannot be changed: take a copy with to_dict(), or build a new one")
+    raise TypeError(
+        "a message cannot be changed: change a copy of it, dict(message), or make a new one with "
+        "dataclasses.replace(message, content=…)"
+    )
 
 
 class FrozenDict(dict[str, JSON]):

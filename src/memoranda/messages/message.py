@@ -42,9 +42,26 @@ _DEVELOPER: Final = "developer"
 _REQUIRED: Final = ("role", "content", "message_id", "timestamp")
 _OPTIONAL: Final = ("name", "tool_calls", "agent_calls", "structured_data", "images", "tool_call_id", "metadata")
 _FIELDS: Final = frozenset((*_REQUIRED, *_OPTIONAL))
-_EMPTY: Final = FrozenDict()
 _MILLISECONDS_FROM: Final = 1e11
 """As seconds this would be the year 5138."""
+
+
+class _Metadata(FrozenDict):
+    """The metadata of a message that was a dict with keys of its own.
+
+    They are part of the metadata, so that they are stored and filtered like it, and remain keys of the message.
+    """
+
+    __slots__ = ("given", "keys_of_message")
+
+    def __init__(self, given: FrozenDict, keys_of_message: FrozenDict) -> None:
+        named = {key: value for key, value in keys_of_message.items() if key != "id" and value is not None}
+        super().__init__({**named, **given})
+        self.given = given
+        self.keys_of_message = keys_of_message
+
+
+_EMPTY: Final = FrozenDict()
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -52,8 +69,8 @@ class Message(DictRecord):
     """One message: who said what, and when. It is immutable.
 
     It is a dict too: `message["role"]`, `json.dumps(message)`, and `dict(message)` equals `to_dict()`. A field that
-    was not given is None, and is not among the keys. `message["id"]` is the `message_id`, and what a chat message had
-    besides these fields is read from the metadata: `message["agent_id"]`.
+    was not given is None, and is not among the keys. What a chat message had besides these fields is in the metadata,
+    and is a key of the dict as it was: `message["agent_id"]`. `message["id"]` is the `message_id`.
     """
 
     role: Role
@@ -109,9 +126,11 @@ class Message(DictRecord):
         set_field("images", FrozenList(map(as_reference, _check_items(images, "images"))) or None)
         set_field("tool_call_id", None if tool_call_id is None else _check_id(tool_call_id, "tool_call_id"))
         set_field("timestamp", _to_time(timestamp))
-        set_field("metadata", _freeze_optional(metadata, "metadata") or _EMPTY)
-        given = {name: getattr(self, name) for name in (*_REQUIRED, *_OPTIONAL) if self._is_given(name)}
-        dict.update(self, {name: _to_frozen(value) for name, value in given.items()})
+        given = _EMPTY if metadata is None else freeze_mapping(metadata, "metadata")
+        known = metadata if isinstance(metadata, _Metadata) else _Metadata(given, _EMPTY)
+        set_field("metadata", known)
+        fields = {name: _to_frozen(getattr(self, name)) for name in (*_REQUIRED, *_OPTIONAL) if self._is_given(name)}
+        dict.update(self, fields | known.keys_of_message)
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = refuse_change
 
@@ -151,7 +170,8 @@ class Message(DictRecord):
         return Message.from_dict, (self.to_dict(),)
 
     def _is_given(self, name: str) -> bool:
-        return bool(self.metadata) if name == "metadata" else name in _REQUIRED or getattr(self, name) is not None
+        value = getattr(self, name)
+        return bool(value.given) if name == "metadata" else name in _REQUIRED or value is not None
 
     def copy(self) -> dict[str, Any]:
         """Return plain JSON data that the caller may change."""
@@ -165,18 +185,19 @@ class Message(DictRecord):
     def from_dict(cls, data: Mapping[str, object]) -> Message:
         """Return a message from `to_dict()`, or from any chat message with a `role`.
 
-        Keys that are not fields of a message are stored in its metadata; `id` is used as `message_id`.
+        Keys that are not fields of a message are kept, and are in its metadata too; `id` is used as `message_id`.
         """
         if not isinstance(data, Mapping):
             raise InvalidType(f"a message must be a Message or a dict, not {type(data).__name__}")
         if data.get("role") is None:
             raise InvalidInput(f"a message needs a 'role': one of {', '.join(ROLES)}")
         fields = {key: data[key] for key in (*_REQUIRED, *_OPTIONAL) if data.get(key) is not None}
-        others = {key: value for key, value in data.items() if key not in _FIELDS and value is not None}
-        if "message_id" not in fields and "id" in others:
-            fields["message_id"] = others.pop("id")
+        others = {key: value for key, value in data.items() if key not in _FIELDS}
+        if "message_id" not in fields and others.get("id") is not None:
+            fields["message_id"] = others["id"]
         if others:
-            fields["metadata"] = {**others, **freeze_mapping(fields.get("metadata", {}), "metadata")}
+            given = freeze_mapping(fields.get("metadata", {}), "metadata")
+            fields["metadata"] = _Metadata(given, freeze_mapping(others, "metadata"))
         return cls(**fields)  # type: ignore[arg-type]  # the constructor checks every field
 
     @staticmethod
@@ -220,6 +241,8 @@ def as_message(value: object) -> Message:
 
 def _to_frozen(value: Any) -> Any:
     """Return the value of a field as JSON data that nobody can change."""
+    if isinstance(value, _Metadata):
+        return value.given
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, FrozenList):

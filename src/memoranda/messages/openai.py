@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from memoranda.errors import InvalidInput
+from memoranda.messages.anthropic import split_tool_blocks
 from memoranda.messages.content import ToolCallMsg, image_url
 from memoranda.messages.message import Message, Part, each_message, pair_tool_results, parts_of, to_plain_dict
 from memoranda.types import JSON
@@ -31,7 +32,7 @@ def format_for_openai(messages: Iterable[Message | Mapping[str, object]]) -> lis
     """
     formatted: list[dict[str, JSON]] = []
     images: list[JSON] = []
-    for message in pair_tool_results(messages):
+    for message in pair_tool_results(split_tool_blocks(messages)):
         if images and message.role != "tool":
             formatted.append({"role": "user", "content": images})
             images = []

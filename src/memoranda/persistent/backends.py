@@ -8,46 +8,36 @@ numpy and asyncio are imported at their first use: a program that passes in no b
 
 from __future__ import annotations
 
-import inspect
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
-from memoranda import registry
 from memoranda.embedding.base import Embedder, EmbedderIdentity, InputKind
 from memoranda.embedding.model import EmbeddingModel
-from memoranda.errors import Incompatible, InvalidInput, InvalidType, MemorandaError, MissingExtra, Unavailable
-from memoranda.index.base import VectorEngine
+from memoranda.errors import Incompatible, InvalidType, MemorandaError, MissingExtra, Unavailable
 from memoranda.llm.base import LLM, open_llm
 from memoranda.messages.message import Message
 from memoranda.messages.openai import format_for_openai
-from memoranda.persistent.base import BackendHit, MemoryNames, SaveToMemoryResult
+from memoranda.persistent.base import BackendHit, EarlierWinner, MemoryNames, RecordOptions, SaveToMemoryResult
 from memoranda.recall.render import render_context
 from memoranda.types import FloatArray, Hit, Memory, MemoryType, Outcome, Outcomes, Recall, Status
 
 EmbeddingBackend: TypeAlias = object
 """A model's name, an `Embedder`, or an object with `embed_documents` and `embed_query`, `embed`, or `encode`.
 
-These methods take a list of texts (`embed_query` takes one text) and return vectors, directly or awaited.
+A function is taken too. All take a list of texts (`embed_query` takes one text) and return vectors, or an object with
+`embeddings`, directly or awaited.
 """
-VectorStoreConfig: TypeAlias = str | Mapping[str, Any] | object
-"""`"qdrant"`, `{"provider": "qdrant", "config": {…}}`, or an object with these two attributes."""
 
 _DIMENSION_ATTRIBUTES = ("dimension", "dimensions", "embedding_dims")
 _MODEL_ATTRIBUTES = ("model", "model_name", "name")
-_REGISTRY_KIND = "vector_store"
-# mem0's configurations state the size of the vectors; here the embedder determines it.
-_IGNORED_SETTING = "embedding_model_dims"
-# For vectors of unit length, which ours are, each of mem0's distances gives the same order.
-_MEM0_FAISS = ("collection_name", "distance_strategy", "normalize_L2")
 
 
 def to_embedder(backend: EmbeddingBackend | None) -> Embedder | None:
@@ -67,14 +57,27 @@ def to_llm(backend: object | None) -> LLM | None:
         return open_llm(backend)
     if backend is None or callable(getattr(backend, "complete", None)):
         return cast("LLM | None", backend)
-    for name in ("invoke", "generate", "__call__"):
+    for name in ("invoke", "generate", "stream_with_tools", "__call__"):
         method = getattr(backend, name, None)
         if callable(method) and not isinstance(backend, type):
-            return BackendLLM(method, type(backend).__name__)
+            generate = partial(_join_stream, method) if name == "stream_with_tools" else method
+            return BackendLLM(generate, type(backend).__name__)
     raise InvalidType(
-        f"llm_backend is a {type(backend).__name__}: give a model's name, an LLM (complete), an object with invoke or "
-        "generate, or a function that takes a prompt and returns the model's text"
+        f"llm_backend is a {type(backend).__name__}: give a model's name, an LLM (complete), an object with invoke, "
+        "generate or stream_with_tools, or a function that takes a prompt and returns the model's text"
     )
+
+
+async def _join_stream(stream: Callable[..., AsyncIterator[Any]], prompt: str) -> str:
+    """Return the text of a streamed answer: that of its chunks of content, not of reasoning or of logs."""
+    chunks = stream(messages=[{"role": "user", "content": prompt}], tools=[])
+    text = ""
+    async for chunk in chunks:
+        if getattr(chunk, "type", "content") == "error":
+            raise Unavailable(str(getattr(chunk, "error", None) or "the stream ended with an error"))
+        if getattr(chunk, "type", "content") == "content":
+            text += getattr(chunk, "content", None) or ""
+    return text
 
 
 class BackendLLM:
@@ -142,13 +145,13 @@ def _find_methods(backend: object) -> dict[InputKind, Callable[[list[str]], Any]
     documents, query = getattr(backend, "embed_documents", None), getattr(backend, "embed_query", None)
     if callable(documents) and callable(query):
         return {"passage": documents, "query": lambda texts: [_resolve(query(text)) for text in texts]}
-    for name in ("embed", "encode"):
+    for name in ("embed", "encode", "__call__"):
         method = getattr(backend, name, None)
-        if callable(method):
+        if callable(method) and not isinstance(backend, type):
             return {"passage": method, "query": method}
     raise InvalidType(
-        f"embedding_backend is a {type(backend).__name__}: give a model's name, an Embedder, or an object with "
-        "embed_documents and embed_query, embed, or encode"
+        f"embedding_backend is a {type(backend).__name__}: give a model's name, an Embedder, an object with "
+        "embed_documents and embed_query, embed, or encode, or a function that takes a list of texts"
     )
 
 
@@ -169,7 +172,7 @@ def _to_unit_rows(answer: Any, backend: str) -> FloatArray:
     import numpy as np
 
     try:
-        rows = np.asarray(answer, dtype=np.float32)
+        rows = np.asarray(getattr(answer, "embeddings", answer), dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise Incompatible(f"the embedding back end {backend} returned no list of vectors: {error}") from error
     if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
@@ -180,56 +183,6 @@ def _to_unit_rows(answer: Any, backend: str) -> FloatArray:
         raise Incompatible(f"the embedding back end {backend} returned a vector of zeros")
     unit: FloatArray = rows / lengths
     return unit
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedVectorStore:
-    """Where vectors are searched: another engine, or this package's own index and its file."""
-
-    engine: VectorEngine | None = None
-    faiss_path: str | None = None
-
-
-def open_vector_store(config: VectorStoreConfig | None) -> OpenedVectorStore:
-    """Open the store that a configuration names; `InvalidInput` lists the known names and settings."""
-    if config is None:
-        return OpenedVectorStore()
-    provider, settings = _parse_config(config)
-    if provider == "faiss":
-        _check_settings(provider, settings, {"path", *_MEM0_FAISS})
-        return OpenedVectorStore(faiss_path=_to_faiss_path(settings.get("path"), settings.get("collection_name")))
-    factory = registry.resolve(_REGISTRY_KIND, provider)
-    _check_settings(provider, settings, set(inspect.signature(factory).parameters))
-    return OpenedVectorStore(engine=factory(**settings))
-
-
-def _parse_config(config: VectorStoreConfig) -> tuple[str, dict[str, Any]]:
-    if isinstance(config, str):
-        return config, {}
-    get = config.get if isinstance(config, Mapping) else lambda name: getattr(config, name, None)
-    provider = get("provider")
-    if not isinstance(provider, str):
-        names = ", ".join(registry.known_names(_REGISTRY_KIND))
-        raise InvalidType(f"vector_store_config needs a provider (one of {names}) and a config with its settings")
-    settings = get("config") or {}
-    if not isinstance(settings, Mapping):
-        settings = vars(settings)
-    known = {str(key): value for key, value in settings.items() if value is not None}
-    known.pop(_IGNORED_SETTING, None)
-    return provider, known
-
-
-def _check_settings(provider: str, settings: Mapping[str, Any], known: set[str]) -> None:
-    if unknown := sorted(settings.keys() - known):
-        raise InvalidInput(f"{provider} has no setting {', '.join(unknown)}: known are {', '.join(sorted(known))}")
-
-
-def _to_faiss_path(path: str | None, collection: str | None) -> str | None:
-    """Return the index file: the path itself, or in the folder it names the file of the collection, as mem0 has it."""
-    if path is None:
-        return None
-    is_folder = Path(path).is_dir() or not Path(path).suffix
-    return str(Path(path) / f"{collection or 'memories'}.faiss" if is_folder else Path(path))
 
 
 class Mem0Backend:
@@ -244,19 +197,29 @@ class Mem0Backend:
         scope = {"agent_id": names.agent, "user_id": names.user, "run_id": names.session}
         self._scope = {key: name for key, name in scope.items() if name is not None}
 
-    def record(self, messages: Sequence[Message]) -> Outcomes:
+    def record(self, messages: Sequence[Message], options: RecordOptions) -> Outcomes:
         if not messages:
             return Outcomes()
+        given = {
+            "metadata": dict(options.metadata) or None,
+            "memory_type": None if options.type is None else f"{options.type}_memory",
+            "infer": None if options.infer else False,
+        }
+        named = {name: value for name, value in given.items() if value is not None}
         with _translate_errors():
-            rows = _get_results(self._memory.add(format_for_openai(messages), **self._scope))
+            rows = _get_results(self._memory.add(format_for_openai(messages), **self._scope, **named))
         # mem0 returns what it stored but not from which message, and nothing if its model could not be reached.
         status: Status = "stored" if rows else "rejected"
         reason = f"mem0 stored {len(rows) or 'no'} memories from these messages"
         return Outcomes(Outcome(status, None, reason, message.message_id) for message in messages)
 
-    def context(self, query: str, limit: int, budget: int) -> str:
-        rows = self._search(query, limit)
-        hits = tuple(Hit(_to_memory(number, row), _get_score(row)) for number, row in enumerate(rows, 1))
+    def context(self, query: str, limit: int, budget: int, winners: Sequence[EarlierWinner]) -> str:
+        rows = [(row, _speaker_of(row)) for row in self._search(query, limit)]
+        for winner in winners:
+            turn = {} if winner.turn is None else {"turn": winner.turn}
+            theirs = self._search(query, limit, {"agent_id": winner.agent, **turn})
+            rows += [(row, winner.label(_speaker_of(row))) for row in theirs]
+        hits = tuple(Hit(_to_memory(number, *row), _get_score(row[0])) for number, row in enumerate(rows, 1))
         found = Recall(hits, uuid.uuid4().hex, query, hits[0].score if hits else 0.0)
         return render_context(found, budget, datetime.now(UTC))
 
@@ -276,9 +239,11 @@ class Mem0Backend:
     def close(self) -> None:
         self._memory.close()
 
-    def _search(self, query: str, limit: int) -> list[Mapping[str, Any]]:
+    def _search(
+        self, query: str, limit: int, filters: Mapping[str, object] = MappingProxyType({})
+    ) -> list[Mapping[str, Any]]:
         with _translate_errors():
-            return _get_results(self._memory.search(query, filters=dict(self._scope), top_k=limit))
+            return _get_results(self._memory.search(query, filters={**self._scope, **filters}, top_k=limit))
 
 
 def parse_mem0_time(value: object) -> datetime | None:
@@ -329,7 +294,11 @@ def _get_results(answer: object) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _to_memory(number: int, row: Mapping[str, Any]) -> Memory:
+def _speaker_of(row: Mapping[str, Any]) -> str | None:
+    return row.get("actor_id") or row.get("role")
+
+
+def _to_memory(number: int, row: Mapping[str, Any], speaker: str | None) -> Memory:
     created_at = parse_mem0_time(row.get("created_at")) or datetime.now(UTC)
     return Memory(
         id=number,
@@ -340,7 +309,7 @@ def _to_memory(number: int, row: Mapping[str, Any]) -> Memory:
         valid_from=created_at,
         session=row.get("run_id"),
         source="mem0",
-        speaker=row.get("actor_id") or row.get("role"),
+        speaker=speaker,
     )
 
 

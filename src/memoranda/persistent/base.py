@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NotRequired, Protocol, TypeAlias, TypedDict
 
 from memoranda.conversation.memory import ConversationMemory
 from memoranda.errors import InvalidInput
 from memoranda.messages.message import Message
 from memoranda.persistent.tools import MemoryTools
-from memoranda.types import Outcome, Outcomes
+from memoranda.types import JSON, MemoryType, Outcome, Outcomes
 from memoranda.validation import check_name
 
 AnyMessage: TypeAlias = Message | Mapping[str, Any]
@@ -46,6 +46,29 @@ class MemoryNames:
     session: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierWinner:
+    """An agent whose memories of one turn are shown to others, as its answer won that turn."""
+
+    agent: str
+    turn: JSON
+
+    def label(self, speaker: str | None) -> str:
+        """Return how what it knows is marked in a prompt."""
+        turn = "" if self.turn is None else f" Turn {self.turn}"
+        return f"[From {self.agent}{turn}]" + (f" {speaker}" if speaker else "")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions:
+    """How messages are recorded."""
+
+    type: MemoryType | None = None
+    metadata: Mapping[str, JSON] = field(default_factory=dict)
+    infer: bool = True
+    """Whether it is decided what of them is worth keeping; otherwise all of it is kept, as it is."""
+
+
 class NamedMemory:
     """A memory whose scope is defined by names."""
 
@@ -72,6 +95,11 @@ class NamedMemory:
     @property
     def session_name(self) -> str | None:
         return self._names.session
+
+    # As mem0 and programs that use it call these names.
+    agent_id = agent_name
+    user_id = user_name
+    session_id = session_name
 
 
 class MemoryBase(ABC):
@@ -133,11 +161,11 @@ class BackendHit:
 class PersistentBackend(Protocol):
     """What stores the memories of a `PersistentMemory`: a `MemoryManager` or mem0."""
 
-    def record(self, messages: Sequence[Message]) -> Outcomes:
+    def record(self, messages: Sequence[Message], options: RecordOptions) -> Outcomes:
         """Store messages of users and assistants. Every outcome names its message."""
         ...
 
-    def context(self, query: str, limit: int, budget: int) -> str:
+    def context(self, query: str, limit: int, budget: int, winners: Sequence[EarlierWinner]) -> str:
         """Return text for a prompt, or "" if nothing was found."""
         ...
 

@@ -9,36 +9,48 @@ import tempfile
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from memoranda.embedding.base import Embedder
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.fence import remove_recalled
+from memoranda.llm.base import LLM
 from memoranda.manager.manager import MemoryManager
 from memoranda.messages.message import Message, as_message, is_message
 from memoranda.persistent.backends import (
     EmbeddingBackend,
     Mem0Backend,
-    VectorStoreConfig,
-    open_vector_store,
     to_embedder,
     to_llm,
 )
 from memoranda.persistent.base import (
     AnyMessage,
     BackendHit,
+    EarlierWinner,
     MemoryNames,
     PersistentBackend,
     PersistentMemoryBase,
     QueryInput,
     RecallFromMemoryResult,
+    RecordOptions,
     SaveToMemoryResult,
 )
-from memoranda.recall.render import sanitize_name, sanitize_text
+from memoranda.persistent.configs import (
+    ProviderConfig,
+    VectorStoreConfig,
+    open_configured_embedder,
+    open_configured_llm,
+    open_vector_store,
+)
+from memoranda.recall.render import render_context, sanitize_name, sanitize_text
 from memoranda.remember.new_memory import spoken_text
 from memoranda.text import check_unicode, clean_text
-from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes
-from memoranda.validation import check_integer, check_limit
+from memoranda.types import JSON, Hit, MemoryType, Outcome, Outcomes, Recall
+from memoranda.validation import check_integer, check_limit, check_name, check_writable_type
 
 MAX_QUERY_LENGTH = 2_000
 """Characters at the end of a conversation that are used as the query: what came before is not what is asked now."""
@@ -138,6 +150,11 @@ class PersistentMemory(PersistentMemoryBase):
         vector_store_config: The name of a vector store, or a dict or object with `provider` and `config`.
         mem0_config: Store everything in mem0 instead: mem0's configuration, or a ready `mem0.Memory`.
         on_disk: False for a private memory that is deleted together with this object.
+        llm_config: The model by its configuration, in place of `llm_backend`: `{"provider": "openai", "model": …}`.
+        embedding_config: The embedding model by its configuration, in place of `embedding_backend`.
+        qdrant_client: A client of a Qdrant server to share, in place of `vector_store_config`. It stays open.
+        memory_type: The type of what is recorded; chosen by the content when None.
+        debug: Log at level INFO what became of each recorded message, and why.
         db_url: The database to use instead of the configured one.
         manager: A manager to share. It stays open when this memory is closed.
     """
@@ -153,34 +170,53 @@ class PersistentMemory(PersistentMemoryBase):
         mem0_config: object | None = None,
         on_disk: bool = True,
         *,
+        llm_config: ProviderConfig | None = None,
+        embedding_config: ProviderConfig | None = None,
+        qdrant_client: object | None = None,
+        memory_type: str | None = None,
+        debug: bool = False,
         db_url: str | None = None,
         manager: MemoryManager | None = None,
     ) -> None:
         super().__init__(agent_name, user_name, session_name)
         self._backend: PersistentBackend
+        self._type = _check_memory_type(memory_type)
+        self._debug = debug
         self.llm_backend = llm_backend
-        llm = to_llm(llm_backend)
-        options = {"embedding_backend": embedding_backend, "vector_store_config": vector_store_config, "db_url": db_url}
+        models = {"llm_backend": llm_backend, "llm_config": llm_config}
+        embedders = {"embedding_backend": embedding_backend, "embedding_config": embedding_config}
+        stores = {"vector_store_config": vector_store_config, "qdrant_client": qdrant_client}
+        options = {**models, **embedders, **stores, "db_url": db_url}
         if mem0_config is not None:
-            _refuse("mem0_config", options | {"manager": manager, "llm_backend": llm_backend})
+            _refuse("mem0_config", options | {"manager": manager})
             self._backend = Mem0Backend(mem0_config, self._names)
-        elif manager is not None:
-            _refuse("manager", options | {"on_disk=False": None if on_disk else True, "llm_backend": llm_backend})
+            return
+        if manager is not None:
+            _refuse("manager", options | {"on_disk=False": None if on_disk else True})
             self._backend = ManagerBackend(manager, self._names)
+            return
+        for alternatives in (models, embedders, stores):
+            _refuse_both(alternatives)
+        llm = to_llm(llm_backend) if llm_config is None else open_configured_llm(llm_config)
+        if embedding_config is not None:
+            embedder: Embedder | None = open_configured_embedder(embedding_config)
         else:
-            on_close: list[Callable[[], object]] = []
-            if not on_disk:
-                db_url, remove = _make_private_database(self, db_url)
-                on_close = [remove]
-            store = open_vector_store(vector_store_config)
-            opened = MemoryManager(
-                db_url=db_url,
-                embedder=to_embedder(embedding_backend),
-                index=store.engine,
-                faiss_index_path=store.faiss_path,
-                llm=llm,
-            )
-            self._backend = ManagerBackend(opened, self._names, opened.close, *on_close)
+            embedder = to_embedder(embedding_backend)
+        shared = None if qdrant_client is None else {"provider": "qdrant", "config": {"client": qdrant_client}}
+        self._backend = self._open_store(llm, embedder, shared or vector_store_config, db_url, on_disk=on_disk)
+
+    def _open_store(
+        self, llm: LLM | None, embedder: Embedder | None, store: VectorStoreConfig, db_url: str | None, *, on_disk: bool
+    ) -> ManagerBackend:
+        on_close: list[Callable[[], object]] = []
+        if not on_disk:
+            db_url, remove = _make_private_database(self, db_url)
+            on_close = [remove]
+        opened = open_vector_store(store)
+        manager = MemoryManager(
+            db_url=db_url, embedder=embedder, index=opened.engine, faiss_index_path=opened.faiss_path, llm=llm
+        )
+        return ManagerBackend(manager, self._names, manager.close, *on_close)
 
     def __enter__(self) -> Self:
         return self
@@ -194,23 +230,56 @@ class PersistentMemory(PersistentMemoryBase):
         """Close the store, unless it belongs to a shared manager. Can be called twice."""
         self._backend.close()
 
-    def record(self, messages: AnyMessage | Iterable[AnyMessage | None] | None) -> Outcomes:
+    def record(
+        self,
+        messages: AnyMessage | Iterable[AnyMessage | None] | None,
+        memory_type: str | None = None,
+        infer: bool = True,
+        *,
+        metadata: Mapping[str, JSON] | None = None,
+    ) -> Outcomes:
         """Store what users and assistants said, if it is worth keeping and not stored already.
 
         Greetings, secrets, system and tool messages, and recalled text that comes back are not stored. Their outcomes
         say so and name the message.
-        """
-        prepared = prepare_messages(messages)
-        stored = self._backend.record([item for item in prepared if isinstance(item, Message)])
-        return merge_outcomes(prepared, stored)
 
-    def retrieve(self, query: QueryInput, limit: int = 5, *, budget: int = 1500) -> str:
+        Args:
+            messages: A message, or several.
+            memory_type: The type of the memories; that of the constructor when None.
+            infer: False to store every message of a user or an assistant as it is, without asking the model.
+            metadata: A JSON object stored with each memory, such as `{"turn": 2}`.
+        """
+        kind = self._type if memory_type is None else _check_memory_type(memory_type)
+        prepared = prepare_messages(messages)
+        new = [item for item in prepared if isinstance(item, Message)]
+        outcomes = merge_outcomes(prepared, self._backend.record(new, RecordOptions(kind, metadata or {}, infer)))
+        if self._debug:
+            for outcome in outcomes:
+                _log.info("record: message %s: %s (%s)", outcome.message_id, outcome.status, outcome.reason)
+        return outcomes
+
+    def retrieve(
+        self,
+        query: QueryInput,
+        limit: int = 5,
+        previous_winners: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        budget: int = 1500,
+    ) -> str:
         """Return the memories for the query as text for a prompt of at most `budget` tokens; "" if there are none.
 
         The text is fenced and marked as data, with dates, speakers and sources. A query without a word finds nothing.
+
+        Args:
+            query: A text, a message, or the last messages of a conversation.
+            limit: The maximum number of memories; of each winner as many.
+            previous_winners: Agents whose memories are searched too, and marked as theirs: `{"agent_id": "b", "turn":
+                1}`. With a turn, only what was recorded with that `turn` in its metadata.
+            budget: The maximum number of tokens.
         """
         limit, budget, text = check_limit(limit), check_integer(budget, "budget"), to_query_text(query)
-        return self._backend.context(text, limit, budget) if text else ""
+        winners = [winner for winner in _to_winners(previous_winners) if winner.agent != self.agent_name]
+        return self._backend.context(text, limit, budget, winners) if text else ""
 
     def save_to_memory(self, thinking: str, content: str | Sequence[str]) -> SaveToMemoryResult:
         """Store these facts for the agent. `success` is true only if all of them are stored."""
@@ -246,6 +315,29 @@ def _refuse(option: str, others: dict[str, object]) -> None:
         raise InvalidInput(f"{option} brings its own store: leave {', '.join(conflicting)} out")
 
 
+def _refuse_both(alternatives: dict[str, object]) -> None:
+    if None not in alternatives.values():
+        raise InvalidInput(f"give {' or '.join(alternatives)}, not both")
+
+
+def _check_memory_type(value: str | None) -> MemoryType | None:
+    # mem0 calls its types "procedural_memory" and so on.
+    return None if value is None else check_writable_type(str(value).removesuffix("_memory"))
+
+
+def _to_winners(values: Sequence[Mapping[str, Any]] | None) -> list[EarlierWinner]:
+    several: object = [] if values is None else values
+    if not isinstance(several, Sequence) or not all(isinstance(each, Mapping) for each in several):
+        raise InvalidType('previous_winners must be a list of dicts such as {"agent_id": "b", "turn": 1}')
+    winners = []
+    for each in several:
+        agent = check_name(each.get("agent_id"), "agent_id")
+        if agent is None:
+            raise InvalidInput(f"a previous winner has no agent_id: {dict(each)!r}")
+        winners.append(EarlierWinner(agent, each.get("turn")))
+    return winners
+
+
 def _interleave(found: Sequence[Sequence[BackendHit]]) -> list[BackendHit]:
     """Return the best hit of every keyword, then the second best, without repeats: no keyword crowds out another."""
     ranked = sorted(
@@ -273,15 +365,39 @@ class ManagerBackend:
         self._names = names
         self._on_close = on_close
 
-    def record(self, messages: Sequence[Message]) -> Outcomes:
+    def record(self, messages: Sequence[Message], options: RecordOptions) -> Outcomes:
         names = self._names
-        return self._manager.remember(list(messages), agent=names.agent, user=names.user, session=names.session)
-
-    def context(self, query: str, limit: int, budget: int) -> str:
-        names = self._names
-        return self._manager.context(
-            query, budget=budget, agent=names.agent, user=names.user, session=names.session, limit=limit
+        return self._manager.remember(
+            list(messages),
+            agent=names.agent,
+            user=names.user,
+            session=names.session,
+            type=options.type,
+            metadata=options.metadata,
+            keep_all=not options.infer,
         )
+
+    def context(self, query: str, limit: int, budget: int, winners: Sequence[EarlierWinner]) -> str:
+        ask = partial(
+            self._manager.context,
+            query,
+            budget=budget,
+            user=self._names.user,
+            session=self._names.session,
+            limit=limit,
+        )
+        own = ask(agent=self._names.agent)
+        hits, answerable = list(own.hits), [own.answerable]
+        for winner in winners:
+            turn = None if winner.turn is None else {"metadata": {"turn": winner.turn}}
+            found = ask(agent=winner.agent, where=turn)
+            hits += [_relabel(hit, winner) for hit in found.hits]
+            answerable.append(found.answerable)
+        if len(hits) == len(own.hits):
+            return own
+        hits.sort(key=lambda hit: -hit.score)
+        together = Recall(tuple(hits), own.recall_id, query, max(answerable))
+        return render_context(together, budget, datetime.now(UTC))
 
     def save(self, contents: Sequence[str], thinking: str) -> SaveToMemoryResult:
         names = self._names
@@ -317,6 +433,12 @@ def _to_save_result(contents: Sequence[str], outcomes: Sequence[Outcome]) -> Sav
     message += f", NOT saved {len(lost)}: {'; '.join(lost)}" if lost else ""
     ids: list[int | str] = [outcome.memory.id for outcome in kept if outcome.memory is not None]
     return SaveToMemoryResult(success=not lost, message=message, memory_ids=ids)
+
+
+def _relabel(hit: Hit, winner: EarlierWinner) -> Hit:
+    memory = hit.memory
+    name = None if memory.speaker == memory.trust else memory.speaker  # the trust is shown beside it
+    return replace(hit, memory=replace(memory, speaker=winner.label(name)))
 
 
 def _to_line(hit: Hit) -> str:

@@ -45,7 +45,7 @@ from memoranda.storage.claims import claims_in
 from memoranda.storage.lifecycle import count_accesses
 from memoranda.storage.past import as_known_at
 from memoranda.storage.read import matching_ids
-from memoranda.text import clean_text, words_of
+from memoranda.text import clean_query, clean_text, words_of
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, Hit, Memory, Recall, Scope, WhyNot
 from memoranda.validation import check_datetime, check_fraction, check_optional_datetime
 from memoranda.wishes import WISH_KEY
@@ -93,7 +93,7 @@ class RecallPipeline:
         """Return the memories that fit a question, best first.
 
         Args:
-            text: The question.
+            text: The question; one without a word finds nothing.
             scope: Whose memories are searched.
             where: The filters that hits must pass.
             limit: The largest number of hits.
@@ -107,6 +107,8 @@ class RecallPipeline:
         started, degraded = time.perf_counter(), list[str]()
         query = self._validate(text, scope, where, limit, now, as_of, known_at, mode, min_score)
         partition = self._open_partition(query)
+        if not query.text:
+            return Recall((), uuid.uuid4().hex, query.text, answerable=0.0, head=partition.seq)
         parsed = self._parse(query, partition)
         vector = self._embed(query, parsed, degraded)
         ranking = self._rank(query, partition, parsed, vector, degraded)
@@ -196,7 +198,8 @@ class RecallPipeline:
             now: The asker's clock; the pipeline's clock when None.
             as_of, known_at, min_score: As in `recall`.
         """
-        query = self._validate(text, scope, where, limit, now, as_of, known_at, None, min_score)
+        question = clean_text(text, "query")
+        query = self._validate(question, scope, where, limit, now, as_of, known_at, None, min_score)
         memory = self._store.get(scope, [memory_id])[0]
         if memory is None:
             return explain_other_scope(self._store, scope, memory_id)
@@ -220,7 +223,7 @@ class RecallPipeline:
         min_score: float | None,
     ) -> RecallQuery:
         return RecallQuery(
-            clean_text(text, "query"),
+            clean_query(text),
             scope,
             where,
             limit,

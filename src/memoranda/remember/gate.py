@@ -21,7 +21,7 @@ from memoranda.text import Span, first_content_words, first_words, has_content, 
 from memoranda.types import Status
 
 SECRET_REASON: Final = "holds a secret: a password, key or card number"
-_KEPT_FIELDS: Final = ("content", "role", "message_id", "timestamp", "name", "tool_call_id")
+_KEPT_FIELDS: Final = ("content", "role", "message_id", "id", "timestamp", "name", "tool_call_id")
 _SYSTEM_PROMPT: Final = re.compile(
     r"\s*(?:#+\s*)?(?:system(?:\s+(?:prompt|message|instructions?))?\s*:\s*)?you\s+are\s+(?:chatgpt|claude|gemini|an?\s+"
     r"(?:helpful|friendly|large|ai|expert\s+ai|intelligent|virtual)\b[^.\n]{0,60}\b(?:assistant|language\s+model|agent|chatbot))\b",

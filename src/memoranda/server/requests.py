@@ -18,6 +18,10 @@ MAX_ITEMS = 1000
 MAX_SETTINGS = 100
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+Query: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT)]
+"""A question; one without a word finds nothing."""
+MAX_NUMBERS = 65_536
+"""Numbers in a vector."""
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 Slot: TypeAlias = Annotated[str, Field(min_length=1, max_length=2 * MAX_NAME, examples=["ana/city"])]
 """The name of a slot: subject/attribute."""
@@ -164,7 +168,7 @@ class DeleteItemsRequest(ScopedRequest):
 
 class SearchItemsRequest(ScopedRequest):
     prefix: Labels = Field([], examples=[["users"]])
-    query: Text | None = None
+    query: Query | Annotated[list[float], Field(min_length=1, max_length=MAX_NUMBERS)] | None = None
     filter: Metadata | None = Field(None, examples=[{"color": "red", "year": {"gte": 2024}}])
     order: ItemOrder = "-updated"
     limit: Limit = 10
@@ -212,7 +216,7 @@ class ListRequest(ScopedRequest):
 
 
 class QuestionRequest(ScopedRequest):
-    query: Text = Field(examples=["What does Ann drink?"])
+    query: Query = Field(examples=["What does Ann drink?"])
     types: TypeNames | None = None
     where: WhereFilter | None = None
     now: Moment | None = None
@@ -258,7 +262,7 @@ class ContextRequest(QuestionRequest):
 
 
 class SearchRequest(ScopedRequest):
-    query: Text = Field(examples=["tea"])
+    query: Query = Field(examples=["tea"])
     memory_types: TypeNames | None = None
     limit: Limit = 5
     where: WhereFilter | None = None
@@ -266,7 +270,7 @@ class SearchRequest(ScopedRequest):
 
 class SearchSimilarRequest(RequestModel):
     agent_id: Name = Field(examples=["writer"])
-    query: Text = Field(examples=["tea"])
+    query: Query = Field(examples=["tea"])
     top_k: Limit = 5
     filter_metadata: Metadata | None = None
     shared: bool = False

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import TEXT, Boolean, ColumnElement, and_, exists, func, literal, not_, or_, select
+from sqlalchemy import TEXT, Boolean, ColumnElement, Select, Table, and_, exists, func, literal, not_, or_, select
 
 from memoranda.results import NameActivity, UserActivity
-from memoranda.storage.base import PartitionKey, ReadTransaction, Row, Store, chunked
+from memoranda.storage.base import PartitionKey, ReadTransaction, Store, chunked
 from memoranda.storage.changes import no_memory
 from memoranda.storage.dialects import by_dialect
 from memoranda.storage.rows import (
@@ -20,10 +20,11 @@ from memoranda.storage.rows import (
     memory_from_row,
     owner_conditions,
     scope_columns,
+    scope_conditions,
     to_json,
     to_micros,
 )
-from memoranda.storage.schema import associations, changes, counters, memories
+from memoranda.storage.schema import associations, changes, counters, memories, messages
 from memoranda.types import ANY, EVERYTHING, JSON, Association, Condition, Filter, IntArray, Memory, Related, Scope
 
 _C, _M = counters.c, memories.c
@@ -104,31 +105,44 @@ def _has_many(tx: ReadTransaction, tenant: str) -> bool:
 
 
 def count_by_user(tx: ReadTransaction, tenant: str, limit: int, after: str) -> list[UserActivity]:
-    """Return who has memories, in the order of their names, after this name."""
-    found = _count_by(tx, _M.user, [_M.tenant == tenant], limit, after)
-    return [UserActivity(row[0], row[1], from_micros(row[2])) for row in found]
+    """Return who has memories or messages, in the order of their names, after this name."""
+    found = _count_by(tx, "user", Scope(tenant, user=ANY), limit, after)
+    return [UserActivity(name, count, from_micros(last)) for name, count, last in found]
 
 
 def count_by_name(tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str) -> list[NameActivity]:
-    """Return which agents or sessions, by the name of the column, have memories in a scope, after this name."""
-    found = _count_by(tx, memories.c[column], in_scope(scope), limit, after)
-    return [NameActivity(row[0], row[1], from_micros(row[2])) for row in found]
+    """Return which agents or sessions, by the name of the column, have memories or messages in a scope."""
+    found = _count_by(tx, column, scope, limit, after)
+    return [NameActivity(name, count, from_micros(last)) for name, count, last in found]
 
 
-def _count_by(
-    tx: ReadTransaction, column: Any, conditions: Sequence[ColumnElement[bool]], limit: int, after: str
-) -> list[Row]:
-    """Return each name in a column, how many memories have it, and when the latest of them was stored."""
+def _count_by(tx: ReadTransaction, column: str, scope: Scope, limit: int, after: str) -> list[tuple[str, int, int]]:
+    """Return each name in a column, how many memories have it, and when the latest memory or message was stored.
+
+    Somebody who has only talked has no memories yet, and is listed with none.
+    """
+    counts: dict[str, int] = {}
+    latest: dict[str, int] = {}
+    for table, number in ((memories, memories.c.id), (messages, messages.c.seq)):
+        for name, count, last in tx.execute(_count_rows(table, number, column, scope, limit, after)):
+            counts.setdefault(name, count if table is memories else 0)
+            latest[name] = max(last, latest.get(name, 0))
+    return [(name, counts[name], latest[name]) for name in sorted(counts)[:limit]]
+
+
+def _count_rows(
+    table: Table, number: ColumnElement[int], column: str, scope: Scope, limit: int, after: str
+) -> Select[Any]:
+    name = table.c[column]
     counted = (
-        select(column.label("name"), func.count().label("memories"), func.max(_M.id).label("last"))
-        .where(*conditions, column > after)
-        .group_by(column)
-        .order_by(column)
+        select(name.label("name"), func.count().label("rows"), func.max(number).label("last"))
+        .where(*scope_conditions(table, scope), name > after)
+        .group_by(name)
+        .order_by(name)
         .limit(limit)
         .subquery()
     )
-    query = select(counted.c.name, counted.c.memories, _M.recorded_at).where(_M.id == counted.c.last)
-    return list(tx.execute(query.order_by(counted.c.name)))
+    return select(counted.c.name, counted.c.rows, table.c.recorded_at).where(number == counted.c.last)
 
 
 def latest_ids(tx: ReadTransaction, scope: Scope, limit: int) -> list[int]:

@@ -46,3 +46,14 @@ def test_agents_and_sessions_with_memories_are_listed(memoranda: Memoranda) -> N
     assert memoranda.json("agents", "--all-users", "--after", "coach")[0]["name"] == "host"
     for names in (("session", "names"), ("sessions",)):
         assert [(each["name"], each["memories"]) for each in memoranda.json(*names, "--all-users")] == [("monday", 2)]
+
+
+def test_names_with_a_slash_are_given_and_shown_as_json(memoranda: Memoranda) -> None:
+    memoranda("items", "put", '["a/b", "c"]', "k", "1")
+    memoranda("items", "put", "a/b/c", "k", "2")
+    assert memoranda.json("items", "show", '["a/b", "c"]', "k")["value"] == 1
+    assert memoranda.json("items", "show", "a/b/c", "k")["value"] == 2
+    assert '["a/b", "c"]' in memoranda("items", "namespaces").output
+    assert [each["value"] for each in memoranda.json("items", "list", '["a/b"]')] == [1]
+    memoranda("items", "delete", '["a/b", "c"]', "k")
+    assert [each["namespace"] for each in memoranda.json("items", "namespaces")] == [["a", "b", "c"]]

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from memoranda import InvalidInput, InvalidType, MemoryManager
+from memoranda import EmbeddingModel, InvalidInput, InvalidType, MemoryManager
 from memoranda.integrations.langchain import MemorandaByteStore, MemorandaRetriever, MemorandaVectorStore
 from memoranda.testing.fakes import HashEmbedder
 
@@ -102,3 +102,36 @@ def test_langchains_messages_are_taken_as_messages(memory: MemoryManager) -> Non
     assert conversation.messages[1].tool_calls is not None
     assert conversation.messages[2].tool_call_id == "c1"
     assert memory.remember(HumanMessage("I live in Ghent."))[0].status == "stored"
+
+
+@pytest.fixture
+def static_memory() -> Iterator[MemoryManager]:
+    with MemoryManager("sqlite://", embedder=EmbeddingModel("static")) as manager:
+        yield manager
+
+
+def _vector_store(memory: MemoryManager) -> MemorandaVectorStore:
+    store = MemorandaVectorStore(memory)
+    texts = ["Green tea from Japan", "Green tea of Japan", "Black tea from India", "The car is red"]
+    store.add_texts(texts, [{"n": number} for number in range(len(texts))], ids=["a", "b", "c", "d"])
+    return store
+
+
+def test_marginal_relevance_prefers_documents_that_are_unlike_each_other(static_memory: MemoryManager) -> None:
+    store = _vector_store(static_memory)
+    assert {each.id for each in store.max_marginal_relevance_search("green tea", k=2, lambda_mult=1.0)} == {"a", "b"}
+    assert {each.id for each in store.max_marginal_relevance_search("green tea", k=2, lambda_mult=0.3)} & {"c", "d"}
+    retriever = store.as_retriever(search_type="mmr", search_kwargs={"k": 3, "fetch_k": 4, "filter": {"n": {"lt": 3}}})
+    assert {each.id for each in retriever.invoke("green tea")} == {"a", "b", "c"}
+    assert store.max_marginal_relevance_search("  ") == store.similarity_search("") == []
+
+
+def test_documents_are_found_by_a_vector(static_memory: MemoryManager) -> None:
+    store = _vector_store(static_memory)
+    vector = EmbeddingModel("static").encode("black tea", kind="query").tolist()
+    assert store.similarity_search_by_vector(vector, k=1)[0].id == "c"
+    assert [each.id for each in store.similarity_search_by_vector(vector, filter={"n": 3})] == ["d"]
+    assert store.max_marginal_relevance_search_by_vector(vector, k=1)[0].id == "c"
+    for wrong in ([1.0, 2.0], [], [float("nan")] * len(vector), [0.0] * len(vector)):
+        with pytest.raises(InvalidInput, match="vector"):
+            store.similarity_search_by_vector(wrong)

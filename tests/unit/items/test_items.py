@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memoranda import Conflict, InvalidInput, InvalidType, Item, MemoryManager, MemoryType
+from memoranda import ANY, Conflict, InvalidInput, InvalidType, Item, MemoryManager, MemoryType
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 from tests.server.in_process import open_server
@@ -89,6 +89,23 @@ class TestItems:
             assert [each.count for each in manager.namespaces(**owner)] == [1]  # type: ignore[arg-type]
         assert manager.delete_item(("n",), "k", user="ann") == 1
         assert manager.get_item(("n",), "k", user="bo") is not None
+
+    def test_items_of_every_user_are_read_together_and_say_whose_they_are(self, manager: MemoryManager) -> None:
+        for user in (None, "ann", "bo"):
+            manager.put(("n", user or "-"), "k", {"text": "green tea"}, user=user)
+        manager.put(("n",), "k", {"text": "green tea"}, agent="x", user="ann")
+        found = manager.search_items(("n",), user=ANY, order="key")
+        assert [(item.user, item.namespace) for item in found] == [
+            (None, ("n", "-")), ("ann", ("n", "ann")), ("bo", ("n", "bo"))
+        ]  # fmt: skip
+        assert {item.user for item in manager.search_items((), query="tea", user=ANY)} == {None, "ann", "bo"}
+        assert [each.namespace[1] for each in manager.namespaces(user=ANY)] == ["-", "ann", "bo"]
+        with pytest.raises(InvalidInput, match="ANY is for reading"):
+            manager.put(("n",), "k", 1, user=ANY)  # type: ignore[arg-type]
+
+    def test_query_without_a_word_finds_nothing(self, manager: MemoryManager) -> None:
+        manager.put(("n",), "k", "tea")
+        assert manager.search_items(("n",), query="") == manager.search_items((), query=" \n") == []
 
     def test_pages_and_orders_of_a_search(self, manager: MemoryManager, clock: FakeClock) -> None:
         for key in ("b", "a", "d", "c"):
@@ -220,7 +237,6 @@ class TestItems:
             lambda m: m.search_items(("a",), offset=-1),
             lambda m: m.search_items(("a",), limit=0),
             lambda m: m.search_items(("a",), order="size"),
-            lambda m: m.search_items(("a",), query=" "),
             lambda m: m.namespaces(max_depth=0),
         ],
     )

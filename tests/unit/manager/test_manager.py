@@ -600,6 +600,20 @@ class TestEmptyChoices:
         assert len(manager.list_memories(types=None)) == 1
 
 
+def test_users_agents_and_sessions_are_listed_who_have_only_talked(tmp_path: Path) -> None:
+    with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db") as manager:
+        manager.remember("It rains", user="ann", agent="a", session="s1")
+        manager.remember(Message("user", "hi"), user="bob", agent="b", session="s2")
+        manager.remember(Message("user", "hello"), user="ann", agent="c", session="s3")
+        assert [(each.user, each.memories) for each in manager.users()] == [("ann", 1), ("bob", 0)]
+        assert [(each.name, each.memories) for each in manager.agents(user=ANY)] == [("a", 1), ("b", 0), ("c", 0)]
+        assert [(each.name, each.memories) for each in manager.sessions(user="ann")] == [("s1", 1), ("s3", 0)]
+        assert [each.user for each in manager.users(1)] == ["ann"]
+        assert [each.user for each in manager.users(5, "ann")] == ["bob"]
+        ann = manager.users()[0]
+        assert ann.last_active == max(each.last_active for each in manager.agents(user="ann"))
+
+
 def test_users_lists_who_has_memories_in_pages(tmp_path: Path) -> None:
     with MemoryManager(db_url=f"sqlite:///{tmp_path}/m.db") as manager:
         manager.remember("It rains")

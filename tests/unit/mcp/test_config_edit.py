@@ -186,12 +186,39 @@ def test_table_is_changed_where_it_stands() -> None:
     [
         ("model = ", "not valid TOML"),
         ('mcp_servers = "x"', "not a table"),
-        ('mcp_servers = { a = { command = "x" } }', "not valid TOML"),
-        ('mcp_servers.memoranda.command = "x"', "by hand"),
-        ('[mcp_servers]\nmemoranda = { command = "x" }\n', "by hand"),
+        ("mcp_servers = { a = { since = 2026-01-01 } }", "by hand"),
+        ('x = [\n1 ]\nmcp_servers.memoranda.command = "x"\ny = 1\nmcp_servers.memoranda.cwd = "/"\n', "by hand"),
         ('[mcp_servers.memoranda]\nurl = "https://x"\n', "--name"),
     ],
 )
 def test_toml_that_cannot_be_changed_safely_is_refused(text: str, reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         edit_toml(text, "mcp_servers", "memoranda", ENTRY)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[mcp_servers]\nmemoranda = { command = "old", env = { A = "1" } }\nother = { command = "o" }\n',
+        'model = "x"\nmcp_servers = { other = { command = "o", args = ["a"] } }\n[tools]\na = 1\n',
+        'mcp_servers = { memoranda = { command = "old" }, other = { command = "o", on = true } }\n',
+        'mcp_servers.memoranda.command = "old"\nmcp_servers.other.command = "o"\n',
+        '[mcp_servers]\nother.command = "o"\nmemoranda.command = "old"\n',
+        '[mcp_servers.memoranda.env]\nA = "1"\n',
+        '# keep\n[a]\nb = 1\n\n[mcp_servers.memoranda]\ncommand = "old"\n',
+        "[a]\nb = 1",
+    ],
+)
+def test_toml_is_changed_however_its_tables_are_written(text: str, newline: str) -> None:
+    before = text.replace("\n", newline)
+    added = edit_toml(before, "mcp_servers", "memoranda", ENTRY)
+    servers = tomllib.loads(text).get("mcp_servers", {})
+    assert tomllib.loads(added)["mcp_servers"]["memoranda"] == servers.get("memoranda", {}) | ENTRY
+    assert edit_toml(added, "mcp_servers", "memoranda", ENTRY) == added
+    removed = edit_toml(added, "mcp_servers", "memoranda", None)
+    servers.pop("memoranda", None)
+    assert tomllib.loads(removed).get("mcp_servers", {}) == servers
+    for changed in (added, removed):
+        assert newline == "\n" or "\n" not in changed.replace("\r\n", "")
+        assert ("# keep" in changed) == ("# keep" in text)

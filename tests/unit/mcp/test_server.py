@@ -121,7 +121,6 @@ async def test_search_and_fetch_have_the_form_connectors_expect(connect: Connect
     ("tool", "arguments"),
     [
         ("recall", {}),
-        ("recall", {"query": "   "}),
         ("recall", {"query": "tea", "limit": 0}),
         ("recall", {"query": "tea", "mode": "slow"}),
         ("recall", {"query": "tea", "now": "soon"}),
@@ -331,24 +330,48 @@ async def test_arguments_that_a_model_does_not_read_are_accepted(connect: Connec
         assert [(each["type"], each["session"]) for each in found["memories"]] == [("episodic", "s")]
 
 
-@pytest.mark.parametrize("text", ['{"theme": "dark"}', "null", "[1, 2", '"quoted"', "[1, [2]]"])
+@pytest.mark.parametrize("text", ['{"theme": "dark"}', "null", "[1, 2", '"quoted"', "[1, [2]]", '["tea", "milk"]'])
 async def test_text_that_looks_like_json_is_stored_as_it_is(connect: Connect, text: str) -> None:
     async with connect() as client:
         assert not (await client.call_tool("remember", {"content": text})).is_error
         assert text in _text(await client.call_tool("list", {}))
 
 
-async def test_list_as_json_inside_a_text_is_a_list(connect: Connect) -> None:
+async def test_list_as_json_inside_a_text_is_a_list_where_no_text_may_stand(connect: Connect) -> None:
     async with connect() as client:
-        done = await client.call_tool("remember", {"content": '["Ann likes tea", "Bob likes milk"]'})
-        assert len(done.structured_content["outcomes"]) == 2
+        done = await client.call_tool("remember", {"content": ["Ann likes tea", "Bob likes milk"]})
+        ids = [each["id"] for each in done.structured_content["outcomes"]]
+        gone = await client.call_tool("forget", {"memory_ids": json.dumps(ids)})
+        assert not gone.is_error
+        assert "tea" not in _text(await client.call_tool("list", {}))
+
+
+async def test_null_is_an_argument_that_was_left_out(connect: Connect) -> None:
+    async with connect() as client:
+        await client.call_tool("remember", {"content": "Ann likes tea"})
+        found = await client.call_tool("recall", {"query": "tea", "limit": None, "as_of": None})
+        assert "Ann likes tea" in _text(found)
+        assert "Ann likes tea" in _text(await client.call_tool("context", {"query": None, "budget": None}))
+        missing = await client.call_tool("recall", {"query": None})
+        assert missing.is_error
+        assert "`query` is missing" in _text(missing)
+
+
+async def test_blank_query_finds_nothing_and_as_context_is_an_overview(connect: Connect) -> None:
+    async with connect() as client:
+        await client.call_tool("remember", {"content": "Ann likes tea"})
+        for query in ("", " \n"):
+            found = await client.call_tool("recall", {"query": query})
+            assert not found.is_error
+            assert found.structured_content["memories"] == []
+            assert "Ann likes tea" in _text(await client.call_tool("context", {"query": query}))
 
 
 async def test_mistake_names_the_argument_the_limit_and_the_next_step(connect: Connect) -> None:
     async with connect() as client:
         done = await client.call_tool("recall", {"limit": 5000})
         assert _text(done) == (
-            "Nothing was done: `query` is missing, but must be text of 1 to 1,000,000 characters; "
+            "Nothing was done: `query` is missing, but must be text of 0 to 1,000,000 characters; "
             "`limit` is 5000, but must be a whole number of 1 to 1,000. Correct it and call `recall` again."
         )
         done = await client.call_tool("recall", {"query": "tea", "as_of": "soon"})

@@ -7,6 +7,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessage
 from pydantic import ValidationError
 
+from memoranda import ConversationMemory
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.messages.anthropic import format_for_anthropic, from_anthropic, system_text
 from memoranda.messages.content import AgentCallMsg, ToolCallMsg
@@ -189,3 +190,26 @@ def test_message_without_a_role_is_refused() -> None:
     for data in ({"content": "hi"}, {"role": None, "content": "hi"}):
         with pytest.raises(InvalidInput, match="needs a 'role'"):
             Message.from_dict(data)
+
+
+def test_tool_blocks_of_anthropic_in_dict_messages_become_calls_and_results() -> None:
+    history = [
+        {"role": "user", "content": "Where is Ann?", "id": "m1"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "I look it up."},
+                {"type": "tool_use", "id": "t1", "name": "find", "input": {"who": "Ann"}},
+            ],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Oslo"}]},
+    ]
+    memory = ConversationMemory()
+    memory.add(history)
+    call = {"id": "t1", "type": "function", "function": {"name": "find", "arguments": '{"who": "Ann"}'}}
+    for messages in (history, memory.get_messages()):
+        assert format_for_openai(messages) == [
+            {"role": "user", "content": "Where is Ann?"},
+            {"role": "assistant", "content": "I look it up.", "tool_calls": [call]},
+            {"role": "tool", "content": "Oslo", "tool_call_id": "t1"},
+        ]

@@ -13,8 +13,9 @@ from memoranda.embedding.base import Embedder
 from memoranda.embedding.model import EmbeddingModel
 from memoranda.errors import Incompatible, Unavailable
 from memoranda.index.qdrant_edge import QdrantEdge
-from memoranda.persistent.backends import BackendEmbedder, Mem0Backend, open_vector_store, to_embedder
+from memoranda.persistent.backends import BackendEmbedder, Mem0Backend, to_embedder
 from memoranda.persistent.base import MemoryNames
+from memoranda.persistent.configs import open_vector_store
 from memoranda.testing.contracts import EmbedderContract
 from memoranda.testing.fakes import HashEmbedder
 
@@ -186,7 +187,9 @@ def test_unknown_store_lists_known_stores() -> None:
 
 
 def test_unknown_setting_is_rejected() -> None:
-    with pytest.raises(InvalidInput, match="qdrant has no setting pth: known are api_key, collection_name, host"):
+    with pytest.raises(
+        InvalidInput, match="qdrant has no setting pth: known are api_key, client, collection_name, host"
+    ):
         open_vector_store({"provider": "qdrant", "config": {"pth": "x"}})
     with pytest.raises(InvalidInput, match="faiss has no setting url"):
         open_vector_store({"provider": "faiss", "config": {"url": "x"}})

@@ -98,9 +98,18 @@ class TestParsing:
 
 class TestUnusualQuestions:
     @pytest.mark.parametrize("question", ["", "   ", "\n\t"])
-    def test_empty_question_is_refused(self, dialogue: MemoryManager, question: str) -> None:
+    def test_blank_question_finds_nothing(self, dialogue: MemoryManager, question: str) -> None:
+        found = dialogue.recall(question, explain=True)
+        assert (list(found), found.answerable, found.query) == ([], 0.0, "")
+        assert dialogue.replay(found.id).recall.hits == ()
+        assert dialogue.context(question) == ""
+        assert dialogue.search_memories(question) == dialogue.search_memory(question) == []
+        assert dialogue.search_similar("a", question) == []
+        assert list(dialogue.recall(question, shared=True)) == []
+        with pytest.raises(InvalidInput, match="limit"):
+            dialogue.recall(question, limit=0)
         with pytest.raises(InvalidInput, match="query is empty"):
-            dialogue.recall(question)
+            dialogue.why_not(question, 1)
 
     @pytest.mark.parametrize(
         "question",

@@ -42,10 +42,10 @@ async def search_items(request: SearchItemsRequest, caller: Reader) -> list[Item
     """Return items of a namespace and of those below it, by score with a query, else the one put last first."""
     if request.refresh:
         caller.principal.require("write")
-    return await caller.memory.search_items(**request.arguments(), **caller.write_scope(request))
+    return await caller.memory.search_items(**request.arguments(), **caller.read_scope(request))
 
 
 @routes.post("/items/namespaces")
 async def list_namespaces(request: NamespacesRequest, caller: Reader) -> list[NamespaceActivity]:
     """Return the namespaces that have items and how many, sorted."""
-    return await caller.memory.namespaces(**request.arguments(), **caller.write_scope(request))
+    return await caller.memory.namespaces(**request.arguments(), **caller.read_scope(request))

@@ -1,0 +1,107 @@
+"""Configurations as mem0 has them: a provider and its settings, which name a model or a vector store."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+from memoranda import registry
+from memoranda.embedding.base import Embedder
+from memoranda.embedding.model import EmbeddingModel
+from memoranda.errors import InvalidInput, InvalidType
+from memoranda.index.base import VectorEngine
+from memoranda.llm.base import LLM
+
+ProviderConfig: TypeAlias = Mapping[str, Any] | object
+"""`{"provider": "openai", "config": {"model": …}}`, `{"provider": "openai", "model": …}`, or such an object."""
+VectorStoreConfig: TypeAlias = str | ProviderConfig
+"""`"qdrant"`, `{"provider": "qdrant", "config": {…}}`, or an object with these two attributes."""
+
+# For vectors of unit length, which ours are, each of mem0's distances gives the same order.
+_MEM0_FAISS: Final = ("collection_name", "distance_strategy", "normalize_L2")
+_OUR_NAMES: Final = {
+    "embedding_dims": "dimension",
+    "openai_base_url": "base_url",
+    "anthropic_base_url": "base_url",
+    "huggingface": "sentence-transformers",
+}
+"""mem0's names of settings and providers, and ours."""
+# The embedder determines the size of vectors; the length of an answer is set for each prompt.
+_NOT_SETTINGS: Final = ("embedding_model_dims", "max_tokens", "top_p", "top_k")
+
+
+def open_configured_llm(config: ProviderConfig) -> LLM:
+    """Open the language model that a configuration names; `InvalidInput` lists the known names and settings."""
+    return cast(LLM, _open("llm", "llm_config", *_parse_config("llm", "llm_config", config)))
+
+
+def open_configured_embedder(config: ProviderConfig) -> Embedder:
+    """Open the embedding model that a configuration names, with a cache."""
+    provider, settings = _parse_config("embedder", "embedding_config", config)
+    return EmbeddingModel(
+        cast(Embedder, _open("embedder", "embedding_config", provider, {"use_gpu": False} | settings))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedVectorStore:
+    """Where vectors are searched: another engine, or this package's own index and its file."""
+
+    engine: VectorEngine | None = None
+    faiss_path: str | None = None
+
+
+def open_vector_store(config: VectorStoreConfig | None) -> OpenedVectorStore:
+    """Open the store that a configuration names; `InvalidInput` lists the known names and settings."""
+    if config is None:
+        return OpenedVectorStore()
+    provider, settings = _parse_config("vector_store", "vector_store_config", config)
+    if provider == "faiss":
+        _check_settings(provider, settings, {"path", *_MEM0_FAISS})
+        return OpenedVectorStore(faiss_path=_to_faiss_path(settings.get("path"), settings.get("collection_name")))
+    factory = registry.resolve("vector_store", provider)
+    _check_settings(provider, settings, set(inspect.signature(factory).parameters))
+    return OpenedVectorStore(engine=factory(**settings))
+
+
+def _open(kind: str, argument: str, provider: str, settings: dict[str, Any]) -> object:
+    factory = registry.resolve(kind, provider)
+    model = settings.pop("model", None)
+    if not isinstance(model, str) or not model.strip():
+        raise InvalidInput(f'{argument} names no model: give {{"provider": "{provider}", "model": …}}')
+    _check_settings(provider, settings, set(list(inspect.signature(factory).parameters)[1:]))
+    return factory(model, **settings)
+
+
+def _parse_config(kind: str, argument: str, config: object) -> tuple[str, dict[str, Any]]:
+    """Return the provider and its settings, under our names and without those that are None."""
+    if isinstance(config, str):
+        return config, {}
+    attributes = {name: getattr(config, name, None) for name in ("provider", "config")}
+    fields = dict(config) if isinstance(config, Mapping) else attributes
+    provider = fields.pop("provider", None)
+    if not isinstance(provider, str):
+        names = ", ".join(registry.known_names(kind))
+        raise InvalidType(f"{argument} needs a provider (one of {names}) and a config with its settings")
+    nested = fields.pop("config", None) or {}
+    settings = {**fields, **(nested if isinstance(nested, Mapping) else vars(nested))}
+    known = {_OUR_NAMES.get(str(key), str(key)): value for key, value in settings.items() if value is not None}
+    for name in _NOT_SETTINGS:
+        known.pop(name, None)
+    return _OUR_NAMES.get(provider, provider), known
+
+
+def _check_settings(provider: str, settings: Mapping[str, Any], known: set[str]) -> None:
+    if unknown := sorted(settings.keys() - known):
+        raise InvalidInput(f"{provider} has no setting {', '.join(unknown)}: known are {', '.join(sorted(known))}")
+
+
+def _to_faiss_path(path: str | None, collection: str | None) -> str | None:
+    """Return the index file: the path itself, or in the folder it names the file of the collection, as mem0 has it."""
+    if path is None:
+        return None
+    is_folder = Path(path).is_dir() or not Path(path).suffix
+    return str(Path(path) / f"{collection or 'memories'}.faiss" if is_folder else Path(path))
