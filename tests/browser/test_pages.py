@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import httpx2
 import pytest
@@ -45,13 +46,16 @@ def test_first_visit_says_what_to_do_and_loads_the_demo(look: Look, empty: str) 
 
 
 def test_overview_shows_counts_health_and_recalls(look: Look, small: str) -> None:
-    page = look(small).open()
+    page = look(small, timezone_id="Pacific/Kiritimati").open()
     text = page.inner_text("main")
     assert "Everything works." in text
     assert "Answerable" in text
+    assert "does not know your time zone" not in text
     page.locator(".chart canvas").first.wait_for()
     page.get_by_text("Table").first.click()
-    assert page.locator(".chart table").first.locator("tbody tr").count() >= 12
+    rows = page.locator(".chart table").first.locator("tbody tr")
+    assert rows.count() >= 12
+    assert rows.first.locator("th").inner_text() == datetime.now(ZoneInfo("Pacific/Kiritimati")).date().isoformat()
     tile = page.locator(".tile").first.inner_text()
     assert int(tile.split()[0]) == httpx2.get(f"{small}/v1/stats").json()["long_term_entries"]
 
