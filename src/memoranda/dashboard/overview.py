@@ -137,7 +137,7 @@ def _growth(counts: Mapping[int, Mapping[str, int]], zone: tzinfo, today: date |
     found: list[GrowthDay] = []
     day, last, total = min(by_day), max(*by_day, today or date.min), 0
     while day <= last:
-        count = by_day.get(day, {})
+        count: Mapping[str, int] = by_day.get(day, {})
         added, removed = count.get("add", 0), count.get("remove", 0)
         total += added - removed
         found.append(GrowthDay(day.isoformat(), added, removed, total))

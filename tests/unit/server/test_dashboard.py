@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from memoranda import MemoryManager
+from memoranda.testing.fakes import HashEmbedder
 from tests.server.in_process import InProcessServer, open_server
 
 ALL = ("read", "write", "admin")
@@ -261,3 +263,21 @@ def test_search_takes_the_filters_that_the_list_takes(server: InProcessServer) -
     for state in ("archived", "pinned", "any"):
         listed = server.http.post("/ui/memories", json={"user": "ann", "state": state}).json()["items"]
         assert set(_search(server, state=state)) <= {memory["id"] for memory in listed}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/ui/search", {"query": "tea"}),
+        ("/ui/ask", {"question": "Which tea?"}),
+        ("/v1/recall", {"query": "tea"}),
+        ("/v1/memories", {"content": "Ann likes coffee"}),
+    ],
+)
+def test_vectors_of_another_model_are_answered_with_what_to_run(tmp_path: Path, path: str, body: dict[str, str]) -> None:
+    with MemoryManager(f"sqlite:///{tmp_path}/server.db", embedder=HashEmbedder(16)) as memory:
+        memory.add_memory("Ann likes tea")
+    with open_server(tmp_path) as server:
+        answer = server.http.post(path, json=body)
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:memoranda:Incompatible")
+    assert "`memoranda reembed`" in answer.json()["detail"]
