@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -455,14 +455,30 @@ def test_conversations_are_listed_to_the_last(look: Look, empty: str) -> None:
     assert sorted(one["session"] for page in pages for one in page) == [f"talk {number}" for number in range(5)]
 
 
-def test_slider_goes_back_to_the_oldest_memory(look: Look, small: str) -> None:
+def test_slider_goes_by_minutes_and_hours_and_back_to_the_oldest_memory(look: Look, small: str) -> None:
     page = look(small).open("ask")
-    slider = page.locator("input[type=range]")
-    page.locator("input[type=range]:enabled").wait_for()
-    days = -int(slider.get_attribute("min"))
-    oldest = datetime.fromisoformat(httpx2.get(f"{small}/ui/states", params={"all_users": True}).json()["first_at"])
-    assert oldest.date().isoformat() == "2025-01-10"
-    assert days == (datetime.now(UTC) - oldest).days + 1
+    page.locator("input[type=range]:enabled").focus()
+    field, shown = page.locator("input[type=datetime-local]"), page.locator(".slider b")
+    steps = []
+    for _ in range(9):
+        page.keyboard.press("ArrowLeft")
+        steps.append(shown.inner_text())
+    assert (steps[0], steps[2], steps[-1]) == ("1 minute ago", "5 minutes ago", "2 hours ago")
+    page.keyboard.press("Home")
+    assert shown.inner_text() in ("Jan 9, 2025", "Jan 10, 2025")
+    page.keyboard.press("End")
+    assert (shown.inner_text(), field.input_value()) == ("now", "")
+
+
+def test_moment_is_chosen_exactly_and_the_answer_is_as_of_it(look: Look, small: str) -> None:
+    watched = look(small, timezone_id="Asia/Tokyo")
+    page = watched.open("ask?q=Where does Ana live?")
+    page.locator(".hit", has_text="Oslo").first.wait_for()
+    with page.expect_request("**/ui/ask") as asked:
+        page.fill("input[type=datetime-local]", "2025-02-01T18:59")
+    assert asked.value.post_data_json["as_of"] == "2025-02-01T09:59:00.000Z"
+    assert asked.value.post_data_json["question"] == "Where does Ana live?"
+    watched.wait_until("![...document.querySelectorAll('.hit .row-text')].some((one) => one.innerText.includes('Oslo'))")
 
 
 def test_facts_without_a_value_and_turned_names_can_be_read(look: Look, small: str) -> None:

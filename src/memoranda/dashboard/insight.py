@@ -209,7 +209,7 @@ class Insight:
             sessions.setdefault(row["session"], []).append(message)
         stored = 0
         for session, said in sessions.items():
-            outcomes = self._manager.remember(said, user=_DEMO_USER, session=session, keep_all=True)
+            outcomes = self._manager.remember(said, user=_DEMO_USER, session=session)
             stored += sum(outcome.memory is not None for outcome in outcomes)
         return stored
 

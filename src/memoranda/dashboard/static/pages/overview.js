@@ -72,7 +72,7 @@ function Numbers({ data, admin, live }) {
     <${HealthCard} round=${live.round} /><${LastUpkeep} run=${data.last_upkeep} />
     <div class="grid two"><${Growth} growth=${data.growth} /><${Recalls} recalls=${data.recalls} /></div>
     ${data.zone !== ZONE && html`<p class="muted small">The charts count days in ${data.zone}: the server does not know your time zone.</p>`}
-    <div class="grid three"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
+    <div class="grid counts-row"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
     ${admin && html`<${Counts} title="By person" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
     <${Counts} title="By agent" rows=${data.by_agent} link=${(row) => `#/memories?agent=${encodeURIComponent(row.name)}`} none="No memory belongs to an agent." />
       <${Attention} round=${live.round} /></div>`;
