@@ -154,7 +154,10 @@ def receipts(
     receipt_id: Annotated[str | None, typer.Argument(help="Id of one receipt; without it, all are listed.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="The largest number of receipts.")] = 100,
 ) -> None:
-    """Show the receipts of what was forgotten: the places, and whether the signature is right. Names are pseudonyms."""
+    """Show the receipts of what was forgotten. They name the places, and whether the signature is right.
+
+    Names are pseudonyms.
+    """
     with options.open_manager() as manager:
         if receipt_id is not None:
             receipt, verified = manager.receipt(receipt_id), manager.verify_receipt(receipt_id)

@@ -155,6 +155,7 @@ def test_help_of_every_command_fits(memoranda: Memoranda, monkeypatch: pytest.Mo
         done = memoranda(*command, "--help")
         assert done.stdout.startswith(" ".join(["Usage: memoranda", *command])), command
         assert max(map(cell_len, done.stdout.splitlines())) <= columns, command
+        assert not re.search(r"\.\.\.$", done.stdout.partition("Commands:")[2], re.M), command  # a line that was cut
 
 
 def _run_in_terminal(columns: int, *arguments: str) -> str:
