@@ -188,6 +188,27 @@ def test_real_terminal_keeps_words_and_ids_whole(terminal: Memoranda, columns: i
 
 
 @pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            ["replay", "a-recall-that-nobody-asked"],
+            "in the default scope (the ledger keeps only the newest): give the id",
+        ),
+        (["facts", "--as-of", "someday"], "is not a time: write it as 2026-03-08, 2026-03-08T15:00, yesterday,"),
+    ],
+)
+def test_error_is_broken_between_words_in_a_real_terminal(terminal: Memoranda, command: list[str], words: str) -> None:
+    lines = _run_in_terminal(80, *command).splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    assert words in " ".join(lines)
+
+
+def test_error_shows_no_control_characters(terminal: Memoranda) -> None:
+    done = terminal("show", "99", "-u", "a\x1b[31mna")
+    assert done.stderr == "error: no memory 99 in user=a\ufffd[31mna\n"
+
+
+@pytest.mark.parametrize(
     "command",
     [
         ["recall", "tea"], ["search", "tea"], ["context", "tea"], ["why", "tea", "1"], ["list"], ["users"],
