@@ -318,9 +318,10 @@ def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20)
     """Show the conversation of an open workflow, oldest message first."""
     with options.open_manager() as manager:
         history = manager.get_conversation_history(workflow, limit)
-    rows = ((item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history)
+    rows = [(item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history]
     columns = ("at", "agent", "role", "content")
-    print_result(history, options.as_json, lambda: table(columns, rows, wide="content"))
+    none = message(f"workflow {workflow} has no messages", "yellow")
+    print_result(history, options.as_json, (lambda: table(columns, rows, wide="content")) if rows else none)
 
 
 def clear_session(options: CommandOptions, workflow: Workflow) -> None:

@@ -66,6 +66,7 @@ COMMANDS: dict[str, list[str]] = {
     "receipts": ["receipts"],
     "knowledge-list": ["knowledge", "list"],
     "session-list": ["session", "list"],
+    "session-show-nothing": ["session", "show", "campaign-7"],
     "executions-stats": ["executions", "stats"],
     "keys-list": ["keys", "list"],
     "keys-list-tenant": ["keys", "list", "--tenant", "acme"],
