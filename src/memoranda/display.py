@@ -56,7 +56,12 @@ def day_of(moment: datetime | None) -> str:
 def reasons(why: Iterable[Any], count: int = 2) -> str:
     """Return in plain words what counted most for a hit: "its words, its meaning"."""
     strongest = sorted((score for score in why if score.gain > 0), key=lambda score: -score.gain)
-    return ", ".join(_REASONS.get(score.arm, score.arm) for score in strongest[:count])
+    return ", ".join(reason_name(score.arm) for score in strongest[:count])
+
+
+def reason_name(arm: str) -> str:
+    """Return in plain words what an arm of the search goes by."""
+    return _REASONS.get(arm, arm)
 
 
 def short_repr(value: Any) -> str:

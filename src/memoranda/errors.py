@@ -9,7 +9,7 @@ MemorandaError                     .status is the HTTP status that a server answ
 ├── Unavailable                    the same call may work later: retry_after   503, 429
 │   └── OutcomeUnknown             read again: it may have been written        503
 ├── ExtractionFailed               the model's answer is unusable; attached    502
-├── Incompatible                   data does not fit this code or model        500
+├── Incompatible                   data does not fit this code or model        500, 409
 │   └── EncryptionKeyError         give the key that the data was encrypted with  500
 ├── MissingExtra  (ImportError)    prints the install command                  501
 └── Closed                         used after close()                          500
@@ -117,6 +117,10 @@ class Incompatible(MemorandaError):
     """The stored data does not fit this code, schema or embedding model."""
 
     status = 500
+
+    def __init__(self, message: str, *, status: int = 500) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class EncryptionKeyError(Incompatible):

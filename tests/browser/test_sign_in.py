@@ -102,14 +102,15 @@ def test_store_with_vectors_of_another_model_is_shown_with_what_to_do(look: Look
         memory.add_memory("Ana drinks tea", user="ana")
     with serving(tmp_path) as url:
         watched = look(url)
-        watched.expected = ("500",)
+        watched.expected = ("409",)
         page = watched.open()
         page.locator(".notice.bad", has_text="memoranda reembed").wait_for()
         assert "1 problem" in page.inner_text("main")
         watched.open("memories")
         page.locator(".list", has_text="Ana drinks tea").wait_for()
-        watched.open("ask?q=tea")
-        page.locator(".notice.bad", has_text="The overview says to an admin what to do").wait_for()
+        for address in ("ask?q=tea", "memories?q=tea"):
+            watched.open(address)
+            page.locator(".notice.bad", has_text="in a shell `memoranda reembed`").wait_for()
         page.goto("about:blank")
 
 

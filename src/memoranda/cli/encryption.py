@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 def encrypt(options: CommandOptions) -> None:
-    """Encrypt the database with the key of the settings, or one that is asked for. Nobody may have it open.
+    """Encrypt the database. The key is that of the settings, or one that is asked for. Nobody may have it open.
 
     After an interruption, run it again: the database is whole at every moment.
     """
@@ -57,7 +57,7 @@ def rekey(
     new_key_variable: NewKeyVariable = None,
     new_key_command: NewKeyCommand = None,
 ) -> None:
-    """Give the database, which has the key of the settings, a new key. Nobody may have it open.
+    """Give the database a new key. It has the key of the settings until then. Nobody may have it open.
 
     The new key is asked for when no option names it. After an interruption, run it again with the same two keys.
     """

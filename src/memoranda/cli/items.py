@@ -82,7 +82,7 @@ def list_items(
     limit: Limit = 20,
     offset: Offset = 0,
 ) -> None:
-    """List items, the one stored last first, or with a query the one that fits best."""
+    """List items. The one stored last is first, or with a query the one that fits best."""
     conditions = None if where is None else _parse_object(where)
     with options.open_manager() as manager:
         page = {"limit": limit, "offset": offset}
@@ -117,14 +117,14 @@ def list_namespaces(
 
 
 def list_agents(options: CommandOptions, limit: Limit = 100, after: After = "") -> None:
-    """List the agents that have memories, in the order of their names."""
+    """List the agents that have memories, by name."""
     with options.open_manager() as manager:
         found = manager.agents(limit, after, user=options.read_scope["user"])
     print_names(options, found, "agent", limit)
 
 
 def list_session_names(options: CommandOptions, limit: Limit = 100, after: After = "") -> None:
-    """List the sessions that have memories, in the order of their names."""
+    """List the sessions that have memories, by name."""
     with options.open_manager() as manager:
         scope = options.read_scope
         found = manager.sessions(limit, after, agent=scope["agent"], user=scope["user"])

@@ -75,7 +75,9 @@ def copy(
     source: Annotated[str, typer.Argument(help="Database to copy: a file or a URL.")],
     target: Annotated[str, typer.Argument(help="Empty database, or one that an interrupted copy began to fill.")],
 ) -> None:
-    """Copy a whole database, such as from a SQLite file to PostgreSQL, and compare every row.
+    """Copy a whole database, and compare every row.
+
+    Such as from a SQLite file to PostgreSQL, or back.
 
     Run the same command again after an interruption: it goes on where it stopped.
     """

@@ -107,7 +107,9 @@ def install(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change, and write nothing.")] = False,
     uninstall: Annotated[bool, typer.Option("--uninstall", help="Remove the server instead.")] = False,
 ) -> None:
-    """Add the MCP server to a client: show the change, keep a copy of the file, and leave everything else as it is.
+    """Add the MCP server to a client.
+
+    It shows the change, keeps a copy of the file, and leaves everything else as it is.
 
     The options --db, --user, --agent, --session, --tenant and --tools become arguments of the server.
     """

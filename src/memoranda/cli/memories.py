@@ -154,7 +154,10 @@ def receipts(
     receipt_id: Annotated[str | None, typer.Argument(help="Id of one receipt; without it, all are listed.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="The largest number of receipts.")] = 100,
 ) -> None:
-    """Show the receipts of what was forgotten: the places, and whether the signature is right. Names are pseudonyms."""
+    """Show the receipts of what was forgotten. They name the places, and whether the signature is right.
+
+    Names are pseudonyms.
+    """
     with options.open_manager() as manager:
         if receipt_id is not None:
             receipt, verified = manager.receipt(receipt_id), manager.verify_receipt(receipt_id)
@@ -315,9 +318,10 @@ def show_session(options: CommandOptions, workflow: Workflow, limit: Limit = 20)
     """Show the conversation of an open workflow, oldest message first."""
     with options.open_manager() as manager:
         history = manager.get_conversation_history(workflow, limit)
-    rows = ((item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history)
+    rows = [(item.timestamp.isoformat(timespec="seconds"), item.agent_id, item.role, item.content) for item in history]
     columns = ("at", "agent", "role", "content")
-    print_result(history, options.as_json, lambda: table(columns, rows, wide="content"))
+    none = message(f"workflow {workflow} has no messages", "yellow")
+    print_result(history, options.as_json, (lambda: table(columns, rows, wide="content")) if rows else none)
 
 
 def clear_session(options: CommandOptions, workflow: Workflow) -> None:

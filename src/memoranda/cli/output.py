@@ -8,11 +8,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from enum import Enum
 from os import PathLike
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
@@ -326,9 +329,23 @@ class CommandGroup(TyperGroup):
             return super().invoke(ctx)
         except MemorandaError as error:
             typer.secho("error: ", fg="red", bold=True, nl=False, err=True)
-            typer.echo(" ".join(str(error).split()), err=True)
+            typer.echo(_fit_error(str(error), after="error: "), err=True)
             code = next((code for kind, code in _CODES if isinstance(error, kind)), 1)
             raise typer.Exit(code) from error
+        except typer.BadParameter as error:
+            before = error.format_message().removesuffix(error.message)
+            error.message = _fit_error(error.message, after=f"Error: {before}")
+            raise
+
+
+def _fit_error(text: str, *, after: str) -> str:
+    """Return the text of an error: one line, but on a terminal as many as it needs, broken between words."""
+    shown = _CONTROLS.sub("\ufffd", " ".join(text.split()))
+    if not sys.stderr.isatty():
+        return shown
+    width = get_terminal_size().columns
+    lines = wrap(shown, width, initial_indent=" " * len(after), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).lstrip()
 
 
 def make_group(help_text: str) -> typer.Typer:

@@ -22,7 +22,7 @@ from memoranda.cli.output import (
     stack,
     table,
 )
-from memoranda.display import plural
+from memoranda.display import plural, reason_name
 from memoranda.recalls import Replay
 from memoranda.types import Hit, Memory, Recall, Related
 
@@ -288,9 +288,9 @@ def _replay_view(past: Replay) -> RenderableType:
 
 
 def _why_view(hit: Hit, position: int) -> RenderableType:
-    rows = ((score.arm, score.rank or "", f"{score.score:+.3f}", _bar(score.score)) for score in hit.why)
+    rows = ((reason_name(score.arm), score.rank or "", f"{score.score:+.3f}", _bar(score.score)) for score in hit.why)
     fields = fields_table([("position", position), ("score", f"{hit.score:.3f}"), ("content", hit.content)])
-    return stack(fields, table(("arm", "rank", "score", ""), rows))
+    return stack(fields, table(("found by", "rank", "score", ""), rows))
 
 
 def _bar(score: float) -> str:

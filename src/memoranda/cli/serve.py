@@ -71,7 +71,7 @@ def ui(
     port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = _PORT,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
-    """Open the dashboard: look at what is remembered, and correct it. Only this machine can reach it.
+    """Open the dashboard, to look at what is remembered. Only this machine can reach it.
 
     It needs no key until the first key is created; after that, sign in with one. A database named with --db must
     exist; the configured one is created on the first visit.

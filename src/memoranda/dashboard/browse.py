@@ -102,15 +102,19 @@ def list_conversations(tx: ReadTransaction, scope: Scope, limit: int, after: int
 def read_conversation(
     tx: ReadTransaction, scope: Scope, *, exact_agent: bool, limit: int, after: int
 ) -> ConversationPage:
-    """Return a page of one conversation, with the memories that came from each message."""
-    conditions = [*scope_conditions(messages, scope), _L.seq > after]
+    """Return a page of one conversation after so many messages, with the memories that came from each.
+
+    The order is that of saying: messages that became no memory have later numbers than those beside them.
+    """
+    conditions = scope_conditions(messages, scope)
     if exact_agent:
         conditions.append(_L.agent == (scope.agent or ""))
     if scope.session is None:
         conditions.append(_L.session == "")
-    numbers = list(tx.scalars(select(_L.seq).where(*conditions).order_by(_L.seq).limit(limit + 1)))
+    query = select(_L.seq).where(*conditions).order_by(_L.said_at, _L.seq).offset(after).limit(limit + 1)
+    numbers = list(tx.scalars(query))
     found = _load_messages(tx, scope, numbers[:limit])
-    return ConversationPage(tuple(found), numbers[limit - 1] if len(numbers) > limit else None)
+    return ConversationPage(tuple(found), after + limit if len(numbers) > limit else None)
 
 
 def read_provenance(tx: ReadTransaction, scope: Scope, memory_id: int) -> Provenance:
@@ -124,27 +128,32 @@ def read_provenance(tx: ReadTransaction, scope: Scope, memory_id: int) -> Proven
 
 
 def _neighbours(tx: ReadTransaction, scope: Scope, number: int) -> list[int]:
-    row = tx.execute(select(_L.user, _L.session, _L.agent).where(_L.seq == number)).first()
+    row = tx.execute(select(_L.user, _L.session, _L.agent, _L.said_at).where(_L.seq == number)).first()
     if row is None:
         return []
-    same = (_L.tenant == scope.tenant, _L.user == row[0], _L.session == row[1], _L.agent == row[2])
-    before = select(_L.seq).where(*same, _L.seq <= number).order_by(_L.seq.desc()).limit(_NEIGHBOURS + 1)
-    after = select(_L.seq).where(*same, _L.seq > number).order_by(_L.seq).limit(_NEIGHBOURS)
-    return sorted([*tx.scalars(before), *tx.scalars(after)])
+    user, session, agent, said_at = row
+    same = (_L.tenant == scope.tenant, _L.user == user, _L.session == session, _L.agent == agent)
+    later = or_(_L.said_at > said_at, and_(_L.said_at == said_at, _L.seq > number))
+    before = select(_L.seq).where(*same, ~later).order_by(_L.said_at.desc(), _L.seq.desc()).limit(_NEIGHBOURS + 1)
+    after = select(_L.seq).where(*same, later).order_by(_L.said_at, _L.seq).limit(_NEIGHBOURS)
+    return [*reversed(list(tx.scalars(before))), *tx.scalars(after)]
 
 
 def _load_messages(tx: ReadTransaction, scope: Scope, numbers: Sequence[int]) -> list[LoggedMessage]:
-    """Return messages in order, each once: a message that is also in a conversation has two rows."""
+    """Return messages in this order, each once: a message that is also in a conversation has two rows."""
     found: dict[str, LoggedMessage] = {}
     margin = _memories_of(tx, scope, numbers)
     columns = (_L.seq, _L.message_id, _L.role, _L.speaker, _L.content, _L.said_at)
-    for part in chunked(list(numbers)):
-        for seq, message_id, role, speaker, content, said_at in tx.execute(
-            select(*columns).where(_L.seq.in_(part)).order_by(_L.seq)
-        ):
-            kept = found.get(message_id)
-            more = tuple(margin[seq]) if kept is None else (*kept.memories, *margin[seq])
-            found[message_id] = LoggedMessage(message_id, role, speaker, content, from_micros(said_at), more)
+    rows = {
+        row[0]: row[1:]
+        for part in chunked(list(numbers))
+        for row in tx.execute(select(*columns).where(_L.seq.in_(part)))
+    }
+    for seq in numbers:
+        message_id, role, speaker, content, said_at = rows[seq]
+        kept = found.get(message_id)
+        more = tuple(margin[seq]) if kept is None else (*kept.memories, *margin[seq])
+        found[message_id] = LoggedMessage(message_id, role, speaker, content, from_micros(said_at), more)
     return list(found.values())
 
 

@@ -65,20 +65,25 @@ class Insight:
         self._manager = manager
         self._tenant = tenant
         self._lock = threading.Lock()
-        self._cached: tuple[tuple[int, int, bool], Overview] | None = None
+        self._cached: tuple[tuple[object, ...], Overview] | None = None
         self._numbers = overview.OverviewReader(tenant)
         self._reading = threading.Lock()
         self._pipeline: RecallPipeline | None = None
 
-    def overview(self, *, with_users: bool) -> Overview:
-        """Return the numbers of the first page. They are read again only after a change or a recall."""
+    def overview(self, *, with_users: bool, zone: str = "UTC") -> Overview:
+        """Return the numbers of the first page, by days of a time zone.
+
+        They are read again only after a change or a recall, and on another day.
+        """
         opened = self._open()
         opened.ledger.write()
         latest = self._read(lambda tx: tx.execute(select(func.max(recalls.c.number))).scalar() or 0)
-        key = (opened.store.head(PartitionKey(self._tenant, ANY)), latest, with_users)
+        days = overview.find_zone(zone)
+        today = self._manager._components.clock().astimezone(days).date()
+        key = (opened.store.head(PartitionKey(self._tenant, ANY)), latest, with_users, days, today)
         with self._reading:
             if self._cached is None or self._cached[0] != key:
-                found = self._read(lambda tx: self._numbers.read(tx, with_users=with_users))
+                found = self._read(lambda tx: self._numbers.read(tx, with_users=with_users, zone=days, today=today))
                 self._cached = (key, found)
             return replace(self._cached[1], last_upkeep=self._last_upkeep())
 
@@ -204,7 +209,7 @@ class Insight:
             sessions.setdefault(row["session"], []).append(message)
         stored = 0
         for session, said in sessions.items():
-            outcomes = self._manager.remember(said, user=_DEMO_USER, session=session, keep_all=True)
+            outcomes = self._manager.remember(said, user=_DEMO_USER, session=session)
             stored += sum(outcome.memory is not None for outcome in outcomes)
         return stored
 

@@ -7,10 +7,11 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from math import ceil
 from statistics import median
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import Integer, cast, func, select
 
@@ -22,7 +23,8 @@ from memoranda.storage.schema import changes, counters, memories, recalls
 from memoranda.types import Scope
 
 _C, _H, _M, _R = counters.c, changes.c, memories.c, recalls.c
-_DAY_MICROS: Final = 86_400_000_000
+_SLICE_SECONDS: Final = 900
+"""Changes are counted by the quarter of an hour: a day begins at a full one in every time zone."""
 _NEWEST_RECALLS: Final = 1000
 """Recalls whose answers are read: they are compressed, so all of the ledger would take too long."""
 _LISTED: Final = 8
@@ -42,8 +44,8 @@ class OverviewReader:
         self._changes: dict[int, Counter[str]] = defaultdict(Counter)
         self._recalls: dict[int, _RecallTime] = {}
 
-    def read(self, tx: ReadTransaction, *, with_users: bool) -> Overview:
-        """Return the numbers; users are named only when that is allowed."""
+    def read(self, tx: ReadTransaction, *, with_users: bool, zone: tzinfo = UTC, today: date | None = None) -> Overview:
+        """Return the numbers, by days of a time zone up to today; users are named only when that is allowed."""
         types, agents = _counted(tx, self._tenant, "type"), _counted(tx, self._tenant, "agent")
         users = _count_users(tx, self._tenant)
         named = [agent for agent in agents if agent.name]
@@ -57,18 +59,19 @@ class OverviewReader:
             by_type=tuple(types),
             by_agent=tuple(named[:_LISTED]),
             by_user=tuple(users[:_LISTED]) if with_users else (),
-            growth=_growth(self._changes),
-            recalls=_recall_days(self._recalls.values()),
+            growth=_growth(self._changes, zone, today),
+            recalls=_recall_days(self._recalls.values(), zone),
+            zone=str(zone),
             head=self._head,
         )
 
     def _read_changes(self, tx: ReadTransaction) -> None:
         """Add the changes since the last reading: rows of the log are never changed or removed."""
         head: int = tx.execute(select(func.coalesce(func.max(_H.seq), 0))).scalar_one()
-        day = cast(_H.at / _DAY_MICROS, Integer)
+        part = cast(_H.at / (_SLICE_SECONDS * 1_000_000), Integer)
         new = (_H.seq > self._head, _H.seq <= head)
-        query = select(day, _H.op, func.count()).where(*new, _H.tenant == self._tenant, _H.op.in_(("add", "remove")))
-        for number, op, count in tx.execute(query.group_by(day, _H.op)):
+        query = select(part, _H.op, func.count()).where(*new, _H.tenant == self._tenant, _H.op.in_(("add", "remove")))
+        for number, op, count in tx.execute(query.group_by(part, _H.op)):
             self._changes[int(number)][op] += count
         self._head = head
 
@@ -80,13 +83,13 @@ class OverviewReader:
             query = select(_R.number, _R.asked_at, _R.answer).where(_R.number.in_(part))
             for number, asked_at, packed in tx.execute(query):
                 answer = json.loads(zlib.decompress(packed))
-                kept[number] = _RecallTime(asked_at // _DAY_MICROS, answer["elapsed_ms"], answer["answerable"])
+                kept[number] = _RecallTime(from_micros(asked_at), answer["elapsed_ms"], answer["answerable"])
         self._recalls = kept
 
 
 @dataclass(frozen=True, slots=True)
 class _RecallTime:
-    day: int
+    asked_at: datetime
     elapsed_ms: float
     answerable: float
 
@@ -118,30 +121,50 @@ def _count_users(tx: ReadTransaction, tenant: str) -> list[NamedCount]:
     return [NamedCount(row[0], row[1]) for row in tx.execute(query.order_by(count.desc(), _M.user))]
 
 
-def _growth(counts: Mapping[int, Mapping[str, int]]) -> tuple[GrowthDay, ...]:
-    """Return one row for each day since the first change, the days without one included."""
+def find_zone(name: str) -> tzinfo:
+    """Return the time zone of this name; UTC where there is no such zone or no database of zones."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown; not a name; a folder of the database, such as "Europe"
+        return UTC
+
+
+def _growth(counts: Mapping[int, Mapping[str, int]], zone: tzinfo, today: date | None) -> tuple[GrowthDay, ...]:
+    """Return one row for each day from the first change to today, the days without one included."""
+    by_day = _count_by_day(counts, zone)
+    if not by_day:
+        return ()
     found: list[GrowthDay] = []
-    total = 0
-    for number in range(min(counts, default=0), max(counts, default=-1) + 1):
-        day = counts.get(number, {})
-        added, removed = day.get("add", 0), day.get("remove", 0)
+    day, last, total = min(by_day), max(*by_day, today or date.min), 0
+    while day <= last:
+        count: Mapping[str, int] = by_day.get(day, {})
+        added, removed = count.get("add", 0), count.get("remove", 0)
         total += added - removed
-        found.append(GrowthDay(_day_name(number), added, removed, total))
+        found.append(GrowthDay(day.isoformat(), added, removed, total))
+        day += timedelta(days=1)
     return tuple(found[-_MAX_DAYS:])
 
 
-def _recall_days(times: Iterable[_RecallTime]) -> tuple[RecallDay, ...]:
-    by_day: dict[int, list[_RecallTime]] = defaultdict(list)
+def _count_by_day(counts: Mapping[int, Mapping[str, int]], zone: tzinfo) -> dict[date, Counter[str]]:
+    by_day: dict[date, Counter[str]] = defaultdict(Counter)
+    day, end = date.min, float("-inf")
+    for part in sorted(counts):
+        moment = part * _SLICE_SECONDS
+        if moment >= end:  # looked up once a day, not once a part
+            day = datetime.fromtimestamp(moment, zone).date()
+            end = datetime.combine(day + timedelta(days=1), time(), zone).timestamp()
+        by_day[day].update(counts[part])
+    return by_day
+
+
+def _recall_days(times: Iterable[_RecallTime], zone: tzinfo) -> tuple[RecallDay, ...]:
+    by_day: dict[date, list[_RecallTime]] = defaultdict(list)
     for each in times:
-        by_day[each.day].append(each)
-    return tuple(_recall_day(number, values) for number, values in sorted(by_day.items()))
+        by_day[each.asked_at.astimezone(zone).date()].append(each)
+    return tuple(_recall_day(day, values) for day, values in sorted(by_day.items()))
 
 
-def _recall_day(number: int, values: Sequence[_RecallTime]) -> RecallDay:
+def _recall_day(day: date, values: Sequence[_RecallTime]) -> RecallDay:
     times = sorted(each.elapsed_ms for each in values)
     share = sum(each.answerable for each in values) / len(values)
-    return RecallDay(_day_name(number), len(values), median(times), times[ceil(0.95 * len(times)) - 1], share)
-
-
-def _day_name(number: int) -> str:
-    return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
+    return RecallDay(day.isoformat(), len(values), median(times), times[ceil(0.95 * len(times)) - 1], share)

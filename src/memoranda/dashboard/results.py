@@ -19,7 +19,7 @@ class NamedCount:
 
 @dataclass(frozen=True, slots=True)
 class GrowthDay:
-    """What was stored and removed on one day, in UTC."""
+    """What was stored and removed on one day."""
 
     day: str
     added: int
@@ -30,7 +30,7 @@ class GrowthDay:
 
 @dataclass(frozen=True, slots=True)
 class RecallDay:
-    """The recalls of one day, in UTC."""
+    """The recalls of one day."""
 
     day: str
     recalls: int
@@ -64,6 +64,8 @@ class Overview:
     """The users with the most memories; empty for a key without the admin scope."""
     growth: tuple[GrowthDay, ...]
     recalls: tuple[RecallDay, ...]
+    zone: str
+    """The time zone whose days are counted."""
     head: int
     """The number of the latest change in the store."""
     last_upkeep: LastUpkeep | None = None

@@ -137,7 +137,8 @@ def require_same_model(generation: Generation | None, identity: EmbedderIdentity
     raise Incompatible(
         f"the store holds vectors of {generation.provider}:{generation.model} ({generation.dimension} dimensions), "
         f"the embedder is {identity}; they cannot be mixed: open it with the old model, "
-        "or move all memories to the new one with reembed(), in a shell `memoranda reembed`"
+        "or move all memories to the new one with reembed(), in a shell `memoranda reembed`",
+        status=409,  # nothing is wrong with the server: its operator decides, and every caller may read what to do
     )
 
 

@@ -66,6 +66,7 @@ COMMANDS: dict[str, list[str]] = {
     "receipts": ["receipts"],
     "knowledge-list": ["knowledge", "list"],
     "session-list": ["session", "list"],
+    "session-show-nothing": ["session", "show", "campaign-7"],
     "executions-stats": ["executions", "stats"],
     "keys-list": ["keys", "list"],
     "keys-list-tenant": ["keys", "list", "--tenant", "acme"],
@@ -155,6 +156,7 @@ def test_help_of_every_command_fits(memoranda: Memoranda, monkeypatch: pytest.Mo
         done = memoranda(*command, "--help")
         assert done.stdout.startswith(" ".join(["Usage: memoranda", *command])), command
         assert max(map(cell_len, done.stdout.splitlines())) <= columns, command
+        assert not re.search(r"\.\.\.$", done.stdout.partition("Commands:")[2], re.M), command  # a line that was cut
 
 
 def _run_in_terminal(columns: int, *arguments: str) -> str:
@@ -184,6 +186,27 @@ def test_real_terminal_keeps_words_and_ids_whole(terminal: Memoranda, columns: i
     assert "1. I started at the office for bridges and tunnels" in found
     assert max(map(cell_len, found.splitlines())) <= columns
     assert re.search(r"recall [0-9a-f]{32}\b", found.replace("\n", " "))
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            ["replay", "a-recall-that-nobody-asked"],
+            "in the default scope (the ledger keeps only the newest): give the id",
+        ),
+        (["facts", "--as-of", "someday"], "is not a time: write it as 2026-03-08, 2026-03-08T15:00, yesterday,"),
+    ],
+)
+def test_error_is_broken_between_words_in_a_real_terminal(terminal: Memoranda, command: list[str], words: str) -> None:
+    lines = _run_in_terminal(80, *command).splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    assert words in " ".join(lines)
+
+
+def test_error_shows_no_control_characters(terminal: Memoranda) -> None:
+    done = terminal("show", "99", "-u", "a\x1b[31mna")
+    assert done.stderr == "error: no memory 99 in user=a\ufffd[31mna\n"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -52,6 +52,42 @@ def test_overview_is_of_one_tenant(manager: MemoryManager) -> None:
     other.add_memories(["Theirs", "Theirs as well"], user="bo")
     assert [each.added for each in Insight(manager, "default").overview(with_users=True).growth] == [1]
     assert [each.added for each in Insight(other, "other").overview(with_users=True).growth] == [2]
+
+
+@pytest.mark.parametrize(
+    ("zone", "used", "days"),
+    [
+        ("Asia/Tokyo", "Asia/Tokyo", ["2026-03-02", "2026-03-03"]),
+        ("America/St_Johns", "America/St_Johns", ["2026-03-01", "2026-03-02"]),
+        *(
+            (name, "UTC", ["2026-03-01", "2026-03-02", "2026-03-03"])
+            for name in ("UTC", "Europe", "../UTC", "No/Where")
+        ),
+    ],
+)
+def test_overview_counts_days_of_a_zone_up_to_today(
+    manager: MemoryManager, clock: FakeClock, zone: str, used: str, days: list[str]
+) -> None:
+    clock.now = datetime(2026, 3, 1, 15, 10, tzinfo=UTC)  # after midnight in Tokyo
+    manager.add_memory("Tea", user="ana")
+    manager.recall("Tea?", user="ana")
+    clock.now = datetime(2026, 3, 3, 3, 20, tzinfo=UTC)  # before midnight in Newfoundland, at UTC-3:30
+    found = Insight(manager, "default").overview(with_users=True, zone=zone)
+    assert [each.day for each in found.growth] == days
+    assert [each.day for each in found.recalls] == days[:1]
+    assert [each.total for each in found.growth] == [1] * len(days)
+    assert found.zone == used
+
+
+def test_overview_counts_days_of_different_length_where_the_clock_changes(
+    manager: MemoryManager, clock: FakeClock
+) -> None:
+    # In Berlin 29 March 2026 has 23 hours: it ends at 22:00 UTC.
+    for minute in (0, 29 * 60 + 59, 23 * 60 - 1, 23 * 60):
+        clock.now = datetime(2026, 3, 28, 23, tzinfo=UTC) + timedelta(minutes=minute)
+        manager.add_memory(f"Note {minute}", user="ana")
+    found = Insight(manager, "default").overview(with_users=True, zone="Europe/Berlin")
+    assert [(each.day, each.added) for each in found.growth] == [("2026-03-29", 2), ("2026-03-30", 2)]
 
 
 @pytest.mark.parametrize("share", [1, 40])

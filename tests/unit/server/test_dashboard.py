@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from memoranda import MemoryManager
+from memoranda.testing.fakes import HashEmbedder
 from tests.server.in_process import InProcessServer, open_server
 
 ALL = ("read", "write", "admin")
@@ -261,3 +263,48 @@ def test_search_takes_the_filters_that_the_list_takes(server: InProcessServer) -
     for state in ("archived", "pinned", "any"):
         listed = server.http.post("/ui/memories", json={"user": "ann", "state": state}).json()["items"]
         assert set(_search(server, state=state)) <= {memory["id"] for memory in listed}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/ui/search", {"query": "tea"}),
+        ("/ui/ask", {"question": "Which tea?"}),
+        ("/v1/recall", {"query": "tea"}),
+        ("/v1/memories", {"content": "Ann likes coffee"}),
+    ],
+)
+def test_vectors_of_another_model_are_answered_with_what_to_run(
+    tmp_path: Path, path: str, body: dict[str, str]
+) -> None:
+    with MemoryManager(f"sqlite:///{tmp_path}/server.db", embedder=HashEmbedder(16)) as memory:
+        memory.add_memory("Ann likes tea")
+    with open_server(tmp_path) as server:
+        answer = server.http.post(path, json=body)
+    assert (answer.status_code, answer.json()["type"]) == (409, "urn:memoranda:Incompatible")
+    assert "`memoranda reembed`" in answer.json()["detail"]
+
+
+def test_demo_conversation_is_remembered_like_any_other(server: InProcessServer) -> None:
+    stored = server.http.post("/ui/demo").json()["count"]
+    person = {"user": "nora-and-theo"}
+    assert 150 < stored < 210, "greetings are refused"
+    assert server.http.get("/v1/facts", params=person).json() != []
+    assert server.http.get("/ui/states", params=person).json()["first_at"].startswith("2025-01-12")
+
+
+def test_conversation_is_in_the_order_of_saying(server: InProcessServer) -> None:
+    texts = ["I live in Oslo.", "Ok.", "My cat is called Tom.", "Thanks!", "I work at Acme."]
+    said = [
+        {"role": "user", "content": text, "timestamp": f"2026-01-01T10:0{minute}:00Z"}
+        for minute, text in enumerate(texts)
+    ]
+    scope = {"user": "ann", "session": "s1"}
+    stored = server.http.post("/v1/remember", json={"content": said, **scope}).json()
+    assert {each["status"] for each in stored} == {"stored", "rejected"}
+    pages = [server.http.get("/ui/conversation", params=scope | {"limit": 2, "after": n}).json() for n in (0, 2, 4)]
+    assert [one["content"] for page in pages for one in page["messages"]] == texts
+    assert [page["next_cursor"] for page in pages] == [2, 4, None]
+    cat = next(each["memory"]["id"] for each in stored if each["memory"] and "Tom" in each["memory"]["content"])
+    source = server.http.get(f"/ui/memories/{cat}/provenance", params={"user": "ann"}).json()["source"]
+    assert [one["content"] for one in source] == texts

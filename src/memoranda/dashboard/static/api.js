@@ -45,7 +45,7 @@ async function send(method, path, body, signal) {
 function describe(response, data) {
   const said = (data && data.detail) || `The server answered ${response.status}.`;
   // The server tells everybody what is wrong, but only an admin where: that is in its health.
-  const unfit = data && String(data.type).endsWith(":Incompatible");
+  const unfit = response.status >= 500 && data && String(data.type).endsWith(":Incompatible");
   return unfit ? `${said}. The overview says to an admin what to do about it; so does memoranda doctor.` : said;
 }
 

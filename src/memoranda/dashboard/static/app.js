@@ -40,7 +40,7 @@ const PAGES = [
 ];
 
 function readAddress() {
-  const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [, path, search = ""] = location.hash.match(/^#?\/?([^?]*)\??(.*)$/s);
   let parts;
   try {
     parts = path.split("/").filter(Boolean).map(decodeURIComponent);

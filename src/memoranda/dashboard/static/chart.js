@@ -28,6 +28,7 @@ export function Chart({ title, days, series, format = (value) => String(value) }
         axes: [
           {
             ...axis,
+            size: 28,
             space: 70,
             values: (_, ticks) =>
               ticks.map((at) => new Date(at * 1000).toLocaleDateString(undefined, { day: "numeric", month: "short" })),
@@ -45,7 +46,7 @@ export function Chart({ title, days, series, format = (value) => String(value) }
           })),
         ],
       };
-      const times = days.map((day) => Date.parse(`${day}T12:00:00Z`) / 1000);
+      const times = days.map((day) => Date.parse(`${day}T12:00:00`) / 1000);
       plot = new window.uPlot(options, [times, ...series.map((one) => one.values)], box.current);
       observer = new ResizeObserver(() => plot.setSize({ width: box.current.clientWidth, height: HEIGHT }));
       observer.observe(box.current);

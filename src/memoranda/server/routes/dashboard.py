@@ -188,11 +188,11 @@ async def log_out(request: Request) -> Response:
 
 
 @routes.get("/ui/overview")
-async def get_overview(caller: Reader) -> Overview:
-    """Return the numbers of the first page."""
+async def get_overview(caller: Reader, zone: Annotated[str, Query(min_length=1, max_length=100)] = "UTC") -> Overview:
+    """Return the numbers of the first page, by days of the reader's time zone."""
     insight = await caller.services.get_insight(caller.principal.tenant)
     with_users = "admin" in caller.principal.scopes
-    return await _show(caller, partial(insight.overview, with_users=with_users))
+    return await _show(caller, partial(insight.overview, with_users=with_users, zone=zone))
 
 
 @routes.get("/ui/states")

@@ -2,6 +2,7 @@ import {
   html,
   useState,
   useEffect,
+  useMemo,
   Page,
   Card,
   Loaded,
@@ -10,6 +11,7 @@ import {
   Bar,
   Badge,
   Time,
+  describeTime,
   Empty,
   Marked,
   MemoryBadges,
@@ -26,24 +28,35 @@ import {
 import { getScope, getScoped, postScoped } from "../api.js";
 
 const MODES = ["fast", "default", "best"];
-const DAY = 86400000;
+const MINUTE = 60000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** How long ago the slider can be: by minutes, then by hours, then by days, to the day of the oldest memory. */
+function stopsBack(oldest) {
+  const minutes = [1, 2, 5, 10, 20, 30, 45].map((count) => count * MINUTE);
+  const hours = Array.from({ length: 47 }, (_, n) => (n + 1) * HOUR);
+  const days = Array.from({ length: Math.max(1, Math.ceil(oldest / DAY)) }, (_, n) => (n + 1) * DAY);
+  return [0, ...minutes, ...hours.filter((back) => back < oldest), ...days.filter((back) => back >= 2 * DAY || back >= oldest)];
+}
+
+// The value of a field for a date and a time, which is in the reader's zone.
+const toField = (at) => new Date(at - new Date(at).getTimezoneOffset() * MINUTE).toISOString().slice(0, 16);
 
 export function AskPage({ query }) {
   const [text, setText] = useState(query.q || "");
   const [asked, setAsked] = useState(query.q || "");
   const [compare, setCompare] = useState(false);
   const [mode, setMode] = useState("default");
-  const [daysAgo, setDaysAgo] = useState(0);
-  const [settled, setSettled] = useState(0);
+  const [then, setThen] = useState(null);
+  const [asOf, setAsOf] = useState(null);
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(daysAgo), 250);
+    const timer = setTimeout(() => setAsOf(then && new Date(then).toISOString()), 250);
     return () => clearTimeout(timer);
-  }, [daysAgo]);
+  }, [then]);
   const states = useLoad(() => getScoped("/ui/states"), []);
   // The slider begins on the day of the oldest memory: before it, nothing was known.
   const first = states.data && states.data.first_at;
-  const oldest = first ? Math.max(1, Math.ceil((Date.now() - new Date(first)) / DAY)) : 1;
-  const asOf = settled ? new Date(Date.now() - settled * DAY).toISOString() : null;
   const submit = (event) => {
     event.preventDefault();
     setAsked(text.trim());
@@ -61,10 +74,7 @@ export function AskPage({ query }) {
           setMode(name);
         }}>${name}</button>`,
     )}<button aria-pressed=${compare} onClick=${() => setCompare(true)}>side by side</button></div>
-      <label class="slider">As of <b>
-        ${daysAgo ? new Date(Date.now() - daysAgo * DAY).toLocaleDateString(undefined, { dateStyle: "medium" }) : "now"}
-        </b><input type="range" min=${-oldest} max="0" disabled=${!first} step="1" value=${-daysAgo} onInput=${(event) => setDaysAgo(-Number(event.target.value))} aria-valuetext=${daysAgo ? `${daysAgo} days ago` : "now"} />
-        </label></div>
+      <${AsOf} first=${first} then=${then} onChange=${setThen} /></div>
     ${
       !asked
         ? html`<${Empty} icon="ask" title="Ask something">For example “What does she drink?”, “Where did we go last summer?”, “When is the deadline?”<//>`
@@ -72,6 +82,23 @@ export function AskPage({ query }) {
           ${(compare ? MODES : [mode]).map((name) => html`<${Answer} key=${name} question=${asked} mode=${name} asOf=${asOf} small=${compare} />`)}
           </div>`
     }<//>`;
+}
+
+/** Chooses a moment: roughly with the slider, exactly with the field. */
+function AsOf({ first, then, onChange }) {
+  const stops = useMemo(() => stopsBack(first ? Date.now() - new Date(first) : 0), [first]);
+  const back = then ? Date.now() - then : 0;
+  const near = stops.reduce((best, stop, n) => (Math.abs(stop - back) < Math.abs(stops[best] - back) ? n : best), 0);
+  const move = (event) => {
+    const stop = stops[-Number(event.target.value)];
+    onChange(stop ? Date.now() - stop : null);
+  };
+  const shown = then ? describeTime(then) : "now";
+  return html`<div class="slider"><label class="inline">As of
+      <input type="datetime-local" value=${then ? toField(then) : ""} onChange=${(event) => onChange(Date.parse(event.target.value) || null)} />
+      <b>${shown}</b></label>
+    <input type="range" aria-label="As of, on a scale" min=${1 - stops.length} max="0" disabled=${!first} step="1" value=${-near} onInput=${move} aria-valuetext=${shown} />
+    </div>`;
 }
 
 function Answer({ question, mode, asOf, small }) {
@@ -89,9 +116,12 @@ function Answer({ question, mode, asOf, small }) {
     <div class=${small ? "stack" : "grid wide-left"}><${Card} title="Hits" aside=${data.hits.length < data.found ? `the best ${data.hits.length} of ${data.found} found` : plural(data.hits.length, "hit")}>
       <${Hits} hits=${data.hits} terms=${termsToMark(question, data.recall.explanation)} /><//>
     <div class="stack"><${Card} title="Prompt text" aside=${plural(data.tokens, "token")}>
-      <p class="muted small">What <code>context</code> gives the agent: it takes as many of the ${plural(data.found, "memory", "memories")} found as are relevant and fit ${number(data.budget)} tokens. It has ${plural(data.shown, "memory", "memories")}.</p>
-      ${data.text ? html`<pre class="prompt" dir="auto" tabindex="0">${data.text}
-      </pre>` : html`<p class="muted">Nothing relevant enough: the prompt gets no text.</p>`}<//>
+      ${
+        data.text
+          ? html`<p class="muted small above">What <code>context</code> gives the agent: it takes as many of the ${plural(data.found, "memory", "memories")} found as are relevant and fit ${number(data.budget)} tokens. It has ${plural(data.shown, "memory", "memories")}.</p>
+            <pre class="prompt" dir="auto" tabindex="0">${data.text}</pre>`
+          : html`<p class="muted">Nothing relevant enough: <code>context</code> gives the agent no text.</p>`
+      }<//>
     <${Card} title="Left out, and why"><${DroppedList} dropped=${data.dropped} /><//></div></div></section>`}<//>`;
 }
 

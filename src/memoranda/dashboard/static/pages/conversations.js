@@ -5,6 +5,7 @@ import {
   Page,
   Icon,
   Time,
+  describeTime,
   Empty,
   Failure,
   Skeleton,
@@ -42,10 +43,10 @@ export function ConversationsPage() {
 const Row = ({ one }) => html`<a class="row" data-row href=${`#/conversations/read?${address(one)}`}>
   <span class="row-main"><span class="row-text" dir="auto">
     ${label(one.session || one.user || one.agent || "No name", 120)}</span><span class="row-meta">
-    ${one.user && html`<span class="badge who" dir="auto">${label(one.user, 40)}</span>`}
+    ${one.user && one.session && html`<span class="badge who" dir="auto">${label(one.user, 40)}</span>`}
     ${one.agent && html`<span class="badge who" dir="auto">${label(one.agent, 40)}</span>`}
     <span>${plural(one.messages, "message")}</span><span>
-    <${Time} at=${one.started_at} /> – <${Time} at=${one.last_at} /></span></span></span><${Icon} name="arrow" /></a>`;
+    <${Time} at=${one.started_at} />${describeTime(one.started_at) !== describeTime(one.last_at) && html` – <${Time} at=${one.last_at} />`}</span></span></span><${Icon} name="arrow" /></a>`;
 
 const address = (one) =>
   new URLSearchParams(
@@ -71,15 +72,17 @@ export function ConversationPage({ query }) {
         ? html`<${Skeleton} lines=${8} />`
         : html`<ol class="talk margin">
           ${state.messages.map((message) => html`<${Message} message=${message} key=${message.message_id}>
-          <${Margin} memories=${message.memories} /><//>`)}</ol>
+          <${Margin} message=${message} /><//>`)}</ol>
     ${!state.messages.length && !state.error && html`<${Empty} icon="chat" title="No messages">This conversation is empty.<//>`}
     ${state.next && html`<button class="button" onClick=${() => load(state.next, state.messages)}>More messages</button>`}`
     }<//>`;
 }
 
-const Margin = ({ memories }) =>
-  memories.length
+/** The memories of a message; one in its own words is not written a second time. */
+const Margin = ({ message }) =>
+  message.memories.length
     ? html`<aside class="margin-notes" aria-label="Memories from this message">
-      ${memories.map((memory) => html`<a href=${`#/memories/${memory.id}`} class="margin-note"><span dir="auto">
-      ${label(memory.content, 160)}</span><${MemoryBadges} memory=${memory} link=${false} /></a>`)}</aside>`
-    : null;
+      ${message.memories.map((memory) => html`<a href=${`#/memories/${memory.id}`} class="margin-note">
+      ${memory.content === message.content ? html`<span>Kept word for word</span>` : html`<span dir="auto">${label(memory.content, 160)}</span>`}
+      <${MemoryBadges} memory=${{ ...memory, user: null }} link=${false} /></a>`)}</aside>`
+    : html`<p class="muted small no-notes">Not kept as a memory</p>`;

@@ -24,9 +24,11 @@ import {
 import { get, getScoped, getScope, post } from "../api.js";
 import { Chart } from "../chart.js";
 
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 export function OverviewPage({ live }) {
   const admin = useCan("admin");
-  const overview = useLoad(() => get("/ui/overview"), [live.round]);
+  const overview = useLoad(() => get("/ui/overview", { zone: ZONE }), [live.round]);
   return html`<${Page} title="Overview" lead="What your agents remember, and how well they find it again.">
     <${Loaded} of=${overview} lines=${8}>
       ${(data) => (data.memories === 0 ? html`<${Welcome} reload=${overview.reload} />` : html`<${Numbers} data=${data} admin=${admin} live=${live} />`)}
@@ -69,7 +71,8 @@ function Numbers({ data, admin, live }) {
       </div>
     <${HealthCard} round=${live.round} /><${LastUpkeep} run=${data.last_upkeep} />
     <div class="grid two"><${Growth} growth=${data.growth} /><${Recalls} recalls=${data.recalls} /></div>
-    <div class="grid three"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
+    ${data.zone !== ZONE && html`<p class="muted small">The charts count days in ${data.zone}: the server does not know your time zone.</p>`}
+    <div class="grid counts-row"><${Counts} title="By type" rows=${data.by_type} name=${typeName} link=${(row) => `#/memories?type=${row.name}`} />
     ${admin && html`<${Counts} title="By person" rows=${data.by_user} link=${(row) => `#/people/${encodeURIComponent(row.name)}`} none="No memory belongs to a user." />`}
     <${Counts} title="By agent" rows=${data.by_agent} link=${(row) => `#/memories?agent=${encodeURIComponent(row.name)}`} none="No memory belongs to an agent." />
       <${Attention} round=${live.round} /></div>`;
@@ -116,7 +119,7 @@ function Growth({ growth }) {
     [growth],
   );
   const week = growth.slice(-7).reduce((sum, day) => sum + day.added, 0);
-  return html`<${Card} title="Growth" aside=${`${number(week)} added in the last week of writing`}>${
+  return html`<${Card} title="Growth" aside=${`${number(week)} added in the last 7 days`}>${
     growth.length > 1
       ? html`<${Chart} title="Memories over time" days=${chart.days} series=${chart.series} format=${compact} />`
       : html`<${Empty} icon="clock" title="The first day">Everything was written today. A curve appears tomorrow.<//>`
