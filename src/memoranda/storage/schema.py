@@ -341,3 +341,5 @@ short_lived = Table(
 
 ERASURE_PENDING = "erasure:pending"
 """The key in `meta` that is set while erased bytes may still be in the file."""
+LAST_ERASURE = "erasure:last"
+"""The key in `meta` for the number of the newest change that erased data."""
