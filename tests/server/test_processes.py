@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import time
@@ -31,9 +32,10 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgres", "redis"])
-def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+@pytest.fixture(scope="module", params=["sqlite", "postgres", "redis"])
+def environment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The settings of the servers: where the memories are, and what else they share."""
+    tmp_path = tmp_path_factory.mktemp(request.param)
     url = f"sqlite:///{tmp_path}/server.db"
     if request.param == "postgres":
         url = request.getfixturevalue("postgres").new_database()
@@ -50,22 +52,25 @@ def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict
         redis.kill()
 
 
-@pytest.fixture
-def servers(environment: dict[str, str], tmp_path: Path) -> Iterator[list[str]]:
+@pytest.fixture(scope="module")
+def servers(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The addresses of two servers in processes of their own."""
+    tmp_path = tmp_path_factory.mktemp("servers")
     with ExitStack() as stack:
         ports = [free_port() for _ in range(2)]
         for port in ports:
             stack.enter_context(start(tmp_path, "serve", "--port", str(port), **environment))
         urls = [f"http://127.0.0.1:{port}" for port in ports]
         for url in urls:
-            wait_for(url, 60)
+            wait_for(url, 120)
         yield urls
 
 
 def make_key(environment: dict[str, str], **options: Any) -> str:
+    """Return a key for a tenant of its own, so that tests do not see each other's memories."""
+    options = {"scopes": ("read", "write", "admin"), "tenant": secrets.token_hex(4)} | options
     with open_keys(MemoryConfig(db_url=environment["MEMORY_DB_URL"], audit_key=AUDIT_KEY)) as keys:
-        return keys.create("test", **{"scopes": ("read", "write", "admin")} | options).key
+        return keys.create("test", **options).key
 
 
 def send(url: str, method: str, path: str, key: str, **options: Any) -> httpx2.Response:
@@ -167,12 +172,18 @@ def test_session_is_used_counted_and_ended_in_all_processes(servers: list[str], 
     assert [each["conversation_messages"] for each in listed] == [30]
 
 
-def test_session_goes_on_when_its_process_is_killed(environment: dict[str, str], tmp_path: Path) -> None:
+@pytest.fixture
+def own_file(tmp_path: Path) -> dict[str, str]:
+    return {"MEMORY_DB_URL": f"sqlite:///{tmp_path}/server.db", "MEMORY_AUDIT_KEY": AUDIT_KEY}
+
+
+def test_session_goes_on_when_its_process_is_killed(own_file: dict[str, str], tmp_path: Path) -> None:
+    environment = own_file
     with ExitStack() as stack:
         ports = [free_port() for _ in range(2)]
         urls = [f"http://127.0.0.1:{port}" for port in ports]
         first = stack.enter_context(start(tmp_path, "serve", "--port", str(ports[0]), **environment))
-        wait_for(urls[0], 60)
+        wait_for(urls[0], 120)
         key = make_key(environment)
         opened = send(urls[0], "POST", "/v1/sessions", key, json={"workflow_id": "w"}).json()
         path = f"/v1/sessions/{opened['session_id']}"
@@ -180,7 +191,7 @@ def test_session_goes_on_when_its_process_is_killed(environment: dict[str, str],
         assert send(urls[0], "POST", f"{path}/messages", key, json=body).status_code == 201
         first.kill()
         stack.enter_context(start(tmp_path, "serve", "--port", str(ports[1]), **environment))
-        wait_for(urls[1], 60)
+        wait_for(urls[1], 120)
         assert [each["content"] for each in send(urls[1], "GET", f"{path}/messages", key).json()] == ["before"]
         assert send(urls[1], "POST", f"{path}/end", key).json()["conversation_messages"] == 1
 
@@ -211,8 +222,8 @@ def test_workers_share_a_port_are_replaced_when_killed_and_stop_together(
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     with start(tmp_path, "serve", "--port", str(port), "--workers", "2", **environment) as server:
-        wait_until(lambda: len(workers_of(server)) == 2)
-        wait_for(url, 60)
+        wait_until(lambda: len(workers_of(server)) == 2, 120)
+        wait_for(url, 120)
         key = make_key(environment)
         ids = set()
         for number in range(10):
@@ -232,9 +243,9 @@ def test_workers_share_a_port_are_replaced_when_killed_and_stop_together(
         assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
-def test_workers_stop_when_their_parent_is_killed(environment: dict[str, str], tmp_path: Path) -> None:
+def test_workers_stop_when_their_parent_is_killed(own_file: dict[str, str], tmp_path: Path) -> None:
     port = free_port()
-    with start(tmp_path, "serve", "--port", str(port), "--workers", "2", **environment) as server:
+    with start(tmp_path, "serve", "--port", str(port), "--workers", "2", **own_file) as server:
         wait_until(lambda: len(workers_of(server)) == 2)
         wait_for(f"http://127.0.0.1:{port}", 60)
         children = workers_of(server)
