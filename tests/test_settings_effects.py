@@ -337,3 +337,10 @@ def _commits_of_20_messages(database: str) -> int:
         assert [outcome.status for outcome in manager.remember(messages, user="ann")] == ["stored"] * 20
         times = select(func.count(changes.c.at.distinct()))
         return int(manager._components.open().store.read(lambda tx: tx.execute(times).scalar_one()))
+
+
+def test_memory_read_url(set_variable: SetVariable) -> None:
+    """What a standby answers is in tests/postgres/test_replica.py."""
+    set_variable("MEMORY_READ_URL", "postgresql://standby/memories")
+    with pytest.raises(InvalidInput, match="MEMORY_READ_URL"), open_manager() as memory:
+        memory.list_memories()

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float32]
 
 DIMENSION = 384
+POSTGRES_URL = "BENCH_POSTGRES_URL"
+"""The variable with the URL of an empty database for the system of a process."""
 LIMIT = 10
 """The number of hits requested in every search."""
 

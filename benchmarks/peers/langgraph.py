@@ -1,13 +1,15 @@
-"""LangGraph's InMemoryStore: keeps nothing on disk."""
+"""LangGraph's stores: in memory, which keeps nothing on disk, and on PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
+from typing import Any
 
-from peers.base import DIMENSION, LIMIT, Item, Lookup, Query
+from peers.base import DIMENSION, LIMIT, POSTGRES_URL, Item, Lookup, Query
 
 
 class LangGraph:
@@ -21,13 +23,10 @@ class LangGraph:
         from langgraph.store.base import PutOp
         from langgraph.store.memory import InMemoryStore
 
-        def embed(texts: Sequence[str]) -> list[list[float]]:
-            return [lookup(text).tolist() for text in texts]
-
         self.version = version("langgraph-checkpoint")
         self._ids = count()
         self._put_op = PutOp
-        self._store = InMemoryStore(index={"dims": DIMENSION, "embed": embed, "fields": ["text"]})
+        self._store: Any = InMemoryStore(index={"dims": DIMENSION, "embed": _embed_with(lookup), "fields": ["text"]})
 
     def add(self, item: Item) -> None:
         self._store.put((item.user,), str(next(self._ids)), {"text": item.text, "source": "bench"})
@@ -42,3 +41,31 @@ class LangGraph:
 
     def close(self) -> None:
         """Nothing to close: the store is in memory."""
+
+
+class LangGraphPostgres(LangGraph):
+    """LangGraph's store on a PostgreSQL server with pgvector."""
+
+    settings = "PostgresStore with a pool of 32 and its default index (HNSW), namespace per user, bulk = batch(PutOps)"
+
+    def __init__(self, folder: Path, lookup: Lookup) -> None:  # noqa: ARG002
+        from langgraph.store.base import PutOp
+        from langgraph.store.postgres import PostgresStore
+
+        self.version = version("langgraph-checkpoint-postgres")
+        self._ids = count()
+        self._put_op = PutOp
+        self._context = PostgresStore.from_conn_string(
+            os.environ[POSTGRES_URL],
+            pool_config={"min_size": 1, "max_size": 32},
+            index={"dims": DIMENSION, "embed": _embed_with(lookup), "fields": ["text"]},
+        )
+        self._store = self._context.__enter__()
+        self._store.setup()
+
+    def close(self) -> None:
+        self._context.__exit__(None, None, None)
+
+
+def _embed_with(lookup: Lookup) -> Callable[[Sequence[str]], list[list[float]]]:
+    return lambda texts: [lookup(text).tolist() for text in texts]

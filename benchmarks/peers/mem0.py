@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from peers.base import DIMENSION, LIMIT, Item, Lookup, Query
+from peers.base import DIMENSION, LIMIT, POSTGRES_URL, Item, Lookup, Query
 
 
 class _Mem0:
@@ -29,7 +31,7 @@ class _Mem0:
         self._memory = Memory.from_config({"vector_store": store, "history_db_path": str(folder / "history.db")})
         self._memory.embedding_model = LookupEmbedding()
         # Without the lock, writes from eight threads lose rows in the embedded stores and make searches raise.
-        self._write_lock = Lock()
+        self._write_lock: AbstractContextManager[Any] = Lock()
 
     def add(self, item: Item) -> None:
         with self._write_lock:
@@ -73,3 +75,19 @@ class Mem0Faiss(_Mem0):
             "distance_strategy": "inner_product",
         }
         super().__init__(folder, lookup, {"provider": "faiss", "config": config})
+
+
+class Mem0Postgres(_Mem0):
+    """mem0ai on a PostgreSQL server with pgvector."""
+
+    settings = "infer=False, pgvector with its HNSW index, bulk = add(list)"
+
+    def __init__(self, folder: Path, lookup: Lookup) -> None:
+        config = {
+            "connection_string": os.environ[POSTGRES_URL],
+            "embedding_model_dims": DIMENSION,
+            "hnsw": True,
+            "maxconn": 32,
+        }
+        super().__init__(folder, lookup, {"provider": "pgvector", "config": config})
+        self._write_lock = nullcontext()

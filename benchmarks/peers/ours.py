@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from peers.base import DIMENSION, LIMIT, FloatArray, Item, Lookup, Query
+from peers.base import DIMENSION, LIMIT, POSTGRES_URL, FloatArray, Item, Lookup, Query
 
 _IMPORTANCE = 0.5
 """A fixed importance, because no peer computes one: reading a text is not part of the engine's cost."""
@@ -21,10 +22,13 @@ class Ours:
     settings = "SQLite file, every acknowledged write synced, hybrid (lexical + dense), bulk = add_memories(list)"
 
     def __init__(self, folder: Path, lookup: Lookup) -> None:
+        self._open(f"sqlite:///{folder / 'memories.db'}", lookup)
+
+    def _open(self, url: str, lookup: Lookup) -> None:
         from memoranda import MemoryManager
 
         self.version = _version()
-        self._manager = MemoryManager(db_url=f"sqlite:///{folder / 'memories.db'}", embedder=LookupEmbedder(lookup))
+        self._manager = MemoryManager(db_url=url, embedder=LookupEmbedder(lookup))
 
     def add(self, item: Item) -> None:
         self._manager.add_memory(
@@ -41,6 +45,15 @@ class Ours:
 
     def close(self) -> None:
         self._manager.close()
+
+
+class OursPostgres(Ours):
+    """Memoranda on a PostgreSQL server."""
+
+    settings = "PostgreSQL, synchronous_commit=on, hybrid (lexical + dense), bulk = add_memories(list)"
+
+    def __init__(self, folder: Path, lookup: Lookup) -> None:  # noqa: ARG002
+        self._open(os.environ[POSTGRES_URL], lookup)
 
 
 class LookupEmbedder:

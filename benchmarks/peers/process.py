@@ -34,9 +34,9 @@ class Worker:
             text=True,
         )
 
-    def open(self, count: int) -> dict[str, Any]:
+    def open(self, count: int, **options: Any) -> dict[str, Any]:
         """Start the system in an empty folder, for at most `count` memories."""
-        return self.request("open", target=self.system.target, folder=self._folder, count=count)
+        return self.request("open", target=self.system.target, folder=self._folder, count=count, **options)
 
     def request(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Send a command to the worker and return its answer."""

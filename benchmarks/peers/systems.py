@@ -18,6 +18,8 @@ REQUIREMENTS = {
     "mem0": ("mem0ai==2.2.1", "faiss-cpu==1.15.1"),
     "chromadb": ("chromadb==1.5.9",),
     "langgraph": ("langgraph-checkpoint==4.3.1", "numpy"),
+    "mem0-postgres": ("mem0ai==2.2.1", "psycopg[binary,pool]", "numpy"),
+    "langgraph-postgres": ("langgraph-checkpoint-postgres==3.1.2", "psycopg[binary,pool]", "numpy"),
 }
 _NO_TELEMETRY_NO_NETWORK = {
     "MEM0_TELEMETRY": "False",
@@ -54,6 +56,14 @@ LANGGRAPH = System(
     "from langgraph.store.memory import InMemoryStore",
     "langgraph",
     curve_to=100_000,
+)
+OURS_POSTGRES = System("Memoranda, PostgreSQL", "peers.ours:OursPostgres", OURS.import_line)
+MEM0_POSTGRES = System("mem0 + pgvector", "peers.mem0:Mem0Postgres", MEM0.import_line, "mem0-postgres")
+LANGGRAPH_POSTGRES = System(
+    "LangGraph PostgresStore",
+    "peers.langgraph:LangGraphPostgres",
+    "from langgraph.store.postgres import PostgresStore",
+    "langgraph-postgres",
 )
 SYSTEMS = (OURS, MEM0, MEM0_FAISS, CHROMA, LANGGRAPH)
 

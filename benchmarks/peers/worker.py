@@ -17,8 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from peers.base import BuildPeer, Item, Peer, Query
-from peers.workload import Workload
+from peers.base import LIMIT, BuildPeer, Item, Peer, Query
+from peers.workload import SCOPE_SIZE, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class _SearchResult:
 class PeerBenchmark:
     """The commands of a worker, one method each."""
 
-    def __init__(self, target: str, folder: str, count: int) -> None:
-        self._workload = Workload(count)
+    def __init__(self, target: str, folder: str, count: int, scope_size: int = SCOPE_SIZE) -> None:
+        self._workload = Workload(count, scope_size)
         module, name = target.split(":")
         started = time.perf_counter()
         build = cast(BuildPeer, getattr(import_module(module), name))
@@ -53,6 +53,13 @@ class PeerBenchmark:
     def search(self, queries: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
         """Search for each (seed, low, high): a question about one of the items low…high-1."""
         return _summarize([self._search(self._workload.query(*query)) for query in queries])
+
+    def recall(self, queries: Sequence[tuple[int, int, int]], known: int) -> dict[str, Any]:
+        """Ask for the nearest vectors for each (seed, low, high): how many of the exact ones are found."""
+        asked = [self._workload.wordless_query(*query) for query in queries]
+        exact = [self._workload.nearest(query, known, LIMIT) for query in asked]
+        found = [set(self._peer.search(query)) for query in asked]
+        return {"recall": [len(right & hits) / len(right) for right, hits in zip(exact, found, strict=True)]}
 
     def add_then_search(self, queries: Sequence[tuple[int, int]]) -> dict[str, Any]:
         """Store an item and search for it, for each (seed, number). Only the search is timed."""

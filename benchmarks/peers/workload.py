@@ -27,10 +27,11 @@ def _vocabulary(size: int = 4000) -> list[str]:
 
 
 class Workload:
-    """Items 0…count-1, `SCOPE_SIZE` per user, and questions about them."""
+    """Items 0…count-1, so many per user, and questions about them."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, scope_size: int = SCOPE_SIZE) -> None:
         self.count = count
+        self._scope_size = scope_size
         self._words = _vocabulary()
         # Word frequencies as in a natural language, so that common words match in every scope.
         self._weights = list(accumulate(1 / rank for rank in range(1, len(self._words) + 1)))
@@ -42,7 +43,7 @@ class Workload:
         rng = random.Random(number)
         words = rng.choices(self._words, cum_weights=self._weights, k=_WORDS_PER_TEXT)
         # The number makes each text unique, so that no system merges two of them.
-        return Item(text=f"{' '.join(words)} {number}.", user=f"user-{number // SCOPE_SIZE}")
+        return Item(text=f"{' '.join(words)} {number}.", user=f"user-{number // self._scope_size}")
 
     def query(self, seed: int, low: int, high: int) -> Query:
         """Return a question about one of the items low…high-1: some of its words, and a vector close to its vector."""
@@ -53,6 +54,20 @@ class Workload:
         text = f"{' '.join(words)}? ({seed})"
         self._query_vectors[text] = _add_noise(self._vectors[number], seed)
         return Query(text=text, user=item.user, gold=item.text)
+
+    def wordless_query(self, seed: int, low: int, high: int) -> Query:
+        """Return a question with the same vector as `query` and no word of any text: only vectors can answer it."""
+        asked = self.query(seed, low, high)
+        text = f"xx{seed}yy?"
+        self._query_vectors[text] = self._query_vectors[asked.text]
+        return Query(text=text, user=asked.user, gold=asked.gold)
+
+    def nearest(self, query: Query, known: int, limit: int) -> set[str]:
+        """Return the texts of the query's user, among the first `known` items, whose vectors are nearest to its."""
+        first = int(query.user.removeprefix("user-")) * self._scope_size
+        numbers = range(first, min(first + self._scope_size, known))
+        scores = self._vectors[numbers.start : numbers.stop] @ self._query_vectors[query.text]
+        return {self.item(first + int(position)).text for position in np.argsort(-scores)[:limit]}
 
     def vector(self, text: str) -> FloatArray:
         row = self._rows.get(text)

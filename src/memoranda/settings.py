@@ -28,6 +28,8 @@ class MemoryConfig:
     """All settings. Each field names its environment variable."""
 
     db_url: str = _setting("MEMORY_DB_URL", "sqlite:///memories.db")
+    read_url: str | None = field(default=None, repr=False, metadata={"variable": "MEMORY_READ_URL"})
+    """A standby of the PostgreSQL server in `db_url`: it answers long reads, once it has all that was written."""
     faiss_index_path: str | None = _setting("FAISS_INDEX_PATH", None)
     """The file of the search index; next to the database when None."""
     embedding_model: str | None = _setting("EMBEDDING_MODEL", None)

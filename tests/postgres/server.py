@@ -43,12 +43,12 @@ class PostgresServer:
     """The account of the system that the server runs as; None for that of this process."""
     durable: bool
 
-    def start(self) -> None:
+    def start(self, log: str = "log") -> None:
         settings = {**_SETTINGS, "port": str(self.port), "unix_socket_directories": str(self.data.parent)}
         if not self.durable:
             settings |= {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-        self._run("pg_ctl", "-D", self.data, "-l", self.data.parent / "log", "-w", "-o", options, "start")
+        self._run("pg_ctl", "-D", self.data, "-l", self.data.parent / log, "-w", "-o", options, "start")
 
     def stop(self, mode: str = "fast") -> None:
         self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
@@ -129,6 +129,22 @@ def run_server(*, durable: bool = False) -> Iterator[PostgresServer]:
             server.stop("immediate")
     finally:
         shutil.rmtree(folder)
+
+
+@contextmanager
+def run_standby(primary: PostgresServer) -> Iterator[PostgresServer]:
+    """Run a server that repeats what another one writes."""
+    standby = PostgresServer(
+        primary.binaries, primary.data.parent / "standby", free_port(), primary.account, primary.durable
+    )
+    source = ("-h", "127.0.0.1", "-p", primary.port, "-U", "postgres")
+    standby._run("pg_basebackup", *source, "-D", standby.data, "-R", "-c", "fast")
+    standby.start(log="standby.log")
+    try:
+        yield standby
+    finally:
+        standby.stop("immediate")
+        shutil.rmtree(standby.data)
 
 
 def free_port() -> int:

@@ -76,6 +76,13 @@ def command_line(folder: Path, *options: str, **environment: str) -> Iterator[tu
 
 
 @contextmanager
+def start(folder: Path, *command: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command of `memoranda`; yield the process."""
+    with _started(folder, 0, ["-m", "memoranda.cli.main", *command], environment) as (server, _):
+        yield server
+
+
+@contextmanager
 def dashboard(folder: Path) -> Iterator[str]:
     """Run `memoranda ui`; yield its address once it answers."""
     port = free_port()

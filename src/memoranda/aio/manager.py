@@ -23,8 +23,10 @@ from memoranda.llm.base import LLM
 from memoranda.manager import manager
 from memoranda.persistent import agents
 from memoranda.redaction import Redactor
+from memoranda.results import SessionSummary
 from memoranda.sessions.base import ValueStore
 from memoranda.sessions.context import SessionContext as _SyncSession
+from memoranda.sessions.context import Sessions
 from memoranda.settings import MemoryConfig
 from memoranda.types import DEFAULT_TENANT, JSON, Clock
 
@@ -272,6 +274,25 @@ def create_session(
     """
     create = functools.partial(manager.create_session, workflow_id, memory_manager._inner, metadata, auto_cleanup)
     return SessionContext(workflow_id, memory_manager._threads, create)
+
+
+async def share_session(session_id: str, memory_manager: MemoryManager) -> SessionContext | None:
+    """Return an open session that other processes may use as well; None when it is not open."""
+    sessions = memory_manager._inner._components.sessions
+    found = await memory_manager._threads.run(functools.partial(sessions.share, session_id), model=False)
+    return None if found is None else SessionContext(found.workflow_id, memory_manager._threads, lambda: found)
+
+
+async def log_if_abandoned(session: SessionContext) -> bool:
+    """Return whether a shared session is no longer open; if it was never ended, store what is known of it."""
+    inner = await session._get_session()
+    return await session._threads.run(functools.partial(Sessions.log_if_abandoned, inner), model=False)
+
+
+async def summarize_open_sessions(memory_manager: MemoryManager, limit: int) -> list[SessionSummary]:
+    """Return the open sessions of a tenant, in all processes that share them, the one opened last first."""
+    sessions = memory_manager._inner._components.sessions
+    return await memory_manager._threads.run(functools.partial(sessions.summarize_open, limit), model=False)
 
 
 _SyncContext = agents.ConversationContext

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -56,6 +57,7 @@ def serve(
     options: CommandOptions,
     host: Host = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = _PORT,
+    workers: Annotated[int, typer.Option(help="Processes that answer requests.", min=1)] = 1,
     allowed_hosts: Hosts = None,
     allowed_origins: Origins = None,
     allow_unauthenticated: AllowUnauthenticated = None,
@@ -63,7 +65,8 @@ def serve(
     """Run the REST server until it is stopped."""
     from memoranda.server import run
 
-    run(server_config(host, port, allowed_hosts, allowed_origins, allow_unauthenticated), options.config)
+    config = server_config(host, port, allowed_hosts, allowed_origins, allow_unauthenticated)
+    run(replace(config, workers=workers), options.config)
 
 
 def ui(

@@ -1,6 +1,7 @@
 """Sessions of browsers: a key is given once, and a cookie stands for it until the session ends.
 
-Sessions are kept in memory only: they end with the server. The cookie holds a random token, of which a hash is kept.
+Sessions are in the store of values that all processes of a server share. The cookie holds a random token, of which a
+hash is kept, with the id of the key: neither the token nor the key can be read from there.
 """
 
 from __future__ import annotations
@@ -8,27 +9,28 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-import time
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
+
+from memoranda.sessions.base import Namespace, ValueStore
+from memoranda.types import Clock, utc_now
 
 COOKIE: Final = "memoranda_session"
 CSRF_HEADER: Final = "x-csrf-token"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_MAX_SESSIONS: Final = 10_000
+_BROWSERS: Final = Namespace("server", "browsers")
+_RENEWALS: Final = 30
+"""How often within the idle time a use of the session is noted: not at every request."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class BrowserSession:
     """One signed-in browser."""
 
-    authorization: str
-    """The header that a program would send with each request: a revoked key ends the session at once."""
+    key_id: str
+    """The key that was given: a revoked key ends the session at once."""
     csrf_token: str
-    created_at: float
-    used_at: float
 
     def allows(self, method: str, token: str | None) -> bool:
         """Whether a request may use this session: what changes something must carry the token of the page."""
@@ -39,47 +41,58 @@ class BrowserSessions:
     """The signed-in browsers. A session ends after a time without use, and at the latest after `lifetime`."""
 
     def __init__(
-        self, *, idle: float = 1800.0, lifetime: float = 43_200.0, timer: Callable[[], float] = time.monotonic
+        self, values: ValueStore, *, idle: float = 1800.0, lifetime: float = 43_200.0, clock: Clock = utc_now
     ) -> None:
+        self._values = values
         self._idle = idle
         self.lifetime = lifetime
-        self._timer = timer
-        self._sessions: OrderedDict[bytes, BrowserSession] = OrderedDict()
+        self._clock = clock
 
-    def create(self, authorization: str) -> tuple[str, BrowserSession]:
+    def create(self, key_id: str) -> tuple[str, BrowserSession]:
         """Return the token of a new session, for the cookie, and the session."""
-        token, now = secrets.token_urlsafe(32), self._timer()
-        session = BrowserSession(authorization, secrets.token_urlsafe(32), now, now)
-        self._sessions[_hash(token)] = session
-        while len(self._sessions) > _MAX_SESSIONS:
-            self._sessions.popitem(last=False)
-        return token, session
+        token, now = secrets.token_urlsafe(32), self._clock()
+        self._put(token, key_id, created_at=now, used_at=now)
+        return token, BrowserSession(key_id, _csrf_token(token))
 
     def find(self, token: str | None) -> BrowserSession | None:
         """Return the session of a cookie; None when it never existed or has ended."""
-        if not token or not self.is_open(token):
+        stored = self._get(token)
+        if not token or stored is None:
             return None
-        key = _hash(token)
-        self._sessions[key].used_at = self._timer()
-        self._sessions.move_to_end(key)
-        return self._sessions[key]
+        now, used_at = self._clock(), datetime.fromisoformat(stored["used_at"])
+        if (now - used_at).total_seconds() > self._idle / _RENEWALS:
+            self._put(token, stored["key_id"], created_at=datetime.fromisoformat(stored["created_at"]), used_at=now)
+        return BrowserSession(stored["key_id"], _csrf_token(token))
 
     def is_open(self, token: str) -> bool:
         """Whether the session of a cookie has not ended. Asking is no use of it."""
-        key, now = _hash(token), self._timer()
-        session = self._sessions.get(key)
-        if session is None:
-            return False
-        if now - session.used_at > self._idle or now - session.created_at > self.lifetime:
-            del self._sessions[key]
-            return False
-        return True
+        return self._get(token) is not None
 
     def end(self, token: str | None) -> None:
         """Forget a session."""
         if token:
-            self._sessions.pop(_hash(token), None)
+            self._values.delete(_BROWSERS, [_hash(token)])
+
+    def _get(self, token: str | None) -> dict[str, Any] | None:
+        stored = self._values.get(_BROWSERS, [_hash(token)]).get(_hash(token)) if token else None
+        if not isinstance(stored, dict):
+            return None
+        now = self._clock()
+        ages = {name: (now - datetime.fromisoformat(str(stored[name]))).total_seconds() for name in _TIMES}
+        return stored if ages["used_at"] <= self._idle and ages["created_at"] <= self.lifetime else None
+
+    def _put(self, token: str, key_id: str, *, created_at: datetime, used_at: datetime) -> None:
+        value = {"key_id": key_id, "created_at": created_at.isoformat(), "used_at": used_at.isoformat()}
+        self._values.set(_BROWSERS, {_hash(token): dict(value)}, ttl=self._idle)
 
 
-def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+_TIMES: Final = ("created_at", "used_at")
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _csrf_token(token: str) -> str:
+    """Return the token of the page: whoever has the cookie can make it, and nobody else."""
+    return hashlib.sha256(f"page of {token}".encode()).hexdigest()

@@ -31,6 +31,7 @@ from memoranda.storage.recalls import clear_recalls, find_recalls, recalls_with
 from memoranda.storage.rows import in_scope, scope_conditions, scope_of, stored_name
 from memoranda.storage.schema import (
     ERASURE_PENDING,
+    LAST_ERASURE,
     associations,
     changes,
     claims,
@@ -41,6 +42,7 @@ from memoranda.storage.schema import (
     sessions,
     vectors,
 )
+from memoranda.storage.short_lived import RESPONSE_BODY, clear_values
 from memoranda.text import fold_phrase
 from memoranda.types import ANY, EVERYTHING, Clock, Filter, Scope
 from memoranda.validation import SHARED_USER
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
     from memoranda.sessions.context import Sessions
 
 logger = logging.getLogger("memoranda")
-_LAST_ERASURE: Final = "erasure:last"
 _PSEUDONYM: Final = re.compile(r"user-[0-9a-f]{16}")
 _OUTSIDE: Final = (
     StoreReceipt("backups", "not reachable", detail="delete the files, or run forget --again after restoring one"),
@@ -201,6 +202,9 @@ class MemoryEraser:
             clear_recalls(tx, target.scope, _recall_matches(target))
         if not rows.is_empty:
             _delete_rows(tx, target, rows)
+        # Responses that a server keeps for their idempotency keys can hold the texts: all of them go.
+        if clear_values(tx, self._tenant, RESPONSE_BODY, 0):
+            _mark_erasure(tx)
         self._rename_in_change_log(tx, target)
         digests = [
             *(self._receipts.text_digest(user, content) for user, content in rows.texts),
@@ -315,7 +319,7 @@ def is_erasure_pending(store: Store) -> bool:
 
 def last_erasure(store: Store) -> int:
     """Return the number of the newest change that an erasure made; 0 when there was none."""
-    return int(store.get_meta(_LAST_ERASURE) or 0)
+    return int(store.get_meta(LAST_ERASURE) or 0)
 
 
 def _find_rows(tx: ReadTransaction, target: ErasureTarget) -> _ErasureRows:
@@ -471,7 +475,7 @@ def _delete_rows(tx: Transaction, target: ErasureTarget, rows: _ErasureRows) -> 
 def _mark_erasure(tx: Transaction) -> None:
     """Record that the file must be cleaned of erased bytes, and that indexes loaded before must be loaded again."""
     head = tx.execute(text("SELECT coalesce(max(seq), 0) FROM changes")).scalar_one()
-    for key in (ERASURE_PENDING, _LAST_ERASURE):
+    for key in (ERASURE_PENDING, LAST_ERASURE):
         set_meta(tx, key, str(head))
 
 

@@ -102,7 +102,11 @@ class StoreComponents:
         from memoranda.storage.schema import receipts
 
         self.store = open_store(
-            database_url(config), durability=config.durability, clock=clock, key=encryption_key(config)
+            database_url(config),
+            durability=config.durability,
+            clock=clock,
+            key=encryption_key(config),
+            read_url=config.read_url,
         )
         self.key = DatabaseKey(self.store, config.audit_key, receipts)
         self.vectors = Vectors(self.store, embedder)

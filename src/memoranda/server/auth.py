@@ -13,7 +13,7 @@ from typing import Final
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Denied, Unavailable
 from memoranda.server.keys import SCOPES, ApiKey, Keys, split_key, to_api_key
-from memoranda.server.limits import RateLimit
+from memoranda.server.rate_limits import RateLimits
 from memoranda.types import DEFAULT_TENANT, Clock
 
 _CACHED_KEYS: Final = 10_000
@@ -43,8 +43,8 @@ LOCAL: Final = Principal("local", DEFAULT_TENANT, frozenset(SCOPES))
 
 @dataclass(slots=True)
 class _CachedKey:
-    secret_hash: bytes
-    """A hash of the secret that was checked: the secret itself is not kept."""
+    secret_hash: bytes | None
+    """A hash of the secret that was checked: the secret itself is not kept. None when none was given."""
     key: ApiKey
     checked_at: float
     use_recorded_at: float
@@ -54,14 +54,20 @@ class Authenticator:
     """Checks keys. A checked key is cached for a moment, so that not every request reads the store."""
 
     def __init__(
-        self, keys: Keys, clock: Clock, *, cache_seconds: float, timer: Callable[[], float] = time.monotonic
+        self,
+        keys: Keys,
+        clock: Clock,
+        rate_limits: RateLimits,
+        *,
+        cache_seconds: float,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keys = keys
         self._clock = clock
+        self._rate_limits = rate_limits
         self._cache_seconds = cache_seconds
         self._timer = timer
         self._cache: OrderedDict[str, _CachedKey] = OrderedDict()
-        self._rate_limits: dict[str, RateLimit] = {}
         self._had_key = False
 
     async def authenticate(self, header: str | None, *, local: bool) -> Principal:
@@ -78,8 +84,16 @@ class Authenticator:
         parts = split_key(text.strip()) if scheme.lower() in _SCHEMES else None
         if parts is None:
             raise Denied(_INVALID_KEY, status=401)
-        key = await self._check(*parts)
-        self._check_rate(key)
+        return await self._admit(await self._check(*parts))
+
+    async def authenticate_browser(self, key_id: str) -> Principal:
+        """Return the principal of a key that a browser has signed in with; raise `Denied` when it is not valid now."""
+        return await self._admit(await self._check(key_id, None))
+
+    async def _admit(self, key: ApiKey) -> Principal:
+        wait = await self._rate_limits.acquire(key)
+        if wait:
+            raise Unavailable("this key has exceeded its rate limit: wait a moment", retry_after=wait, status=429)
         return Principal(key.id, key.tenant, frozenset(key.scopes))
 
     async def _ever_had_key(self) -> bool:
@@ -87,26 +101,30 @@ class Authenticator:
         self._had_key = self._had_key or await in_thread(self._keys.any_created)
         return self._had_key
 
-    async def _check(self, key_id: str, secret: str) -> ApiKey:
+    async def _check(self, key_id: str, secret: str | None) -> ApiKey:
+        """Return a valid key. Without a secret the caller vouches that the key was given."""
         cached = self._cache.get(key_id)
         now = self._clock()
-        if cached is None or self._timer() - cached.checked_at >= self._cache_seconds:
+        known = cached is not None and (secret is None or cached.secret_hash is not None)
+        if cached is None or not known or self._timer() - cached.checked_at >= self._cache_seconds:
             cached = await in_thread(self._look_up, key_id, secret, cached)
-        if not hmac.compare_digest(cached.secret_hash, _hash(secret)) or not cached.key.is_valid(now):
+        matches = secret is None or hmac.compare_digest(cached.secret_hash or b"", _hash(secret))
+        if not matches or not cached.key.is_valid(now):
             self._cache.pop(key_id, None)
             raise Denied(_INVALID_KEY, status=401)
         return cached.key
 
-    def _look_up(self, key_id: str, secret: str, previous: _CachedKey | None) -> _CachedKey:
+    def _look_up(self, key_id: str, secret: str | None, previous: _CachedKey | None) -> _CachedKey:
         row = self._keys.find(key_id)
         # An unknown id takes the same time as a wrong secret, so that a caller cannot tell them apart.
         expected = row.digest if row is not None else bytes(32)
-        if not hmac.compare_digest(self._keys.digest(key_id, secret), expected) or row is None:
+        matches = secret is None or hmac.compare_digest(self._keys.digest(key_id, secret), expected)
+        if not matches or row is None:
             raise Denied(_INVALID_KEY, status=401)
         now = self._timer()
-        cached = _CachedKey(
-            _hash(secret), to_api_key(row), now, previous.use_recorded_at if previous else float("-inf")
-        )
+        secret_hash = None if secret is None else _hash(secret)
+        used_at = previous.use_recorded_at if previous else float("-inf")
+        cached = _CachedKey(secret_hash, to_api_key(row), now, used_at)
         if cached.key.is_valid(self._clock()) and now - cached.use_recorded_at >= _RECORD_USE_EVERY:
             self._keys.record_use(key_id)
             cached.use_recorded_at = now
@@ -114,16 +132,6 @@ class Authenticator:
         while len(self._cache) > _CACHED_KEYS:
             self._cache.popitem(last=False)
         return cached
-
-    def _check_rate(self, key: ApiKey) -> None:
-        if key.rate is None:
-            return
-        limit = self._rate_limits.get(key.id)
-        if limit is None or limit.rate != key.rate:
-            limit = self._rate_limits[key.id] = RateLimit(key.rate, self._timer())
-        wait = limit.acquire(self._timer())
-        if wait:
-            raise Unavailable("this key has exceeded its rate limit: wait a moment", retry_after=wait, status=429)
 
 
 def _hash(secret: str) -> bytes:

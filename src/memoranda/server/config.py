@@ -22,6 +22,8 @@ class ServerConfig:
 
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
+    workers: int = 1
+    """Processes that `run` starts to answer requests on the port. All share the database, and what it says."""
     allowed_hosts: tuple[str, ...] = ()
     """Host names it accepts in addition to its own address and `localhost`; the port is ignored."""
     allow_unauthenticated: bool | None = None
@@ -51,6 +53,7 @@ class ServerConfig:
 
     def __post_init__(self) -> None:
         check_integer(self.port, "port", minimum=0, maximum=65_535)
+        check_integer(self.workers, "workers", maximum=1_000)
         for name in ("max_body", "max_import", "max_import_line", "max_depth", "max_values", "max_fields"):
             check_integer(getattr(self, name), name)
         for origin in self.allowed_origins:

@@ -16,13 +16,14 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from memoranda.aio.threads import in_thread
 from memoranda.dashboard.browser_sessions import COOKIE, CSRF_HEADER
 from memoranda.errors import Denied, MemorandaError
 from memoranda.server import limits, observability
 from memoranda.server.auth import Principal
 from memoranda.server.config import ServerConfig, is_loopback, strip_port
 from memoranda.server.errors import RequestRejected, error_response, internal_error_response
-from memoranda.server.idempotency import IdempotencyCache
+from memoranda.server.idempotency import IdempotentRequests
 from memoranda.server.observability import Metrics
 from memoranda.server.routes import dashboard, docs
 from memoranda.server.services import Services
@@ -66,7 +67,7 @@ class Guard:
         self._services = services
         self._metrics = metrics
         self._idempotency = idempotency
-        self._responses = IdempotencyCache(services.are_stored)
+        self._requests = IdempotentRequests(lambda: services.state, services.are_stored)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -122,20 +123,20 @@ class Guard:
             tenant = "" if principal is None else principal.tenant
             scope["state"]["json"] = await limits.parse_json(body, self._config, self._services.parsers, tenant)
         key = headers.get("idempotency-key") if self._idempotency and principal is not None else None
-        await self._responses.run(self._app, scope, body, receive, reply.send, key)
+        await self._requests.run(self._app, scope, body, receive, reply.send, key)
 
     async def _authenticate(self, scope: Scope, headers: Headers) -> Principal:
         """Return who calls: by the key, or by the cookie of a browser that has given one."""
         authorization = headers.get("authorization")
         if authorization is None and headers.get("x-api-key"):  # as Anthropic's client sends it
             authorization = f"Bearer {headers['x-api-key']}"
-        if authorization is None:
-            session = self._services.browsers.find(cookie_parser(headers.get("cookie", "")).get(COOKIE))
-            if session is not None:
-                if not session.allows(scope["method"], headers.get(CSRF_HEADER)):
-                    raise Denied("this page is not signed in: reload it", status=403)
-                authorization = session.authorization
-        scope["state"]["authorization"] = authorization
+        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE) if authorization is None else None
+        session = None if cookie is None else await in_thread(self._services.browsers.find, cookie)
+        scope["state"]["authorization"], scope["state"]["browser"] = authorization, session
+        if session is not None:
+            if not session.allows(scope["method"], headers.get(CSRF_HEADER)):
+                raise Denied("this page is not signed in: reload it", status=403)
+            return await self._services.authenticator.authenticate_browser(session.key_id)
         local = self._needs_no_key(scope, headers)
         return await self._services.authenticator.authenticate(authorization, local=local)
 

@@ -1,64 +1,92 @@
-"""Idempotency keys: a request sent twice under one key runs once, and both callers get the same response."""
+"""Idempotency keys: a request sent twice under one key runs once, and both callers get the same response.
+
+The database holds a mark for each request, so that this is true in every process of every server on it, and the
+response for ten minutes. Erasing memories removes all responses of the tenant; their marks stay.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import json
-import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import count
 from typing import Final, TypeAlias
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memoranda.errors import Conflict, InvalidInput
+from memoranda.aio.threads import in_thread
+from memoranda.errors import Conflict, InvalidInput, MemorandaError
 from memoranda.server.auth import Principal
+from memoranda.server.observability import LOGGER
+from memoranda.storage.base import OwnedWork, Store, Transaction
+from memoranda.storage.meta import get_meta
+from memoranda.storage.schema import LAST_ERASURE
+from memoranda.storage.short_lived import (
+    RESPONSE_BODY,
+    delete_values,
+    drop_expired,
+    get_values,
+    lock_value,
+    put_values,
+)
+from memoranda.types import ANY
 
-_MAX_AGE: Final = 600.0
-_MAX_BYTES: Final = 64_000_000
-_OVERHEAD: Final = 2_000
-"""Bytes that a response takes in addition to its body, so that many short ones count as well."""
+_MAX_AGE: Final = 600_000_000
+"""Microseconds that a response is kept."""
+_MAX_BODY: Final = 8_000_000
+"""A longer response is not kept: only that the request was done."""
+_CLAIM: Final = 15_000_000
+"""Microseconds that a request counts as running after its process was last heard of."""
+_RENEW_SECONDS: Final = 5.0
+_POLL_SECONDS: Final = (0.01, 0.02, 0.05, 0.1, 0.25)
 _MAX_KEY_LENGTH: Final = 200
+_DROP_EVERY: Final = 256
 AreStored: TypeAlias = Callable[[Principal, set[int]], Awaitable[bool]]
 """Whether the tenant of a caller still has all memories with these ids."""
-_CacheKey = tuple[str, str, str, str]
 
 
-@dataclass(slots=True)
-class _CachedResponse:
-    request_hash: bytes
-    started_at: float
-    finished: asyncio.Event = field(default_factory=asyncio.Event)
-    messages: list[Message] = field(default_factory=list)
-    dropped: bool = False
-    """Whether the body is no longer kept, because a memory in it was erased."""
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What the database holds about a request under an idempotency key."""
 
-    @property
-    def size(self) -> int:
-        return _OVERHEAD + sum(len(message.get("body", b"")) for message in self.messages)
-
-    @property
-    def body(self) -> bytes:
-        return b"".join(message.get("body", b"") for message in self.messages)
-
-    @property
-    def status(self) -> int:
-        return int(self.messages[0]["status"]) if self.messages else 500
+    request: str
+    """A hash of the request."""
+    holder: str
+    """Who runs it; another holder may take over after `until`."""
+    until: int
+    started_at: int
+    erasure: str | None
+    """The latest erasure when it was started: a response that an erasure overtook is not kept."""
+    status: int | None = None
+    """The status of the response; None while the request runs."""
+    headers: tuple[tuple[str, str], ...] = ()
 
 
-class IdempotencyCache:
-    """Responses kept for ten minutes. `remember` also stores its key, so that it holds after a restart."""
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request under an idempotency key."""
 
-    def __init__(self, are_stored: AreStored, timer: Callable[[], float] = time.monotonic) -> None:
+    tenant: str
+    name: str
+    """The hash of who sent it, where to, and its key."""
+    hash: str
+    holder: str
+
+
+class IdempotentRequests:
+    """Runs each request under an idempotency key once. `remember` also stores its key, which never expires."""
+
+    def __init__(self, store: Callable[[], Store], are_stored: AreStored) -> None:
+        self._store = store
         self._are_stored = are_stored
-        self._timer = timer
-        self._cache: OrderedDict[_CacheKey, _CachedResponse] = OrderedDict()
-        self._bytes = 0
+        self._saved = count(1)
 
     async def run(self, app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send, key: str | None) -> None:
-        """Run the app, or send the cached response of the same request under the same key.
+        """Run the app, or send the stored response of the same request under the same key.
 
         Args:
             app: The application to run.
@@ -76,65 +104,164 @@ class IdempotencyCache:
             raise InvalidInput(f"an idempotency key has 1 to {_MAX_KEY_LENGTH} characters")
         scope["state"]["idempotency_key"] = key
         principal: Principal = scope["state"]["principal"]
-        cache_key = (principal.tenant, principal.key_id, f"{scope['method']} {scope['path']}", key)
-        if_match = dict(scope.get("headers", ())).get(b"if-match", b"")
-        request_hash = hashlib.sha256(b"\0".join([scope.get("query_string", b""), if_match, body])).digest()
-        self._remove_old()
-        cached = self._cache.get(cache_key)
-        if cached is not None:
-            await self._send_cached(cached, principal, request_hash, send)
+        request = _identify(scope, principal, body, key)
+        mark = await self._claim(request)
+        if mark.status is not None:
+            await self._send_stored(request, mark, principal, send)
             return
-        cached = self._cache[cache_key] = _CachedResponse(request_hash, self._timer())
-        await self._run_and_cache(cache_key, cached, app, scope, receive_body, send)
-
-    def _remove_old(self) -> None:
-        while self._cache:
-            key, oldest = next(iter(self._cache.items()))
-            if self._timer() - oldest.started_at < _MAX_AGE and self._bytes <= _MAX_BYTES:
-                break
-            self._remove(key)
-
-    async def _run_and_cache(
-        self, key: _CacheKey, response: _CachedResponse, app: ASGIApp, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        async def record(message: Message) -> None:
-            response.messages.append(message)
-
-        try:
-            await app(scope, receive, record)
-        finally:
-            if self._cache.get(key) is response:
-                self._bytes += response.size
-            response.finished.set()
-            if response.status >= 500:
-                self._remove(key)
-        for message in response.messages:
-            # The guard adds headers to what is sent: the cached message must keep its own list.
-            await send(dict(message, headers=list(message["headers"])) if "headers" in message else message)
-
-    async def _send_cached(
-        self, cached: _CachedResponse, principal: Principal, request_hash: bytes, send: Send
-    ) -> None:
-        if cached.request_hash != request_hash:
-            raise Conflict("this idempotency key was used for another request: use a new one")
-        await cached.finished.wait()
-        if cached.status >= 500:
-            raise Conflict("the first request with this idempotency key failed: send it again")
-        if not cached.dropped:
-            ids = await asyncio.to_thread(_memory_ids, cached.body)
-            cached.dropped = not await self._are_stored(principal, ids)
-        if cached.dropped:
-            cached.messages = cached.messages[:1]
-            raise Conflict("this request was done; memories in its response were erased since: read what is there now")
-        for message in cached.messages:
-            if message["type"] == "http.response.start":
-                message = dict(message, headers=[*message["headers"], (b"idempotency-replayed", b"true")])
+        for message in await self._run(request, app, scope, receive_body):
             await send(message)
 
-    def _remove(self, key: _CacheKey) -> None:
-        response = self._cache.pop(key, None)
-        if response is not None and response.finished.is_set():
-            self._bytes -= response.size
+    async def _claim(self, request: _Request) -> _Mark:
+        """Return the mark of the request: ours, to run it, or that of the one that was done before."""
+        attempt = 0
+        while True:
+            mark = await in_thread(self._write, request, _claim)
+            if mark.request != request.hash:
+                raise Conflict("this idempotency key was used for another request: use a new one")
+            if mark.status is not None or mark.holder == request.holder:
+                return mark
+            await asyncio.sleep(_POLL_SECONDS[min(attempt, len(_POLL_SECONDS) - 1)])
+            attempt += 1
+
+    async def _run(self, request: _Request, app: ASGIApp, scope: Scope, receive: Receive) -> list[Message]:
+        messages: list[Message] = []
+
+        async def record(message: Message) -> None:
+            messages.append(message)
+
+        try:
+            async with self._renewing(request):
+                await app(scope, receive, record)
+        except BaseException:
+            await self._finish(request, [])
+            raise
+        await self._finish(request, messages)
+        return messages
+
+    @asynccontextmanager
+    async def _renewing(self, request: _Request) -> AsyncIterator[None]:
+        """Keep others from taking over the request while it runs."""
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(_RENEW_SECONDS)
+                await in_thread(self._write, request, _claim)
+
+        task = asyncio.create_task(renew())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _finish(self, request: _Request, messages: list[Message]) -> None:
+        """Store the response; after a failure nothing is kept, and the request may be sent again."""
+        failed = not messages or int(messages[0]["status"]) >= 500
+        try:
+            if failed:
+                await in_thread(self._write, request, _release)
+            else:
+                await in_thread(self._write, request, lambda tx, of: _save(tx, of, messages))
+            if next(self._saved) % _DROP_EVERY == 0:
+                await in_thread(lambda: self._store().write(OwnedWork(drop_expired), tenant=ANY))
+        except MemorandaError as error:  # what was asked for is done: the caller must learn that
+            LOGGER.warning("a response could not be kept for its idempotency key: %s", error)
+
+    async def _send_stored(self, request: _Request, mark: _Mark, principal: Principal, send: Send) -> None:
+        stored = await in_thread(self._read_body, request)
+        body = None if stored is None else stored.encode()
+        ids = set() if body is None else await asyncio.to_thread(_memory_ids, body)
+        if body is None or not await self._are_stored(principal, ids):
+            await in_thread(self._write, request, _forget_body)
+            raise Conflict(
+                "this request was done; its response is not kept, or memories in it were erased since: read what is "
+                "there now"
+            )
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in mark.headers]
+        headers.append((b"idempotency-replayed", b"true"))
+        await send({"type": "http.response.start", "status": mark.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _write(self, request: _Request, work: Callable[[Transaction, _Request], _Mark]) -> _Mark:
+        return self._store().write(OwnedWork(lambda tx: work(tx, request)), tenant=request.tenant)
+
+    def _read_body(self, request: _Request) -> str | None:
+        name = RESPONSE_BODY + request.name
+        found = self._store().read(lambda tx: get_values(tx, request.tenant, [name], 0), tenant=request.tenant)
+        return found.get(name)
+
+
+def _identify(scope: Scope, principal: Principal, body: bytes, key: str) -> _Request:
+    sent = (principal.key_id, f"{scope['method']} {scope['path']}", key)
+    if_match = dict(scope.get("headers", ())).get(b"if-match", b"")
+    request = hashlib.sha256(b"\0".join([scope.get("query_string", b""), if_match, body])).hexdigest()
+    name = hashlib.sha256(json.dumps(sent).encode()).hexdigest()
+    return _Request(principal.tenant, name, request, secrets.token_hex(8))
+
+
+def _claim(tx: Transaction, request: _Request) -> _Mark:
+    """Return the mark that is there, or ours where there is none, or where its holder is gone; renew ours."""
+    mark = _locked_mark(tx, request)
+    if mark is None or (mark.status is None and (mark.holder == request.holder or mark.until <= tx.at)):
+        if mark is None:
+            mark = _Mark(request.hash, request.holder, 0, tx.at, get_meta(tx, LAST_ERASURE))
+        elif mark.request != request.hash:
+            return mark
+        mark = replace(mark, holder=request.holder, until=tx.at + _CLAIM)
+        _put_mark(tx, request, mark)
+    return mark
+
+
+def _release(tx: Transaction, request: _Request) -> _Mark:
+    mark = _own_mark(tx, request)
+    if mark is not None:
+        delete_values(tx, request.tenant, [_mark_name(request)], 0)
+    return mark or _lost(request)
+
+
+def _save(tx: Transaction, request: _Request, messages: list[Message]) -> _Mark:
+    mark = _own_mark(tx, request)
+    if mark is None:
+        return _lost(request)
+    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in messages[0]["headers"])
+    done = replace(mark, status=int(messages[0]["status"]), headers=headers)
+    _put_mark(tx, request, done)
+    body = b"".join(message.get("body", b"") for message in messages)
+    if len(body) <= _MAX_BODY and get_meta(tx, LAST_ERASURE) == mark.erasure:
+        text = body.decode()
+        put_values(tx, request.tenant, {RESPONSE_BODY + request.name: text}, mark.started_at + _MAX_AGE)
+    return done
+
+
+def _forget_body(tx: Transaction, request: _Request) -> _Mark:
+    delete_values(tx, request.tenant, [RESPONSE_BODY + request.name], 0)
+    return _lost(request)
+
+
+def _own_mark(tx: Transaction, request: _Request) -> _Mark | None:
+    """Return the mark, unless another process has taken over the request."""
+    mark = _locked_mark(tx, request)
+    return mark if mark is not None and mark.holder == request.holder else None
+
+
+def _lost(request: _Request) -> _Mark:
+    return _Mark(request.hash, "", 0, 0, None)
+
+
+def _locked_mark(tx: Transaction, request: _Request) -> _Mark | None:
+    stored = lock_value(tx, request.tenant, _mark_name(request))
+    if stored is None:
+        return None
+    values = json.loads(stored)
+    return _Mark(**values | {"headers": tuple((name, value) for name, value in values["headers"])})
+
+
+def _put_mark(tx: Transaction, request: _Request, mark: _Mark) -> None:
+    put_values(tx, request.tenant, {_mark_name(request): json.dumps(asdict(mark))}, mark.started_at + _MAX_AGE)
+
+
+def _mark_name(request: _Request) -> str:
+    return f"request:{request.name}"
 
 
 def _memory_ids(body: bytes) -> set[int]:

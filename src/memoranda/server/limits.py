@@ -123,22 +123,3 @@ def check_numbers(body: bytes) -> None:
 
 def _reject_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON number")
-
-
-class RateLimit:
-    """A token bucket: it holds the requests of one second, at least one."""
-
-    def __init__(self, rate: float, now: float) -> None:
-        self.rate = rate
-        self._capacity = max(1.0, rate)
-        self._tokens = self._capacity
-        self._filled_at = now
-
-    def acquire(self, now: float) -> float:
-        """Take one request. Return 0 when it may run, else the seconds to wait until one may."""
-        self._tokens = min(self._capacity, self._tokens + (now - self._filled_at) * self.rate)
-        self._filled_at = now
-        if self._tokens >= 1:
-            self._tokens -= 1
-            return 0.0
-        return (1 - self._tokens) / self.rate

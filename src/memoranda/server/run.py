@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 from memoranda.embedding.base import Embedder
 from memoranda.errors import Denied, InvalidInput, MemorandaError, MissingExtra, Unavailable
 from memoranda.server.config import ServerConfig
-from memoranda.settings import MemoryConfig, get_settings
+from memoranda.settings import MemoryConfig, database_url, get_settings
+from memoranda.storage import database_file
 from memoranda.types import Clock
 
 if TYPE_CHECKING:
@@ -69,7 +70,33 @@ def run(
     """Serve until a signal (SIGINT, SIGTERM) stops the server; running requests finish first."""
     memory = _memory_config(memory)
     config = prepare_to_listen(config or ServerConfig(), memory)
-    listen(create_app(config, memory), config, log_level=log_level)
+    if config.workers == 1:
+        listen(create_app(config, memory), config, log_level=log_level)
+        return
+    url = database_url(memory)
+    if url.startswith("sqlite") and database_file(url) is None:
+        raise InvalidInput("a database in memory cannot be shared by several processes: name a file, or use one worker")
+    from memoranda.server.observability import configure_logging
+    from memoranda.server.workers import run_workers
+
+    sockets = open_sockets(config.host, config.port)
+    configure_logging(log_level)
+    try:
+        # A little longer than a process has itself, so that it can say what it could not finish.
+        run_workers(partial(_serve, config, memory, log_level), sockets, config.workers, config.shutdown_timeout + 5)
+    finally:
+        _close(sockets)
+
+
+def _serve(
+    config: ServerConfig,
+    memory: MemoryConfig,
+    log_level: str,
+    sockets: Sequence[socket.socket],
+    on_ready: Callable[[], None],
+) -> None:
+    """Serve in one of several processes."""
+    _listen(create_app(config, memory), config, sockets, log_level, on_ready)
 
 
 def listen(
@@ -83,19 +110,29 @@ def listen(
         log_level: The lowest level of what is logged.
         on_ready: Called with the port once requests are answered.
     """
+    sockets = open_sockets(config.host, config.port)
+    port: int = sockets[0].getsockname()[1]
+    _listen(app, config, sockets, log_level, None if on_ready is None else partial(on_ready, port))
+
+
+def _listen(
+    app: ASGIApp,
+    config: ServerConfig,
+    sockets: Sequence[socket.socket],
+    log_level: str,
+    on_ready: Callable[[], None] | None,
+) -> None:
     import uvicorn
 
     from memoranda.server.observability import configure_logging
 
-    sockets = open_sockets(config.host, config.port)
     configure_logging(log_level)
     # Imported modules are never freed: keep the garbage collector from scanning them while requests wait.
     gc.freeze()
-    port: int = sockets[0].getsockname()[1]
-    startup = _Startup(app, None if on_ready is None else partial(on_ready, port))
+    startup = _Startup(app, on_ready)
     try:
         with _ignore_signals():
-            uvicorn.Server(uvicorn_config(startup, config)).run(sockets)
+            uvicorn.Server(uvicorn_config(startup, config)).run(list(sockets))
     except SystemExit:
         if startup.error is not None:
             raise startup.error from None

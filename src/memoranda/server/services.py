@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections import OrderedDict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
-from memoranda.aio.manager import MemoryManager, SessionContext, create_session
+from memoranda.aio.manager import MemoryManager
 from memoranda.aio.threads import FairPool, in_thread
 from memoranda.dashboard.browser_sessions import BrowserSessions
 from memoranda.dashboard.insight import Insight
 from memoranda.embedding.base import Embedder
-from memoranda.errors import Closed, MemorandaError, NotFound
-from memoranda.results import SessionSummary
+from memoranda.errors import Closed, MemorandaError, Unavailable
 from memoranda.server.auth import LOCAL, Authenticator, Principal
 from memoranda.server.config import ServerConfig
 from memoranda.server.keys import Keys
 from memoranda.server.observability import LOGGER
 from memoranda.server.opaque_ids import with_opaque_ids
-from memoranda.server.requests import OpenSessionRequest
+from memoranda.server.open_sessions import OpenSessions
+from memoranda.server.rate_limits import DatabaseBuckets, RateLimits, RedisBuckets
+from memoranda.sessions.database import DatabaseBackend
+from memoranda.sessions.redis import RedisBackend
 from memoranda.settings import MemoryConfig, database_url, encryption_key
 from memoranda.shown_ids import IdCipher
 from memoranda.storage import open_store
 from memoranda.storage.base import ScrubStore, Store
 from memoranda.types import ANY, DEFAULT_TENANT, Clock, Scope, utc_now
 
-_MAX_OPEN_SESSIONS: Final = 100_000
+_PREFIX: Final = "memoranda:server:"
+"""What the names of the server's own values start with, apart from those of its callers."""
 _SCRUBBED_ROWS: Final = 1_000
 """Rows that are checked for damage at once: a few milliseconds."""
 _COMMIT_SIZE: Final = 32
@@ -55,13 +54,27 @@ class Services:
         self._opaque: dict[str, MemoryManager] = {}
         """The same managers for callers with a key, who see opaque ids."""
         self._authenticator: Authenticator | None = None
-        self._key_store: Store | None = None
+        self._state: Store | None = None
+        self._redis: RedisBackend | None = None
         self._keys: Keys | None = None
         self.sessions = OpenSessions()
-        self.browsers = BrowserSessions()
+        self._browsers: BrowserSessions | None = None
         self._insights: dict[str, Insight] = {}
         self._parsers: FairPool | None = None
-        self._scrubber: asyncio.Task[None] | None = None
+        self._upkeep: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> Store:
+        """The database, for what all processes of the server share. A power cut may lose its last writes."""
+        if self._state is None:
+            raise Closed("the server is not open")
+        return self._state
+
+    @property
+    def browsers(self) -> BrowserSessions:
+        if self._browsers is None:
+            raise Closed("the server is not open")
+        return self._browsers
 
     @property
     def authenticator(self) -> Authenticator:
@@ -85,26 +98,53 @@ class Services:
 
     async def _open(self) -> None:
         self._parsers = FairPool(1, "memoranda-parse")
+        self._state = await in_thread(self._open_state)
+        short_term = None if self._memory.use_redis else DatabaseBackend(self._state, ttl=self._memory.short_term_ttl)
         # Conversations are persistent by default: a caller cannot know when the server restarts.
-        root = MemoryManager(self._memory, embedder=self._embedder, clock=self._clock, retention_policy="persistent")
+        root = MemoryManager(
+            self._memory,
+            embedder=self._embedder,
+            short_term=short_term,
+            clock=self._clock,
+            retention_policy="persistent",
+        )
         await root.__aenter__()
         self._managers[DEFAULT_TENANT] = root
-        self._key_store = open_store(database_url(self._memory), key=encryption_key(self._memory))
-        keys = self._keys = Keys(self._key_store, self._memory.audit_key)
+        keys = self._keys = Keys(self._state, self._memory.audit_key)
         await in_thread(keys.require_key_file)
+        self._redis = await in_thread(self._open_redis)
+        values = self._redis or DatabaseBackend(self._state, prefix=_PREFIX, clock=self._clock)
+        self._browsers = BrowserSessions(values, clock=self._clock)
+        limits = RateLimits(DatabaseBuckets(self._state) if self._redis is None else RedisBuckets(self._redis, _PREFIX))
         cache_seconds = self._config.key_cache_seconds
-        self._authenticator = Authenticator(keys, self._clock, cache_seconds=cache_seconds)
-        if isinstance(self._key_store, ScrubStore):
-            self._scrubber = asyncio.create_task(self._scrub(self._key_store))
+        self._authenticator = Authenticator(keys, self._clock, limits, cache_seconds=cache_seconds)
+        self._upkeep = asyncio.create_task(self._keep_up(self._state))
 
-    async def _scrub(self, store: ScrubStore) -> None:
-        """Check some rows after the others, again and again: SQLite does not notice pages that were exchanged."""
+    def _open_state(self) -> Store:
+        url, key = database_url(self._memory), encryption_key(self._memory)
+        return open_store(url, durability="normal", clock=self._clock, key=key)
+
+    def _open_redis(self) -> RedisBackend | None:
+        if not self._memory.use_redis:
+            return None
+        try:
+            return RedisBackend(self._memory.redis_url, prefix=_PREFIX)
+        except Unavailable:
+            if not self._memory.redis_fallback:
+                raise
+            return None
+
+    async def _keep_up(self, store: Store) -> None:
+        """Do what is to be done every minute, until cancelled."""
         while True:
             await asyncio.sleep(self._config.scrub_seconds)
             try:
-                await in_thread(store.scrub, _SCRUBBED_ROWS)
+                # Some rows after the others, again and again: SQLite does not notice pages that were exchanged.
+                if isinstance(store, ScrubStore):
+                    await in_thread(store.scrub, _SCRUBBED_ROWS)
+                await self.sessions.log_abandoned()
             except MemorandaError as error:
-                LOGGER.warning("rows could not be checked for damage: %s", error)
+                LOGGER.warning("the server's own upkeep failed, and is tried again: %s", error)
 
     async def get_manager(self, tenant: str) -> MemoryManager:
         """Return the manager of a tenant: the same object at each call."""
@@ -138,10 +178,8 @@ class Services:
         return await in_thread(self._are_stored, principal, ids) if ids else True
 
     def _are_stored(self, principal: Principal, ids: set[int]) -> bool:
-        if self._key_store is None:
-            raise Closed("the server is not open")
         plain = ids if principal is LOCAL else map(self._cipher(principal.tenant).decode, ids)
-        return None not in self._key_store.get(Scope(principal.tenant, user=ANY), sorted(plain))
+        return None not in self.state.get(Scope(principal.tenant, user=ANY), sorted(plain))
 
     def _cipher(self, tenant: str) -> IdCipher:
         if self._keys is None:
@@ -149,10 +187,9 @@ class Services:
         return IdCipher(self._keys.derive(f"ids of {tenant}"))
 
     async def close(self) -> None:
-        if self._scrubber is not None:
-            self._scrubber.cancel()
-            await asyncio.wait([self._scrubber])
-        await self.sessions.end_all()
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            await asyncio.wait([self._upkeep])
         root = self._managers.pop(DEFAULT_TENANT, None)
         for manager in self._managers.values():
             await manager.close()
@@ -161,61 +198,11 @@ class Services:
         self._insights.clear()
         if root is not None:
             await root.close()
-        if self._key_store is not None:
-            self._key_store.close()
+        if self._redis is not None:
+            self._redis.close()
+        if self._state is not None:
+            self._state.close()
+            self._state = None
         if self._parsers is not None:
             await in_thread(self._parsers.shutdown)
         self._authenticator = None
-
-
-class OpenSessions:
-    """The sessions that remote callers have open. A session is visible only to the tenant that opened it."""
-
-    def __init__(self) -> None:
-        self._open: OrderedDict[tuple[str, str], SessionContext] = OrderedDict()
-
-    async def open(self, tenant: str, memory: MemoryManager, request: OpenSessionRequest) -> SessionSummary:
-        """Open a session; above the limit, end the one that was unused for longest."""
-        session = create_session(request.workflow_id, memory, request.metadata, request.auto_cleanup)
-        summary = await session.get_session_summary()
-        self._open[tenant, summary.session_id] = session
-        if len(self._open) > _MAX_OPEN_SESSIONS:
-            _, oldest = self._open.popitem(last=False)
-            await oldest.end_session()
-        return summary
-
-    @asynccontextmanager
-    async def use(self, tenant: str, session_id: str) -> AsyncIterator[SessionContext]:
-        """Return the session for one call; raise `NotFound` when this tenant has no such open session."""
-        key = (tenant, session_id)
-        missing = NotFound(f"no open session {session_id}: it has ended, or never existed")
-        session = self._open.get(key)
-        if session is None:
-            raise missing
-        self._open.move_to_end(key)
-        try:
-            yield session
-        except Closed:
-            self._open.pop(key, None)
-            raise missing from None
-
-    async def end(self, tenant: str, session_id: str) -> SessionSummary:
-        async with self.use(tenant, session_id) as session:
-            summary = await session.end_session()
-            self._open.pop((tenant, session_id), None)
-            return summary
-
-    async def summaries(self, tenant: str, limit: int) -> list[SessionSummary]:
-        """Return the open sessions of a tenant, the one used last first."""
-        found: list[SessionSummary] = []
-        newest = [session for (owner, _), session in reversed(self._open.items()) if owner == tenant]
-        for session in newest[:limit]:
-            with contextlib.suppress(Closed):  # it ended a moment ago
-                found.append(await session.get_session_summary())
-        return found
-
-    async def end_all(self) -> None:
-        """End every session when the server stops, so that their summaries are stored."""
-        while self._open:
-            _, session = self._open.popitem()
-            await session.end_session()

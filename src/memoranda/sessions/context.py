@@ -23,6 +23,8 @@ from memoranda.sessions.workflow_state import (
     SessionRecord,
     WorkflowState,
     count_open,
+    find_all_open,
+    find_open,
     summarize_sessions,
 )
 from memoranda.text import clean_text
@@ -47,17 +49,18 @@ class SessionContext:
     `MEMORY_SESSION_TIMEOUT` seconds; after that, and after `end_session`, every call raises `Closed`.
     """
 
-    def __init__(
-        self, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions, *, auto_cleanup: bool
-    ) -> None:
+    def __init__(self, workflow_id: str, state: WorkflowState, record: SessionRecord, sessions: Sessions) -> None:
         self.workflow_id = workflow_id
-        self.auto_cleanup = auto_cleanup
+        self.auto_cleanup = record.auto_cleanup
         self._state = state
         self._record = record
         self._sessions = sessions
         self._lock = threading.RLock()
         self._used_at = self._registered_at = record.opened_at
         self._final: SessionSummary | None = None
+        if record.process is not None:
+            state.register(record)
+            return
         with sessions.lock:
             state.clear_abandoned()
             state.join(record)
@@ -178,18 +181,29 @@ class SessionContext:
         with self._lock:
             if self._final is None:
                 summary = self._summarize(ended=True)
+                whole = self._state.load_actions(self._record)
                 try:
-                    if self._record.agents:
-                        self._sessions.log_end(self.workflow_id, self._record)
+                    if whole.agents:
+                        self._sessions.log_end(self.workflow_id, whole)
                 finally:
                     with self._sessions.lock:
-                        self._state.leave(self._record, clean_up=self.auto_cleanup)
+                        self._state.leave(whole, clean_up=self.auto_cleanup)
                 self._final = summary
             return self._final
 
+    def _log_if_abandoned(self) -> bool:
+        """Return whether the session is no longer open; if it was never ended, store what is known of it."""
+        with self._lock:
+            if self._final is not None or self._state.is_open(self._record):
+                return self._final is not None
+            whole = self._state.load_actions(self._record)
+            if whole.agents:
+                self._sessions.log_end(self.workflow_id, whole)
+            return True
+
     def _summarize(self, *, ended: bool) -> SessionSummary:
         others = [record for record in self._state.load_records() if record.session_id != self.session_id]
-        records = [*others, self._record]
+        records = [*others, self._state.load_actions(self._record)]
         return summarize_sessions(self.workflow_id, self.session_id, records, self._sessions.clock(), ended=ended)
 
     def _ensure_open(self) -> None:
@@ -199,7 +213,8 @@ class SessionContext:
             if self._state.is_open(self._record):
                 return
             timeout = self._sessions.timeout
-            if self._record.agents or self._sessions.clock() - self._used_at >= timeout:
+            shared = self._record.process is not None
+            if shared or self._record.agents or self._sessions.clock() - self._used_at >= timeout:
                 raise Closed(
                     f"session {self.workflow_id!r} has ended: it was cleared, or not used for "
                     f"{timeout.total_seconds():g} seconds (MEMORY_SESSION_TIMEOUT); "
@@ -256,9 +271,37 @@ class Sessions:
         extra = copy_json_object(None if metadata is None else dict(metadata), "metadata")
         if len(encode_json(extra, "metadata")) > _MAX_METADATA:
             raise InvalidInput(f"metadata takes more than {_MAX_METADATA:,} characters: save it as a value instead")
-        record = SessionRecord(uuid.uuid4().hex, self.clock(), extra)
         clean_up = self._config.auto_cleanup if auto_cleanup is None else auto_cleanup
-        return SessionContext(workflow_id, self._state(workflow_id), record, self, auto_cleanup=clean_up)
+        record = SessionRecord(uuid.uuid4().hex, self.clock(), extra, auto_cleanup=clean_up)
+        return SessionContext(workflow_id, self._state(workflow_id), record, self)
+
+    def share(self, session_id: str) -> SessionContext | None:
+        """Return an open session that other processes may use as well; None when it is not open.
+
+        What was done in it is counted for each process, so that none overwrites the counts of another.
+        """
+        found = find_open(self._store(), self._tenant, session_id)
+        if found is None:
+            return None
+        workflow, record = found
+        shared = replace(record, process=uuid.uuid4().hex[:12])
+        return SessionContext(workflow, self._state(workflow), shared, self)
+
+    @staticmethod
+    def log_if_abandoned(session: SessionContext) -> bool:
+        """Return whether a session is no longer open; if it was never ended, store what is known of it."""
+        return session._log_if_abandoned()
+
+    def summarize_open(self, limit: int) -> list[SessionSummary]:
+        """Return the open sessions, of all processes that share them, the one opened last first."""
+        found = find_all_open(self._store(), self._tenant)
+        newest = sorted(found, key=lambda each: each[1].opened_at, reverse=True)[:limit]
+        states = {workflow: self._state(workflow).load_records() for workflow, _ in newest}
+        now = self.clock()
+        return [
+            summarize_sessions(workflow, record.session_id, states[workflow] or [record], now, ended=False)
+            for workflow, record in newest
+        ]
 
     def history(self, workflow_id: str, limit: int | None) -> list[SessionMessage]:
         count = None if limit is None else check_integer(limit, "limit")

@@ -58,10 +58,10 @@ class RedisBackend:
     ) -> None:
         self._layout = KeyLayout(prefix)
         self._default_ttl = _to_milliseconds(ttl)
-        self._redis = RedisClient(url, timeout)
+        self.client = RedisClient(url, timeout)
 
     def __repr__(self) -> str:
-        return f"RedisBackend({self._redis.safe_url!r})"
+        return f"RedisBackend({self.client.safe_url!r})"
 
     def set(self, namespace: Namespace, values: Mapping[str, JSON], *, ttl: float | None = None) -> None:
         milliseconds = self._default_ttl if ttl is None else _to_milliseconds(ttl)
@@ -70,7 +70,7 @@ class RedisBackend:
         bucket = self._layout.bucket(namespace)
         for start in range(0, len(names), _BATCH):
             batch = slice(start, start + _BATCH)
-            self._redis.script(WRITE, bucket.script_keys(names[batch]), milliseconds, *texts[batch])
+            self.client.script(WRITE, bucket.script_keys(names[batch]), milliseconds, *texts[batch])
 
     def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, JSON]:
         names = qualify_keys(namespace, keys)
@@ -91,11 +91,11 @@ class RedisBackend:
     def count(self, within: ValueScope) -> int:
         if isinstance(within, Tenant):
             return self._count_tenant(within)
-        return int(self._redis.script(COUNT, self._layout.bucket(within).script_keys(), *_name_range(within)))
+        return int(self.client.script(COUNT, self._layout.bucket(within).script_keys(), *_name_range(within)))
 
     def close(self) -> None:
         """Close the connections; calling it twice is allowed. The values stay in Redis."""
-        self._redis.close()
+        self.client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -105,23 +105,23 @@ class RedisBackend:
 
     def _read(self, keys: list[str]) -> list[bytes | None]:
         if len(keys) == 1:
-            return [self._redis.call("GET", keys[0])]
+            return [self.client.call("GET", keys[0])]
         texts: list[bytes | None] = []
         for start in range(0, len(keys), _BATCH):
-            texts += self._redis.call("MGET", *keys[start : start + _BATCH])
+            texts += self.client.call("MGET", *keys[start : start + _BATCH])
         return texts
 
     def _remove(self, bucket: Bucket, names: Sequence[str]) -> int:
         removed = 0
         for start in range(0, len(names), _BATCH):
-            removed += int(self._redis.script(REMOVE, bucket.script_keys(names[start : start + _BATCH])))
+            removed += int(self.client.script(REMOVE, bucket.script_keys(names[start : start + _BATCH])))
         return removed
 
     def _list_names(self, bucket: Bucket, within: ValueScope) -> Iterator[list[str]]:
         """Yield the names of live values in pages; the names of earlier pages may be removed in the meantime."""
         start, end = _name_range(within)
         while True:
-            page = self._redis.script(LIST, bucket.script_keys(), start, end, _BATCH)
+            page = self.client.script(LIST, bucket.script_keys(), start, end, _BATCH)
             names = [name.decode() for name in page]
             if names:
                 yield names
@@ -130,9 +130,9 @@ class RedisBackend:
             start = f"({names[-1]}"
 
     def _count_tenant(self, tenant: Tenant) -> int:
-        seconds, micros = self._redis.call("TIME")
+        seconds, micros = self.client.call("TIME")
         now = int(seconds) * 1000 + int(micros) // 1000
-        return sum(self._redis.calls([("ZCOUNT", bucket.due, now, "+inf") for bucket in self._layout.buckets(tenant)]))
+        return sum(self.client.calls([("ZCOUNT", bucket.due, now, "+inf") for bucket in self._layout.buckets(tenant)]))
 
 
 def _to_milliseconds(ttl: float) -> int:
@@ -348,7 +348,8 @@ def _name_range(within: ValueScope) -> tuple[str, str]:
     return f"[{within.path}", f"({within.path[:-1]}0"
 
 
-def _make_script(source: str) -> LuaScript:
+def make_script(source: str) -> LuaScript:
+    """Return a script with its digest."""
     return LuaScript(source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -372,7 +373,7 @@ local function drop_expired(limit)
 end
 """
 
-WRITE: Final = _make_script(
+WRITE: Final = make_script(
     _NOW
     + _NAME_OFFSET
     + """
@@ -400,7 +401,7 @@ end
 )
 """KEYS: names, due, values…; ARGV: milliseconds, texts…"""
 
-REMOVE: Final = _make_script(
+REMOVE: Final = make_script(
     _NAME_OFFSET
     + """
 local removed = 0
@@ -415,7 +416,7 @@ return removed
 )
 """KEYS: names, due, values…"""
 
-LIST: Final = _make_script(
+LIST: Final = make_script(
     _NOW
     + _DROP_EXPIRED
     + """
@@ -425,7 +426,7 @@ return redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], ARGV[2], 'LIMIT', 0, tonumber
 )
 """KEYS: names, due; ARGV: range from, range to, limit."""
 
-COUNT: Final = _make_script(
+COUNT: Final = make_script(
     _NOW
     + _DROP_EXPIRED
     + """

@@ -3,6 +3,7 @@
 Everything is in the workflow's own namespace, under keys that several processes can write without reading first:
 
     member:<session>        an open session and its actions; renewed at every use, else it expires
+    did:<session>@<process> the actions of a session in one of the processes that share it
     left:<session>          the actions of a session that ended while others stayed open
     said:<time>:<session>   a message; the keys sort in the order of the messages
     kept                    the last session kept the data on purpose
@@ -10,8 +11,8 @@ Everything is in the workflow's own namespace, under keys that several processes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, cast
 
@@ -27,6 +28,7 @@ EXECUTION: Final = "executions"
 REGISTER_SLACK: Final = 0.25
 """The register is renewed less often than the session: it may count an idle one for this share of the timeout."""
 _MEMBER: Final = "member:"
+_DID: Final = "did:"
 _LEFT: Final = "left:"
 _SAID: Final = "said:"
 _KEPT: Final = "kept"
@@ -43,18 +45,26 @@ class SessionRecord:
     metadata: dict[str, JSON]
     agents: dict[str, dict[str, int]] = field(default_factory=dict)
     """For each agent, the number of each of its actions."""
+    auto_cleanup: bool = True
+    process: str | None = None
+    """The process whose actions these are, when several share the session; None when it has one process."""
 
     def count(self, agent: str, action: str) -> None:
         actions = self.agents.setdefault(agent, {})
         actions[action] = actions.get(action, 0) + 1
 
     def to_json(self) -> JSON:
-        agents = cast("dict[str, JSON]", self.agents)
-        return {"opened_at": self.opened_at.isoformat(), "metadata": self.metadata, "agents": agents}
+        return {
+            "opened_at": self.opened_at.isoformat(),
+            "metadata": self.metadata,
+            "agents": cast("dict[str, JSON]", self.agents),
+            "auto_cleanup": self.auto_cleanup,
+        }
 
     @classmethod
     def from_json(cls, session_id: str, value: Any) -> SessionRecord:
-        return cls(session_id, datetime.fromisoformat(value["opened_at"]), value["metadata"], value["agents"])
+        opened_at = datetime.fromisoformat(value["opened_at"])
+        return cls(session_id, opened_at, value["metadata"], value["agents"], value.get("auto_cleanup", True))
 
 
 class WorkflowState:
@@ -93,21 +103,32 @@ class WorkflowState:
 
     def renew(self, record: SessionRecord) -> None:
         """Keep the session open for another timeout, and store its actions."""
-        self._store.set(self._shared, {_MEMBER + record.session_id: record.to_json()}, ttl=self._timeout)
+        if record.process is None:
+            self._store.set(self._shared, {_MEMBER + record.session_id: record.to_json()}, ttl=self._timeout)
+        else:
+            self._store.set(self._shared, {f"{_DID}{record.session_id}@{record.process}": _agents_json(record)})
 
     def register(self, record: SessionRecord) -> None:
         """Add the session to the open sessions that are counted, or keep it there."""
         lifetime = self._timeout * (1 + REGISTER_SLACK)
-        self._store.set(self._register, {record.session_id: self._workflow}, ttl=lifetime)
+        # Without its actions: the same value, whichever process writes it.
+        opened = replace(record, agents={}).to_json()
+        entry: JSON = {"workflow": self._workflow, "record": opened}
+        self._store.set(self._register, {record.session_id: entry}, ttl=lifetime)
+        if record.process is not None:
+            self._store.set(self._shared, {_MEMBER + record.session_id: opened}, ttl=lifetime)
 
     def is_open(self, record: SessionRecord) -> bool:
         """Return whether the session is still open: not idle for too long, and not cleared."""
+        if record.process is not None:
+            return bool(self._store.get(self._register, [record.session_id]))
         return bool(self._store.get(self._shared, [_MEMBER + record.session_id]))
 
     def leave(self, record: SessionRecord, *, clean_up: bool) -> None:
         """Remove a session. The last one clears the workflow, or keeps its data."""
         self._store.delete(self._register, [record.session_id])
-        self._store.delete(self._shared, [_MEMBER + record.session_id])
+        own = self._keys(f"{_DID}{record.session_id}@") if record.process is not None else []
+        self._store.delete(self._shared, [_MEMBER + record.session_id, *own])
         others = bool(self._keys(_MEMBER))
         if others or not clean_up:
             self._store.set(self._shared, {_LEFT + record.session_id: record.to_json()})
@@ -120,10 +141,27 @@ class WorkflowState:
 
     def load_records(self) -> list[SessionRecord]:
         """Return the sessions of this workflow, open and ended ones, in the order they were opened."""
-        keys = self._keys(_MEMBER, _LEFT)
+        keys = self._keys(_MEMBER, _LEFT, _DID)
         values = self._store.get(self._shared, keys) if keys else {}
-        records = [SessionRecord.from_json(key.partition(":")[2], value) for key, value in values.items()]
-        return sorted(records, key=lambda record: (record.opened_at, record.session_id))
+        records = {
+            key.partition(":")[2]: SessionRecord.from_json(key.partition(":")[2], value)
+            for key, value in values.items()
+            if not key.startswith(_DID)
+        }
+        for key, agents in values.items():
+            record = records.get(key.removeprefix(_DID).partition("@")[0]) if key.startswith(_DID) else None
+            if record is not None:
+                record.agents = _add_up([record.agents, cast("dict[str, dict[str, int]]", agents)])
+        return sorted(records.values(), key=lambda record: (record.opened_at, record.session_id))
+
+    def load_actions(self, record: SessionRecord) -> SessionRecord:
+        """Return the record with what its session did in every process, also when the session is no longer open."""
+        if record.process is None:
+            return record
+        keys = self._keys(f"{_DID}{record.session_id}@")
+        found = self._store.get(self._shared, keys) if keys else {}
+        parts = [cast("dict[str, dict[str, int]]", agents) for agents in found.values()]
+        return replace(record, agents=_add_up(parts) if parts else record.agents)
 
     def add_message(self, timestamp: int, session_id: str, message: Mapping[str, JSON]) -> None:
         """Add a message. Its timestamp, in microseconds, must be unique within the session."""
@@ -153,6 +191,39 @@ class WorkflowState:
         return [key for key in self._store.keys(self._shared) if key.startswith(prefixes)]
 
 
+def find_open(store: ValueStore, tenant: str, session_id: str) -> tuple[str, SessionRecord] | None:
+    """Return the workflow and the record of an open session, without its actions; None when there is none."""
+    found = _read_register(store, tenant, [session_id])
+    return found[0] if found else None
+
+
+def find_all_open(store: ValueStore, tenant: str) -> list[tuple[str, SessionRecord]]:
+    """Return the workflows and records of all open sessions of a tenant."""
+    return _read_register(store, tenant, store.keys(Namespace(tenant)))
+
+
+def _read_register(store: ValueStore, tenant: str, session_ids: Sequence[str]) -> list[tuple[str, SessionRecord]]:
+    entries = store.get(Namespace(tenant), session_ids) if session_ids else {}
+    return [
+        (str(entry["workflow"]), SessionRecord.from_json(session_id, entry["record"]))
+        for session_id, entry in entries.items()
+        if isinstance(entry, dict)  # an older version wrote the name of the workflow only
+    ]
+
+
+def _agents_json(record: SessionRecord) -> JSON:
+    return cast("dict[str, JSON]", record.agents)
+
+
+def _add_up(parts: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    activity: dict[str, dict[str, int]] = {}
+    for agents in parts:
+        for agent, actions in agents.items():
+            totals = activity.setdefault(agent, {})
+            totals.update({action: totals.get(action, 0) + count for action, count in actions.items()})
+    return activity
+
+
 def count_open(store: ValueStore, tenant: str) -> int:
     """Return how many sessions of a tenant are open, in all processes that share the store."""
     return store.count(Namespace(tenant))
@@ -163,13 +234,10 @@ def summarize_sessions(
 ) -> SessionSummary:
     """Return one summary of several sessions of a workflow, for the session with this id."""
     ordered = sorted(records, key=lambda record: record.opened_at)
-    activity: dict[str, dict[str, int]] = {}
+    activity = _add_up(record.agents for record in ordered)
     metadata: dict[str, JSON] = {}
     for record in ordered:
         metadata |= record.metadata
-        for agent, actions in record.agents.items():
-            totals = activity.setdefault(agent, {})
-            totals.update({action: totals.get(action, 0) + count for action, count in actions.items()})
     started_at = min((record.opened_at for record in ordered), default=now)
     return SessionSummary(
         workflow_id=workflow,

@@ -22,10 +22,21 @@ def open_store(
     durability: Durability = "full",
     clock: Clock = utc_now,
     key: EncryptionKey | None = None,
+    read_url: str | None = None,
 ) -> Store:
-    """Open the store that a URL names, such as `sqlite:///memories.db`; a plain path is a SQLite file."""
+    """Open the store that a URL names, such as `sqlite:///memories.db`; a plain path is a SQLite file.
+
+    Args:
+        url: Where the store is.
+        durability: Whether a write waits for the disk.
+        clock: A clock to use instead of the system's.
+        key: The key of an encrypted store.
+        read_url: A standby of a PostgreSQL server, which answers reads that take long.
+    """
     scheme, separator, _ = str(url).partition("://")
     kind = scheme.partition("+")[0] if separator else "sqlite"
+    if read_url is not None:
+        return _open_replicated(str(url), read_url, durability, clock)
     # Only a store that knows encryption gets a key: another one must not take it and store plain text.
     options = {} if key is None else {"key": key}
     try:
@@ -35,6 +46,16 @@ def open_store(
             raise
         raise InvalidInput(f"a store of {kind!r} cannot be encrypted here: leave the encryption key out") from error
     return store
+
+
+def _open_replicated(url: str, read_url: str, durability: Durability, clock: Clock) -> Store:
+    if not url.startswith("postgresql") or not read_url.startswith("postgresql"):
+        raise InvalidInput("only a PostgreSQL database has a second URL for reads: leave MEMORY_READ_URL out")
+    try:
+        from memoranda.storage.postgres.replica import ReplicatedStore
+    except ModuleNotFoundError as error:
+        raise MissingExtra("a PostgreSQL database", "postgres") from error
+    return ReplicatedStore(url, read_url, durability=durability, clock=clock)
 
 
 def migrate_database(url: str, *, service_role: str | None = None) -> tuple[str, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, MetaData, Table, UniqueConstraint, text, types
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration; a store at this version opens without loading Alembic."""
 
 metadata = MetaData()
@@ -327,5 +327,19 @@ seals = Table(
     sqlite_with_rowid=False,
 )
 
+# Values that expire, shared by all processes: those of sessions, and what a server must know of its other processes.
+short_lived = Table(
+    "short_lived",
+    metadata,
+    Column("tenant", TEXT, primary_key=True),
+    Column("name", TEXT, primary_key=True),
+    Column("value", TEXT, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Index("short_lived_expiry", "expires_at"),
+    sqlite_with_rowid=False,
+)
+
 ERASURE_PENDING = "erasure:pending"
 """The key in `meta` that is set while erased bytes may still be in the file."""
+LAST_ERASURE = "erasure:last"
+"""The key in `meta` for the number of the newest change that erased data."""

@@ -1,65 +1,94 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+import pytest
+
 from memoranda.dashboard.browser_sessions import BrowserSessions
+from memoranda.sessions.values import InMemoryBackend
+from tests.fake_clock import FakeClock
 
 
-class Timer:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(datetime(2030, 1, 1, tzinfo=UTC))
 
 
-def test_session_is_found_by_its_token_only() -> None:
-    sessions = BrowserSessions()
-    token, session = sessions.create("Bearer key")
-    assert sessions.find(token) is session
+@pytest.fixture
+def values(clock: FakeClock) -> InMemoryBackend:
+    return InMemoryBackend(clock=clock)
+
+
+def test_session_is_found_by_its_token_only(values: InMemoryBackend) -> None:
+    sessions = BrowserSessions(values)
+    token, session = sessions.create("key")
+    assert sessions.find(token) == session
     assert sessions.find(token + "x") is None
     assert sessions.find(None) is None
 
 
-def test_session_ends_after_a_time_without_use() -> None:
-    timer = Timer()
-    sessions = BrowserSessions(idle=60, lifetime=1000, timer=timer)
-    token, _ = sessions.create("Bearer key")
-    for timer.now in (50, 100, 150):
+def test_other_process_finds_the_session_and_its_end(values: InMemoryBackend, clock: FakeClock) -> None:
+    first, second = (BrowserSessions(values, clock=clock) for _ in range(2))
+    token, session = first.create("key")
+    assert second.find(token) == session
+    second.end(token)
+    assert not first.is_open(token)
+
+
+def test_neither_the_token_nor_that_of_the_page_is_stored(clock: FakeClock) -> None:
+    stored: list[object] = []
+
+    class Watched(InMemoryBackend):
+        def set(self, *arguments: object, **options: object) -> None:
+            stored.append((arguments, options))
+            super().set(*arguments, **options)  # type: ignore[arg-type]
+
+    token, session = BrowserSessions(Watched(clock=clock), clock=clock).create("key")
+    assert token not in str(stored)
+    assert session.csrf_token not in str(stored)
+
+
+def test_session_ends_after_a_time_without_use(values: InMemoryBackend, clock: FakeClock) -> None:
+    sessions = BrowserSessions(values, idle=60, lifetime=1000, clock=clock)
+    token, _ = sessions.create("key")
+    for _ in range(3):
+        clock.advance(seconds=50)
         assert sessions.find(token) is not None
-    timer.now = 211
+    clock.advance(seconds=61)
     assert sessions.find(token) is None
 
 
-def test_session_ends_at_its_lifetime_however_often_it_is_used() -> None:
-    timer = Timer()
-    sessions = BrowserSessions(idle=60, lifetime=100, timer=timer)
-    token, _ = sessions.create("Bearer key")
-    for timer.now in (50, 99):
+def test_session_ends_at_its_lifetime_however_often_it_is_used(values: InMemoryBackend, clock: FakeClock) -> None:
+    sessions = BrowserSessions(values, idle=60, lifetime=100, clock=clock)
+    token, _ = sessions.create("key")
+    for _ in range(2):
+        clock.advance(seconds=49)
         assert sessions.find(token) is not None
-    timer.now = 101
+    clock.advance(seconds=3)
     assert sessions.find(token) is None
 
 
-def test_session_ends_on_request() -> None:
-    sessions = BrowserSessions()
-    token, _ = sessions.create("Bearer key")
+def test_session_ends_on_request(values: InMemoryBackend) -> None:
+    sessions = BrowserSessions(values)
+    token, _ = sessions.create("key")
     sessions.end(token)
     sessions.end(token)
     assert sessions.find(token) is None
 
 
-def test_only_what_changes_something_needs_the_token_of_the_page() -> None:
-    _, session = BrowserSessions().create("Bearer key")
+def test_only_what_changes_something_needs_the_token_of_the_page(values: InMemoryBackend) -> None:
+    _, session = BrowserSessions(values).create("key")
     assert session.allows("GET", None)
     assert not session.allows("POST", None)
     assert not session.allows("POST", "guess")
     assert session.allows("DELETE", session.csrf_token)
 
 
-def test_asking_whether_a_session_is_open_does_not_prolong_it() -> None:
-    timer = Timer()
-    sessions = BrowserSessions(idle=60, lifetime=1000, timer=timer)
-    token, _ = sessions.create("Bearer key")
-    timer.now = 50
+def test_asking_whether_a_session_is_open_does_not_prolong_it(values: InMemoryBackend, clock: FakeClock) -> None:
+    sessions = BrowserSessions(values, idle=60, lifetime=1000, clock=clock)
+    token, _ = sessions.create("key")
+    clock.advance(seconds=50)
     assert sessions.is_open(token)
-    timer.now = 61
+    clock.advance(seconds=11)
     assert not sessions.is_open(token)
     assert sessions.find(token) is None

@@ -18,7 +18,6 @@ from memoranda.server import requests
 from memoranda.server.config import ServerConfig
 from memoranda.server.errors import RequestRejected
 from memoranda.server.limits import (
-    RateLimit,
     check_declared_length,
     check_json_size,
     check_numbers,
@@ -150,14 +149,6 @@ def test_config_is_local_for_loopback_addresses(host: str, local: bool) -> None:
 def test_invalid_config_is_refused(options: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         ServerConfig(**options)  # type: ignore[arg-type]
-
-
-def test_rate_limit_never_holds_more_than_one_second_of_requests() -> None:
-    limit = RateLimit(0.5, 0.0)
-    assert limit.acquire(0.0) == 0
-    assert limit.acquire(1.0) == pytest.approx(1.0)
-    assert limit.acquire(100.0) == 0
-    assert limit.acquire(100.0) > 0
 
 
 async def _parse(body: bytes, config: ServerConfig) -> JSON:

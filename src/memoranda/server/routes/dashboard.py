@@ -157,7 +157,7 @@ async def get_session(request: Request) -> SignedIn:
     """Return who is signed in; needs no key, so that a page can ask before it shows the form."""
     principal: Principal | None = request.state.principal
     services: Services = request.app.state.services
-    session = services.browsers.find(request.cookies.get(COOKIE))
+    session = await in_thread(services.browsers.find, request.cookies.get(COOKIE))
     return _signed_in(principal, None if session is None else session.csrf_token)
 
 
@@ -167,8 +167,8 @@ async def log_in(body: LoginRequest, request: Request) -> Response:
     services: Services = request.app.state.services
     authorization = f"Bearer {body.key.strip()}"
     principal = await services.authenticator.authenticate(authorization, local=False)
-    services.browsers.end(request.cookies.get(COOKIE))
-    token, session = services.browsers.create(authorization)
+    await in_thread(services.browsers.end, request.cookies.get(COOKIE))
+    token, session = await in_thread(services.browsers.create, principal.key_id)
     response = _json(_signed_in(principal, session.csrf_token))
     secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
     response.set_cookie(
@@ -181,7 +181,7 @@ async def log_in(body: LoginRequest, request: Request) -> Response:
 async def log_out(request: Request) -> Response:
     """End the session of this browser."""
     services: Services = request.app.state.services
-    services.browsers.end(request.cookies.get(COOKIE))
+    await in_thread(services.browsers.end, request.cookies.get(COOKIE))
     response = _json(SignedIn(False))
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response
@@ -262,8 +262,8 @@ async def get_graph(query: Annotated[GraphQuery, Query()], caller: Reader) -> Me
 
 @routes.get("/ui/sessions")
 async def list_open_sessions(caller: Reader) -> list[SessionSummary]:
-    """Return the sessions that callers of this server have open."""
-    return await caller.services.sessions.summaries(caller.principal.tenant, limit=100)
+    """Return the sessions that callers have open."""
+    return await caller.services.sessions.summaries(caller.memory, limit=100)
 
 
 @routes.post("/ui/demo")
@@ -296,7 +296,7 @@ async def _events(caller: Caller, insight: Insight, scope: Scope, request: Reque
                 for op, number, user in changed
             ]
             yield f"event: changes\ndata: {json.dumps(shown)}\n\n"
-        opened = await caller.services.sessions.summaries(caller.principal.tenant, limit=20)
+        opened = await caller.services.sessions.summaries(caller.memory, limit=20)
         # The duration changes all the time; what counts is who did what.
         latest = json.dumps([(each.session_id, each.total_interactions) for each in opened])
         if latest != sessions:
@@ -307,11 +307,15 @@ async def _events(caller: Caller, insight: Insight, scope: Scope, request: Reque
 
 async def _may_listen(caller: Caller, request: Request) -> bool:
     """Whether the key of a stream is still valid, and the session of its browser has not ended."""
-    token, authorization = request.cookies.get(COOKIE), request.state.authorization
-    if token is not None and not caller.services.browsers.is_open(token) and "authorization" not in request.headers:
-        return caller.principal is LOCAL
+    services, browser = caller.services, request.state.browser
+    if browser is not None and not await in_thread(services.browsers.is_open, request.cookies[COOKIE]):
+        return False
     try:
-        await caller.services.authenticator.authenticate(authorization, local=caller.principal is LOCAL)
+        if browser is not None:
+            await services.authenticator.authenticate_browser(browser.key_id)
+        else:
+            local = caller.principal is LOCAL
+            await services.authenticator.authenticate(request.state.authorization, local=local)
     except Denied:
         return False
     except Unavailable:  # the rate limit of the key: that is no reason to end the stream

@@ -29,7 +29,7 @@ SessionId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$", description="The id 
 @routes.post("/sessions", status_code=201)
 async def open_session(request: OpenSessionRequest, caller: Writer) -> OpenedSession:
     """Open a session of a workflow; it ends on request, or when it is not used for a while."""
-    summary = await caller.services.sessions.open(caller.principal.tenant, caller.memory, request)
+    summary = await caller.services.sessions.open(caller.memory, request)
     return OpenedSession(summary.session_id, summary.workflow_id, dict(request.metadata or {}), request.auto_cleanup)
 
 
@@ -61,20 +61,20 @@ async def list_session_names(query: Annotated[NamesQuery, Query()], caller: Read
 @routes.get("/sessions/{session_id}")
 async def get_session_summary(session_id: SessionId, caller: Reader) -> SessionSummary:
     """Return who took part in a session, how much was done, and since when."""
-    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+    async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:
         return await session.get_session_summary()
 
 
 @routes.post("/sessions/{session_id}/end")
 async def end_session(session_id: SessionId, caller: Writer) -> SessionSummary:
     """End a session; the last session of a workflow also removes its short-term data."""
-    return await caller.services.sessions.end(caller.principal.tenant, session_id)
+    return await caller.services.sessions.end(caller.principal.tenant, caller.memory, session_id)
 
 
 @routes.put("/sessions/{session_id}/values")
 async def save_session_value(session_id: SessionId, request: SaveValueRequest, caller: Writer) -> CountResponse:
     """Store a value of an agent: short-term until the session ends, long-term permanently."""
-    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+    async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:
         return CountResponse(int(await session.save_agent_memory(**request.arguments())))
 
 
@@ -83,14 +83,14 @@ async def get_session_value(
     session_id: SessionId, query: Annotated[ValueQuery, Query()], caller: Reader
 ) -> ValueResponse:
     """Return a value stored in this workflow; null when there is none."""
-    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+    async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:
         return ValueResponse(await session.retrieve_agent_memory(**query.arguments()))
 
 
 @routes.post("/sessions/{session_id}/messages", status_code=201)
 async def add_session_message(session_id: SessionId, request: SessionMessageRequest, caller: Writer) -> SessionMessage:
     """Add a message to the workflow's conversation."""
-    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+    async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:
         return await session.add_conversation_message(**request.arguments())
 
 
@@ -99,12 +99,12 @@ async def get_session_messages(
     session_id: SessionId, query: Annotated[LimitQuery, Query()], caller: Reader
 ) -> list[SessionMessage]:
     """Return the latest messages of all agents, oldest first."""
-    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+    async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:
         return await session.get_conversation_history(query.limit)
 
 
 @routes.post("/sessions/{session_id}/executions", status_code=201)
 async def save_session_execution(session_id: SessionId, request: ExecutionRequest, caller: Writer) -> RecordId:
     """Append a record to the audit trail, with this workflow and session."""
-    async with caller.services.sessions.use(caller.principal.tenant, session_id) as session:
+    async with caller.services.sessions.use(caller.principal.tenant, caller.memory, session_id) as session:
         return RecordId(await session.save_execution_record(request.agent_id, request.record))

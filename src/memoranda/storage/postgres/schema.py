@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
-from memoranda.storage.schema import HEAD, counters, metadata, seals
+from memoranda.storage.schema import HEAD, counters, metadata, seals, short_lived
 from memoranda.text import TERMS_VERSION
 
 STORE_ID: Final = "store_id"
@@ -44,6 +44,11 @@ _BIG_TABLES: Final = ("memories", "messages", "vectors", "changes")
 _IS_VISIBLE: Final = (
     "tenant = (SELECT current_setting('memoranda.tenant', true))"
     " OR (SELECT current_setting('memoranda.every_tenant', true)) = 'on'"
+)
+
+_WRITING_ROLES: Final = (
+    "SELECT DISTINCT grantee FROM information_schema.role_table_grants WHERE table_schema = current_schema()"
+    " AND table_name = 'memories' AND privilege_type = 'INSERT' AND grantee <> current_user"
 )
 
 _OWN_TABLES: Final = (
@@ -153,8 +158,20 @@ _TRIGGERS: Final = (
     " FOR EACH ROW EXECUTE FUNCTION memoranda_counter_removed()",
 )
 
-_STEPS: Final[dict[str, Callable[[Connection], None]]] = {}
-"""What brings a database from the version before to this one, by version. None yet: the first release has them all."""
+
+def _add_short_lived(connection: Connection) -> None:
+    """Create the table of values that expire, for the roles that may write memories."""
+    short_lived.create(connection)
+    for statement in _policies_of(short_lived.name):
+        connection.execute(text(statement))
+    roles = connection.execute(text(_WRITING_ROLES)).scalars().all()
+    for role in roles:
+        name = connection.dialect.identifier_preparer.quote(role)
+        connection.execute(text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {short_lived.name} TO {name}"))
+
+
+_STEPS: Final[dict[str, Callable[[Connection], None]]] = {"0005": _add_short_lived}
+"""What brings a database from the version before to this one, by version."""
 
 
 def current_version(connection: Connection) -> str | None:
@@ -242,12 +259,16 @@ def _tenant_columns() -> Iterator[str]:
 
 def _policies(connection: Connection) -> Iterator[str]:
     for table in tables_with_tenant(connection):
-        yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
-        yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
-        yield f"CREATE POLICY of_tenant ON {table} USING ({_IS_VISIBLE}) WITH CHECK ({_IS_VISIBLE})"
+        yield from _policies_of(table)
     for table in _BIG_TABLES:
         # Deleted rows leave the pages soon, whatever the size of the table.
         yield f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0.02)"
+
+
+def _policies_of(table: str) -> Iterator[str]:
+    yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
+    yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
+    yield f"CREATE POLICY of_tenant ON {table} USING ({_IS_VISIBLE}) WITH CHECK ({_IS_VISIBLE})"
 
 
 def tables_with_tenant(connection: Connection) -> list[str]:

@@ -66,10 +66,12 @@ _SIZE: Final = "SELECT pg_database_size(current_database())"
 class PostgresStore:
     """A `Store` on a PostgreSQL server."""
 
+    connection_class = ServerConnections
+
     def __init__(self, url: str, *, durability: Durability = "full", clock: Clock = utc_now) -> None:
         self.path: Path | None = None
         self._clock = clock if clock is utc_now else check_clock(clock)
-        self._connections = ServerConnections(parse_url(url), durability)
+        self._connections = self.connection_class(parse_url(url), durability)
         self._commits: GroupCommit[_Request, Any] = GroupCommit(self._commit)
         self._committed = 0
         try:

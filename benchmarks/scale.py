@@ -1,0 +1,220 @@
+"""Memoranda on SQLite and PostgreSQL beside mem0 on pgvector and LangGraph's PostgresStore: `python benchmarks/scale.py`.
+
+All systems get the same texts and precomputed vectors, and those on PostgreSQL use one server that syncs every commit.
+Each runs in a process and an environment of its own. They alternate in rounds, so that a slow minute of the machine
+affects all of them. `--quick` takes minutes: 20 users with 200 memories each, in place of 100 users with 1,000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median, quantiles
+from typing import Any, Final, TypeAlias
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from tests.postgres.server import PostgresServer, run_server  # noqa: E402
+
+from peers.base import POSTGRES_URL  # noqa: E402
+from peers.process import Worker  # noqa: E402
+from peers.systems import (  # noqa: E402
+    LANGGRAPH_POSTGRES,
+    MEM0_POSTGRES,
+    OURS,
+    OURS_POSTGRES,
+    System,
+    prepare,
+)
+from speed import WorkerGroup  # noqa: E402
+
+Figures: TypeAlias = dict[str, Any]
+SYSTEMS: Final = (OURS, OURS_POSTGRES, MEM0_POSTGRES, LANGGRAPH_POSTGRES)
+CLIENTS: Final = (1, 8, 32)
+BASELINE: Final = MEM0_POSTGRES.name
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The sizes of a run. The first memories of each user are added in bulk, the last ones by single calls."""
+
+    users: int = 100
+    per_user: int = 1_000
+    single: int = 2_000
+    """Memories that are added by single calls, for each number of clients."""
+    searches: int = 1_000
+    recalls: int = 300
+    rounds: int = 5
+
+    @property
+    def memories(self) -> int:
+        return self.users * self.per_user
+
+    @property
+    def bulk(self) -> int:
+        """How many memories are added in bulk, in whole users."""
+        left = self.memories - self.single * len(CLIENTS)
+        return left // self.per_user * self.per_user
+
+
+FULL: Final = Plan()
+QUICK: Final = Plan(users=20, per_user=200, single=240, searches=200, recalls=60, rounds=4)
+
+
+def measure(plan: Plan, systems: Sequence[System]) -> tuple[dict[str, Figures], list[str]]:
+    """Return the figures of each system, and the errors."""
+    with ExitStack() as stack:
+        server = stack.enter_context(run_server(durable=True))
+        group = WorkerGroup([stack.enter_context(_start(system, server)) for system in systems])
+        opened = group.run_rounds(1, lambda worker, _: worker.open(plan.memories, scope_size=plan.per_user))
+        group.workers = [worker for worker in group.workers if opened[worker.system.name]]
+        figures: dict[str, Figures] = {name: dict(answers[0]) for name, answers in opened.items() if answers}
+        for phase in (_bulk, _add, _search, _recall):
+            _log(phase.__name__.strip("_"))
+            for name, measured in phase(group, plan):
+                figures[name].update(measured)
+        for name, answers in group.run_rounds(1, lambda worker, _: worker.request("close")).items():
+            figures[name].update(*answers)
+    return figures, group.errors
+
+
+def _start(system: System, server: PostgresServer) -> Worker:
+    """Start the process of a system, with an empty database of its own."""
+    if system is OURS_POSTGRES:
+        os.environ[POSTGRES_URL] = server.new_database()
+    else:
+        name = "peer_" + "".join(letter for letter in system.name.lower() if letter.isalnum())
+        server.execute(f"CREATE DATABASE {name}")
+        server.execute("CREATE EXTENSION vector", name)
+        os.environ[POSTGRES_URL] = server.url(name, "postgres")
+    return Worker(system)
+
+
+Measured: TypeAlias = Iterator[tuple[str, Figures]]
+
+
+def _bulk(group: WorkerGroup, plan: Plan) -> Measured:
+    """Add whole users at once."""
+    users = plan.bulk // plan.per_user
+
+    def request(worker: Worker, number: int) -> Figures:
+        low, high = (each * users // plan.rounds * plan.per_user for each in (number, number + 1))
+        return worker.request("bulk", low=low, high=high)
+
+    for name, answers in group.run_rounds(plan.rounds, request).items():
+        yield name, {"bulk": median(answer["rate"] for answer in answers)} if answers else {}
+
+
+def _add(group: WorkerGroup, plan: Plan) -> Measured:
+    """Add by single calls. The users of neighbours differ, so that clients write for several users."""
+    for position, clients in enumerate(CLIENTS):
+        low = plan.bulk + position * plan.single
+        step = plan.single // plan.rounds
+
+        def request(worker: Worker, number: int, low: int = low, step: int = step, clients: int = clients) -> Figures:
+            numbers = sorted(range(low + number * step, low + (number + 1) * step), key=lambda each: each % 7)
+            return worker.request("add", numbers=numbers, threads=clients)
+
+        for name, answers in group.run_rounds(plan.rounds, request).items():
+            yield name, {f"add_{clients}": median(answer["rate"] for answer in answers)} if answers else {}
+
+
+def _search(group: WorkerGroup, plan: Plan) -> Measured:
+    """Search in one user's memories; the first search of each user, which may load them, counts as well."""
+
+    def request(worker: Worker, number: int) -> Figures:
+        seeds = range(number * plan.searches // plan.rounds, (number + 1) * plan.searches // plan.rounds)
+        return worker.request("search", queries=[(seed, 0, plan.bulk) for seed in seeds])
+
+    for name, answers in group.run_rounds(plan.rounds, request).items():
+        times = sorted(ms for answer in answers for ms in answer["ms"])
+        found = [each for answer in answers for each in answer["found"]]
+        if times:
+            yield (
+                name,
+                {"search_p50": median(times), "search_p99": quantiles(times, n=100)[98], "found": mean(found)},
+            )
+
+
+def _recall(group: WorkerGroup, plan: Plan) -> Measured:
+    """Ask for the nearest vectors of one user, and count how many of the exact ten are found."""
+
+    def request(worker: Worker, number: int) -> Figures:
+        seeds = range(number * plan.recalls // plan.rounds, (number + 1) * plan.recalls // plan.rounds)
+        queries = [(1_000_000 + seed, 0, plan.bulk) for seed in seeds]
+        return worker.request("recall", queries=queries, known=plan.bulk)
+
+    for name, answers in group.run_rounds(plan.rounds, request).items():
+        shares = [share for answer in answers for share in answer["recall"]]
+        yield name, {"recall": mean(shares)} if shares else {}
+
+
+ROWS: Final = (
+    ("bulk", "bulk add, /s", "{:,.0f}", True),
+    ("add_1", "add, 1 client, /s", "{:,.0f}", True),
+    ("add_8", "add, 8 clients, /s", "{:,.0f}", True),
+    ("add_32", "add, 32 clients, /s", "{:,.0f}", True),
+    ("search_p50", "search, p50 ms", "{:.2f}", False),
+    ("search_p99", "search, p99 ms", "{:.2f}", False),
+    ("found", "answer among ten hits", "{:.3f}", None),
+    ("recall", "recall@10 against exact", "{:.3f}", None),
+    ("peak_rss_mb", "peak memory, MB", "{:,.0f}", None),
+)
+"""The figure, its label, how it is written, and whether more is better; None for no ratio."""
+
+
+def format_table(figures: dict[str, Figures]) -> str:
+    """Return a Markdown table; behind each figure, how many times better than mem0's it is."""
+    names = list(figures)
+    lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for key, label, template, more_is_better in ROWS:
+        cells = [_cell(figures, name, key, template, more_is_better) for name in names]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    settings = [f"- {name} {each['version']}: {each['settings']}" for name, each in figures.items()]
+    return "\n".join([*lines, "", *settings])
+
+
+def _cell(figures: dict[str, Figures], name: str, key: str, template: str, more_is_better: bool | None) -> str:
+    value, base = figures[name].get(key), figures.get(BASELINE, {}).get(key)
+    if value is None:
+        return "–"
+    text = template.format(value)
+    if more_is_better is None or base is None or name == BASELINE:
+        return text
+    return f"{text} (×{value / base if more_is_better else base / value:.1f})"
+
+
+def _log(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a small store, in minutes")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    arguments = parser.parse_args()
+    systems = [each for each in SYSTEMS if each.environment is None or _is_prepared(each)]
+    plan = QUICK if arguments.quick else FULL
+    figures, errors = measure(plan, systems)
+    print(f"{plan.memories:,} memories of {plan.users} users\n\n{format_table(figures)}")
+    for error in errors:
+        print(f"error: {error}")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps({"plan": plan.memories, "systems": figures, "errors": errors}, indent=1))
+
+
+def _is_prepared(system: System) -> bool:
+    assert system.environment is not None
+    prepare(system.environment)
+    return True
+
+
+if __name__ == "__main__":
+    main()

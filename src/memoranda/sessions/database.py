@@ -1,0 +1,100 @@
+"""Short-term values in the database: shared by all its processes, without another server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from memoranda.errors import Closed
+from memoranda.sessions.base import DEFAULT_TTL, Namespace, ValueScope, parse_key, qualify_keys
+from memoranda.storage import short_lived
+from memoranda.storage.base import OwnedWork, ReadTransaction, Store, Transaction
+from memoranda.storage.rows import to_micros
+from memoranda.types import ANY, JSON, Clock, utc_now
+from memoranda.validation import check_ttl, decode_json, encode_json
+
+R = TypeVar("R")
+_DROP_EVERY: Final = 256
+"""After so many writes a process deletes what has expired."""
+
+
+class DatabaseBackend:
+    """A `ValueStore` in the tables of a `Store`, for processes that share a database.
+
+    Args:
+        store: The database. Whoever opened it closes it.
+        ttl: Seconds that a value is kept by default.
+        prefix: What the name of every value starts with; two backends with the same prefix share their values.
+        clock: A clock to use instead of the system's.
+    """
+
+    def __init__(
+        self, store: Store, *, ttl: float = DEFAULT_TTL, prefix: str = "value:", clock: Clock = utc_now
+    ) -> None:
+        self._store = store
+        self._ttl = check_ttl(ttl)
+        self._prefix = prefix
+        self._clock = clock
+        self._writes = count(1)
+        self._closed = False
+
+    def set(self, namespace: Namespace, values: Mapping[str, JSON], *, ttl: float | None = None) -> None:
+        seconds = self._ttl if ttl is None else check_ttl(ttl)
+        names = qualify_keys(namespace, values)
+        texts = {self._prefix + name: encode_json(values[key], key) for key, name in names.items()}
+        expires_at = self._now() + round(seconds * 1_000_000)
+        if not texts:
+            return
+        self._write(namespace, lambda tx: short_lived.put_values(tx, namespace.tenant, texts, expires_at))
+        if next(self._writes) % _DROP_EVERY == 0:
+            self._store.write(OwnedWork(short_lived.drop_expired), tenant=ANY)
+
+    def get(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, JSON]:
+        names, now = qualify_keys(namespace, keys), self._now()
+        wanted = [self._prefix + name for name in names.values()]
+        found = self._read(namespace, lambda tx: short_lived.get_values(tx, namespace.tenant, wanted, now))
+        texts = zip(names, wanted, strict=True)
+        return {key: decode_json(found[name], key) for key, name in texts if name in found}
+
+    def delete(self, namespace: Namespace, keys: Sequence[str]) -> int:
+        names, now = [self._prefix + name for name in qualify_keys(namespace, keys).values()], self._now()
+        if not names:
+            return 0
+        return self._write(namespace, lambda tx: short_lived.delete_values(tx, namespace.tenant, names, now))
+
+    def keys(self, namespace: Namespace) -> list[str]:
+        prefix, now = self._prefix + namespace.path, self._now()
+        names = self._read(namespace, lambda tx: short_lived.list_names(tx, namespace.tenant, prefix, now))
+        return sorted(parse_key(name) for name in names)
+
+    def clear(self, within: ValueScope) -> int:
+        prefix, now = self._prefix + within.path, self._now()
+        return self._write(within, lambda tx: short_lived.clear_values(tx, within.tenant, prefix, now))
+
+    def count(self, within: ValueScope) -> int:
+        prefix, now = self._prefix + within.path, self._now()
+        return self._read(within, lambda tx: short_lived.count_values(tx, within.tenant, prefix, now))
+
+    def close(self) -> None:
+        """End the use of this object; the values stay, and so does the store. May be called twice."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _now(self) -> int:
+        if self._closed:
+            raise Closed("this DatabaseBackend is closed: make a new one")
+        return to_micros(self._clock())
+
+    def _read(self, within: ValueScope, work: Callable[[ReadTransaction], R]) -> R:
+        return self._store.read(work, tenant=within.tenant)
+
+    def _write(self, within: ValueScope, work: Callable[[Transaction], R]) -> R:
+        # It checks nothing, so it may run beside the writes of any user.
+        return self._store.write(OwnedWork(work), tenant=within.tenant)

@@ -1,0 +1,136 @@
+"""A second server for reads: a standby that repeats what the primary has written.
+
+A standby is behind, by milliseconds or by hours. So each read first asks the primary how far its log goes, which costs
+it nothing, and waits a moment until the standby has come that far; one that has not is not asked, and the primary
+answers. What any process wrote before a read is in its answer, as without a standby.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import Connection, event
+
+from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.storage.base import Durability, IndexRow, PartitionKey, ReadTransaction, Tenant
+from memoranda.storage.meta import get_meta
+from memoranda.storage.postgres.connections import ServerConnections, parse_url
+from memoranda.storage.postgres.schema import STORE_ID, require_version
+from memoranda.storage.postgres.store import PostgresStore
+from memoranda.storage.postgres.transaction import PostgresTransaction
+from memoranda.types import Clock, IntArray, utc_now
+
+R = TypeVar("R")
+_WAIT_SECONDS: Final = 0.1
+"""How long a read waits for the standby before the primary answers."""
+_POLL_SECONDS: Final = 0.005
+_AWAY_SECONDS: Final = 5.0
+"""How long a standby that did not answer, or was behind, is not asked again."""
+_POSITION: Final = "SELECT pg_current_wal_lsn()::text"
+_HAS_REPLAYED: Final = "SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() >= %s::pg_lsn, false)"
+
+
+class StandbyConnections(ServerConnections):
+    """Connections whose transactions never write: a standby refuses one that could, even if it does not."""
+
+    def _start(self) -> None:
+        super()._start()
+        event.listen(self._engine, "checkout", _make_read_only)
+
+
+def _make_read_only(driver: Any, *_: object) -> None:
+    driver.read_only = True
+
+
+class StandbyStore(PostgresStore):
+    """A `PostgresStore` on a standby: it reads, and every write fails."""
+
+    connection_class = StandbyConnections
+
+    def has_replayed(self, position: str) -> bool:
+        """Return whether it has everything that the primary had written up to a position of its log."""
+        in_recovery, replayed = self._fetch(None, lambda driver: driver.execute(_HAS_REPLAYED, (position,)).fetchone())
+        # One that was promoted has a log of its own: positions no longer say anything.
+        return bool(in_recovery and replayed)
+
+    def _prepare(self) -> str:
+        def read(connection: Connection) -> tuple[str | None, bool]:
+            require_version(connection, self._connections.where)
+            tx = PostgresTransaction(connection)
+            in_recovery, _ = tx.driver.execute(_HAS_REPLAYED, ("0/0",)).fetchone()
+            return get_meta(tx, STORE_ID), bool(in_recovery)
+
+        store_id, in_recovery = self._read(None, read)
+        if not in_recovery:
+            raise InvalidInput(f"{self._connections.where} is no standby: name one that replays the primary's log")
+        return str(store_id)
+
+
+class ReplicatedStore(PostgresStore):
+    """A `PostgresStore` that lets a standby answer what takes long: lists, exports, and loading a user's memories."""
+
+    def __init__(self, url: str, read_url: str, *, durability: Durability = "full", clock: Clock = utc_now) -> None:
+        if "," in parse_url(read_url).shown:
+            raise InvalidInput("the URL for reads names several servers, which are not equally far: name one")
+        super().__init__(url, durability=durability, clock=clock)
+        self._ask_again_at = 0.0
+        try:
+            self._standby = StandbyStore(read_url, durability=durability, clock=clock)
+        except BaseException:
+            self.close()
+            raise
+        if self._standby.id != self.id:
+            self.close()
+            raise Incompatible(f"{parse_url(read_url).shown} is no standby of {self._connections.where}")
+
+    def read(self, work: Callable[[ReadTransaction], R], *, tenant: Tenant = None) -> R:
+        return self._answer(lambda store: PostgresStore.read(store, work, tenant=tenant))
+
+    def changed(self, key: PartitionKey, since: int) -> IntArray:
+        return self._answer(lambda store: PostgresStore.changed(store, key, since))
+
+    def known_vectors(self, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+        return self._answer(lambda store: PostgresStore.known_vectors(store, tenant, generation, hashes))
+
+    def stream(self, work: Callable[[ReadTransaction], Iterator[R]], *, tenant: Tenant = None) -> Iterator[R]:
+        # One that has begun cannot go on elsewhere: when the standby is lost meanwhile, the error is the caller's.
+        return PostgresStore.stream(self._choose(), work, tenant=tenant)
+
+    def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
+        return PostgresStore.rows(self._choose(), key, ids, generation)
+
+    def close(self) -> None:
+        super().close()
+        standby = getattr(self, "_standby", None)
+        if standby is not None:
+            standby.close()
+
+    def _answer(self, ask: Callable[[PostgresStore], R]) -> R:
+        store = self._choose()
+        if store is not self:
+            with suppress(Unavailable):
+                return ask(store)
+            self._leave_alone()
+        return ask(self)
+
+    def _choose(self) -> PostgresStore:
+        """Return the standby if it has all that was written before this call, perhaps after a moment."""
+        if time.monotonic() < self._ask_again_at:
+            return self
+        position = self._fetch(None, lambda driver: driver.execute(_POSITION).fetchone()[0])
+        deadline = time.monotonic() + _WAIT_SECONDS
+        with suppress(Unavailable):
+            while not self._standby.has_replayed(position):
+                if time.monotonic() > deadline:
+                    self._leave_alone()
+                    return self
+                time.sleep(_POLL_SECONDS)
+            return self._standby
+        self._leave_alone()
+        return self
+
+    def _leave_alone(self) -> None:
+        self._ask_again_at = time.monotonic() + _AWAY_SECONDS
