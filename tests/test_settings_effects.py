@@ -146,6 +146,17 @@ def test_use_gpu(set_variable: SetVariable) -> None:
     assert any("onnxruntime-gpu" in problem for problem in problems)
 
 
+def test_memory_index_bytes(set_variable: SetVariable) -> None:
+    set_variable("MEMORY_INDEX_BYTES", 20_000)
+    with MemoryManager(embedder=HashEmbedder(64)) as manager:
+        for user in ("ann", "ben", "cat"):
+            manager.add_memories([f"tea number {number}" for number in range(20)], user=user)
+            assert manager.recall("tea", user=user)
+        health = manager.health()
+    assert health.index_limit == 20_000
+    assert 0 < health.index_bytes <= 20_000
+
+
 def test_memory_enable_vector_search(set_variable: SetVariable) -> None:
     set_variable("MEMORY_ENABLE_VECTOR_SEARCH", "false")
     with open_manager() as manager:

@@ -331,6 +331,10 @@ class Health(Record):
     """Why the latest of them was not read."""
     encrypted: bool = False
     """Whether the database file is encrypted."""
+    index_bytes: int = 0
+    """How much memory the search index takes in this process."""
+    index_limit: int = 0
+    """How much it may take: the setting `index_bytes`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

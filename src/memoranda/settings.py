@@ -19,7 +19,7 @@ def _setting(variable: str, default: Any) -> Any:
 
 _POSITIVE: Final = (
     "short_term_ttl", "session_timeout", "max_conversation_history", "max_cache_size", "recall_ledger_size",
-    "recall_ledger_days",
+    "recall_ledger_days", "index_bytes",
 )  # fmt: skip
 
 
@@ -34,6 +34,9 @@ class MemoryConfig:
     """The file of the search index; next to the database when None."""
     embedding_model: str | None = _setting("EMBEDDING_MODEL", None)
     use_gpu: bool = _setting("USE_GPU", False)
+    index_bytes: int = _setting("MEMORY_INDEX_BYTES", 1 << 30)
+    """How much memory the search index may take in one process. The users who asked least recently are dropped first,
+    and loaded again when they ask. PostgreSQL with pgvector searches a user by itself who would take more alone."""
     storage_dir: str | None = _setting("MEMORY_STORAGE_DIR", None)
     """The folder that a relative database or index path starts from."""
     execution_records_dir: str | None = _setting("MEMORY_EXECUTION_RECORDS_DIR", None)

@@ -66,6 +66,7 @@ class PostgresServer:
         for role in (OWNER, SERVICE):
             self.execute(f"CREATE ROLE {role} LOGIN")
         self.execute(f"CREATE DATABASE empty OWNER {OWNER}")
+        self.execute("CREATE EXTENSION vector", "empty")
         migrate(self.url("empty", OWNER), service_role=SERVICE)
 
     def new_database(self) -> str:

@@ -8,6 +8,7 @@ from psycopg import Connection, sql
 from typer.testing import CliRunner
 
 from memoranda.cli.app import app
+from memoranda.errors import Incompatible
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
@@ -101,16 +102,27 @@ def test_service_role_cannot_change_tables(filled: str) -> None:
                 connection.execute(statement)
 
 
-def test_migrate_command_creates_tables_once_and_refuses_unsafe_roles(server: PostgresServer) -> None:
+def test_migrate_command_creates_or_updates_tables_once_and_refuses_unsafe_roles(server: PostgresServer) -> None:
     server.execute("DROP DATABASE IF EXISTS fresh")
     server.execute(f"CREATE DATABASE fresh OWNER {OWNER}")
     run, url = CliRunner().invoke, server.url("fresh", OWNER)
     refused = run(app, ["migrate", "--db", url, "--service-role", "postgres"])
     assert refused.exit_code != 0
     first = run(app, ["migrate", "--db", url, "--service-role", SERVICE])
-    assert (first.exit_code, "created" in first.output) == (0, True), first.output
+    assert (first.exit_code, "created" in first.output, "a superuser" in first.output) == (0, True, True), first.output
+    server.execute("CREATE EXTENSION vector", "fresh")
+    second = run(app, ["migrate", "--db", url, "--service-role", SERVICE])
+    assert (second.exit_code, "by pgvector" in second.output) == (0, True), second.output
     again = run(app, ["migrate", "--db", url])
     assert (again.exit_code, "nothing to do" in again.output) == (0, True), again.output
+    for table in ("search_vectors", "search_terms", "search_owners"):
+        server.execute(f"DROP TABLE IF EXISTS {table}", "fresh")
+    server.execute(f"UPDATE {VERSION_TABLE} SET version = '0004'", "fresh")
+    with pytest.raises(Incompatible, match="memoranda migrate"):
+        open_store(server.url("fresh"))
+    older = run(app, ["migrate", "--db", url, "--service-role", SERVICE])
+    assert (older.exit_code, "migrated" in older.output, "pgvector" in older.output) == (0, True, True), older.output
+    open_store(server.url("fresh")).close()
     server.execute(f"UPDATE {VERSION_TABLE} SET version = '9999'", "fresh")
     newer = run(app, ["migrate", "--db", url])
     assert newer.exit_code != 0

@@ -20,6 +20,7 @@ _VARIABLES = {
     "FAISS_INDEX_PATH": ("faiss_index_path", "x.faiss", "x.faiss"),
     "EMBEDDING_MODEL": ("embedding_model", "fast", "fast"),
     "USE_GPU": ("use_gpu", "true", True),
+    "MEMORY_INDEX_BYTES": ("index_bytes", "5000000", 5_000_000),
     "MEMORY_STORAGE_DIR": ("storage_dir", "data", "data"),
     "MEMORY_EXECUTION_RECORDS_DIR": ("execution_records_dir", "records", "records"),
     "MEMORY_USE_REDIS": ("use_redis", "yes", True),

@@ -37,6 +37,7 @@ class Postings:
         self._occurrences: dict[str, array[int]] = {}
         # The counts made from these lists for queries; cleared when a text is added.
         self._counts_cache: dict[str, tuple[IntArray, IntArray]] = {}
+        self._cached_bytes = 0
         # The ids that the last search was among, and which texts that are; cleared when one is added or removed.
         self._last_visible: tuple[IntArray, NDArray[np.bool_]] | None = None
         self._numbers: dict[int, int] = {}
@@ -52,8 +53,11 @@ class Postings:
     @property
     def nbytes(self) -> int:
         """The approximate memory that this takes."""
-        arrays = self._ids.nbytes + self._lengths.nbytes + self._live.nbytes
-        return arrays + 100 * len(self._numbers) + _TERM_BYTES * len(self._occurrences) + 5 * self._total
+        return self._row_bytes + self._cached_bytes + _TERM_BYTES * len(self._occurrences) + 5 * self._total
+
+    @property
+    def _row_bytes(self) -> int:
+        return self._ids.nbytes + self._lengths.nbytes + self._live.nbytes + 100 * len(self._numbers)
 
     @property
     def average_length(self) -> float:
@@ -166,15 +170,26 @@ class Postings:
         if cached is None:
             # A copy: an array cannot grow while a view of it exists.
             numbers = np.concatenate([np.frombuffer(each, dtype=np.intc).astype(np.int64) for each in found])
-            cached = self._counts_cache[term] = _count_runs(numbers if len(found) == 1 else np.sort(numbers))
+            cached = self._cache(term, _count_runs(numbers if len(found) == 1 else np.sort(numbers)))
         numbers, counts = cached
         if visible is None and len(self) == self._size:
             return numbers, counts
         kept = (self._live if visible is None else visible)[numbers]
         return numbers[kept], counts[kept]
 
-    def _append(self, id: int, length: int) -> int:
+    def _cache(self, term: str, counts: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
+        if self._cached_bytes > self._row_bytes:  # so that many questions do not take more memory than the texts
+            self._clear_cache()
+        self._counts_cache[term] = counts
+        self._cached_bytes += counts[0].nbytes + counts[1].nbytes
+        return counts
+
+    def _clear_cache(self) -> None:
         self._counts_cache.clear()
+        self._cached_bytes = 0
+
+    def _append(self, id: int, length: int) -> int:
+        self._clear_cache()
         self._last_visible = None
         number = self._size
         self._ids, self._lengths = grow_array(self._ids, number + 1), grow_array(self._lengths, number + 1)
@@ -195,7 +210,7 @@ class Postings:
             if len(numbers):
                 compacted[term] = array("i", numbers.tobytes())
         self._occurrences = compacted
-        self._counts_cache.clear()
+        self._clear_cache()
         self._ids, self._lengths = self._ids[: self._size][live], self._lengths[: self._size][live]
         self._size = len(self._ids)
         self._live = np.ones(self._size, dtype=np.bool_)

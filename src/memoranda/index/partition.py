@@ -95,6 +95,11 @@ class Partition:
         self.reset()
 
     @property
+    def loaded_generation(self) -> int | None:
+        """The generation of the vectors that its rows are read with."""
+        return self.generation
+
+    @property
     def name(self) -> str:
         """A name that is unique in the store."""
         user = [] if self.key.user is ANY else [self.key.user]

@@ -20,12 +20,14 @@ from memoranda.index.base import PartitionVectors, VectorEngine
 from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
 from memoranda.index.gpu import load_torch
 from memoranda.index.partition import NEVER_LOADED, Partition
+from memoranda.index.stored import StoredPartition
 from memoranda.index.vectors import Snapshot
-from memoranda.storage.base import IndexSource, PartitionKey
+from memoranda.storage.base import IndexSource, OwnerSearch, PartitionKey, SearchStore
 from memoranda.types import ANY, JSON
 
 DEFAULT_CAPACITY = 1 << 30
 """Bytes of partitions in memory."""
+_ROW_BYTES = 500  # of one memory, besides its vector
 _LOAD_BATCH = 4096  # rows read from the store at once
 _GROW_BATCH = 32  # rows added to a graph at once: a few milliseconds, the longest that a search waits for the lock
 _GROW_PAUSE = 0.001  # seconds between two batches, so that waiting searches get the lock
@@ -95,6 +97,8 @@ class Partitions:
 
     def _start(self) -> None:
         self._grower = GraphGrower()
+        self._too_large: set[PartitionKey] = set()
+        self._store_searches = False
         self._lock = threading.Lock()
         self._partitions: OrderedDict[_CacheKey, Partition] = OrderedDict()
         self._sizes: dict[_CacheKey, int] = {}
@@ -116,19 +120,24 @@ class Partitions:
         """The approximate memory that the partitions take."""
         return self._total
 
+    @property
+    def capacity(self) -> int:
+        """The memory that they may take."""
+        return self._capacity
+
     def get(self, key: PartitionKey, generation: int | None = None) -> Partition:
         """Return the partition with the vectors of a generation, up to date with every commit before the call."""
         partition = self._find_or_create(key, generation)
         with partition.lock:
             if self._catch_up(partition):
                 self._grower.schedule(partition)
-                self._update_size((key, generation), partition.nbytes)
+            self._update_size((key, generation), partition.nbytes)
         return partition
 
     def get_for_terms(self, key: PartitionKey, generation: int | None) -> Partition:
         """Return a partition for lexical search: with the vectors of the generation only if it is already loaded."""
         with self._lock:
-            loaded = (key, generation) in self._partitions
+            loaded = (key, generation) in self._partitions or key in self._too_large
         return self.get(key, generation if loaded else None)
 
     @contextmanager
@@ -180,17 +189,33 @@ class Partitions:
     def _find_or_create(self, key: PartitionKey, generation: int | None) -> Partition:
         cache_key = (key, generation)
         with self._lock:
-            partition = self._partitions.get(cache_key)
-            if partition is None:
-                partition = self._partitions[cache_key] = self._create(key, generation)
-                if generation is not None:  # the new one holds the same terms
-                    self._drop((key, None))
+            known = self._partitions.get(cache_key)
+        new = self._create(key, generation) if known is None else known  # without the lock: it may ask the store
+        with self._lock:
+            partition = self._partitions.setdefault(cache_key, new)
+            if generation is not None and known is None:  # the new one holds the same terms
+                self._drop((key, None))
             self._partitions.move_to_end(cache_key)
             return partition
 
     def _create(self, key: PartitionKey, generation: int | None) -> Partition:
+        search = None if generation is None else self._open_search(key, generation)
+        if search is not None and generation is not None:
+            return StoredPartition(key, generation, search)
         open_vectors = None if self._engine is None else self._open_in_engine
         return Partition(key, generation, graph_from=self._graph_from, use_gpu=self._use_gpu, open_vectors=open_vectors)
+
+    def _open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
+        """Return the store's own search of an owner that takes more memory than all may take together."""
+        store = self._source
+        if self._engine is not None or key.user is ANY or not isinstance(store, SearchStore):
+            return None
+        search = store.open_search(key, generation)
+        self._store_searches = search is not None
+        if search is None or key in self._too_large:
+            return search
+        row_bytes = 4 * search.dimension + _ROW_BYTES
+        return search if store.count_rows(key) * row_bytes > self._capacity else None
 
     def _open_in_engine(self, partition: Partition, dimension: int) -> PartitionVectors:
         assert self._engine is not None
@@ -201,6 +226,8 @@ class Partitions:
         head = self._source.head(partition.key)
         if partition.seq == head and partition.key.user is not ANY:
             return False
+        if isinstance(partition, StoredPartition):
+            partition.search.update()
         if partition.seq == NEVER_LOADED or partition.seq > head or partition.loaded_at < self._last_erasure():
             self._load(partition, head)
         elif not self._apply_changes(partition) and partition.seq == head:
@@ -215,17 +242,18 @@ class Partitions:
         partition.reset(index)
         # An erasure has the number of the latest change of all, which may be of another partition.
         partition.loaded_at = max(head, self._last_erasure())
-        rows = self._source.rows(partition.key, None, partition.generation)
+        rows = self._source.rows(partition.key, None, partition.loaded_generation)
         while chunk := list(islice(rows, _LOAD_BATCH)):
             partition.upsert(chunk)
-        partition.remove_orphan_vectors()
+        if not isinstance(partition, StoredPartition):
+            partition.remove_orphan_vectors()
 
     def _apply_changes(self, partition: Partition) -> bool:
         """Bring the partition up to date; return whether anything had changed."""
         changed = self._source.changed(partition.key, partition.seq)
         if not len(changed):
             return False
-        rows = list(self._source.rows(partition.key, changed, partition.generation))
+        rows = list(self._source.rows(partition.key, changed, partition.loaded_generation))
         partition.upsert(rows)
         if len(rows) < len(changed):
             partition.remove(np.setdiff1d(changed, [row.id for row in rows]))
@@ -239,6 +267,10 @@ class Partitions:
             self._sizes[key] = size
             while self._total > self._capacity and len(self._partitions) > 1:
                 self._drop(next(iter(self._partitions)))
+            if self._total > self._capacity and self._store_searches:
+                self._too_large.add(key[0])  # the next search opens it in the store
+                if not isinstance(self._partitions[key], StoredPartition):
+                    self._drop(key)
 
     def _drop(self, key: _CacheKey) -> None:
         self._partitions.pop(key, None)

@@ -64,6 +64,7 @@ def _count_short_term(
 def collect_health(
     store: Store,
     vectors: Vectors,
+    partitions: Partitions,
     short_term: ShortTerm,
     sessions: Sessions,
     durability: str,
@@ -78,6 +79,7 @@ def collect_health(
         *vector_problems,
         *short_term.problems,
         *short_term_problems,
+        *partitions.problems,
         *problems,
         *status.problems,
         *_queue_problems(queue),
@@ -97,6 +99,8 @@ def collect_health(
         unread_messages=queue.length,
         last_model_failure=queue.last_failure,
         encrypted=status.encrypted,
+        index_bytes=partitions.nbytes,
+        index_limit=partitions.capacity,
     )
 
 

@@ -139,6 +139,7 @@ class StoreComponents:
             store_id=self.store.id,
             path=index_path(config, self.store.path),
             engine=index,
+            capacity_bytes=config.index_bytes,
             use_gpu=config.use_gpu,
             last_erasure=lambda: last_erasure(self.store),
             save_small=config.faiss_index_path is not None,

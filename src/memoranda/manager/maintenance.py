@@ -333,7 +333,7 @@ class UpkeepMethods(ManagerMethods):
 
         components, opened = self._components, self._components.open()
         mirror, key_problem = components.executions.mirror, opened.executions.key_problem()
-        problems = [*(mirror.problems if mirror else ()), *opened.partitions.problems, *components.upkeep.problems]
+        problems = [*(mirror.problems if mirror else ()), *components.upkeep.problems]
         if components.config.use_gpu:
             from memoranda.embedding.local import find_gpu_problem
 
@@ -341,6 +341,7 @@ class UpkeepMethods(ManagerMethods):
         return collect_health(
             opened.store,
             opened.vectors,
+            opened.partitions,
             components.short_term,
             components.sessions,
             components.config.durability,

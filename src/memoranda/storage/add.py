@@ -17,6 +17,7 @@ from memoranda.storage.claims import claims_in
 from memoranda.storage.message_log import MessageLogWriter
 from memoranda.storage.rows import (
     MEMORY_COLUMNS,
+    in_owners,
     memory_from_row,
     micros_or_none,
     scope_names,
@@ -118,11 +119,13 @@ def _find_known(tx: Transaction, keys: Sequence[DedupKey]) -> dict[DedupKey, Mem
     }
     known: dict[DedupKey, Memory] = {}
     for kind, column in columns.items():
-        values = list({key[5][0] if isinstance(key[5], tuple) else key[5] for key in keys if key[0] == kind})
-        for part in chunked(values):
-            query = select(*MEMORY_COLUMNS, column).where(column.in_(part))
+        found = [(key[5][0] if isinstance(key[5], tuple) else key[5], key) for key in keys if key[0] == kind]
+        for part in chunked(sorted(set(found), key=lambda each: (each[1][1], each[1][3]))):
+            values, owners = {value for value, _ in part}, {(key[1], key[3]) for _, key in part}
+            query = select(*MEMORY_COLUMNS, column).where(column.in_(values), in_owners(memories, owners))
             if kind == "text":
-                query = query.where(memories.c.message_id.is_(None), _still_holds(tx.at))
+                in_tenants = memories.c.tenant.in_({tenant for tenant, _ in owners})
+                query = query.where(in_tenants, memories.c.message_id.is_(None), _still_holds(tx.at))
             for row in tx.execute(query):
                 memory = memory_from_row(row)
                 known.setdefault(_stored_key(kind, memory, row[-1]), memory)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, Ty
 
 from memoranda.encryption import EncryptionKey
 from memoranda.results import Backup
-from memoranda.types import AnyUser, IntArray, Memory, Progress, Scope
+from memoranda.types import AnyUser, FloatArray, IntArray, Memory, Progress, Scope
 
 if TYPE_CHECKING:
     from sqlalchemy import CursorResult, Executable, ScalarResult, Select, Table
@@ -153,6 +153,49 @@ class IndexSource(Protocol):
 
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
         """Yield rows in the order of their ids; all rows of the partition when `ids` is None."""
+        ...
+
+
+TermCounts: TypeAlias = tuple[IntArray, IntArray]
+"""Which memories have a word, ascending, and how often each has it."""
+
+
+class OwnerSearch(Protocol):
+    """The words and vectors of one owner's memories, searched inside the store.
+
+    Memories that an index leaves out, such as archived ones, may be found: the caller knows which ones count.
+    """
+
+    dimension: int
+    """The dimension of the vectors."""
+
+    def update(self) -> None:
+        """Bring the search up to date with every commit before the call."""
+        ...
+
+    def terms(self, terms: Sequence[str]) -> Mapping[str, TermCounts]:
+        """Return the memories with each of these words; a word that none has is missing."""
+        ...
+
+    def nearest(self, query: FloatArray, limit: int, among: IntArray | None) -> tuple[IntArray, FloatArray]:
+        """Return ids and exact cosines of the nearest memories, best first, ties by id; only ids in `among`."""
+        ...
+
+    def cosines(self, query: FloatArray, ids: IntArray | None) -> tuple[IntArray, FloatArray]:
+        """Return the ids of those memories that have a vector, ascending, and their exact cosines; of all when None."""
+        ...
+
+
+@runtime_checkable
+class SearchStore(Protocol):
+    """A store that can search by itself, for owners whose index would take too much memory in this process."""
+
+    def count_rows(self, key: PartitionKey) -> int:
+        """Return how many memories an owner has."""
+        ...
+
+    def open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
+        """Return the search of one owner; None where this database cannot."""
         ...
 
 

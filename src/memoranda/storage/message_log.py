@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 
 from sqlalchemy import delete, func, select
 
-from memoranda.storage.base import ReadTransaction, Row, Transaction, chunked
+from memoranda.storage.base import Owner, ReadTransaction, Row, Transaction, chunked
 from memoranda.storage.changes import AppendMessage, MarkExtracted, StoredMessage, StoredTurn
-from memoranda.storage.rows import from_micros, scope_conditions, scope_names, scope_of, to_json, to_micros
+from memoranda.storage.rows import from_micros, in_owners, scope_conditions, scope_names, scope_of, to_json, to_micros
 from memoranda.storage.schema import messages, unread
 from memoranda.types import Outcome, Scope
 
@@ -42,9 +42,9 @@ class MessageLogWriter:
         self._ids: Sequence[int] = ()
         turns = list(turns)
         self._most = len(turns)
-        message_ids = {message.message_id for _, message in turns}
-        for part in chunked(list(message_ids)):
-            for seq, content, *key in tx.execute(_KNOWN.where(_M.message_id.in_(part))):
+        for part in chunked(sorted({(*_owner(scope), message.message_id) for scope, message in turns})):
+            owned = in_owners(messages, {(tenant, user) for tenant, user, _ in part})
+            for seq, content, *key in tx.execute(_KNOWN.where(_M.message_id.in_({each[2] for each in part}), owned)):
                 self._numbers[tuple(key)], self._contents[tuple(key)] = seq, content
 
     def has_other_words(self, turn: StoredTurn) -> bool:
@@ -70,6 +70,11 @@ class MessageLogWriter:
         """Write the new messages. Call it once, before the memories that refer to them."""
         if self._new_rows:
             self._tx.insert_rows(messages, _COLUMNS, self._new_rows)
+
+
+def _owner(scope: Scope) -> Owner:
+    tenant, _, user, _ = scope_names(scope)
+    return tenant, user
 
 
 def append_messages(tx: Transaction, changes: Sequence[AppendMessage]) -> list[Outcome]:

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, case, exists, func, null, select
+from sqlalchemy import ColumnElement, Table, and_, case, exists, func, null, select, true
 
 from memoranda.errors import Incompatible, InvalidType
 from memoranda.own_names import WEEKDAYS, own_names
-from memoranda.storage.base import IndexRow
+from memoranda.storage.base import IndexRow, Owner
+from memoranda.storage.dialects import by_dialect
 from memoranda.storage.schema import lineage, memories, revisions
 from memoranda.text import HAS_TIME, NAME_KEY, content_hash, name_parts
 from memoranda.time_keys import time_keys
@@ -95,6 +96,15 @@ def owner_conditions(scope: Scope) -> list[ColumnElement[bool]]:
     """Return conditions for exactly this tenant, agent, user and session; None matches rows without that name."""
     columns = (_M.tenant, _M.agent, _M.user, _M.session)
     return [column == name for column, name in zip(columns, scope_names(scope), strict=True)]
+
+
+def in_owners(table: Table, owners: Collection[Owner]) -> ColumnElement[bool]:
+    """Return a condition for rows that may be of these owners, by which PostgreSQL finds them in its indexes.
+
+    SQLite, which has indexes on the ids and keys themselves, finds other owners' rows too: look at the owner of each.
+    """
+    tenants, users = ({owner[n] for owner in owners} for n in (0, 1))
+    return by_dialect(true(), and_(table.c.tenant.in_(tenants), table.c.user.in_(users)))
 
 
 def index_conditions() -> list[ColumnElement[bool]]:

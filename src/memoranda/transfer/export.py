@@ -30,7 +30,7 @@ from memoranda.storage.changes import NewMemory
 from memoranda.storage.claims import ENDED_BY, index_claims, map_enders, without_enders
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.lifecycle import drop_claims, show_reason
-from memoranda.storage.rows import from_micros, scope_conditions, scope_of, to_json, to_micros
+from memoranda.storage.rows import from_micros, in_owners, scope_conditions, scope_of, to_json, to_micros
 from memoranda.storage.schema import associations, executions, lineage, memories, messages, revisions, sessions
 from memoranda.text import check_unicode, clean_text, content_hash
 from memoranda.types import ANY, JSON, Progress, Scope
@@ -304,7 +304,8 @@ def _find_own(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[
 
 def _find_imported(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
     """Return the ids of those rows that an earlier import wrote, by their import key."""
-    found = tx.execute(_IMPORTED_MEMORIES, {"keys": [row["idempotency_key"] for row in rows]})
+    owned = in_owners(memories, {(row["tenant"], row["user"] or "") for row in rows})
+    found = tx.execute(_IMPORTED_MEMORIES.where(owned), {"keys": [row["idempotency_key"] for row in rows]})
     tenants = {row["tenant"] for row in rows}
     return {(agent, user, key): memory_id for memory_id, agent, user, key, tenant in found if tenant in tenants}
 

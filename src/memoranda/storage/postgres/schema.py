@@ -17,6 +17,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
+from memoranda.storage.postgres import search
 from memoranda.storage.schema import HEAD, counters, metadata, seals, short_lived
 from memoranda.text import TERMS_VERSION
 
@@ -38,6 +39,10 @@ _CHILDREN: Final = {
 
 Here they have a tenant: that of the transaction, or of the other row when the transaction is of all tenants."""
 # `counters` is a view here, and `seals` are for files, whose pages nobody else checks.
+_VECTOR_STATE: Final = (
+    "SELECT to_regclass('search_vectors') IS NOT NULL AS has_table,"
+    " EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector') AS available"
+)
 _BIG_TABLES: Final = ("memories", "messages", "vectors", "changes")
 
 # A policy compares with a subquery, which PostgreSQL evaluates once for a statement and not once for a row.
@@ -69,6 +74,18 @@ _OWN_TABLES: Final = (
     " ADD COLUMN horizon xid8 NOT NULL DEFAULT pg_snapshot_xmin(pg_current_snapshot())",
     "CREATE INDEX changes_xid ON changes (tenant, xid)",
 )
+
+_OWNER_FIRST: Final = {
+    "memories_key": 'UNIQUE memories (tenant, "user", agent, session, key) WHERE key IS NOT NULL',
+    "memories_spoken": 'memories (tenant, "user", message_id) WHERE message_id IS NOT NULL',
+    "memories_once": 'memories (tenant, "user", idempotency_key) WHERE idempotency_key IS NOT NULL',
+    "memories_hash": 'memories (tenant, content_hash, "user")',
+    "messages_once": 'UNIQUE messages (tenant, "user", message_id, agent, session) WHERE position IS NULL',
+    "messages_position": 'messages (tenant, "user", agent, session, position) WHERE position IS NOT NULL',
+    "messages_known": 'messages (tenant, "user", agent, session, message_id) WHERE position IS NOT NULL',
+}
+"""Indexes that begin with the owner here: in one database are many more owners than in a file, with the same texts,
+message ids and keys."""
 
 _FUNCTIONS: Final = (
     """
@@ -159,19 +176,34 @@ _TRIGGERS: Final = (
 )
 
 
-def _add_short_lived(connection: Connection) -> None:
-    """Create the table of values that expire, for the roles that may write memories."""
+def _owner_first_indexes(_: Connection) -> Iterator[str]:
+    for name, definition in _OWNER_FIRST.items():
+        unique, columns = "UNIQUE " if definition.startswith("UNIQUE ") else "", definition.removeprefix("UNIQUE ")
+        yield f"DROP INDEX {name}"
+        yield f"CREATE {unique}INDEX {name} ON {columns}"
+
+
+def _search_tables(_: Connection) -> Iterator[str]:
+    yield from search.TABLES
+    for table in ("search_owners", "search_terms"):
+        yield from _isolate(table)
+
+
+def _add_short_lived(connection: Connection) -> Iterator[str]:
     short_lived.create(connection)
-    for statement in _policies_of(short_lived.name):
-        connection.execute(text(statement))
-    roles = connection.execute(text(_WRITING_ROLES)).scalars().all()
-    for role in roles:
-        name = connection.dialect.identifier_preparer.quote(role)
-        connection.execute(text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {short_lived.name} TO {name}"))
+    yield from _isolate(short_lived.name)
 
 
-_STEPS: Final[dict[str, Callable[[Connection], None]]] = {"0005": _add_short_lived}
-"""What brings a database from the version before to this one, by version."""
+_STEPS: Final[dict[str, Callable[[Connection], Iterator[str]]]] = {
+    "0004.1": _owner_first_indexes,
+    "0004.2": _search_tables,
+    "0005": _add_short_lived,
+}
+"""What brings a database from the version before to this one, by version.
+
+A version with a point is of PostgreSQL alone: its statements also run for a new database."""
+VERSION: Final = max(HEAD, *_STEPS)
+"""The version that this Memoranda needs."""
 
 
 def current_version(connection: Connection) -> str | None:
@@ -184,13 +216,13 @@ def current_version(connection: Connection) -> str | None:
 def require_version(connection: Connection, where: str) -> None:
     """Raise `Incompatible` unless the database has the schema that this version of Memoranda knows."""
     version = current_version(connection)
-    if version == HEAD:
+    if version == VERSION:
         return
     if version is None:
         raise Incompatible(f"{where} has no tables of Memoranda yet: run `memoranda migrate`")
-    if version > HEAD:
-        raise Incompatible(f"{where} is at schema {version}, this Memoranda knows {HEAD}: upgrade memoranda")
-    raise Incompatible(f"{where} is at schema {version}, this Memoranda needs {HEAD}: run `memoranda migrate`")
+    if version > VERSION:
+        raise Incompatible(f"{where} is at schema {version}, this Memoranda knows {VERSION}: upgrade memoranda")
+    raise Incompatible(f"{where} is at schema {version}, this Memoranda needs {VERSION}: run `memoranda migrate`")
 
 
 def upgrade(connection: Connection, service_role: str | None = None) -> list[str]:
@@ -202,9 +234,11 @@ def upgrade(connection: Connection, service_role: str | None = None) -> list[str
     """
     _take_migration_lock(connection)
     version = current_version(connection)
-    if version is not None and version > HEAD:
-        raise Incompatible(f"the database is at schema {version}, this Memoranda knows {HEAD}: upgrade memoranda")
+    if version is not None and version > VERSION:
+        raise Incompatible(f"the database is at schema {version}, this Memoranda knows {VERSION}: upgrade memoranda")
     done = _create(connection) if version is None else _run_steps(connection, version)
+    done += _add_vectors(connection)
+    _renew_grants(connection)
     if service_role is not None:
         _grant(connection, service_role)
         done.append(f"the role {service_role} may read and write rows")
@@ -226,20 +260,22 @@ def _create(connection: Connection) -> list[str]:
         for index in table.indexes:  # the conditions of partial indexes are the same on both stores
             index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
     metadata.create_all(connection, tables=[each for each in metadata.tables.values() if each not in (counters, seals)])
+    own_steps = (step(connection) for version, step in sorted(_STEPS.items()) if "." in version)
     # A chain: the policies are for the tables that have a tenant by then.
-    for statement in chain(_OWN_TABLES, _FUNCTIONS, _TRIGGERS, _tenant_columns(), _policies(connection)):
+    for statement in chain(_OWN_TABLES, _FUNCTIONS, _TRIGGERS, _tenant_columns(), _policies(connection), *own_steps):
         connection.execute(text(statement))
     connection.execute(text(f"CREATE TABLE {VERSION_TABLE} (version text NOT NULL)"))
-    connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:version)"), {"version": HEAD})
+    connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:version)"), {"version": VERSION})
     for key, value in ((STORE_ID, uuid.uuid4().hex), (TERMS, TERMS_VERSION)):
         connection.execute(text("INSERT INTO meta VALUES (:key, :value)"), {"key": key, "value": value})
-    return [f"tables of schema {HEAD} created"]
+    return [f"tables of schema {VERSION} created"]
 
 
 def _run_steps(connection: Connection, version: str) -> list[str]:
     done = []
     for step in sorted(each for each in _STEPS if each > version):
-        _STEPS[step](connection)
+        for statement in _STEPS[step](connection):
+            connection.execute(text(statement))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version = :version"), {"version": step})
         done.append(f"migrated to schema {step}")
     return done
@@ -259,16 +295,32 @@ def _tenant_columns() -> Iterator[str]:
 
 def _policies(connection: Connection) -> Iterator[str]:
     for table in tables_with_tenant(connection):
-        yield from _policies_of(table)
+        yield from _isolate(table)
     for table in _BIG_TABLES:
         # Deleted rows leave the pages soon, whatever the size of the table.
         yield f"ALTER TABLE {table} SET (autovacuum_vacuum_scale_factor = 0.02)"
 
 
-def _policies_of(table: str) -> Iterator[str]:
+def _isolate(table: str) -> Iterator[str]:
+    """Yield what shows the rows of a table to their tenant only."""
     yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"
     yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
     yield f"CREATE POLICY of_tenant ON {table} USING ({_IS_VISIBLE}) WITH CHECK ({_IS_VISIBLE})"
+
+
+def _add_vectors(connection: Connection) -> list[str]:
+    """Add the table for search by pgvector, where the server has the extension and this role may create it."""
+    rows = connection.execute(text(_VECTOR_STATE)).one()
+    if rows.has_table or not rows.available:
+        return []
+    try:
+        with connection.begin_nested():
+            connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
+    except DBAPIError:  # reported: this is optional, and a superuser may do it later
+        return ["pgvector is not used: let a superuser run CREATE EXTENSION vector, then migrate again"]
+    for statement in chain(search.VECTOR_TABLE, _isolate("search_vectors")):
+        connection.execute(text(statement))
+    return ["large owners are searched by pgvector"]
 
 
 def tables_with_tenant(connection: Connection) -> list[str]:
@@ -282,6 +334,14 @@ def tables_with_tenant(connection: Connection) -> list[str]:
             )
         ).scalars()
     )
+
+
+def _renew_grants(connection: Connection) -> None:
+    """Let the roles that may write memories write the tables that came later too."""
+    for role in connection.execute(text(_WRITING_ROLES)).scalars().all():
+        name = connection.dialect.identifier_preparer.quote(role)
+        for table in tables_with_tenant(connection):
+            connection.execute(text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {name}"))
 
 
 def _grant(connection: Connection, role: str) -> None:

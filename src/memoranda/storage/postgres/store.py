@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -22,6 +23,7 @@ from memoranda.storage.base import (
     Generation,
     IndexRow,
     Owner,
+    OwnerSearch,
     PartitionKey,
     ReadTransaction,
     StoreStatus,
@@ -33,7 +35,7 @@ from memoranda.storage.base import (
 from memoranda.storage.group_commit import GroupCommit
 from memoranda.storage.integrity import renew_terms
 from memoranda.storage.meta import delete_meta, get_meta, set_meta
-from memoranda.storage.postgres import integrity
+from memoranda.storage.postgres import integrity, search
 from memoranda.storage.postgres.connections import ServerConnections, driver_of, is_passing, parse_url, pause
 from memoranda.storage.postgres.schema import STORE_ID, TERMS, is_lock_timeout, require_version, upgrade
 from memoranda.storage.postgres.transaction import (
@@ -106,6 +108,16 @@ class PostgresStore:
     def rows(self, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
         with self._connections.reading(key.tenant) as connection:
             yield from read_index_rows(driver_of(connection), key, ids, generation)
+
+    def count_rows(self, key: PartitionKey) -> int:
+        return self._fetch(key.tenant, lambda driver: search.count_rows(driver, key))
+
+    def open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
+        dimension = self._fetch(None, lambda driver: search.searched_dimension(driver, generation))
+        if dimension is None or key.user is ANY:
+            return None
+        fetch, write = partial(self._fetch, key.tenant), partial(self.write, tenant=key.tenant)
+        return search.PostgresSearch(key, generation, dimension, fetch, write)
 
     def get_meta(self, key: str) -> str | None:
         return self._fetch(None, lambda driver: read_meta(driver, key))

@@ -44,10 +44,12 @@ SELECT memories.id, agent, session, speaker, valid_from, valid_to, expires_at, r
 LEFT JOIN vectors ON vectors.memory_id = memories.id AND vectors.generation = %(generation)s
 WHERE memories.tenant = %(tenant)s AND """
 _ACTIVE_GENERATION: Final = "SELECT id, provider, model, dimension, fingerprint FROM generations WHERE active = 1"
-_VECTORS: Final = (
-    "SELECT content_hash, data FROM memories JOIN vectors ON vectors.memory_id = memories.id"
-    " WHERE memories.tenant = %s AND vectors.generation = %s AND content_hash = ANY(%s)"
-)
+# Of each text the first memory, however many users have it. The order is that of the index, or the planner would not
+# see that one row of it is enough.
+_VECTORS: Final = """
+WITH first AS MATERIALIZED (SELECT wanted, (SELECT id FROM memories WHERE tenant = %s AND content_hash = wanted
+  ORDER BY tenant, content_hash, "user" LIMIT 1) AS id FROM unnest(%s::bytea[]) AS wanted)
+SELECT wanted, data FROM first JOIN vectors ON memory_id = id WHERE generation = %s"""
 _LOCK_OWNER: Final = 'SELECT 1 FROM owners WHERE tenant = %s AND "user" = %s FOR UPDATE'
 _ADD_OWNER: Final = "INSERT INTO owners VALUES (%s, %s, 0) ON CONFLICT DO NOTHING"
 _SET_HEAD: Final = (
@@ -151,7 +153,7 @@ def read_head(driver: Any, key: PartitionKey | None) -> int:
     if key is None:
         row = driver.execute(_HEAD_OF_ALL).fetchone()
     else:
-        statement, values = (_HEAD_OF_TENANT if key.user is ANY else _HEAD), _owner_values(key)
+        statement, values = (_HEAD_OF_TENANT if key.user is ANY else _HEAD), owner_values(key)
         row = driver.execute(statement, values).fetchone()
     return 0 if row is None else int(row[0])
 
@@ -160,12 +162,12 @@ def read_changed_ids(driver: Any, key: PartitionKey, since: int) -> IntArray:
     import numpy as np
 
     statement = _CHANGED_OF_TENANT if key.user is ANY else _CHANGED
-    rows = driver.execute(f"{statement} ORDER BY memory_id", {"since": since, **_owner_values(key)})
+    rows = driver.execute(f"{statement} ORDER BY memory_id", {"since": since, **owner_values(key)})
     return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
 
 def read_index_rows(driver: Any, key: PartitionKey, ids: IntArray | None, generation: int | None) -> Iterator[IndexRow]:
-    statement, values = _INDEX_ROWS + _in_index_sql(), {"generation": generation, **_owner_values(key)}
+    statement, values = _INDEX_ROWS + _in_index_sql(), {"generation": generation, **owner_values(key)}
     if key.user is not ANY:
         statement += ' AND memories."user" = %(user)s'
     if ids is not None:
@@ -206,10 +208,11 @@ def read_memories(driver: Any, scope: Scope, ids: Sequence[int]) -> list[Memory 
 def read_vectors(driver: Any, tenant: str, generation: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
     """Return the vectors of a tenant's texts with these hashes."""
     with driver.cursor(binary=True) as cursor:
-        return dict(cursor.execute(_VECTORS, (tenant, generation, list(hashes))))
+        return dict(cursor.execute(_VECTORS, (tenant, list(hashes), generation)))
 
 
-def _owner_values(key: PartitionKey) -> dict[str, Any]:
+def owner_values(key: PartitionKey) -> dict[str, Any]:
+    """Return the names of an owner as the tables hold them."""
     return {"tenant": key.tenant, "user": "" if key.user is ANY else stored_name(key.user)}
 
 

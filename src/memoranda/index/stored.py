@@ -1,0 +1,133 @@
+"""A partition whose words and vectors stay in the store: in memory are only its ids, lengths, names and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.index.base import PartitionVectors
+from memoranda.index.lexical import Postings
+from memoranda.index.partition import Partition
+from memoranda.storage.base import OwnerSearch, PartitionKey
+from memoranda.text import OR
+from memoranda.types import FloatArray, IntArray
+
+
+class StoredPartition(Partition):
+    """The memories of one owner, searched by the store."""
+
+    def __init__(self, key: PartitionKey, generation: int, search: OwnerSearch) -> None:
+        self.search = search
+        super().__init__(key, generation)
+
+    @property
+    def loaded_generation(self) -> int | None:
+        """None: the rows are read without their vectors."""
+        return None
+
+    def reset(self, index: PartitionVectors | None = None) -> None:
+        super().reset(StoredVectors(self) if index is None else index)
+        self.postings = StoredPostings(self.search)
+
+
+class StoredPostings(Postings):
+    """Words to memories, as `Postings`, with the lists of words read from the store when they are asked for."""
+
+    def __init__(self, search: OwnerSearch) -> None:
+        super().__init__()
+        self._search = search
+        self._order: IntArray | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self._row_bytes + self._cached_bytes
+
+    def contains(self, term: str) -> bool:
+        return len(self._counts(term)[0]) > 0
+
+    def add(self, id: int, terms: Sequence[str]) -> None:
+        self.remove([id])
+        self._append(id, len(terms))
+
+    def remove(self, ids: Iterable[int]) -> int:
+        self._order = None
+        return super().remove(ids)
+
+    def _counts(self, term: str, visible: NDArray[np.bool_] | None = None) -> tuple[IntArray, IntArray]:
+        numbers, counts = self._counts_cache.get(term) or self._cache(term, self._read_counts(term))
+        kept = (self._live if visible is None else visible)[numbers]
+        return numbers[kept], counts[kept]
+
+    def _read_counts(self, term: str) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the texts that hold the term, or one of its alternatives, and how often each does."""
+        found = list(self._search.terms(term.split(OR)).values())
+        ids = np.concatenate([each for each, _ in found]) if found else np.empty(0, dtype=np.int64)
+        counts = np.concatenate([each for _, each in found]) if found else np.empty(0, dtype=np.int64)
+        numbers = self._numbers_of(ids)
+        numbers, counts = numbers[numbers >= 0], counts[numbers >= 0]
+        unique, first = np.unique(numbers, return_inverse=True)
+        return unique, np.bincount(first, weights=counts, minlength=len(unique)).astype(np.int64)
+
+    def _numbers_of(self, ids: IntArray) -> IntArray:
+        """Return the number of each id, -1 for those that this partition does not have."""
+        live = np.flatnonzero(self._live[: self._size])
+        if not len(live):
+            return np.full(len(ids), -1, dtype=np.int64)
+        if self._order is None:
+            self._order = live[np.argsort(self._ids[live], kind="stable")]
+        known = self._ids[self._order]
+        found = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+        return np.where(known[found] == ids, self._order[found], -1)
+
+
+class StoredVectors:
+    """The vectors of one owner, compared exactly by the store."""
+
+    def __init__(self, partition: StoredPartition) -> None:
+        self._partition = partition
+        self.dimension = partition.search.dimension
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def ids(self) -> IntArray:
+        """All ids, ascending."""
+        zeros = np.zeros(self.dimension, dtype=np.float32)
+        found, _ = self._partition.search.cosines(zeros, None)
+        return np.intersect1d(found, self._partition.ids, assume_unique=True)
+
+    @property
+    def nbytes(self) -> int:
+        return 0
+
+    def add(self, ids: IntArray, vectors: FloatArray) -> None:
+        """Do nothing: the store has them."""
+
+    def remove(self, ids: IntArray) -> int:  # noqa: ARG002 - the store removes them
+        return 0
+
+    def search(self, query: FloatArray, limit: int, *, among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Return ids and cosines of the nearest memories of the partition, best first, ties by id."""
+        search = self._partition.search
+        if among is not None:
+            return search.nearest(query, limit, among)
+        # The store may also find memories that the partition leaves out, such as archived ones: most often a few.
+        ids, cosines = search.nearest(query, 2 * limit, None)
+        kept = np.isin(ids, self._partition.ids)
+        if np.count_nonzero(kept) < min(limit, len(ids)) and len(ids) == 2 * limit:
+            return search.nearest(query, limit, self._partition.ids)
+        return ids[kept][:limit], cosines[kept][:limit]
+
+    def scores(self, query: FloatArray, ids: IntArray | None = None) -> FloatArray:
+        """Return the exact cosine of each id, -1 for unknown ids; of all ids, ascending, when None."""
+        wanted = self.ids if ids is None else ids
+        found, cosines = self._partition.search.cosines(query, ids)
+        scores = np.full(len(wanted), -1.0, dtype=np.float32)
+        if len(found):
+            positions = np.minimum(np.searchsorted(found, wanted), len(found) - 1)
+            known = found[positions] == wanted
+            scores[known] = cosines[positions[known]]
+        return scores

@@ -1,0 +1,199 @@
+"""Search inside the database, for owners whose index would take too much memory in a process.
+
+`search_terms` holds the words of each memory, `search_vectors` its vector; both derive from the rows, and
+`search_owners` says up to which change. Whoever searches brings them up to date first, from the change log.
+Vectors are compared exactly, by pgvector: an index over all owners would find few of one owner's true neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from memoranda.storage.base import OwnedWork, PartitionKey, TermCounts, Transaction
+from memoranda.storage.postgres.transaction import PostgresTransaction, owner_values
+from memoranda.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+R = TypeVar("R")
+Fetch: TypeAlias = Callable[[Callable[[Any], R]], R]
+_BATCH: Final = 500
+"""How many memories one commit brings up to date. Other writers of this process wait for it."""
+
+TABLES: Final = (
+    # `built_to` is the last memory that the first pass has reached, NULL when that is done.
+    'CREATE TABLE search_owners (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant text COLLATE "C" NOT NULL,'
+    ' "user" text COLLATE "C" NOT NULL, generation bigint NOT NULL REFERENCES generations (id) ON DELETE CASCADE,'
+    " seq bigint NOT NULL, built_to bigint)",
+    'CREATE UNIQUE INDEX search_owners_once ON search_owners (tenant, "user", generation)',
+    "CREATE TABLE search_terms (owner_id bigint NOT NULL REFERENCES search_owners (id) ON DELETE CASCADE,"
+    ' term text COLLATE "C" NOT NULL, memory_id bigint NOT NULL REFERENCES memories (id) ON DELETE CASCADE,'
+    ' times integer NOT NULL, tenant text COLLATE "C" NOT NULL, PRIMARY KEY (owner_id, term, memory_id))',
+    "CREATE INDEX search_terms_of_memory ON search_terms (memory_id)",
+)
+VECTOR_TABLE: Final = (
+    "CREATE TABLE search_vectors (owner_id bigint NOT NULL REFERENCES search_owners (id) ON DELETE CASCADE,"
+    " memory_id bigint NOT NULL REFERENCES memories (id) ON DELETE CASCADE, v vector NOT NULL,"
+    ' tenant text COLLATE "C" NOT NULL, PRIMARY KEY (owner_id, memory_id))',
+    "CREATE INDEX search_vectors_of_memory ON search_vectors (memory_id)",
+)
+
+_DIMENSION: Final = "SELECT dimension FROM generations WHERE id = %s AND to_regclass('search_vectors') IS NOT NULL"
+_COUNT: Final = 'SELECT count(*) FROM memories WHERE tenant = %(tenant)s AND "user" = %(user)s'
+_STATE: Final = (
+    "SELECT s.id, s.seq, s.built_to, o.head FROM owners AS o LEFT JOIN search_owners AS s ON s.tenant = o.tenant"
+    ' AND s."user" = o."user" AND s.generation = %(generation)s WHERE o.tenant = %(tenant)s AND o."user" = %(user)s'
+)
+_START: Final = (
+    'INSERT INTO search_owners (tenant, "user", generation, seq, built_to)'
+    ' SELECT tenant, "user", %(generation)s, head, 0 FROM owners WHERE tenant = %(tenant)s AND "user" = %(user)s'
+    " ON CONFLICT DO NOTHING"
+)
+_LOCK: Final = (
+    "SELECT id, seq, built_to FROM search_owners"
+    ' WHERE tenant = %(tenant)s AND "user" = %(user)s AND generation = %(generation)s FOR UPDATE'
+)
+_NEXT: Final = (
+    'SELECT id FROM memories WHERE tenant = %(tenant)s AND "user" = %(user)s AND id > %(after)s'
+    " ORDER BY id LIMIT %(most)s"
+)
+_CHANGED: Final = (
+    'SELECT seq, memory_id FROM changes WHERE tenant = %(tenant)s AND "user" = %(user)s AND seq > %(after)s'
+    " ORDER BY seq LIMIT %(most)s"
+)
+_ADD_TERMS: Final = (
+    "INSERT INTO search_terms (owner_id, tenant, term, memory_id, times)"
+    " SELECT %(owner)s, tenant, term, id, count(*) FROM memories, unnest(string_to_array(terms, ' ')) AS term"
+    " WHERE id = ANY(%(ids)s) AND term <> '' GROUP BY tenant, term, id"
+)
+_DATA: Final = "SELECT memory_id, data FROM vectors WHERE memory_id = ANY(%(ids)s) AND generation = %(generation)s"
+_ADD_VECTOR: Final = "INSERT INTO search_vectors (owner_id, tenant, memory_id, v) VALUES (%s, %s, %s, %s::vector)"
+
+# Numbers leave the server as one value for a term, each of 8 or 4 bytes: a row for each would take ten times as long.
+_TERMS: Final = (
+    "SELECT term, string_agg(int8send(memory_id), '' ORDER BY memory_id),"
+    " string_agg(int4send(times), '' ORDER BY memory_id)"
+    " FROM search_terms WHERE owner_id = %s AND term = ANY(%s) GROUP BY term"
+)
+# A vector of zeros has no direction, and pgvector no number for it.
+_COSINE: Final = "1 - coalesce(nullif(v <=> %s::vector, 'NaN'), 1)"
+_COSINES: Final = (
+    "SELECT string_agg(int8send(memory_id), '' ORDER BY memory_id),"
+    f" string_agg(float8send({_COSINE}), '' ORDER BY memory_id) FROM search_vectors WHERE owner_id = %s"
+)
+_NEAREST: Final = f"SELECT memory_id, {_COSINE} AS cosine FROM search_vectors WHERE owner_id = %s"
+_AMONG: Final = " AND memory_id = ANY(%s::bigint[])"
+
+
+class PostgresSearch:
+    """An `OwnerSearch` in the tables of one database."""
+
+    def __init__(
+        self,
+        key: PartitionKey,
+        generation: int,
+        dimension: int,
+        fetch: Fetch[Any],
+        write: Callable[[OwnedWork[bool]], bool],
+    ) -> None:
+        self.dimension = dimension
+        self._key = key
+        self._values: dict[str, Any] = {**owner_values(key), "generation": generation}
+        self._fetch = fetch
+        self._write = write
+        self._id = -1
+
+    def update(self) -> None:
+        state = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone())
+        if state is None:  # nobody has written for this owner
+            return
+        search_id, seq, built_to, head = state
+        if search_id is None or built_to is not None or seq < head:
+            while not self._write(OwnedWork(self._advance)):
+                pass
+            search_id = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone()[0])
+        self._id = search_id
+
+    def terms(self, terms: Sequence[str]) -> Mapping[str, TermCounts]:
+        rows = self._fetch_rows(_TERMS, [self._id, list(terms)])
+        return {term: _counts(ids, times) for term, ids, times in rows}
+
+    def nearest(self, query: FloatArray, limit: int, among: IntArray | None) -> tuple[IntArray, FloatArray]:
+        import numpy as np
+
+        chosen, values = ("", []) if among is None else (_AMONG, [among.tolist()])
+        statement = f"{_NEAREST}{chosen} ORDER BY cosine DESC, memory_id LIMIT %s"
+        rows = self._fetch_rows(statement, [_to_text(query), self._id, *values, limit])
+        return np.array([row[0] for row in rows], dtype=np.int64), np.array([row[1] for row in rows], dtype=np.float32)
+
+    def cosines(self, query: FloatArray, ids: IntArray | None) -> tuple[IntArray, FloatArray]:
+        chosen, values = ("", []) if ids is None else (_AMONG, [ids.tolist()])
+        found, cosines = self._fetch_rows(_COSINES + chosen, [_to_text(query), self._id, *values])[0]
+        return _numbers(found, ">i8").astype("i8"), _numbers(cosines, ">f8").astype("f4")
+
+    def _fetch_rows(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        def fetch(driver: Any) -> list[Any]:
+            with driver.cursor(binary=True) as cursor:
+                found: list[Any] = cursor.execute(statement, values).fetchall()
+                return found
+
+        rows: list[Any] = self._fetch(fetch)
+        return rows
+
+    def _advance(self, tx: Transaction) -> bool:
+        """Bring the next memories up to date; return whether all are."""
+        assert isinstance(tx, PostgresTransaction)
+        driver, values = tx.driver, self._values
+        driver.execute(_START, values)
+        search_id, seq, built_to = driver.execute(_LOCK, values).fetchone()
+        if built_to is not None:
+            ids = [row[0] for row in driver.execute(_NEXT, {**values, "after": built_to, "most": _BATCH})]
+            self._replace(driver, search_id, ids)
+            done = len(ids) < _BATCH
+            statement = "UPDATE search_owners SET built_to = %s WHERE id = %s"
+            driver.execute(statement, (None if done else ids[-1], search_id))
+            return False  # what has changed since the start comes next
+        changed = driver.execute(_CHANGED, {**values, "after": seq, "most": _BATCH}).fetchall()
+        if changed:
+            self._replace(driver, search_id, sorted({memory_id for _, memory_id in changed}))
+            driver.execute("UPDATE search_owners SET seq = %s WHERE id = %s", (changed[-1][0], search_id))
+        return len(changed) < _BATCH
+
+    def _replace(self, driver: Any, search_id: int, ids: list[int]) -> None:
+        """Write the words and vectors of these memories anew."""
+        for table in ("search_terms", "search_vectors"):
+            driver.execute(f"DELETE FROM {table} WHERE owner_id = %s AND memory_id = ANY(%s)", (search_id, ids))
+        driver.execute(_ADD_TERMS, {"owner": search_id, "ids": ids})
+        with driver.cursor(binary=True) as cursor:
+            found = cursor.execute(_DATA, {**self._values, "ids": ids}).fetchall()
+        with driver.cursor() as cursor:
+            rows = [(search_id, self._key.tenant, each, _to_text(_numbers(data, "<f4"))) for each, data in found]
+            cursor.executemany(_ADD_VECTOR, rows)
+
+
+def searched_dimension(driver: Any, generation: int) -> int | None:
+    """Return the dimension of a generation; None when it is unknown, or the database has no pgvector."""
+    row = driver.execute(_DIMENSION, (generation,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def count_rows(driver: Any, key: PartitionKey) -> int:
+    return int(driver.execute(_COUNT, owner_values(key)).fetchone()[0])
+
+
+def _counts(ids: bytes, times: bytes) -> TermCounts:
+    return _numbers(ids, ">i8").astype("i8"), _numbers(times, ">i4").astype("i8")
+
+
+def _numbers(data: bytes | None, kind: str) -> NDArray[np.generic]:
+    import numpy as np
+
+    return np.frombuffer(data or b"", dtype=kind)
+
+
+def _to_text(vector: Any) -> str:
+    """Return a vector as pgvector reads it, without loss."""
+    return str(vector.tolist())

@@ -1,0 +1,117 @@
+"""Owners that are too large for the memory of a process are searched by the database, with the same answers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from memoranda.manager.manager import MemoryManager
+from memoranda.settings import MemoryConfig
+from memoranda.testing.fakes import HashEmbedder
+from memoranda.types import Recall
+from tests.postgres.server import PostgresServer
+
+_WORDS = [f"word{number}" for number in range(60)]
+
+
+def _open(url: str, index_bytes: int = 1 << 30) -> MemoryManager:
+    config = MemoryConfig(db_url=url, audit_key="a key for the tests of large owners", index_bytes=index_bytes)
+    return MemoryManager(config, embedder=HashEmbedder(64))
+
+
+def _text(rng: random.Random) -> str:
+    return " ".join(rng.choices(_WORDS, k=8))
+
+
+@pytest.fixture
+def manager(url: str) -> Iterator[MemoryManager]:
+    """A manager with room for all, over a database in which ada has hundreds of memories."""
+    rng = random.Random(1)
+    with _open(url) as manager:
+        manager.add_memories([_text(rng) for _ in range(700)], user="ada", session="one")
+        manager.add_memories([_text(rng) for _ in range(50)], user="ada", agent="helper")
+        manager.add_memories([_text(rng) for _ in range(20)], user="bob")
+        yield manager
+
+
+@pytest.fixture
+def small(url: str, manager: MemoryManager) -> Iterator[MemoryManager]:
+    """A manager with less room than ada's memories take."""
+    with _open(url, index_bytes=300_000) as small:
+        yield small
+
+
+def _assert_equal(found: Recall, expected: Recall) -> None:
+    assert [hit.id for hit in found.hits] == [hit.id for hit in expected.hits]
+    assert [hit.score for hit in found.hits] == pytest.approx([hit.score for hit in expected.hits], abs=1e-5)
+    assert found.answerable == pytest.approx(expected.answerable, abs=1e-5)
+
+
+def _assert_same(manager: MemoryManager, small: MemoryManager) -> None:
+    rng = random.Random(2)
+    for number in range(12):
+        query, agent = _text(rng), "helper" if number % 3 == 0 else None
+        expected = manager.recall(query, user="ada", agent=agent, limit=20)
+        found = small.recall(query, user="ada", agent=agent, limit=20)
+        _assert_equal(found, expected)
+
+
+def test_database_gives_the_same_hits_and_scores_as_memory(manager: MemoryManager, small: MemoryManager) -> None:
+    _assert_same(manager, small)
+    health = small.health()
+    assert 0 < health.index_bytes <= health.index_limit == 300_000
+    assert manager.health().index_bytes > 400_000
+
+
+def test_search_in_the_database_sees_what_others_write(manager: MemoryManager, small: MemoryManager) -> None:
+    small.recall("word1 word2", user="ada")
+    new = manager.add_memory("A zebra eats word1.", user="ada")
+    assert small.recall("zebra", user="ada").hits[0].id == new.id
+    manager.update(new.id, content="A giraffe eats word1.", user="ada")
+    assert small.recall("giraffe", user="ada").hits[0].id == new.id
+    _assert_same(manager, small)
+    manager.delete(new.id, user="ada")
+    assert new.id not in [hit.id for hit in small.recall("giraffe", user="ada").hits]
+    _assert_same(manager, small)
+
+
+def test_owner_that_grows_too_large_moves_to_the_database(manager: MemoryManager, url: str) -> None:
+    rng = random.Random(3)
+    with _open(url, index_bytes=250_000) as small:
+        small.recall("word1", user="bob")
+        small.add_memories([_text(rng) for _ in range(600)], user="bob")
+        for _ in range(2):
+            expected = manager.recall("word1 word2 word3", user="bob", limit=20)
+            found = small.recall("word1 word2 word3", user="bob", limit=20)
+            _assert_equal(found, expected)
+        assert small.health().index_bytes <= 250_000
+
+
+def test_forgotten_words_leave_the_search_tables(
+    server: PostgresServer, url: str, manager: MemoryManager, small: MemoryManager
+) -> None:
+    manager.add_memory("The zeppelin is striped.", user="ada")
+    small.recall("zeppelin", user="ada")
+    count = "SELECT count(*) FROM search_terms WHERE term LIKE 'zeppelin%'"
+    with psycopg.connect(server.url(url.rpartition("/")[2], "postgres"), autocommit=True) as superuser:
+        assert superuser.execute(count).fetchone() == (1,)
+        manager.forget(user="ada", containing="zeppelin")
+        assert superuser.execute(count).fetchone() == (0,)
+        manager.forget(user="ada")
+        for table in ("search_terms", "search_vectors"):
+            assert superuser.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() == (0,)
+    assert small.recall("zeppelin", user="ada").hits == ()
+
+
+def test_database_without_pgvector_is_searched_in_memory(
+    server: PostgresServer, url: str, manager: MemoryManager
+) -> None:
+    server.execute("ALTER TABLE search_vectors RENAME TO hidden_vectors", url.rpartition("/")[2])
+    try:
+        with _open(url, index_bytes=300_000) as small:
+            _assert_same(manager, small)
+    finally:
+        server.execute("ALTER TABLE hidden_vectors RENAME TO search_vectors", url.rpartition("/")[2])
