@@ -65,7 +65,7 @@ def test_long_reads_are_answered_by_the_standby(
     manager: MemoryManager, monkeypatch: pytest.MonkeyPatch, standby: PostgresServer
 ) -> None:
     manager.add_memories([f"The boat number {number} is blue" for number in range(50)], user="ada")
-    monkeypatch.setattr(replica, "_WAIT_SECONDS", 10.0)
+    monkeypatch.setattr(replica, "_WAIT_SECONDS", 60.0)
     store = manager._components.open().store
     assert store.read(lambda tx: tx.execute(text("SELECT pg_is_in_recovery()")).scalar(), tenant="default")
     assert list(store.stream(lambda tx: iter(tx.execute(text("SELECT inet_server_port()")).all()))) == [(standby.port,)]
