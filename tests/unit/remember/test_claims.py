@@ -319,8 +319,7 @@ def test_opinion_about_a_thing_is_no_claim() -> None:
 @pytest.mark.parametrize(
     ("text", "operation"),
     [
-        ("I'm in Paris now.", "state"),
-        ("I'm staying in a hotel in Bonn now.", "state"),
+        ("My gym moved to Main Street.", "state"),
         ("I live in Bonn now.", "update"),
         ("My new client is Globex.", "state"),
         ("My new manager is Ben.", "update"),
