@@ -44,7 +44,7 @@ PARTS: Final = {
         r"|housing|pricing|billing|hosting|logging|testing|monitoring|mailing|ring|wing|spring|string|setting|seating|catering|lighting"
         r"|flooring|fencing|crossing|landing|parking|boarding|viewing|recording|reading|filing|listing|posting|outing|gathering)"
     ),
-    "noun": r"(?P<what>(?!(?:i|we|he|she|they|you|it|there|who|what|this|that|these|those|your|not|much|everything|something|nothing|all|(?!~ing_noun\b)\w+ing|name is|best part|point|thing|problem|idea|question|reason|only|truth|fact)\b)[\w'’-]+(?: (?!(?:is|are|has|was)\b)[\w'’/&-]+){0,4}?)",
+    "noun": r"(?P<what>(?!(?:i|we|he|she|they|you|it|there|who|what|this|that|these|those|your|his|her|their|its|not|much|everything|something|nothing|all|(?!~ing_noun\b)\w+ing|name is|best part|point|thing|problem|idea|question|reason|only|truth|fact)\b)[\w'’-]+(?: (?!(?:is|are|has|was)\b)[\w'’/&-]+){0,4}?)",
     "change": (
         r"(?:(?:was|were|been|got) )?(?:just |recently )?(?:changed|moved|switched|rescheduled|postponed|pushed(?: back| out)?|brought forward|renamed|raised|lowered"
         r"|cut|bumped(?: up)?|increased|decreased|dropped|reduced|went (?:up|down)|gone (?:up|down)|upgraded|downgraded|updated"
@@ -109,6 +109,11 @@ class ClaimPattern:
     operation: Operation = "state"
 
     @property
+    def is_label(self) -> bool:
+        """Whether a label and a colon stand before the value, as in a note: "Employer: Acme"."""
+        return self.template.startswith("(?P<whose>)~noun:")
+
+    @property
     def regex(self) -> re.Pattern[str]:
         return _compile(self.template)
 
@@ -150,12 +155,11 @@ _PEOPLE = (
     _one("partner", r"(?:~who(?:and \w+ )?|(?P<value2>(?-i:[A-Z]\w+)) and i )~adv(?:broke up|split up|separated|got divorced)(?: with (?P<value>(?-i:[A-Z]\w+)))?", "end", holds=False),
 )  # fmt: skip
 _HOME = (
-    _one("city", r"~who~adv(?:lives?|resides?|living|based|settled|located|staying|lived) (?:in|at|near|on|with \w+ in) (?:(?:a|an|the|my|our)(?: \w+){1,3} in )?~place"),
+    _one("city", r"~who~adv(?:lives?|resides?|living|based|settled|located|lived) (?:in|at|near|on|with \w+ in) (?:(?:a|an|the|my|our)(?: \w+){1,3} in )?~place"),
     _one("city", r"~who~adv(?:moved?|relocated|moving|relocating) (?:(?:back|here|over|out|up|down|again|house|in|away|permanently|together) )*(?:from ~old )?to ~place(?: from (?P<old2>[^.!?;,\n]+))?", "update"),
     _one("city", r"~who~adv(?:settled(?: down)?|(?:got|found|bought|rented|own|owns)(?: \w+){1,3}(?:flat|apartment|house|place|home|condo)) in ~place", "update"),
     _one("city", r"~place is (?:(?:my|our) )?(?:new )?home(?: now| these days| sweet home)?~end", "update"),
     _one("city", r"(?:my |our )?home is (?:now )?~place"),
-    _one("city", r"~who~adv(?:in|at) ~place now~end"),
     _one("city", r"~who~adv~no_more (?:live|reside|stay)s? (?:in|at) ~place", "end", holds=False),
     _one("city", r"~who~adv(?:moved out of|moved away from) ~place~stop", "end", holds=False),
 )  # fmt: skip

@@ -83,7 +83,7 @@ _USER: Final = re.compile(r"(?:the\s+)?(?:user|customer|client|patient)(?:['’]
 _KIN: Final = re.compile(r"(?:my|our)\s+(.+?)(?:['’]s)?$", re.I)
 _NO_SUBJECTS_WORDS = """
     it this that there he she they you what who here everything something nothing please thanks today tomorrow
-    yesterday what's that's it's there's here's
+    yesterday what's that's it's there's here's people everyone everybody nobody someone somebody anyone anybody
 """
 _NO_SUBJECTS: Final = frozenset(_NO_SUBJECTS_WORDS.split())
 _REMIND: Final = re.compile(
@@ -294,7 +294,8 @@ class _Found:
         if self.pattern.attribute == "studies" or what.endswith("name") or what.startswith(("favourite", "favorite")):
             return words[0] in _WHERE or words[0] == "not"
         if self.is_habit:
-            return words[0] in _POINTING or words[0] in _WHERE
+            keeps_doing = what.startswith("keep") and words[0].endswith("ing")
+            return words[0] in _POINTING or words[0] in _WHERE or keeps_doing
         return self.about_thing and words[0] in _WHERE and names_person(what)
 
     def part(self, *names: str) -> str | None:
@@ -340,12 +341,12 @@ def _claims_of(found: _Found) -> Iterator[Claim]:
         return
     if not found.about_thing and any(event.start > utterance.said_at for event in found.near):
         return  # a plan
-    if found.is_vague:
-        return
+    if found.is_vague or (pattern.is_label and utterance.message is not None):
+        return  # "Answer: gravity" in a conversation is no note about anybody
     reading = read_value(value or "")
     if pattern.attribute == "allergic to" and reading.kind == "day":
         return  # a joke
-    attribute, single = attribute_for(pattern, found.part("what"), reading)
+    attribute, single = attribute_for(pattern, found.part("what"), reading, found.part(found.group) or "")
     old = found.part("old", "old2")
     if attribute is None or (attribute == "city" and not _names_home(found, reading.value)):
         return

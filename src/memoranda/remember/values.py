@@ -133,20 +133,27 @@ _MAYBE_SEVERAL_WORDS = """
 """
 _MAYBE_SEVERAL: Final = frozenset(_MAYBE_SEVERAL_WORDS.split())
 
-# Nouns that have one value at a time, even where the value is an ordinary word.
+# Nouns that have one value at a time, even where the value is an ordinary word: "my size is medium".
 _WITH_ONE_VALUE_WORDS = """
-    name nickname address phone email number manager boss doctor dentist therapist coach teacher landlord employer occupation job
-    team department office school university gym bank insurer provider carrier airline hotel venue room desk car bike phone laptop
-    colour color size plan tier subscription status state level grade rank score priority stage phase version release branch
+    manager boss doctor dentist therapist coach teacher landlord employer occupation subscription
+    colour color size plan tier status state level grade rank score priority stage phase version release branch
     region zone database framework language editor theme font layout mode setting option format unit currency timezone diet
     allergy blood type goal target quota limit deadline budget price rent salary owner lead assignee reviewer contact
-    industry title role position location city country residence birthplace hometown hobby sport instrument major degree
-    course policy rule default password username handle url host port server model engine supplier vendor partner wife husband
-    girlfriend boyfriend fiance fiancee weight height age temperature capacity order route commute ride destination dose dosage
-    medication treatment diagnosis schedule shift day time date wifi network printer key code flight seat gate class meal choice
+    industry title role position hobby sport instrument major degree
+    course policy rule default model engine supplier vendor partner wife husband
+    girlfriend boyfriend fiance fiancee weight height age temperature capacity order route commute ride dose dosage
+    medication treatment diagnosis schedule shift day time date code class meal choice
     preference style method approach strategy vote answer decision verdict result outcome winner champion president ceo captain
 """
-_WITH_ONE_VALUE: Final = frozenset(_WITH_ONE_VALUE_WORDS.split())
+# Of these the value is a name, a number or "a …": "my car is clean" and "my name is mud" say how it is, not which.
+_NAMED_WORDS = """
+    name nickname address phone email number team department office school university gym bank insurer provider carrier
+    airline hotel venue room desk car bike laptop location city country residence birthplace hometown destination
+    password username handle url host port server wifi network printer key flight seat gate
+"""
+_NAMED: Final = frozenset(_NAMED_WORDS.split())
+_WITH_ONE_VALUE: Final = frozenset(_WITH_ONE_VALUE_WORDS.split()) | _NAMED
+_WHICH: Final = re.compile(r"(?:now\s+)?(?:an?|the|one|my|our|called|named)\b", re.I)
 
 
 _NO_THINGS_WORDS = """
@@ -192,13 +199,14 @@ def read_value(value: str) -> Reading:
     if _DAY.search(value) and len(value.split()) <= 8:
         return Reading(value, "day")
     first = folded.split(" ")[0] if folded else ""
-    if (_NUMBER.search(value) and len(value.split()) <= 5) or first in _WORD_NUMBERS:
+    numbered = not value[:1].islower() and _NUMBER.search(value) and len(value.split()) <= 5  # not "booked for the 31st"
+    if numbered or first in _WORD_NUMBERS:
         return Reading(value, "number")
     return Reading(value, "name" if value[:1].isupper() else "text")
 
 
-def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> tuple[str | None, bool]:
-    """Return the attribute that a value fills, and whether it has one value at a time."""
+def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading, said: str = "") -> tuple[str | None, bool]:
+    """Return the attribute that a value fills, and whether it has one value at a time; `said` is the value in full."""
     if "{what}" not in pattern.attribute:
         return pattern.attribute, pattern.single
     if pattern.attribute == PREFERENCE_OF:
@@ -223,6 +231,8 @@ def attribute_for(pattern: ClaimPattern, what: str | None, reading: Reading) -> 
         return f"{attribute} state", False
     if attribute.startswith("favourite "):
         return attribute, True
+    if last in _NAMED and reading.kind == "text" and not _WHICH.match(said):
+        return None, False
     # "My family is awesome" says how it is, "my plan is Starter" what it is: an opinion replaces none.
     if reading.kind in ("name", "address") or last in _WITH_ONE_VALUE or "~noun:" in pattern.template:
         return attribute, last not in _SEVERAL
@@ -297,5 +307,6 @@ def trim_value(sentence: str, span: Span, dates: Sequence[int], *, keep_dates: b
 
 def is_thing(words: Sequence[str]) -> bool:
     """Return whether what somebody "has" can be owned, by the noun before its details: not "a question about cats"."""
-    head = next((n for n, word in enumerate(words) if word in _BEFORE_DETAILS), len(words))
+    details = (n for n, word in enumerate(words) if word in _BEFORE_DETAILS or (n > 1 and word.endswith("ed")))
+    head = next(details, len(words))
     return _NO_THINGS.isdisjoint(words[max(0, head - 1) : head]) and words[0] != "no"

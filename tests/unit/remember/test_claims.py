@@ -170,14 +170,14 @@ def test_only_explicit_change_is_more_than_a_statement(text: str, operation: Ope
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "operations"),
     [
-        "I lived in Rome when I was a student.",
-        "My team moved to second place in the league this year.",
+        ("I lived in Rome when I was a student.", {"state"}),
+        ("My team moved to second place in the league this year.", set()),
     ],
 )
-def test_old_past_or_unclear_change_is_only_a_statement(text: str) -> None:
-    assert {claim.operation for claim in claims(text)} == {"state"}
+def test_old_past_or_unclear_change_is_no_change(text: str, operations: set[str]) -> None:
+    assert {claim.operation for claim in claims(text)} == operations
 
 
 def test_change_of_long_ago_is_an_event_that_may_still_hold() -> None:
@@ -319,8 +319,7 @@ def test_opinion_about_a_thing_is_no_claim() -> None:
 @pytest.mark.parametrize(
     ("text", "operation"),
     [
-        ("I'm in Paris now.", "state"),
-        ("I'm staying in a hotel in Bonn now.", "state"),
+        ("My gym moved to Main Street.", "state"),
         ("I live in Bonn now.", "update"),
         ("My new client is Globex.", "state"),
         ("My new manager is Ben.", "update"),

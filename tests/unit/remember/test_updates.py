@@ -329,6 +329,18 @@ def test_corrected_value_was_never_true(manager: MemoryManager) -> None:
         "I'm allergic to Mondays.",
         "If I win, I live in Rome.",
         "Tom: I moved to Vienna.",
+        "My name is mud.",
+        "My car is now clean.",
+        "My office is too hot.",
+        "My bike is in the garage.",
+        "I'm in Lisbon now.",
+        "We're staying in Porto.",
+        "People hate hills.",
+        "His name is Wouter.",
+        "Answer: gravity",
+        "I keep opening the fridge.",
+        "I have a week owed to me.",
+        "The van is booked for the 31st.",
     ],
 )
 def test_words_that_name_no_value_make_no_fact(manager: MemoryManager, text: str) -> None:
@@ -346,6 +358,13 @@ def test_words_that_name_no_value_make_no_fact(manager: MemoryManager, text: str
         ("I work at Fiat.", "I started at Ferrari's stand and then walked the whole fair."),
         ("I'm single.", "I'm married to my job now."),
         ("My name is Nora.", "My name is now Agent Smith in the office Secret Santa."),
+        ("I live in Turin.", "I moved to Milan but it didn't last."),
+        ("I live in Turin.", "I live in Milan now and then."),
+        ("I work at Fiat.", "I got hired by Ferrari, if the rumours are to be believed."),
+        ("I work at Fiat.", "I quit my job as treasurer of the club."),
+        ("My team is Juve.", "My new team is Inter in the office league."),
+        ("My budget is 500 euros.", "My budget is now 50 euros smaller."),
+        ("My gym is FitOne.", "My gym moved to Main Street."),
     ],
 )
 def test_words_after_a_value_that_take_from_it_end_nothing(manager: MemoryManager, older: str, newer: str) -> None:
