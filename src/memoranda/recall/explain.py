@@ -69,6 +69,7 @@ def explain_absence(
     partition: Partition,
     ranking: Ranking,
     allowed: NDArray[np.bool_] | None,
+    order: IntArray,
     memory: Memory,
 ) -> WhyNot:
     """Return which step left out a memory of the scope, or its rank.
@@ -81,6 +82,7 @@ def explain_absence(
         partition: The index that was searched.
         ranking: The candidates and their sums.
         allowed: Which candidates pass the filters; None when there are no filters.
+        order: The rows of the candidates that match, best first.
         memory: The memory that was expected.
     """
     rows = ranking.candidates.rows_of(np.array([memory.id], dtype=np.int64))
@@ -89,7 +91,7 @@ def explain_absence(
     row = int(rows[0])
     if allowed is not None and not allowed[row]:
         return WhyNot(memory.id, _name_filters(store, query, memory), step="filter")
-    positions = np.flatnonzero(ranking.best(len(ranking.candidates), allowed) == row)
+    positions = np.flatnonzero(order == row)
     if not len(positions):
         reason = "it shares no word with the question, and no model compared its meaning"
         return WhyNot(memory.id, reason, step="no match")

@@ -37,7 +37,7 @@ from memoranda.recall.query import (
     parse_query,
     widen_useless_windows,
 )
-from memoranda.recall.rank import Ranking, collect_evidence, rank, to_scores
+from memoranda.recall.rank import Ranking, collect_evidence, order_rows, rank, to_scores
 from memoranda.recall.rerank import RERANK_LIMIT, Reranking
 from memoranda.storage.base import OwnedWork, PartitionKey
 from memoranda.storage.claim_resolution import BY_MEANING
@@ -113,7 +113,7 @@ class RecallPipeline:
         vector = self._embed(query, parsed, degraded)
         ranking = self._rank(query, partition, parsed, vector, degraded)
         allowed = self._apply_filters(query, ranking)
-        hits = self._load_hits(query, ranking, allowed)
+        hits = self._load_hits(query, parsed, ranking, allowed)
         hits = self._rerank(query, ranking, hits, degraded)
         hits = self._add_later(query, parsed, ranking, allowed, hits)
         hits = self._as_known(query, hits)
@@ -208,7 +208,8 @@ class RecallPipeline:
         vector = self._embed(query, parsed, [])
         ranking = self._rank(query, partition, parsed, vector, [])
         allowed = self._apply_filters(query, ranking)
-        return explain_absence(self._store, query, partition, ranking, allowed, memory)
+        rows, _ = order_rows(ranking, len(ranking.candidates), allowed, several=parsed.asks_for_several)
+        return explain_absence(self._store, query, partition, ranking, allowed, rows, memory)
 
     def _validate(
         self,
@@ -294,12 +295,14 @@ class RecallPipeline:
         allowed[ranking.candidates.rows_of(passing)] = True
         return allowed
 
-    def _load_hits(self, query: RecallQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None) -> tuple[Hit, ...]:
+    def _load_hits(
+        self, query: RecallQuery, parsed: ParsedQuery, ranking: Ranking, allowed: NDArray[np.bool_] | None
+    ) -> tuple[Hit, ...]:
         count = max(query.limit, RERANK_LIMIT if query.mode == "best" else _COMPARED) + _SPARE
-        rows = ranking.best(count, allowed)
+        rows, sums = order_rows(ranking, count, allowed, several=parsed.asks_for_several)
         # Read from the store inside the scope: a memory that was deleted a moment ago is not returned.
         memories = self._store.get(query.scope, ranking.candidates.ids[rows].tolist())
-        scores = to_scores(ranking.sums[rows]).tolist()
+        scores = to_scores(sums).tolist()
         return tuple(
             Hit(memory, score, ranking.why(row))
             for row, score, memory in zip(rows.tolist(), scores, memories, strict=True)

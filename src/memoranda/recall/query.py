@@ -74,6 +74,8 @@ class ParsedQuery:
     """Whether it names a time, and nothing to look for by its words except people."""
     only_people: bool = False
     """Whether it names people, and nothing to look for by its words except times."""
+    asks_for_several: bool = False
+    """Whether the answer is a list, a count, an order or a comparison, and so in several memories."""
     notes: tuple[str, ...] = ()
     """What was done otherwise than the question says, and why."""
 
@@ -99,6 +101,9 @@ def parse_query(
     if windows and _dates_in(text, windows).issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
         return ParsedQuery(None, (), match.speakers, windows, asks_for_time=True, notes=notes)
+    several = asks_for_several(text)
+    if several:
+        notes = (*notes, "asks for several things: memories of different sessions come first")
     looked_up = tuple(widen_terms(text, match.terms[:MAX_TERMS], languages))
     return ParsedQuery(
         match.text,
@@ -106,6 +111,7 @@ def parse_query(
         match.speakers,
         windows,
         find_answer_type(text),
+        asks_for_several=several,
         only_people=bool(match.speakers) and not _names_a_thing(text, (*match.speakers, *(aliases or ())), now),
         notes=notes,
     )
@@ -425,6 +431,25 @@ _QUESTION_WORDS: Final = {
     ),
     "ar": _QuestionWords("متى|منذ متى", "كم", "من|اين", "انا", "انت|نحن"),
 }  # fmt: skip
+
+
+_VERB_FORM: Final = r"(?:is|was|does|has|did|do|are|were|will|would|can|should)\b"
+_PLURAL: Final = (
+    rf"(?:(?!{_VERB_FORM}|(?:kind|type|sort)\b)[\w'’-]+\s+){{0,3}}?"
+    rf"(?!{_VERB_FORM}|(?:this|his|its)\b)[\w-]*[a-rt-z]s\b"
+)
+_SEVERAL: Final = re.compile(
+    r"\bhow many\b|^\W*(?:please )?(?:list|name|enumerate)\b|\b(?:all|every|each|both|in (?:what|which) order|"
+    rf"compare\w*|similar|common)\b|\b(?:kinds|types|sorts|ways|things|names) |\b(?:what|which|whose)\s+{_PLURAL}|"
+    r"\b(?:what|which|who|where)(?: \w+)? (?:are|were) (?:\w+['’]s )?(?:\w+ )?\w+s\b|"
+    r"\b(?:what|where|who|which)\b.*\b(?:has|have)\b (?:\w+ )?\w+(?:ed|en|ne|de|ad|t|n)\b",
+    re.I,
+)
+
+
+def asks_for_several(question: str) -> bool:
+    """Return whether an English question asks for a list, a count, an order or a comparison."""
+    return _SEVERAL.search(question[:_MAX_CHARACTERS]) is not None
 
 
 def find_answer_type(question: str) -> str | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memoranda.index.partition import UNNAMED, Partition
 from memoranda.recall.arms import Arm, CandidateSet, combine_arms
-from memoranda.recall.query import ParsedQuery
+from memoranda.recall.query import ROLES, ParsedQuery
 from memoranda.text import ENDS_WITH_QUESTION, OR, query_terms
 from memoranda.time_keys import keys_in_window
 from memoranda.types import ArmScore, FloatArray, IntArray, Window
@@ -28,6 +28,12 @@ SPEAKER_ODDS = 4.0
 """Four of five answers about somebody were said by that person."""
 SPEAKER_SHARE = 0.7
 """Share of those log-odds that counts: what a person said is often close to a question about that person anyway."""
+SPREAD_COST = 0.2
+"""What a memory costs for each other of its session before it, when several things are asked for."""
+_SPREAD_DEPTH = 40
+"""How many of the best memories are put in that order."""
+COMPANY_ODDS = 19.0
+"""Nineteen of twenty answers about somebody are in talks in which that person took part."""
 _INSIDE_ODDS = 4.0
 _LATER_SHARE = 0.5
 """Share of the gain right after a window, falling from there: people talk about an event for some time after it."""
@@ -54,6 +60,8 @@ class Evidence:
     """The ids of texts that hold the type of answer asked for; None when the question asks for no type."""
     mentioning: tuple[IntArray, ...] = ()
     """For each window, the ids of texts that mention a time inside it."""
+    names_people: bool = False
+    """Whether the speakers asked about are people with names, and no roles."""
     only_people: bool = False
     """Whether the question names people, and nothing else to look for."""
 
@@ -68,6 +76,7 @@ def collect_evidence(partition: Partition, parsed: ParsedQuery) -> Evidence:
         windows=parsed.windows,
         with_answer_type=None if parsed.answer_type is None else postings.ids_with(parsed.answer_type),
         mentioning=tuple(ids_mentioning(partition, window) for window in parsed.windows),
+        names_people=any(speaker not in ROLES for speaker in parsed.speakers),
         only_people=parsed.only_people,
     )
 
@@ -129,7 +138,7 @@ class Ranking:
         if not self.by_people:
             return matching
         # A time is a preference: a question that names one excludes nothing else that the person said.
-        matching |= self.gains["speaker"] > 0
+        matching |= self.said
         return matching if matching.any() else np.ones(len(matching), dtype=np.bool_)
 
 
@@ -147,7 +156,7 @@ def rank(arms: Sequence[Arm], candidates: CandidateSet, evidence: Evidence) -> R
     }
     content = arm_sums + gains["neighbours"] + gains["asking"]
     gains["session"] = session_gains(content, candidates)
-    gains["speaker"] = speaker_gains(said)
+    gains["speaker"] = speaker_gains(said, _company(said, candidates) if evidence.names_people else None)
     gains["time"] = time_gains(evidence.windows, candidates, evidence.mentioning)
     gains["kind"] = answer_type_gains(evidence.with_answer_type, candidates)
     sums = content + gains["session"] + gains["speaker"] + gains["time"] + gains["kind"]
@@ -188,10 +197,25 @@ def session_gains(scores: FloatArray, candidates: CandidateSet) -> FloatArray:
     return gains.astype(np.float32)
 
 
-def speaker_gains(said: NDArray[np.bool_]) -> FloatArray:
-    """Return the gain of what the speakers asked about said: the less that is of the scope, the higher it is."""
-    gains = said.astype(np.float32)
-    return gains * np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, gains))
+def _company(said: NDArray[np.bool_], candidates: CandidateSet) -> NDArray[np.bool_]:
+    """Return what the speakers asked about said, and what others said in the talks with them."""
+    sessions = np.unique(candidates.sessions[said])
+    with_them = np.isin(candidates.sessions, sessions[sessions != UNNAMED])
+    company: NDArray[np.bool_] = said | (with_them & (candidates.dialogue > 0))
+    return company
+
+
+def speaker_gains(said: NDArray[np.bool_], company: NDArray[np.bool_] | None = None) -> FloatArray:
+    """Return the gain of what the speakers asked about said: the less that is of the scope, the higher it is.
+
+    With `company`, all that was said in the talks with them gains, and what they said themselves gains more.
+    """
+    if company is None or not company.any():
+        return said * np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said))
+    of_talks = np.float32(SPEAKER_SHARE * _log_odds(COMPANY_ODDS, company))
+    own = np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said[company]))
+    gains: FloatArray = of_talks * company + own * said
+    return gains.astype(np.float32)
 
 
 def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: Sequence[IntArray] = ()) -> FloatArray:
@@ -225,10 +249,42 @@ def _window_share(window: Window, candidates: CandidateSet) -> FloatArray:
     return np.where(candidates.times >= start, inside, 0.0).astype(np.float32)
 
 
-def _log_odds(odds: float, inside: FloatArray) -> float:
+def _log_odds(odds: float, inside: FloatArray | NDArray[np.bool_]) -> float:
     """Return the log-odds of a memory inside against one outside, never below 0."""
     share = float(inside.mean()) if len(inside) else 0.0
     return max(0.0, log(odds * (1.0 - share) / share)) if 0.0 < share < 1.0 else 0.0
+
+
+def order_rows(
+    ranking: Ranking, count: int, allowed: NDArray[np.bool_] | None, *, several: bool
+) -> tuple[IntArray, FloatArray]:
+    """Return the rows of the best memories and their sums, best first; for several things, from more sessions."""
+    rows = ranking.best(max(count, _SPREAD_DEPTH) if several else count, allowed)
+    sums = ranking.sums[rows]
+    if several:
+        first, spread_sums = _spread(ranking, rows[:_SPREAD_DEPTH])
+        rows = np.concatenate([first, rows[_SPREAD_DEPTH:]])
+        sums = np.minimum.accumulate(np.concatenate([spread_sums, sums[_SPREAD_DEPTH:]]))
+    return rows[:count], sums[:count]
+
+
+def _spread(ranking: Ranking, rows: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return rows in the order in which they cover several sessions, and their sums, which fall.
+
+    Each memory of a session counts `SPREAD_COST` less than the one chosen before it: the pieces of a list lie in
+    different sessions. A memory without a session stands alone.
+    """
+    sessions, sums = ranking.candidates.sessions[rows], ranking.sums[rows].astype(np.float64)
+    order: list[int] = []
+    values: list[float] = []
+    for _ in range(len(rows)):
+        best = int(np.argmax(sums))
+        order.append(best)
+        values.append(float(sums[best]))
+        if sessions[best] != UNNAMED:
+            sums[sessions == sessions[best]] -= SPREAD_COST
+        sums[best] = -np.inf
+    return rows[order], np.array(values, dtype=np.float32)
 
 
 def to_scores(sums: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memoranda.recall.query import find_answer_type, match_speakers, parse_windows
+from memoranda.recall.query import asks_for_several, find_answer_type, match_speakers, parse_windows
 from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME
 
 NOW = datetime(2024, 1, 12, 15, 30, tzinfo=UTC)  # a Friday
@@ -193,3 +193,35 @@ def test_end_of_february_is_parsed_in_any_year() -> None:
 def test_only_beginning_of_long_question_is_parsed_for_dates() -> None:
     assert window_days("in July 2023 " + "word " * 100_000) == [("2023-07-01", "2023-08-01")]
     assert window_days("word " * 100_000 + " in July 2023") == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which games did he play?",
+        "What instruments does Melanie play?",
+        "How many screenplays has Joanna written?",
+        "Where has Maria made friends?",
+        "What are the names of John's children?",
+        "List the books on my shelf",
+        "In what order did I visit the museums?",
+        "What do both of them like?",
+        "Compare the two offers",
+    ],
+)
+def test_question_for_a_list_a_count_or_an_order_asks_for_several(question: str) -> None:
+    assert asks_for_several(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where does Ann live?",
+        "When did he move?",
+        "What is this?",
+        "Who is his boss?",
+        "What kind of car does she drive?",
+    ],
+)
+def test_question_for_one_thing_does_not_ask_for_several(question: str) -> None:
+    assert not asks_for_several(question)

@@ -15,6 +15,7 @@ from memoranda.recall.rank import (
     Ranking,
     answer_type_gains,
     neighbour_gains,
+    order_rows,
     rank,
     session_gains,
     speaker_gains,
@@ -143,12 +144,41 @@ class TestDialogue:
         assert session_gains(floats(-1, -2), make_candidates([0, 0])).tolist() == [0, 0]
 
 
+class TestOrder:
+    def test_question_for_several_things_covers_more_sessions(self) -> None:
+        candidates = make_candidates([0, 0, 0, 1])
+        ranking = make_ranking(floats(3.0, 2.9, 2.8, 2.75), candidates)
+        plain, _ = order_rows(ranking, 3, None, several=False)
+        several, sums = order_rows(ranking, 3, None, several=True)
+        assert plain.tolist() == [0, 1, 2]
+        assert set(several.tolist()) == {0, 1, 3}
+        assert sorted(sums.tolist(), reverse=True) == sums.tolist()
+
+    def test_memories_without_a_session_keep_their_order(self) -> None:
+        ranking = make_ranking(floats(3.0, 2.9, 2.8), make_candidates([UNNAMED] * 3))
+        assert order_rows(ranking, 3, None, several=True)[0].tolist() == [0, 1, 2]
+
+    def test_more_rows_than_are_spread_follow_in_falling_order(self) -> None:
+        ranking = make_ranking(floats(*np.linspace(5, 1, 60).tolist()), make_candidates([0] * 60))
+        rows, sums = order_rows(ranking, 60, None, several=True)
+        assert sorted(rows.tolist()) == list(range(60))
+        assert (np.diff(sums) <= 0).all()
+
+
 class TestBoosts:
     def test_speaker_gains_more_the_less_that_speaker_said(self) -> None:
         half, few = speaker_gains(np.array([True, False])), speaker_gains(np.array([True, False, False, False]))
         assert few[0] > half[0] > 0 == half[1]
         assert speaker_gains(np.array([True, True])).tolist() == [0, 0]
         assert speaker_gains(np.array([False, False])).tolist() == [0, 0]
+
+    def test_talks_with_the_speaker_gain_more_the_fewer_they_are_and_own_words_most(self) -> None:
+        said = np.array([True, False, False, False])
+        gains = speaker_gains(said, np.array([True, True, False, False]))
+        assert gains[0] > gains[1] > 0
+        assert gains[2:].tolist() == [0, 0]
+        alone = speaker_gains(said, np.array([True, True, True, True]))
+        assert alone.tolist() == speaker_gains(said).tolist()
 
     def test_window_gains_more_the_fewer_are_inside(self) -> None:
         first, second = START.timestamp(), START.timestamp() + 100 * DAY
