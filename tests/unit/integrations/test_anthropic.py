@@ -131,7 +131,7 @@ def test_tool_opens_and_closes_a_database_by_its_path(tmp_path: Path) -> None:
 
 
 def test_anything_but_a_manager_or_a_path_is_refused() -> None:
-    with pytest.raises(InvalidType, match="must be a memoranda.MemoryManager"):
+    with pytest.raises(InvalidType, match=r"must be a memoranda\.MemoryManager"):
         MemorandaMemoryTool({"db": "x"})  # type: ignore[arg-type]
 
 
