@@ -68,6 +68,20 @@ class DictRecord(Record, dict[str, Any]):
     __contains__ = dict.__contains__
 
 
+class SummaryRecord(DictRecord):
+    """A record whose dict has only some attributes, as JSON data; `record["name"]` reads every attribute as it is."""
+
+    __slots__ = ()
+    _plain: ClassVar[tuple[str, ...]] = ()
+
+    def _keys(self) -> tuple[str, ...]:
+        return self._plain
+
+    __getitem__ = Record.__getitem__
+    __contains__ = Record.__contains__
+    get = Record.get
+
+
 def _to_plain(value: Any) -> Any:
     """Return a value as plain JSON data."""
     if isinstance(value, datetime):

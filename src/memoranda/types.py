@@ -9,7 +9,7 @@ from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from memoranda import display
-from memoranda.records import DictRecord, Record
+from memoranda.records import Record, SummaryRecord
 
 if TYPE_CHECKING:
     import numpy as np
@@ -227,11 +227,8 @@ class ArmScore(Record):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Hit(DictRecord):
-    """A memory that recall found, its score, and why it was found.
-
-    As a dict it is plain JSON data, without the memory's vector and why it was found: `{**hit}`, `json.dumps(hit)`.
-    """
+class Hit(SummaryRecord):
+    """A memory that recall found, its score, and why it was found. As a dict, `{**hit}`, it is plain JSON data."""
 
     memory: Memory
     score: float
@@ -242,22 +239,11 @@ class Hit(DictRecord):
     disputed: tuple[Memory, ...] = ()
     """What sources of another trust say instead."""
 
-    _aliases = (
-        "id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
-        "timestamp", "importance_score", "similarity_score", "key", "embedding",
-    )  # fmt: skip
-    _plain = (
-        "id", "content", "score", "similarity_score", "key", "memory_type", "importance_score", "timestamp", "source",
-        "session", "message_id", "metadata",
-    )  # fmt: skip
+    _aliases = ("id", "content", "metadata", "message_id", "session", "type", "memory_type", "source", "superseded_by",
+                "timestamp", "importance_score", "similarity_score", "key", "embedding")  # fmt: skip
+    _plain = ("id", "content", "score", "similarity_score", "key", "memory_type", "importance_score", "timestamp",
+              "source", "session", "message_id", "metadata")  # fmt: skip
     __str__ = display.hit_text
-
-    def _keys(self) -> tuple[str, ...]:
-        return self._plain
-
-    __getitem__ = Record.__getitem__
-    __contains__ = Record.__contains__
-    get = Record.get
 
     @property
     def superseded_by(self) -> int | None:
@@ -288,9 +274,7 @@ class Hit(DictRecord):
     def type(self) -> MemoryType:
         return self.memory.type
 
-    @property
-    def memory_type(self) -> MemoryType:
-        return self.memory.type
+    memory_type = type
 
     @property
     def source(self) -> str | None:

@@ -329,3 +329,8 @@ class ConversationContext:
         """Close the manager, unless it is shared. Can be called twice."""
         if self._owns_memory:
             await self.memory.close()
+
+
+def blocking_part(memory: MemoryManager) -> tuple[manager.MemoryManager, Threads]:
+    """Return the blocking manager on the same store, and the threads that its calls run in."""
+    return memory._inner, memory._threads

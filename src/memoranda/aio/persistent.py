@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from memoranda.aio.conversation import ConversationMemory
 from memoranda.aio.manager import MemoryManager
@@ -16,7 +16,7 @@ from memoranda.messages.message import Message
 from memoranda.persistent import memory, tools
 from memoranda.persistent.backends import EmbeddingBackend
 from memoranda.persistent.base import AnyMessage, NamedMemory, QueryInput, RecallFromMemoryResult, SaveToMemoryResult
-from memoranda.persistent.configs import ProviderConfig, VectorStoreConfig
+from memoranda.persistent.configs import VectorStoreConfig
 from memoranda.persistent.tools import ParsedToolCall, ToolCall, ToolMessage
 from memoranda.types import Outcome
 
@@ -85,8 +85,8 @@ class PersistentMemory(PersistentMemoryBase):
         mem0_config: object | None = None,
         on_disk: bool = True,
         *,
-        llm_config: ProviderConfig | None = None,
-        embedding_config: ProviderConfig | None = None,
+        llm_config: Mapping[str, Any] | object | None = None,
+        embedding_config: Mapping[str, Any] | object | None = None,
         qdrant_client: object | None = None,
         memory_type: str | None = None,
         debug: bool = False,

@@ -7,13 +7,12 @@
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from memoranda.aio.threads import in_thread
-from memoranda.errors import InvalidInput, MemorandaError, MissingExtra
+from memoranda.errors import InvalidInput, MissingExtra
+from memoranda.integrations.anthropic_commands import command_of_tool
 from memoranda.integrations.anthropic_files import (
     ROOT,
     MemoryFiles,
@@ -23,43 +22,18 @@ from memoranda.integrations.anthropic_files import (
     show_file,
     show_folder,
 )
-from memoranda.integrations.long_values import Source, open_source
+from memoranda.integrations.managers import Source, open_source
 
 try:
-    from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+    from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool
     from anthropic.types import beta
-    from pydantic import ValidationError
 except ModuleNotFoundError as error:
     raise MissingExtra("Anthropic's memory tool", "anthropic") from error
 
 CacheControl: TypeAlias = beta.BetaCacheControlEphemeralParam | None
-C = TypeVar("C")
 _NAMESPACE: Final = ("anthropic", "memories")
 _EDITED: Final = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
 _AROUND: Final = 2  # lines that are shown before and after a change
-
-
-def _command(method: Callable[[Any, C], str]) -> Callable[[Any, C], str]:
-    """Run a command alone, as it reads and then writes; an error of Memoranda becomes one that the model reads."""
-
-    @functools.wraps(method)
-    def run(self: MemorandaMemoryTool, command: C) -> str:
-        try:
-            with self._lock:
-                return method(self, _check_fields(command))
-        except MemorandaError as error:
-            raise ToolError(error.public_message()) from error
-
-    return run
-
-
-def _check_fields(command: Any) -> Any:
-    """Return the command with checked fields: the SDK takes whatever the model writes, and None for what is missing."""
-    try:
-        return type(command).model_validate(dict(command))
-    except ValidationError as error:
-        problems = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise InvalidInput(f"The command {command.command} is incomplete or wrong. {'; '.join(problems)}") from error
 
 
 class MemorandaMemoryTool(BetaAbstractMemoryTool):
@@ -91,7 +65,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
         if self._owns_memory:
             self.memory.close()
 
-    @_command
+    @command_of_tool
     def view(self, command: beta.BetaMemoryTool20250818ViewCommand) -> str:
         """Return a file with line numbers, or the list of a folder."""
         path = check_path(command.path)
@@ -103,20 +77,20 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
             raise InvalidInput(f"The path {command.path} does not exist. Please provide a valid path.")
         return show_folder(command.path, path, files)
 
-    @_command
+    @command_of_tool
     def create(self, command: beta.BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file that does not exist yet."""
         path = check_path(command.path)
         if self._files.exists(path):
             raise InvalidInput(f"File {command.path} already exists")
         self._files.check_parents(path)
-        self._files.write({path: command.file_text})
+        self._files.write({path: command.file_text}, {path: None})
         return f"File created successfully at: {command.path}"
 
-    @_command
+    @command_of_tool
     def str_replace(self, command: beta.BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Replace a text that occurs exactly once."""
-        path, text = self._files.open(command.path)
+        path, text, read_at = self._files.open(command.path)
         found = list(find_lines(text, command.old_str))
         if not found:
             raise InvalidInput(
@@ -129,14 +103,14 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
                 "Please ensure it is unique"
             )
         changed = text.replace(command.old_str, command.new_str)
-        self._files.write({path: changed})
+        self._files.write({path: changed}, {path: read_at})
         snippet = number_lines(changed.split("\n"), max(0, found[0] - _AROUND), found[0] + _AROUND + 1)
         return f"{_EDITED}\n{snippet}"
 
-    @_command
+    @command_of_tool
     def insert(self, command: beta.BetaMemoryTool20250818InsertCommand) -> str:
         """Insert lines after a line; 0 is the beginning."""
-        path, text = self._files.open(command.path)
+        path, text, read_at = self._files.open(command.path)
         lines = text.removesuffix("\n").split("\n") if text else []
         if not 0 <= command.insert_line <= len(lines):
             raise InvalidInput(
@@ -144,10 +118,10 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
                 f"It should be within the range [0, {len(lines)}]."
             )
         lines.insert(command.insert_line, command.insert_text.rstrip("\n"))
-        self._files.write({path: "\n".join(lines).removesuffix("\n") + "\n"})
+        self._files.write({path: "\n".join(lines).removesuffix("\n") + "\n"}, {path: read_at})
         return f"The file {command.path} has been edited."
 
-    @_command
+    @command_of_tool
     def delete(self, command: beta.BetaMemoryTool20250818DeleteCommand) -> str:
         """Delete a file, or a folder with everything in it."""
         path = check_path(command.path)
@@ -156,7 +130,7 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
         self._files.remove(self._files.find(command.path, path))
         return f"Successfully deleted {command.path}"
 
-    @_command
+    @command_of_tool
     def rename(self, command: beta.BetaMemoryTool20250818RenameCommand) -> str:
         """Rename or move a file, or a folder with everything in it."""
         old, new = check_path(command.old_path), check_path(command.new_path)
@@ -169,7 +143,8 @@ class MemorandaMemoryTool(BetaAbstractMemoryTool):
             raise InvalidInput(f"The destination {command.new_path} is inside of {command.old_path}")
         self._files.check_parents(new)
         # Written before the old ones go: a crash between the two leaves both, and loses nothing.
-        self._files.write({new + path.removeprefix(old): self._files.read(path) or "" for path in moved})
+        copies = {new + path.removeprefix(old): self._files.read(path) or "" for path in moved}
+        self._files.write(copies, dict.fromkeys(copies))
         self._files.remove(moved)
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 

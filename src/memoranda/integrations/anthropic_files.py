@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
-from memoranda.errors import InvalidInput
+from memoranda.errors import Conflict, InvalidInput
 from memoranda.integrations.long_values import LongValues
+from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 
 ROOT: Final = "/memories"
@@ -26,12 +28,12 @@ class MemoryFiles:
 
     def read(self, path: str) -> str | None:
         """Return a file; None when there is none."""
-        value = self._value(path) if path else None
-        return None if value is None else self._long.load(value)
+        item = self._item(path)
+        return None if item is None else self._long.load(item.value)
 
-    def _value(self, path: str) -> dict[str, Any] | None:
-        item = self._memory.get_item(self._namespace, path, **self._owner)
-        return None if item is None else item.value
+    def _item(self, path: str) -> Item | None:
+        found: Item | None = self._memory.get_item(self._namespace, path, **self._owner) if path else None
+        return found
 
     def below(self, folder: str) -> Iterator[tuple[str, int]]:
         """Yield the files below a folder, and their sizes."""
@@ -43,12 +45,12 @@ class MemoryFiles:
                 return
             offset += len(page)
 
-    def open(self, shown: str) -> tuple[str, str]:
-        """Return the path and the text of a file that must exist."""
+    def open(self, shown: str) -> tuple[str, str, datetime]:
+        """Return the path and the text of a file that must exist, and when it was written last."""
         path = check_path(shown)
-        text = self.read(path)
-        if text is not None:
-            return path, text
+        item = self._item(path)
+        if item is not None:
+            return path, self._long.load(item.value), item.updated_at
         if self.exists(path):
             raise InvalidInput(f"The path {shown} is not a file.")
         raise InvalidInput(f"The path {shown} does not exist. Please provide a valid path.")
@@ -64,21 +66,29 @@ class MemoryFiles:
         """Return whether there is a file or a folder."""
         return not path or self.read(path) is not None or any(True for _ in self.below(path))
 
-    def write(self, files: Mapping[str, str]) -> None:
-        """Store files; one that exists is replaced."""
-        for path, text in files.items():
-            before = self._value(path)
-            value = {**self._long.store(text), "bytes": len(text.encode())}
-            self._memory.put(self._namespace, path, value, index=["text"], **self._owner)
-            self._long.drop(before)
+    def write(self, files: Mapping[str, str], expected: Mapping[str, datetime | None] | None = None) -> None:
+        """Store files in one commit; one that exists is replaced.
+
+        With `expected`, raise `Conflict` and store nothing when one was not last written at that time, None for never.
+        """
+        before = [self._item(path) for path in files]
+        values = {path: {**self._long.store(text), "bytes": len(text.encode())} for path, text in files.items()}
+        try:
+            self._memory.put_many(self._namespace, values, index=["text"], expected=expected, **self._owner)
+        except Conflict:
+            for value in values.values():
+                self._long.drop(value)
+            raise
+        for item in before:
+            self._long.drop(None if item is None else item.value)
 
     def remove(self, paths: list[str]) -> None:
         """Delete files in one commit."""
-        values = [self._value(path) for path in paths]
+        items = [self._item(path) for path in paths]
         if paths:
             self._memory.delete_item(self._namespace, paths, **self._owner)
-        for value in values:
-            self._long.drop(value)
+        for item in items:
+            self._long.drop(None if item is None else item.value)
 
     def check_parents(self, path: str) -> None:
         """Refuse a path below a file."""

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
-from memoranda.integrations.long_values import LongValues, Source, open_source
+from memoranda.integrations.long_values import LongValues
+from memoranda.integrations.managers import Source, open_source
 from memoranda.items.base import Item
 
 try:

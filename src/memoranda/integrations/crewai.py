@@ -13,7 +13,7 @@ import numpy as np
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import MissingExtra
-from memoranda.integrations.managers import CachedNamespace, open_sync
+from memoranda.integrations.managers import CachedNamespace, open_source
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 from memoranda.types import FloatArray
@@ -44,7 +44,7 @@ class MemorandaStorage:
             namespace: The names that the records are below; two storages with different ones share nothing.
             user, agent, session: The owner of the records.
         """
-        self.memory = open_sync(memory)
+        self.memory, _ = open_source(memory)
         self.items = CachedNamespace(_to_record, self.memory, namespace, user=user, agent=agent, session=session)
 
     def save(self, records: list[MemoryRecord]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from memoranda.aio.threads import in_thread
 from memoranda.errors import Conflict, InvalidInput, MissingExtra
-from memoranda.integrations.managers import OwnedNamespace, open_sync
+from memoranda.integrations.managers import OwnedNamespace, open_source
 from memoranda.items.base import Item
 from memoranda.manager.manager import MemoryManager
 from memoranda.validation import MAX_LIMIT
@@ -48,7 +48,7 @@ class MemorandaDocumentStore:
             user, agent, session: The owner of the documents.
         """
         self._database = str(memory) if isinstance(memory, str | PathLike) else memory
-        self.memory = MemoryManager(memory) if isinstance(memory, str | PathLike) else open_sync(memory)
+        self.memory, _ = open_source(memory)
         self.items = OwnedNamespace(self.memory, namespace, user=user, agent=agent, session=session)
 
     def to_dict(self) -> dict[str, Any]:

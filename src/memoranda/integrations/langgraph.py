@@ -8,15 +8,15 @@ What an agent puts into the store is also found by `recall`. The same store serv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from typing import Any, TypeVar
 
 from memoranda.aio.threads import in_thread
-from memoranda.errors import InvalidInput, InvalidType, MissingExtra
+from memoranda.errors import InvalidInput, MissingExtra
 from memoranda.items.base import Item as StoredItem
 from memoranda.manager.manager import MemoryManager
-from memoranda.validation import MAX_CONDITIONS, MAX_DEPTH, MAX_LIMIT
+from memoranda.validation import MAX_LIMIT
 
 try:
     from langgraph.store import base
@@ -25,6 +25,7 @@ except ModuleNotFoundError as error:
 
 from memoranda.integrations.langchain_items import LangChainEmbedder
 from memoranda.integrations.langgraph_checkpoint import MemorandaSaver
+from memoranda.integrations.langgraph_filters import to_item_filter
 
 __all__ = ["MemorandaSaver", "MemorandaStore"]
 _T = TypeVar("_T")
@@ -124,7 +125,7 @@ class MemorandaStore(base.BaseStore):
             found: list[StoredItem] = self.memory.search_items(
                 op.namespace_prefix,
                 query=op.query if op.query and op.query.strip() else None,  # as in LangGraph's own stores
-                filter=_to_filter(op.filter),
+                filter=to_item_filter(op.filter),
                 limit=limit,
                 offset=offset,
                 refresh=op.refresh_ttl,
@@ -179,34 +180,6 @@ def _pages(read: Callable[[int, int], list[_T]], limit: int, offset: int) -> Ite
         if len(page) < MAX_LIMIT:
             return
         limit, offset = limit - len(page), offset + len(page)
-
-
-def _to_filter(conditions: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the filter for the manager. A dict is conditions on its fields, which get names with dots."""
-    if not conditions:
-        return None
-    if not isinstance(conditions, Mapping):
-        raise InvalidType(f"filter must be a dict, not {type(conditions).__name__}")
-    found: dict[str, Any] = {}
-    for field, wanted in (each for key, inner in conditions.items() for each in _to_conditions(key, inner)):
-        if field in found or len(found) >= MAX_CONDITIONS:
-            raise InvalidInput(f"the filter has {field!r} twice, or more than {MAX_CONDITIONS} conditions: give fewer")
-        found[field] = wanted
-    return found
-
-
-def _to_conditions(field: str, wanted: Any) -> Iterator[tuple[str, Any]]:
-    if _has_operators(wanted):
-        yield field, wanted
-    elif isinstance(wanted, Mapping) and wanted and field.count(".") < MAX_DEPTH:
-        for name, inner in wanted.items():
-            yield from _to_conditions(f"{field}.{name}", inner)
-    else:
-        yield field, {"$eq": wanted}
-
-
-def _has_operators(wanted: object) -> bool:
-    return isinstance(wanted, Mapping) and any(str(name).startswith("$") for name in wanted)
 
 
 def _fields_of(item: StoredItem) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What adapters that keep files or transcripts share: the manager that they are given, and texts of any length.
+"""Texts of any length, for adapters that keep files or transcripts.
 
 What is too long for one value of an item is kept in parts, which are not searched.
 """
@@ -7,29 +7,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from os import PathLike
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from memoranda import aio
-from memoranda.errors import Incompatible, InvalidType
-from memoranda.manager.manager import MemoryManager
-
-Source: TypeAlias = MemoryManager | aio.MemoryManager | str | PathLike[str] | None
-"""A manager, or the path or URL of a database; None for the default database."""
+from memoranda.errors import Incompatible
 
 _PART: Final = 80_000
 """Characters in one value: even if each is written as an escape in JSON, they fit."""
-
-
-def open_source(memory: Source) -> tuple[MemoryManager, bool]:
-    """Return the blocking manager, and whether it was opened here."""
-    if memory is None or isinstance(memory, str | PathLike):
-        return MemoryManager(memory), True
-    if isinstance(memory, aio.MemoryManager):
-        return memory._inner, False  # the async manager is a facade of a blocking one, on the same store
-    if not isinstance(memory, MemoryManager):
-        raise InvalidType(f"memory must be a MemoryManager, or the path of a database, not {type(memory).__name__}")
-    return memory, False
 
 
 class LongValues:

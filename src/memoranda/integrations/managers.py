@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count, takewhile
-from typing import Final, Generic, TypeVar
+from os import PathLike
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from memoranda import aio
+from memoranda.aio.manager import blocking_part
 from memoranda.errors import InvalidType
 from memoranda.items.base import Item, check_namespace
 from memoranda.manager.manager import MemoryManager
@@ -16,17 +18,23 @@ from memoranda.types import JSON
 from memoranda.validation import MAX_LIMIT
 
 T = TypeVar("T")
+Source: TypeAlias = MemoryManager | aio.MemoryManager | str | PathLike[str] | None
+"""A manager, or the path or URL of a database; None for the default database."""
 _MAX_KEYS: Final = 10_000
 """A statement of SQLite takes 32,766 values by default."""
 RELEVANT: Final = 0.08
 """The lowest score of what a search returns by default: below it, a memory is hardly related to the question."""
 
 
-def open_sync(memory: MemoryManager | None) -> MemoryManager:
-    """Return the manager, or a new one with the settings of the environment when None."""
-    if memory is None or isinstance(memory, MemoryManager):
-        return MemoryManager() if memory is None else memory
-    raise InvalidType(f"memory must be a memoranda.MemoryManager, not {_full_name(memory)}")
+def open_source(memory: Source) -> tuple[MemoryManager, bool]:
+    """Return the blocking manager, and whether it was opened here."""
+    if memory is None or isinstance(memory, str | PathLike):
+        return MemoryManager(memory), True
+    if isinstance(memory, aio.MemoryManager):
+        return blocking_part(memory)[0], False
+    if isinstance(memory, MemoryManager):
+        return memory, False
+    raise InvalidType(f"memory must be a memoranda.MemoryManager, or the path of a database, not {_full_name(memory)}")
 
 
 def open_async(memory: aio.MemoryManager | None) -> aio.MemoryManager:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from memoranda import aio
+from memoranda.aio.manager import blocking_part
 from memoranda.aio.threads import Threads, off_loop
 from memoranda.errors import InvalidInput, InvalidType
 from memoranda.integrations.mem0_answers import MemoryNotFound
@@ -75,7 +76,8 @@ class AsyncMemory:
             self._own(MemoryManager())
         elif isinstance(memory, aio.MemoryManager):
             self._owned: MemoryManager | None = None
-            self._inner, self._threads = Mem0Calls(memory._inner), memory._threads
+            manager, self._threads = blocking_part(memory)
+            self._inner = Mem0Calls(manager)
         else:
             raise InvalidType(f"memory must be a memoranda.aio.MemoryManager, not {type(memory).__name__}")
 

@@ -68,7 +68,7 @@ def split_tool_blocks(messages: Iterable[Message | Mapping[str, object]]) -> Ite
         content = message.content
         blocks = content if isinstance(content, list) else []
         if any(isinstance(block, dict) and block.get("type") in _TOOL_BLOCKS for block in blocks):
-            yield from (replace(each, name=message.name) for each in _parse_message(message.to_dict()))
+            yield from (replace(each, name=message.name) for each in _parse_message(to_plain_dict(message)))
         else:
             yield message
 

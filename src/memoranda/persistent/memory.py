@@ -40,7 +40,6 @@ from memoranda.persistent.base import (
     SaveToMemoryResult,
 )
 from memoranda.persistent.configs import (
-    ProviderConfig,
     VectorStoreConfig,
     open_configured_embedder,
     open_configured_llm,
@@ -170,8 +169,8 @@ class PersistentMemory(PersistentMemoryBase):
         mem0_config: object | None = None,
         on_disk: bool = True,
         *,
-        llm_config: ProviderConfig | None = None,
-        embedding_config: ProviderConfig | None = None,
+        llm_config: Mapping[str, Any] | object | None = None,
+        embedding_config: Mapping[str, Any] | object | None = None,
         qdrant_client: object | None = None,
         memory_type: str | None = None,
         debug: bool = False,

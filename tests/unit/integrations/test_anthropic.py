@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -130,5 +131,24 @@ def test_tool_opens_and_closes_a_database_by_its_path(tmp_path: Path) -> None:
 
 
 def test_anything_but_a_manager_or_a_path_is_refused() -> None:
-    with pytest.raises(InvalidType, match="must be a MemoryManager"):
+    with pytest.raises(InvalidType, match=r"must be a memoranda\.MemoryManager"):
         MemorandaMemoryTool({"db": "x"})  # type: ignore[arg-type]
+
+
+def test_edits_of_several_tools_are_all_kept(tmp_path: Path) -> None:
+    path, file = tmp_path / "a.db", {"path": "/memories/n.txt"}
+    with MemoryManager(path, embedder=HashEmbedder()) as memory:
+        _create(MemorandaMemoryTool(memory), file["path"], "start\n")
+
+    def edit(number: int) -> None:
+        # A manager of its own, as in another process: each edit reads the whole file and writes it.
+        with MemoryManager(path, embedder=HashEmbedder()) as memory:
+            tool = MemorandaMemoryTool(memory)
+            for line in range(5):
+                tool.call({"command": "insert", "insert_line": 0, "insert_text": f"{number}.{line}", **file})
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(edit, range(3)))
+    with MemoryManager(path, embedder=HashEmbedder()) as memory:
+        text = _view(MemorandaMemoryTool(memory), file["path"])
+    assert all(f"{number}.{line}" in text for number in range(3) for line in range(5))

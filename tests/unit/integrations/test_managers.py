@@ -9,7 +9,7 @@ import pytest
 
 from memoranda import Item, MemoryManager, aio
 from memoranda.errors import InvalidType, MissingExtra
-from memoranda.integrations.managers import CachedNamespace, OwnedNamespace, open_async, open_sync
+from memoranda.integrations.managers import CachedNamespace, OwnedNamespace, open_async, open_source
 
 FRAMEWORKS = {
     "agent_framework": ("agent_framework", "agent-framework"),
@@ -47,12 +47,19 @@ def test_every_extra_of_an_adapter_exists() -> None:
     assert {extra for _, extra in FRAMEWORKS.values()} <= set(project["optional-dependencies"])
 
 
-async def test_manager_of_the_other_kind_is_refused(manager: MemoryManager, tmp_path: Path) -> None:
+async def test_blocking_adapter_takes_every_source_and_an_async_one_only_an_async_manager(
+    manager: MemoryManager, tmp_path: Path
+) -> None:
     async with aio.MemoryManager(tmp_path / "other.db") as other:
-        assert open_sync(manager) is manager
+        assert open_source(manager) == (manager, False)
+        await other.put(("n",), "k", 1)
+        inner, owned = open_source(other)
+        assert (inner.get_item(("n",), "k").value, owned) == (1, False)  # type: ignore[union-attr]
         assert open_async(other) is other
-        with pytest.raises(InvalidType, match=r"memoranda\.MemoryManager, not memoranda\.aio"):
-            open_sync(other)  # type: ignore[arg-type]
+        with pytest.raises(
+            InvalidType, match=r"memoranda\.MemoryManager, or the path of a database, not builtins\.int"
+        ):
+            open_source(5)  # type: ignore[arg-type]
         with pytest.raises(InvalidType, match=r"memoranda\.aio\.MemoryManager, not memoranda\.manager"):
             open_async(manager)  # type: ignore[arg-type]
 

@@ -100,7 +100,7 @@ class TestItems:
         ]  # fmt: skip
         assert {item.user for item in manager.search_items((), query="tea", user=ANY)} == {None, "ann", "bo"}
         assert [each.namespace[1] for each in manager.namespaces(user=ANY)] == ["-", "ann", "bo"]
-        with pytest.raises(InvalidInput, match="ANY is for reading"):
+        with pytest.raises(InvalidInput, match="a memory belongs to one user"):
             manager.put(("n",), "k", 1, user=ANY)  # type: ignore[arg-type]
 
     def test_query_without_a_word_finds_nothing(self, manager: MemoryManager) -> None:
