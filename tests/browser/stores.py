@@ -89,7 +89,8 @@ def fill_hostile(folder: Path) -> None:
         for name in ("N" * 200, "abc\u202edef"):
             memory.remember("I live in Rome.", user=name, agent="A" * 120, session=f"talk of {name}")
         for number, name in enumerate(HOSTILE_NAMES):
-            memory.remember("I live in Oslo.", user=name, agent=name, session=name)
+            said = {"role": "user", "name": name, "content": "I live in Oslo."}
+            memory.remember([said], user=name, agent=name, session=name)
             memory.put((name,), name, {name: HOSTILE[2], "text": HOSTILE[number]}, user=name)
             memory.add_memory(f"A note {number}", user=name, metadata={name: [HOSTILE[2], {name: name}]})
         memory.save_execution_record("<b>agent</b>", {"status": "<i>bad</i>", "output": HOSTILE[0]})
