@@ -242,8 +242,8 @@ def _list_repr(items: Any, count: str) -> str:
 
 
 def lines_text(items: Any) -> str:
-    """Return one line for each item."""
-    return "\n".join(map(str, items))
+    """Return one line for each item, or how many there are of none."""
+    return "\n".join(map(str, items)) or repr(items)
 
 
 def facts_html(facts: Any) -> str:

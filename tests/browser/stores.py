@@ -19,6 +19,14 @@ HOSTILE = (
     "😀" * 500,
 )
 """Texts that a page must show as text, and that must not break it."""
+HOSTILE_NAMES = (
+    "<img src=x onerror='window.hacked = 1'>",
+    "ze\u200bro\u200dwi\ufeffdth\u2060",
+    "\u200b\u2060",
+    "\u202egnp.exe\u202c شخص",
+    "W" * 200,
+)
+"""Names of users, agents, sessions, namespaces and keys."""
 HOSTILE_USER = "<b>Eve</b>\"'><script>window.hacked=1</script>"
 
 
@@ -80,6 +88,11 @@ def fill_hostile(folder: Path) -> None:
         )
         for name in ("N" * 200, "abc\u202edef"):
             memory.remember("I live in Rome.", user=name, agent="A" * 120, session=f"talk of {name}")
+        for number, name in enumerate(HOSTILE_NAMES):
+            said = {"role": "user", "name": name, "content": "I live in Oslo."}
+            memory.remember([said], user=name, agent=name, session=name)
+            memory.put((name,), name, {name: HOSTILE[2], "text": HOSTILE[number]}, user=name)
+            memory.add_memory(f"A note {number}", user=name, metadata={name: [HOSTILE[2], {name: name}]})
         memory.save_execution_record("<b>agent</b>", {"status": "<i>bad</i>", "output": HOSTILE[0]})
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from zoneinfo import ZoneInfo
 
 import httpx2
 import pytest
 
 from tests.browser.conftest import SCREENSHOTS, Watched
-from tests.browser.stores import HOSTILE_USER
+from tests.browser.stores import HOSTILE_NAMES, HOSTILE_USER
 
 Look = Callable[..., Watched]
 PAGES = ("overview", "memories", "people", "people/ana", "ask?q=Where does Ana live%3F", "graph", "conversations",
@@ -319,8 +319,11 @@ def test_upkeep_is_previewed_and_run(look: Look, writable: str) -> None:
 
 HOSTILE_PERSON = f"people/{quote(HOSTILE_USER, safe='')}"
 HOSTILE_TALK = f"conversations/read?user={quote(HOSTILE_USER, safe='')}"
+HOSTILE_TALKS = [
+    f"conversations/read?{urlencode({'user': name, 'agent': name, 'session': name})}" for name in HOSTILE_NAMES
+]
 HOSTILE_PAGES = ("overview", "memories", "memories?q=script", "people", HOSTILE_PERSON, "ask?q=script", "graph",
-                 "conversations", HOSTILE_TALK, "activity", "upkeep")  # fmt: skip
+                 "conversations", HOSTILE_TALK, *HOSTILE_TALKS, "activity", "upkeep")  # fmt: skip
 
 
 def test_hostile_content_is_shown_as_text(look: Look, hostile: str) -> None:
@@ -338,6 +341,8 @@ def test_hostile_content_is_shown_as_text(look: Look, hostile: str) -> None:
             "(main) => [...main.querySelectorAll('.badge, b, h1')].map((one) => one.textContent).join()"
         )
         watched.check()
+    watched.open("people")
+    assert "ze\ufffdro\u200dwi\ufffddth\ufffd" in watched.page.locator(".person b").all_inner_texts()
 
 
 def test_hostile_memories_open_one_by_one(look: Look, hostile: str) -> None:

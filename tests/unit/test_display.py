@@ -84,6 +84,7 @@ def test_reprs_are_short_and_name_what_matters(manager: MemoryManager) -> None:
     assert repr(facts) == "<1 fact: Nora/city: Ghent (since 2026-02-03; before: Hamburg)>"
     assert str(facts) == str(facts[0])
     assert repr(manager.facts(user="nobody")) == "<0 facts>"
+    assert (str(manager.facts(user="nobody")), str(manager.conflicts(user="nobody"))) == ("<0 facts>", "<0 conflicts>")
     assert facts == list(facts)
     assert str(facts[0]) == "Nora/city: Ghent (since 2026-02-03; before: Hamburg)"
     assert str(recall[0].memory) == f"I moved to Ghent. (Nora, 2026-02-03, #{recall[0].id})"

@@ -119,7 +119,9 @@ def test_unknown_is_said_to_be_unknown(printed: list[str]) -> None:
 
 
 def test_recording_is_what_the_demo_prints_now(printed: list[str]) -> None:
-    recorded = recorded_lines(TARGET.read_text(encoding="utf-8"))
+    picture = TARGET.read_text(encoding="utf-8")
+    recorded = recorded_lines(picture)
+    assert picture.count('<text class="q"') == len(QUESTIONS)
     assert without_timings(recorded) == without_timings(printed), "run: python scripts/record_demo.py"
 
 

@@ -133,7 +133,7 @@ export function MemoryBadges({ memory, link = true }) {
     ${!["user", "system", "assistant"].includes(memory.trust) && html`<${Badge} tone="trust">from a ${memory.trust}
       <//>`}
     ${memory.user && (link ? html`<a class="badge who" href=${`#/people/${encodeURIComponent(memory.user)}`} dir="auto">
-      ${label(memory.user, 40)}</a>` : html`<span class="badge who" dir="auto">${label(memory.user, 40)}</span>`)}
+      ${nameOf(memory.user, 40)}</a>` : html`<span class="badge who" dir="auto">${nameOf(memory.user, 40)}</span>`)}
       </span>`;
 }
 
@@ -145,6 +145,9 @@ export function clip(text, length) {
 
 /** The same for a link or a title, which must have something to read: a text may be empty or only spaces. */
 export const label = (text, length) => (/[\p{L}\p{N}\p{P}\p{S}]/u.test(text || "") ? clip(text, length) : "(no text)");
+
+/** A name. What cannot be seen is shown: two names that look alike may not be the same. */
+export const nameOf = (text, length) => label((text || "").replace(/[\u180e\u200b\u2060\ufeff]/g, "\ufffd"), length);
 
 /** A text with the words of a question marked. It is always text, never markup. */
 export function Marked({ text, terms }) {

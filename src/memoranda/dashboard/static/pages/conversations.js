@@ -13,6 +13,7 @@ import {
   plural,
   clip,
   label,
+  nameOf,
   moveFocus,
 } from "../ui.js";
 import { get, getScoped } from "../api.js";
@@ -42,9 +43,9 @@ export function ConversationsPage() {
 
 const Row = ({ one }) => html`<a class="row" data-row href=${`#/conversations/read?${address(one)}`}>
   <span class="row-main"><span class="row-text" dir="auto">
-    ${label(one.session || one.user || one.agent || "No name", 120)}</span><span class="row-meta">
-    ${one.user && one.session && html`<span class="badge who" dir="auto">${label(one.user, 40)}</span>`}
-    ${one.agent && html`<span class="badge who" dir="auto">${label(one.agent, 40)}</span>`}
+    ${nameOf(one.session || one.user || one.agent || "No name", 120)}</span><span class="row-meta">
+    ${one.user && one.session && html`<span class="badge who" dir="auto">${nameOf(one.user, 40)}</span>`}
+    ${one.agent && html`<span class="badge who" dir="auto">${nameOf(one.agent, 40)}</span>`}
     <span>${plural(one.messages, "message")}</span><span>
     <${Time} at=${one.started_at} />${describeTime(one.started_at) !== describeTime(one.last_at) && html` – <${Time} at=${one.last_at} />`}</span></span></span><${Icon} name="arrow" /></a>`;
 
@@ -64,8 +65,8 @@ export function ConversationPage({ query }) {
     load(0, []);
   }, []);
   const who = [query.user, query.agent].filter(Boolean).join(" with ");
-  return html`<${Page} title=${clip(query.session || who || "Conversation", 100)} lead=${html`<a href="#/conversations">
-    <${Icon} name="back" /> All conversations</a>${who && query.session ? html` · <span dir="auto">${clip(who, 80)}
+  return html`<${Page} title=${nameOf(query.session || who || "Conversation", 100)} lead=${html`<a href="#/conversations">
+    <${Icon} name="back" /> All conversations</a>${who && query.session ? html` · <span dir="auto">${nameOf(who, 80)}
     </span>` : ""}`}>
     ${state.error && html`<${Failure} error=${state.error} />`}${
       state.loading

@@ -17,7 +17,7 @@ import {
   plural,
   percent,
   typeName,
-  label,
+  nameOf,
   act,
   Badge,
 } from "../ui.js";
@@ -169,7 +169,7 @@ function Recalls({ recalls }) {
 function Counts({ title, rows, link, name = (text) => text, none = "Nothing yet." }) {
   const most = Math.max(1, ...rows.map((row) => row.memories));
   return html`<${Card} title=${title}>${rows.length ? html`<ul class="counts">${rows.map((row) => html`<li>
-    <a href=${link(row)}><span class="counts-name" dir="auto">${label(name(row.name), 40)}</span>
+    <a href=${link(row)}><span class="counts-name" dir="auto">${nameOf(name(row.name), 40)}</span>
     <${Bar} share=${row.memories / most} label="" /><span class="counts-number">${number(row.memories)}</span></a>
     </li>`)}</ul>` : html`<p class="muted">${none}</p>`}<//>`;
 }

@@ -14,6 +14,7 @@ import {
   number,
   clip,
   label,
+  nameOf,
   moveFocus,
   enterList,
   endOfDay,
@@ -45,7 +46,7 @@ export function PeoplePage() {
           : html`<div class="people" onKeyDown=${moveFocus}>
             ${data.map((one) => html`<a class="card person" data-row href=${`#/people/${encodeURIComponent(one.user)}`}>
             <span class="avatar" aria-hidden="true">${initials(one.user)}</span><span class="person-text">
-            <b dir="auto">${label(one.user, 60)}</b><span class="muted">
+            <b dir="auto">${nameOf(one.user, 60)}</b><span class="muted">
             ${plural(one.memories, "memory", "memories")} · <${Time} at=${one.last_active} /></span></span></a>`)}
             </div>
       <div class="actions pager">${after.length > 1 && html`<button class="button" onClick=${() => setAfter(after.slice(0, -1))}>
@@ -75,7 +76,7 @@ export function PersonPage({ name }) {
   const look = () => {
     setScope({ user: name });
   };
-  return html`<${Page} title=${label(name, 80)} lead=${html`<a href="#/people">
+  return html`<${Page} title=${nameOf(name, 80)} lead=${html`<a href="#/people">
     <${Icon} name="back" /> Everyone</a>`} actions=${html`<a class="button" href="#/memories" onClick=${look}>
     <${Icon} name="memory" />Memories</a><a class="button" href="#/ask" onClick=${look}><${Icon} name="ask" />Ask</a>
     ${
