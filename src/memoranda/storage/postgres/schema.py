@@ -17,7 +17,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
-from memoranda.storage.schema import HEAD, counters, metadata, seals, short_lived
+from memoranda.storage.schema import HEAD, counters, jobs, metadata, seals, short_lived
 from memoranda.text import TERMS_VERSION
 
 STORE_ID: Final = "store_id"
@@ -159,18 +159,18 @@ _TRIGGERS: Final = (
 )
 
 
-def _add_short_lived(connection: Connection) -> None:
-    """Create the table of values that expire, for the roles that may write memories."""
-    short_lived.create(connection)
+def _add_shared_work(connection: Connection) -> None:
+    """Create the tables of values that expire and of jobs, for the roles that may write memories."""
+    metadata.create_all(connection, tables=[short_lived, jobs])
     for statement in _policies_of(short_lived.name):
         connection.execute(text(statement))
     roles = connection.execute(text(_WRITING_ROLES)).scalars().all()
     for role in roles:
         name = connection.dialect.identifier_preparer.quote(role)
-        connection.execute(text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {short_lived.name} TO {name}"))
+        connection.execute(text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {short_lived.name}, {jobs.name} TO {name}"))
 
 
-_STEPS: Final[dict[str, Callable[[Connection], None]]] = {"0005": _add_short_lived}
+_STEPS: Final[dict[str, Callable[[Connection], None]]] = {"0005": _add_shared_work}
 """What brings a database from the version before to this one, by version."""
 
 
