@@ -46,9 +46,9 @@ prove: $(READY)  ## Run the long versions of the reliability tests (docs/reliabi
 	    $(BIN)/python -m tests.prove.run $$name --seed $(SEED) --seconds $(PART_SECONDS) $(if $(RUNS),--runs $(RUNS)) || failed=1; \
 	done; [ -z "$$failed" ]
 
-engines: $(READY)  ## Test Chroma and mem0 in a separate environment, as they are large.
+engines: $(READY)  ## Test Chroma, mem0 and Ray in a separate environment, as they are large.
 	$(PYTHON) -m venv .bench/engines
-	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[cli,dev,chroma,mem0]"
+	.bench/engines/bin/python -m pip install --quiet $(MODELS) $(RERANKER) -e ".[cli,dev,chroma,mem0,ray]"
 	MEMORANDA_ENGINES=1 .bench/engines/bin/pytest tests/engines
 
 # `make integrations NAMES="langgraph-store mem0"` runs a part.

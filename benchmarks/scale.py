@@ -1,4 +1,6 @@
-"""Memoranda on SQLite and PostgreSQL beside mem0 on pgvector and LangGraph's PostgresStore: `python benchmarks/scale.py`.
+"""Memoranda on SQLite and PostgreSQL beside mem0 on pgvector and LangGraph's PostgresStore.
+
+    python benchmarks/scale.py [--quick]
 
 All systems get the same texts and precomputed vectors, and those on PostgreSQL use one server that syncs every commit.
 Each runs in a process and an environment of its own. They alternate in rounds, so that a slow minute of the machine
@@ -200,20 +202,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small store, in minutes")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
-    systems = [each for each in SYSTEMS if each.environment is None or _is_prepared(each)]
+    for system in SYSTEMS:
+        if system.environment is not None:
+            prepare(system.environment)
     plan = QUICK if arguments.quick else FULL
-    figures, errors = measure(plan, systems)
+    figures, errors = measure(plan, SYSTEMS)
     print(f"{plan.memories:,} memories of {plan.users} users\n\n{format_table(figures)}")
     for error in errors:
         print(f"error: {error}")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps({"plan": plan.memories, "systems": figures, "errors": errors}, indent=1))
-
-
-def _is_prepared(system: System) -> bool:
-    assert system.environment is not None
-    prepare(system.environment)
-    return True
 
 
 if __name__ == "__main__":

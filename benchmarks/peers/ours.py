@@ -25,10 +25,12 @@ class Ours:
         self._open(f"sqlite:///{folder / 'memories.db'}", lookup)
 
     def _open(self, url: str, lookup: Lookup) -> None:
-        from memoranda import MemoryManager
+        from memoranda import MemoryConfig, MemoryManager
 
         self.version = _version()
-        self._manager = MemoryManager(db_url=url, embedder=LookupEmbedder(lookup))
+        # A server has no file beside it for the key of receipts.
+        config = MemoryConfig(db_url=url, audit_key=None if url.startswith("sqlite") else "a key for measurements")
+        self._manager = MemoryManager(config, embedder=LookupEmbedder(lookup))
 
     def add(self, item: Item) -> None:
         self._manager.add_memory(

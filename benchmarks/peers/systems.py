@@ -19,7 +19,7 @@ REQUIREMENTS = {
     "chromadb": ("chromadb==1.5.9",),
     "langgraph": ("langgraph-checkpoint==4.3.1", "numpy"),
     "mem0-postgres": ("mem0ai==2.2.1", "psycopg[binary,pool]", "numpy"),
-    "langgraph-postgres": ("langgraph-checkpoint-postgres==3.1.2", "psycopg[binary,pool]", "numpy"),
+    "langgraph-postgres": ("langgraph-checkpoint-postgres==3.2.0", "psycopg[binary,pool]", "numpy"),
 }
 _NO_TELEMETRY_NO_NETWORK = {
     "MEM0_TELEMETRY": "False",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memoranda.cli import doctor, encryption, facts, items, maintenance, mcp, memories, recall, serve, transfer
+from memoranda.cli import doctor, encryption, facts, items, jobs, maintenance, mcp, memories, recall, serve, transfer
 from memoranda.cli.options import command
 from memoranda.cli.output import make_group
 
@@ -22,6 +22,7 @@ app.add_typer(memories.sessions, name="session")
 app.add_typer(memories.executions, name="executions")
 app.add_typer(serve.keys, name="keys")
 app.add_typer(mcp.group, name="mcp")
+app.add_typer(jobs.jobs, name="jobs")
 app.add_typer(maintenance.models, name="models")
 
 

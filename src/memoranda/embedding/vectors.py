@@ -74,19 +74,41 @@ class Vectors:
         """Embed every memory with this embedder; return how many. Interrupted, it continues where it stopped."""
         if self.embedder is None:
             return 0
-        identity = self.embedder.identity
-        generation = self._store.write(lambda tx: start_generation(tx, identity, activate=False)).id
+        return self.end_reembedding(self._new_generation(self.embedder), progress)
+
+    def begin_reembedding(self) -> tuple[int | None, list[int]]:
+        """Return the generation of this embedder, and the ids of the memories that it lacks; None without embedder."""
+        if self.embedder is None:
+            return None, []
+        generation = self._new_generation(self.embedder)
+        query = select(memories.c.id).where(_not_embedded(generation)).order_by(memories.c.id)
+        return generation, self._store.read(lambda tx: list(tx.scalars(query)), tenant=ANY)
+
+    def end_reembedding(self, generation: int, progress: Progress | None) -> int:
+        """Embed what is left, and let the generation answer; return how many memories were left."""
         made = self.embed_missing(generation, progress)
         while not self._store.write(lambda tx: switch_generation(tx, generation), tenant=ANY):  # others went on writing
             made = self.embed_missing(generation, progress, made)
         self._generation = None
         return made
 
-    def embed_missing(self, generation: int, progress: Progress | None, made: int = 0) -> int:
-        """Embed the memories that this generation lacks; return how many vectors it got, `made` included."""
+    def _new_generation(self, embedder: Embedder) -> int:
+        return self._store.write(lambda tx: start_generation(tx, embedder.identity, activate=False)).id
+
+    def embed_missing(
+        self, generation: int, progress: Progress | None, made: int = 0, *, within: tuple[int, int] | None = None
+    ) -> int:
+        """Embed the memories that this generation lacks; return how many vectors it got, `made` included.
+
+        Args:
+            generation: The number of the generation.
+            progress: Called with (done, total).
+            made: How many it got before.
+            within: Only memories with ids from the first to the last of these.
+        """
         assert self.embedder is not None
         total = made + self._store.read(lambda tx: count_missing(tx, generation), tenant=ANY)
-        while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH), tenant=ANY):
+        while batch := self._store.read(lambda tx: read_missing(tx, generation, _BATCH, within), tenant=ANY):
             fresh = self.embedder.embed([content for _, content in batch], kind="passage")
             rows = [(memory_id, text, vector) for (memory_id, text), vector in zip(batch, fresh, strict=True)]
             self._store.write(partial(put_vectors, generation=generation, made=rows), tenant=ANY)
@@ -172,9 +194,13 @@ def switch_generation(tx: Transaction, generation: int) -> bool:
     return True
 
 
-def read_missing(tx: ReadTransaction, generation: int, limit: int) -> list[tuple[int, str]]:
+def read_missing(
+    tx: ReadTransaction, generation: int, limit: int, within: tuple[int, int] | None = None
+) -> list[tuple[int, str]]:
     """Return (id, content) of memories that this generation has not embedded yet."""
     query = select(memories.c.id, memories.c.content).where(_not_embedded(generation)).order_by(memories.c.id)
+    if within is not None:
+        query = query.where(memories.c.id.between(*within))
     return [(row[0], row[1]) for row in tx.execute(query.limit(limit))]
 
 

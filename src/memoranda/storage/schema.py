@@ -339,6 +339,28 @@ short_lived = Table(
     sqlite_with_rowid=False,
 )
 
+# Work that was ordered, in pieces that any process may do.
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", TEXT, primary_key=True),
+    # The pieces of one order; those of a later stage begin when all of the earlier ones are done.
+    Column("batch", TEXT, nullable=False),
+    Column("stage", Integer, nullable=False, server_default="0"),
+    Column("kind", TEXT, nullable=False),
+    Column("payload", TEXT, nullable=False),
+    # waiting, done or failed; a piece that is being done is waiting, and claimed.
+    Column("state", TEXT, nullable=False, server_default="waiting"),
+    Column("holder", TEXT, nullable=False, server_default=""),
+    Column("claimed_until", BigInteger, nullable=False, server_default="0"),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("note", TEXT, nullable=False, server_default=""),
+    Column("added_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Index("jobs_order", "state", "added_at", "id"),
+    sqlite_with_rowid=False,
+)
+
 ERASURE_PENDING = "erasure:pending"
 """The key in `meta` that is set while erased bytes may still be in the file."""
 LAST_ERASURE = "erasure:last"

@@ -18,7 +18,7 @@ from memoranda.errors import Conflict, InvalidInput
 from memoranda.records import Record
 from memoranda.storage.base import CopyStore, ReadTransaction, Row, Store, Transaction
 from memoranda.storage.meta import get_meta, set_meta
-from memoranda.storage.schema import counters, memories, meta, metadata, seals, short_lived
+from memoranda.storage.schema import counters, jobs, memories, meta, metadata, seals, short_lived
 from memoranda.types import ANY, Progress
 
 _PAGE: Final = 500
@@ -28,7 +28,8 @@ _SOURCE: Final = "copy:source"
 """The key in the target's `meta` for the id of the store that it is a copy of."""
 _COPIED_META: Final = ("recalls:", "erasure:")
 """Of the values that a store keeps about itself, those that say something about its rows."""
-_TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in (meta, counters, seals, short_lived))
+_NOT_COPIED: Final = (meta, counters, seals, short_lived, jobs)
+_TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in _NOT_COPIED)
 _Key: TypeAlias = tuple[Any, ...]
 
 

@@ -8,11 +8,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memoranda.server.config import ServerConfig
+from tests.fake_clock import FakeClock
 from tests.server.in_process import InProcessServer, open_server
 
 
@@ -228,13 +230,16 @@ class TestIdempotency:
         mine = server.send("POST", "/v1/memories", other, json={"content": "tea"}, headers=headers)
         assert (mine.json()["tenant"], "idempotency-replayed" in mine.headers) == ("acme", False)
 
-    def test_remember_is_idempotent_across_restarts(self, tmp_path: Path) -> None:
-        for _ in range(2):
-            with open_server(tmp_path / "d") as server:
+    def test_remember_is_idempotent_across_restarts_and_for_ever(self, tmp_path: Path) -> None:
+        clock = FakeClock(datetime(2030, 1, 1, tzinfo=UTC))
+        answers = []
+        for seconds in (0, 60, 3600):
+            clock.advance(seconds=seconds)
+            with open_server(tmp_path / "d", clock=clock) as server:
                 headers = {"Idempotency-Key": "one"}
                 answer = server.send("POST", "/v1/remember", json={"content": "tea"}, headers=headers)
-                assert answer.status_code == 200
-        assert answer.json()[0]["status"] == "duplicate"
+                answers.append((answer.json()[0]["status"], "idempotency-replayed" in answer.headers))
+        assert answers == [("stored", False), ("stored", True), ("duplicate", False)]
 
 
 class TestResponses:

@@ -11,6 +11,7 @@ from memoranda import ANY, MemoryManager
 from memoranda.errors import Denied, Incompatible, InvalidInput, NotFound, Unavailable
 from memoranda.server.auth import LOCAL, Authenticator
 from memoranda.server.keys import Keys, open_keys, split_key
+from memoranda.server.rate_limits import DatabaseBuckets, RateLimits
 from memoranda.server.run import create_app
 from memoranda.storage.sqlite.store import SQLiteStore, open_sqlite
 from memoranda.testing.fakes import HashEmbedder
@@ -49,8 +50,13 @@ def keys(store: SQLiteStore) -> Keys:
 
 
 @pytest.fixture
-def authenticator(keys: Keys, fake_time: FakeTime) -> Authenticator:
-    return Authenticator(keys, fake_time.now, cache_seconds=1.0, timer=fake_time.tick)
+def limits(store: SQLiteStore, fake_time: FakeTime) -> RateLimits:
+    return RateLimits(DatabaseBuckets(store), fake_time.tick)
+
+
+@pytest.fixture
+def authenticator(keys: Keys, fake_time: FakeTime, limits: RateLimits) -> Authenticator:
+    return Authenticator(keys, fake_time.now, limits, cache_seconds=1.0, timer=fake_time.tick)
 
 
 def bearer(key: str) -> str:
@@ -179,18 +185,32 @@ async def test_local_caller_needs_no_key_until_there_is_one(keys: Keys, authenti
 
 @pytest.mark.parametrize("end", ["revoked", "expired"])
 async def test_caller_without_key_is_refused_after_the_last_key_has_ended(
-    keys: Keys, authenticator: Authenticator, fake_time: FakeTime, end: str
+    keys: Keys, authenticator: Authenticator, limits: RateLimits, fake_time: FakeTime, end: str
 ) -> None:
     issued = keys.create("ci", expires_in=timedelta(seconds=10))
     if end == "revoked":
         keys.revoke(issued.info.id)
     fake_time.seconds = 3600
     assert not keys.any_valid(fake_time.now())
-    restarted = Authenticator(keys, fake_time.now, cache_seconds=1.0, timer=fake_time.tick)
+    restarted = Authenticator(keys, fake_time.now, limits, cache_seconds=1.0, timer=fake_time.tick)
     for each in (authenticator, restarted):
         with pytest.raises(Denied) as refused:
             await each.authenticate(None, local=True)
         assert refused.value.status == 401
+
+
+async def test_browser_needs_a_key_that_is_still_valid(
+    keys: Keys, authenticator: Authenticator, fake_time: FakeTime
+) -> None:
+    issued = keys.create("ci", tenant="acme")
+    assert (await authenticator.authenticate_browser(issued.info.id)).tenant == "acme"
+    with pytest.raises(Denied):  # what a browser may do without the secret, a caller may not
+        await authenticator.authenticate(bearer(f"mmr.{issued.info.id}.guess"), local=False)
+    assert (await authenticator.authenticate(bearer(issued.key), local=False)).tenant == "acme"
+    keys.revoke(issued.info.id)
+    fake_time.seconds += 2
+    with pytest.raises(Denied):
+        await authenticator.authenticate_browser(issued.info.id)
 
 
 def test_changed_pepper_invalidates_all_keys(store: SQLiteStore, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:

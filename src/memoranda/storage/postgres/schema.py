@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from memoranda.errors import Incompatible, InvalidInput, Unavailable
 from memoranda.storage.postgres import search
-from memoranda.storage.schema import HEAD, counters, metadata, seals, short_lived
+from memoranda.storage.schema import HEAD, counters, jobs, metadata, seals, short_lived
 from memoranda.text import TERMS_VERSION
 
 STORE_ID: Final = "store_id"
@@ -189,15 +189,15 @@ def _search_tables(_: Connection) -> Iterator[str]:
         yield from _isolate(table)
 
 
-def _add_short_lived(connection: Connection) -> Iterator[str]:
-    short_lived.create(connection)
+def _add_shared_work(connection: Connection) -> Iterator[str]:
+    metadata.create_all(connection, tables=[short_lived, jobs])
     yield from _isolate(short_lived.name)
 
 
 _STEPS: Final[dict[str, Callable[[Connection], Iterator[str]]]] = {
     "0004.1": _owner_first_indexes,
     "0004.2": _search_tables,
-    "0005": _add_short_lived,
+    "0005": _add_shared_work,
 }
 """What brings a database from the version before to this one, by version.
 
@@ -238,10 +238,14 @@ def upgrade(connection: Connection, service_role: str | None = None) -> list[str
         raise Incompatible(f"the database is at schema {version}, this Memoranda knows {VERSION}: upgrade memoranda")
     done = _create(connection) if version is None else _run_steps(connection, version)
     done += _add_vectors(connection)
-    _renew_grants(connection)
+    # The roles that could write before may write the tables that came later too.
+    roles = set(connection.execute(text(_WRITING_ROLES)).scalars())
     if service_role is not None:
-        _grant(connection, service_role)
+        _require_bound_role(connection, service_role)
+        roles.add(service_role)
         done.append(f"the role {service_role} may read and write rows")
+    for role in sorted(roles):
+        _grant(connection, role)
     return done
 
 
@@ -336,15 +340,7 @@ def tables_with_tenant(connection: Connection) -> list[str]:
     )
 
 
-def _renew_grants(connection: Connection) -> None:
-    """Let the roles that may write memories write the tables that came later too."""
-    for role in connection.execute(text(_WRITING_ROLES)).scalars().all():
-        name = connection.dialect.identifier_preparer.quote(role)
-        for table in tables_with_tenant(connection):
-            connection.execute(text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {name}"))
-
-
-def _grant(connection: Connection, role: str) -> None:
+def _require_bound_role(connection: Connection, role: str) -> None:
     found = connection.execute(
         text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = :role"), {"role": role}
     )
@@ -353,6 +349,9 @@ def _grant(connection: Connection, role: str) -> None:
         raise InvalidInput(f"there is no role {role!r}: create it first, CREATE ROLE … LOGIN PASSWORD …")
     if bypasses:
         raise InvalidInput(f"the role {role!r} is not bound by row-level security: use one that is no superuser")
+
+
+def _grant(connection: Connection, role: str) -> None:
     name = connection.dialect.identifier_preparer.quote(role)
     schema = connection.dialect.identifier_preparer.quote(
         connection.execute(text("SELECT current_schema()")).scalar_one()

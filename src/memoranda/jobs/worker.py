@@ -1,0 +1,142 @@
+"""Working off the queue: in this process, in several of this machine, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from memoranda.embedding.base import Embedder
+from memoranda.errors import Conflict, MemorandaError, MissingExtra, Unavailable
+from memoranda.jobs.kinds import KINDS, plan
+from memoranda.manager.manager import MemoryManager
+from memoranda.settings import MemoryConfig
+from memoranda.storage import jobs as queue
+from memoranda.storage.base import OwnedWork, Store
+from memoranda.storage.jobs import Job
+from memoranda.storage.rows import to_micros
+from memoranda.types import utc_now
+
+_LOGGER: Final = logging.getLogger("memoranda")
+_POLL_SECONDS: Final = 0.5
+
+
+def order(manager: MemoryManager, kind: str, files: Sequence[str] = ()) -> tuple[str, int]:
+    """Add a job to the queue; return the name of its batch and the number of its pieces."""
+    pieces = plan(manager, kind, files)
+    store = manager._components.open().store
+    return store.write(OwnedWork(lambda tx: queue.add_jobs(tx, pieces))), len(pieces)
+
+
+def find_jobs(manager: MemoryManager, limit: int = 100) -> list[Job]:
+    """Return the pieces in the queue, the latest order first."""
+    now = to_micros(utc_now())
+    return manager._components.open().store.read(lambda tx: list(queue.list_jobs(tx, now, limit)))
+
+
+def retry_failed(manager: MemoryManager) -> int:
+    """Let pieces that have failed wait again; return how many."""
+    return manager._components.open().store.write(OwnedWork(queue.retry_failed))
+
+
+def work_off(config: MemoryConfig, *, embedder: Embedder | None = None) -> int:
+    """Do pieces until none is left that could be done, also not by another worker; return how many were done here."""
+    done = 0
+    with MemoryManager(config, embedder=embedder) as manager:
+        store, holder = manager._components.open().store, uuid.uuid4().hex
+        while True:
+            job = store.write(OwnedWork(lambda tx: queue.claim_job(tx, holder)))
+            if job is not None:
+                done += _do(manager, store, job, holder)
+            elif store.read(queue.count_unfinished):
+                time.sleep(_POLL_SECONDS)  # others are at it: one of them may die
+            else:
+                return done
+
+
+def _do(manager: MemoryManager, store: Store, job: Job, holder: str) -> bool:
+    """Do one piece; return whether it is done."""
+    try:
+        with _renewing(store, job, holder):
+            note = KINDS[job.kind](manager, job.payload)
+        store.write(OwnedWork(lambda tx: queue.finish_job(tx, job.id, holder, note)))
+    except Conflict as error:
+        _LOGGER.warning("%s", error)
+        return False
+    except Exception as error:  # noqa: BLE001 - kept with the job, which `memoranda jobs list` shows
+        reason = str(error) if isinstance(error, MemorandaError) else f"{type(error).__name__}: {error}"
+        _LOGGER.warning("job %s failed: %s", job.id, reason)
+        store.write(OwnedWork(lambda tx: queue.fail_job(tx, job.id, holder, reason, job.tries)))
+        return False
+    return True
+
+
+@contextmanager
+def _renewing(store: Store, job: Job, holder: str) -> Iterator[None]:
+    """Keep the claim while the piece is done."""
+    ended = threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(queue.LEASE_SECONDS / 4):
+            try:
+                store.write(OwnedWork(lambda tx: queue.renew_claim(tx, job.id, holder)))
+            except MemorandaError as error:  # the next time, or the end of the piece, tells
+                _LOGGER.warning("the claim on job %s was not renewed: %s", job.id, error)
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def run_local(config: MemoryConfig, workers: int = 1) -> int:
+    """Work off the queue in so many processes of this machine; return how many pieces were done."""
+    if workers == 1:
+        return work_off(config)
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(workers) as pool:
+        return sum(pool.map(work_off, [config] * workers, chunksize=1))
+
+
+def run_on_ray(config: MemoryConfig, address: str, workers: int, run: Callable[[MemoryConfig], int] = work_off) -> int:
+    """Work off the queue in so many workers of a Ray cluster; return how many pieces were done.
+
+    Args:
+        config: The settings. Every node must reach the database and have Memoranda installed.
+        address: The address of the cluster, such as `ray://head:10001`, or `local` for one on this machine.
+        workers: How many workers.
+        run: What each of them runs.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise MissingExtra("jobs on a Ray cluster", "ray") from error
+    try:
+        ray.init(address=address, logging_level=logging.WARNING, include_dashboard=None)
+    except (ConnectionError, ValueError) as error:
+        raise Unavailable(f"there is no Ray cluster at {address}: {error}") from error
+    try:
+        # A worker that dies is not started again: the others take over its piece when its claim ends.
+        remote: Any = ray.remote(max_retries=0)(run)
+        waiting = [remote.remote(config) for _ in range(workers)]
+        return sum(_results(ray, waiting))
+    finally:
+        ray.shutdown()
+
+
+def _results(ray: Any, waiting: Sequence[Any]) -> Iterator[int]:
+    for each in waiting:
+        try:
+            yield int(ray.get(each))
+        except ray.exceptions.WorkerCrashedError as error:
+            _LOGGER.warning("a worker of the cluster died: %s", error)
