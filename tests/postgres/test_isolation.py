@@ -116,7 +116,8 @@ def test_migrate_command_creates_or_updates_tables_once_and_refuses_unsafe_roles
     again = run(app, ["migrate", "--db", url])
     assert (again.exit_code, "nothing to do" in again.output) == (0, True), again.output
     for table in ("search_vectors", "search_terms", "search_owners"):
-        server.execute(f"DROP TABLE IF EXISTS {table}", "fresh")
+        server.execute(f"DROP TABLE {table}", "fresh")
+    server.execute("DROP FUNCTION memoranda_unsearch CASCADE", "fresh")
     server.execute(f"UPDATE {VERSION_TABLE} SET version = '0004'", "fresh")
     with pytest.raises(Incompatible, match="memoranda migrate"):
         open_store(server.url("fresh"))

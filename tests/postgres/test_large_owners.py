@@ -8,8 +8,12 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from memoranda.index.partitions import Partitions
+from memoranda.index.stored import StoredPartition
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
+from memoranda.storage import open_store
+from memoranda.storage.base import PartitionKey
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Recall
 from tests.postgres.server import PostgresServer
@@ -103,7 +107,11 @@ def test_forgotten_words_leave_the_search_tables(
         manager.forget(user="ada")
         for table in ("search_terms", "search_vectors"):
             assert superuser.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() == (0,)
+        for table in ("owners", "search_owners"):
+            named = f"""SELECT count(*) FROM {table} WHERE "user" = 'ada'"""
+            assert superuser.execute(named.encode()).fetchone() == (0,)
     assert small.recall("zeppelin", user="ada").hits == ()
+    assert manager.check().problems == ()
 
 
 def test_database_without_pgvector_is_searched_in_memory(
@@ -115,3 +123,27 @@ def test_database_without_pgvector_is_searched_in_memory(
             _assert_same(manager, small)
     finally:
         server.execute("ALTER TABLE hidden_vectors RENAME TO search_vectors", url.rpartition("/")[2])
+
+
+def test_database_answers_while_a_large_owner_is_loaded(url: str, manager: MemoryManager) -> None:
+    key, generation = PartitionKey("default", "ada"), 1
+    expected = manager.recall("word1 word2 word3", user="ada", limit=20)
+    store = open_store(url)
+
+    def open_partitions() -> Partitions:
+        return Partitions(store, store_id=store.id, large_from=500)
+
+    first = open_partitions()
+    assert not isinstance(first.get(key, generation), StoredPartition)  # nobody has prepared the search yet
+    first.wait_for_loads()
+    second = open_partitions()
+    answering = second.get(key, generation)
+    assert isinstance(answering, StoredPartition)
+    assert answering.ids.tolist() == first.get(key, generation).ids.tolist()
+    second.wait_for_loads()
+    loaded = second.get(key, generation)
+    assert not isinstance(loaded, StoredPartition)
+    assert loaded.ids.tolist() == answering.ids.tolist()
+    assert expected.hits[0].id in answering.postings.ids_with("word1").tolist()
+    assert second.problems == []
+    store.close()
