@@ -14,9 +14,11 @@ from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
 from memoranda.storage import open_store
 from memoranda.storage.base import PartitionKey
+from memoranda.storage.postgres import graphs
+from memoranda.storage.postgres.graphs import build_graphs, nearest_statement
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Recall
-from tests.postgres.server import PostgresServer
+from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
 _WORDS = [f"word{number}" for number in range(60)]
 
@@ -147,3 +149,37 @@ def test_database_answers_while_a_large_owner_is_loaded(url: str, manager: Memor
     assert expected.hits[0].id in answering.postings.ids_with("word1").tolist()
     assert second.problems == []
     store.close()
+
+
+def test_graph_answers_only_after_it_has_found_the_true_neighbours(
+    server: PostgresServer, url: str, manager: MemoryManager, small: MemoryManager
+) -> None:
+    small.recall("word1", user="ada")
+    owner_url = url.replace(SERVICE, OWNER)
+    with psycopg.connect(server.url(url.rpartition("/")[2], "postgres"), autocommit=True) as superuser:
+        assert build_graphs(owner_url, graphs_from=10_000) == []
+        assert [(tenant, user) for tenant, user, _ in build_graphs(owner_url, graphs_from=100)] == [("default", "ada")]
+        row = superuser.execute("SELECT id, graph_recall FROM search_owners").fetchone()
+        assert row is not None
+        assert row[1] >= 0.95
+        superuser.execute("SET enable_seqscan = off")
+        superuser.execute("SET enable_sort = off")
+        vector = str([1.0] * 64)
+        plan = superuser.execute(f"EXPLAIN {nearest_statement(row[0], 64)}".encode(), (vector, 10, vector)).fetchall()
+        assert f"search_graph_{row[0]}" in str(plan)
+        _assert_same(manager, small)
+        manager.add_memory("A zebra eats word1.", user="ada")
+        assert small.recall("zebra", user="ada").hits[0].content == "A zebra eats word1."
+        superuser.execute(f"DROP INDEX search_graph_{row[0]}".encode())
+
+
+def test_graph_that_misses_neighbours_is_dropped(
+    server: PostgresServer, url: str, small: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.recall("word1", user="ada")
+    monkeypatch.setattr(graphs, "_measure", lambda *_: 0.5)
+    assert build_graphs(url.replace(SERVICE, OWNER), graphs_from=100) == [("default", "ada", 0.5)]
+    with psycopg.connect(server.url(url.rpartition("/")[2], "postgres"), autocommit=True) as superuser:
+        assert superuser.execute("SELECT graph_recall FROM search_owners").fetchall() == [(None,)]
+        found = superuser.execute("SELECT count(*) FROM pg_class WHERE relname LIKE 'search_graph_%'").fetchone()
+    assert found == (0,)

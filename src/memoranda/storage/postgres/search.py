@@ -2,7 +2,7 @@
 
 `search_terms` holds the words of each memory, `search_vectors` its vector; both derive from the rows, and
 `search_owners` says up to which change. Whoever searches brings them up to date first, from the change log.
-Vectors are compared exactly, by pgvector: an index over all owners would find few of one owner's true neighbours.
+Vectors are compared exactly, by pgvector, unless the owner has a graph that has passed its trial (`graphs`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from memoranda.storage.base import OwnedWork, PartitionKey, TermCounts, Transaction
+from memoranda.storage.postgres.connections import set_local
+from memoranda.storage.postgres.graphs import EF_SEARCH, nearest_statement
 from memoranda.storage.postgres.transaction import PostgresTransaction, owner_values
 from memoranda.types import FloatArray, IntArray
 
@@ -33,9 +35,11 @@ _BATCH: Final = 500
 """How many memories one commit brings up to date. Other writers of this process wait for it."""
 
 TABLES: Final = (
-    # `built_to` is the last memory that the first pass has reached, NULL when that is done.
+    # `built_to` is the last memory that the first pass has reached, NULL when that is done; `graph_recall` is how good
+    # the owner's graph was in its trial, NULL where there is none that answers.
     'CREATE TABLE search_owners (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant text COLLATE "C" NOT NULL,'
-    ' "user" text COLLATE "C" NOT NULL, generation bigint NOT NULL, seq bigint NOT NULL, built_to bigint)',
+    ' "user" text COLLATE "C" NOT NULL, generation bigint NOT NULL, seq bigint NOT NULL, built_to bigint,'
+    " graph_recall double precision)",
     'CREATE UNIQUE INDEX search_owners_once ON search_owners (tenant, "user", generation)',
     'CREATE TABLE search_terms (owner_id bigint NOT NULL, term text COLLATE "C" NOT NULL, memory_id bigint NOT NULL,'
     ' times integer NOT NULL, tenant text COLLATE "C" NOT NULL, PRIMARY KEY (owner_id, term, memory_id))',
@@ -62,8 +66,9 @@ VECTOR_TABLE: Final = (
 _DIMENSION: Final = "SELECT dimension FROM generations WHERE id = %s AND to_regclass('search_vectors') IS NOT NULL"
 _COUNT: Final = 'SELECT count(*) FROM memories WHERE tenant = %(tenant)s AND "user" = %(user)s'
 _STATE: Final = (
-    "SELECT s.id, s.seq, s.built_to, o.head FROM owners AS o LEFT JOIN search_owners AS s ON s.tenant = o.tenant"
-    ' AND s."user" = o."user" AND s.generation = %(generation)s WHERE o.tenant = %(tenant)s AND o."user" = %(user)s'
+    "SELECT s.id, s.seq, s.built_to, o.head, s.graph_recall FROM owners AS o LEFT JOIN search_owners AS s"
+    ' ON s.tenant = o.tenant AND s."user" = o."user" AND s.generation = %(generation)s'
+    ' WHERE o.tenant = %(tenant)s AND o."user" = %(user)s'
 )
 _START: Final = (
     'INSERT INTO search_owners (tenant, "user", generation, seq, built_to)'
@@ -127,24 +132,28 @@ class PostgresSearch:
         self._fetch = fetch
         self._write = write
         self._id = -1
+        self._has_graph = False
 
     def count(self) -> int:
         return int(self._fetch(lambda driver: driver.execute(_COUNT, self._values).fetchone()[0]))
 
     def is_complete(self) -> bool:
-        state = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone())
+        state = self._state()
         return state is not None and state[0] is not None and state[2] is None
 
     def update(self) -> None:
-        state = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone())
-        if state is None:  # nobody has written for this owner
-            return
-        search_id, seq, built_to, head = state
-        if search_id is None or built_to is not None or seq < head:
+        state = self._state()
+        if state is not None and (state[0] is None or state[2] is not None or state[1] < state[3]):
             while self.advance():
                 pass
-            search_id = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone()[0])
-        self._id = search_id
+            state = self._state()
+        if state is not None:  # else nobody has written for this owner
+            self._id, self._has_graph = state[0], state[4] is not None
+
+    def _state(self) -> tuple[Any, ...] | None:
+        """Return the number of the search, its last change, how far the first pass is, the head, and the recall."""
+        found: tuple[Any, ...] | None = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone())
+        return found
 
     def advance(self) -> bool:
         return self._write(OwnedWork(self._advance))
@@ -156,9 +165,13 @@ class PostgresSearch:
     def nearest(self, query: FloatArray, limit: int, among: IntArray | None) -> tuple[IntArray, FloatArray]:
         import numpy as np
 
-        chosen, values = ("", []) if among is None else (_AMONG, [among.tolist()])
-        statement = f"{_NEAREST}{chosen} ORDER BY cosine DESC, memory_id LIMIT %s"
-        rows = self._fetch_rows(statement, [Vector(query), self._id, *values, limit])
+        if among is None and self._has_graph:
+            statement = nearest_statement(self._id, self.dimension)
+            rows = self._fetch_rows(statement, [Vector(query), limit, Vector(query)])
+        else:
+            chosen, values = ("", []) if among is None else (_AMONG, [among.tolist()])
+            statement = f"{_NEAREST}{chosen} ORDER BY cosine DESC, memory_id LIMIT %s"
+            rows = self._fetch_rows(statement, [Vector(query), self._id, *values, limit])
         return np.array([row[0] for row in rows], dtype=np.int64), np.array([row[1] for row in rows], dtype=np.float32)
 
     def cosines(self, query: FloatArray, ids: IntArray | None) -> tuple[IntArray, FloatArray]:
@@ -168,6 +181,7 @@ class PostgresSearch:
 
     def _fetch_rows(self, statement: str, values: Sequence[Any]) -> list[Any]:
         def fetch(driver: Any) -> list[Any]:
+            set_local(driver, {"hnsw.ef_search": EF_SEARCH})
             with driver.cursor(binary=True) as cursor:
                 cursor.adapters.register_dumper(Vector, VectorDumper)
                 found: list[Any] = cursor.execute(statement, values).fetchall()
