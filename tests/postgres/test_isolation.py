@@ -121,9 +121,12 @@ def test_migrate_command_creates_or_updates_tables_once_and_refuses_unsafe_roles
     server.execute(f"UPDATE {VERSION_TABLE} SET version = '0004'", "fresh")
     with pytest.raises(Incompatible, match="memoranda migrate"):
         open_store(server.url("fresh"))
-    older = run(app, ["migrate", "--db", url, "--service-role", SERVICE])
+    older = run(app, ["migrate", "--db", url])
     assert (older.exit_code, "migrated" in older.output, "pgvector" in older.output) == (0, True, True), older.output
-    open_store(server.url("fresh")).close()
+    with MemoryManager(
+        MemoryConfig(db_url=server.url("fresh"), audit_key="x" * 20), embedder=HashEmbedder(8)
+    ) as manager:
+        assert manager.delete(manager.add_memory("tea").id)  # which also needs the new tables
     server.execute(f"UPDATE {VERSION_TABLE} SET version = '9999'", "fresh")
     newer = run(app, ["migrate", "--db", url])
     assert newer.exit_code != 0

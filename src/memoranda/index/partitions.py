@@ -207,21 +207,21 @@ class Partitions:
             if generation is not None and known is None:  # the new one holds the same terms
                 self._drop((key, None))
             self._partitions.move_to_end(cache_key)
-            return partition
+        if known is None and isinstance(partition, StoredPartition) and partition.until_loaded:
+            self._loader.add(partition, lambda: self._load_instead(partition))
+        return partition
 
     def _create(self, key: PartitionKey, generation: int | None) -> Partition:
         search = None if generation is None else self._open_search(key, generation)
         if search is None or generation is None:
             return self._create_in_memory(key, generation)
-        stored, rows = StoredPartition(key, generation, search), search.count()
+        rows = search.count()
         if key in self._too_large or rows * (4 * search.dimension + _ROW_BYTES) > self._capacity:
-            return stored
-        if rows < self._large_from:
-            return self._create_in_memory(key, generation)
-        if search.is_complete():
-            self._loader.add(stored, lambda: self._load_instead(stored))
-            return stored
-        self._loader.add(key, search.advance)  # for the next process that has to load them
+            return StoredPartition(key, generation, search)
+        if rows >= self._large_from:
+            if search.is_complete():
+                return StoredPartition(key, generation, search, until_loaded=True)
+            self._loader.add(key, search.advance)  # for the next process that has to load them
         return self._create_in_memory(key, generation)
 
     def _create_in_memory(self, key: PartitionKey, generation: int | None) -> Partition:
@@ -236,7 +236,7 @@ class Partitions:
         self._store_searches = search is not None
         return search
 
-    def _load_instead(self, stored: StoredPartition) -> bool:
+    def _load_instead(self, stored: Partition) -> bool:
         """Load a partition that the store has searched so far; return that there is no more to do."""
         cache_key = (stored.key, stored.generation)
         partition = self._create_in_memory(*cache_key)
@@ -306,9 +306,10 @@ class Partitions:
             while self._total > self._capacity and len(self._partitions) > 1:
                 self._drop(next(iter(self._partitions)))
             if self._total > self._capacity and self._store_searches:
-                self._too_large.add(key[0])  # the next search opens it in the store
-                if not isinstance(self._partitions[key], StoredPartition):
-                    self._drop(key)
+                [(last, partition)] = self._partitions.items()
+                self._too_large.add(last[0])  # the next search opens it in the store
+                if not isinstance(partition, StoredPartition):
+                    self._drop(last)
 
     def _drop(self, key: _CacheKey) -> None:
         self._partitions.pop(key, None)

@@ -18,8 +18,17 @@ from memoranda.types import FloatArray, IntArray
 class StoredPartition(Partition):
     """The memories of one owner, searched by the store."""
 
-    def __init__(self, key: PartitionKey, generation: int, search: OwnerSearch) -> None:
+    def __init__(self, key: PartitionKey, generation: int, search: OwnerSearch, *, until_loaded: bool = False) -> None:
+        """Create an empty partition.
+
+        Args:
+            key: Whose memories it holds.
+            generation: The generation of the vectors.
+            search: The search of the store.
+            until_loaded: Whether it answers only until the memories are loaded.
+        """
         self.search = search
+        self.until_loaded = until_loaded
         super().__init__(key, generation)
 
     @property

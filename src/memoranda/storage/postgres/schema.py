@@ -43,6 +43,10 @@ _VECTOR_STATE: Final = (
     "SELECT to_regclass('search_vectors') IS NOT NULL AS has_table,"
     " EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector') AS available"
 )
+_SERVICE_ROLES: Final = (
+    "SELECT grantee FROM information_schema.role_table_grants WHERE table_schema = current_schema()"
+    " AND table_name = 'memories' AND privilege_type = 'DELETE' AND grantee <> current_user"
+)
 _BIG_TABLES: Final = ("memories", "messages", "vectors", "changes")
 
 # A policy compares with a subquery, which PostgreSQL evaluates once for a statement and not once for a row.
@@ -230,6 +234,9 @@ def upgrade(connection: Connection, service_role: str | None = None) -> list[str
     if service_role is not None:
         _grant(connection, service_role)
         done.append(f"the role {service_role} may read and write rows")
+    elif done:  # new tables are for the roles that the others are for
+        for role in connection.execute(text(_SERVICE_ROLES)).scalars().all():
+            _grant(connection, role)
     return done
 
 
