@@ -116,14 +116,18 @@ def test_migrate_command_creates_or_updates_tables_once_and_refuses_unsafe_roles
     again = run(app, ["migrate", "--db", url])
     assert (again.exit_code, "nothing to do" in again.output) == (0, True), again.output
     for table in ("search_vectors", "search_terms", "search_owners", "short_lived", "jobs"):
-        server.execute(f"DROP TABLE IF EXISTS {table}", "fresh")
+        server.execute(f"DROP TABLE {table}", "fresh")
+    server.execute("DROP FUNCTION memoranda_unsearch CASCADE", "fresh")
     server.execute(f"UPDATE {VERSION_TABLE} SET version = '0004'", "fresh")
     with pytest.raises(Incompatible, match="memoranda migrate"):
         open_store(server.url("fresh"))
     older = run(app, ["migrate", "--db", url])
     assert (older.exit_code, "migrated" in older.output, "pgvector" in older.output) == (0, True, True), older.output
-    open_store(server.url("fresh")).close()
-    with psycopg.connect(server.url("fresh", SERVICE)) as connection:  # tables of a later schema, without naming the role
+    with MemoryManager(
+        MemoryConfig(db_url=server.url("fresh"), audit_key="x" * 20), embedder=HashEmbedder(8)
+    ) as manager:
+        assert manager.delete(manager.add_memory("tea").id)  # which also needs the new tables
+    with psycopg.connect(server.url("fresh", SERVICE)) as connection:
         assert connection.execute("SELECT count(*) FROM short_lived, jobs").fetchone() == (0,)
     server.execute(f"UPDATE {VERSION_TABLE} SET version = '9999'", "fresh")
     newer = run(app, ["migrate", "--db", url])

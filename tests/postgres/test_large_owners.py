@@ -8,11 +8,17 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from memoranda.index.partitions import Partitions
+from memoranda.index.stored import StoredPartition
 from memoranda.manager.manager import MemoryManager
 from memoranda.settings import MemoryConfig
+from memoranda.storage import open_store
+from memoranda.storage.base import PartitionKey
+from memoranda.storage.postgres import graphs
+from memoranda.storage.postgres.graphs import build_graphs, nearest_statement
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import Recall
-from tests.postgres.server import PostgresServer
+from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
 _WORDS = [f"word{number}" for number in range(60)]
 
@@ -103,7 +109,11 @@ def test_forgotten_words_leave_the_search_tables(
         manager.forget(user="ada")
         for table in ("search_terms", "search_vectors"):
             assert superuser.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() == (0,)
+        for table in ("owners", "search_owners"):
+            named = f"""SELECT count(*) FROM {table} WHERE "user" = 'ada'"""
+            assert superuser.execute(named.encode()).fetchone() == (0,)
     assert small.recall("zeppelin", user="ada").hits == ()
+    assert manager.check().problems == ()
 
 
 def test_database_without_pgvector_is_searched_in_memory(
@@ -115,3 +125,61 @@ def test_database_without_pgvector_is_searched_in_memory(
             _assert_same(manager, small)
     finally:
         server.execute("ALTER TABLE hidden_vectors RENAME TO search_vectors", url.rpartition("/")[2])
+
+
+def test_database_answers_while_a_large_owner_is_loaded(url: str, manager: MemoryManager) -> None:
+    key, generation = PartitionKey("default", "ada"), 1
+    expected = manager.recall("word1 word2 word3", user="ada", limit=20)
+    store = open_store(url)
+
+    def open_partitions() -> Partitions:
+        return Partitions(store, store_id=store.id, large_from=500)
+
+    first = open_partitions()
+    assert not isinstance(first.get(key, generation), StoredPartition)  # nobody has prepared the search yet
+    first.wait_for_loads()
+    second = open_partitions()
+    answering = second.get(key, generation)
+    assert isinstance(answering, StoredPartition)
+    assert answering.ids.tolist() == first.get(key, generation).ids.tolist()
+    second.wait_for_loads()
+    loaded = second.get(key, generation)
+    assert not isinstance(loaded, StoredPartition)
+    assert loaded.ids.tolist() == answering.ids.tolist()
+    assert expected.hits[0].id in answering.postings.ids_with("word1").tolist()
+    assert second.problems == []
+    store.close()
+
+
+def test_graph_answers_only_after_it_has_found_the_true_neighbours(
+    server: PostgresServer, url: str, manager: MemoryManager, small: MemoryManager
+) -> None:
+    small.recall("word1", user="ada")
+    owner_url = url.replace(SERVICE, OWNER)
+    with psycopg.connect(server.url(url.rpartition("/")[2], "postgres"), autocommit=True) as superuser:
+        assert build_graphs(owner_url, graphs_from=10_000) == []
+        assert [(tenant, user) for tenant, user, _ in build_graphs(owner_url, graphs_from=100)] == [("default", "ada")]
+        row = superuser.execute("SELECT id, graph_recall FROM search_owners").fetchone()
+        assert row is not None
+        assert row[1] >= 0.95
+        superuser.execute("SET enable_seqscan = off")
+        superuser.execute("SET enable_sort = off")
+        vector = str([1.0] * 64)
+        plan = superuser.execute(f"EXPLAIN {nearest_statement(row[0], 64)}".encode(), (vector, 10, vector)).fetchall()
+        assert f"search_graph_{row[0]}" in str(plan)
+        _assert_same(manager, small)
+        manager.add_memory("A zebra eats word1.", user="ada")
+        assert small.recall("zebra", user="ada").hits[0].content == "A zebra eats word1."
+        superuser.execute(f"DROP INDEX search_graph_{row[0]}".encode())
+
+
+def test_graph_that_misses_neighbours_is_dropped(
+    server: PostgresServer, url: str, small: MemoryManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.recall("word1", user="ada")
+    monkeypatch.setattr(graphs, "_measure", lambda *_: 0.5)
+    assert build_graphs(url.replace(SERVICE, OWNER), graphs_from=100) == [("default", "ada", 0.5)]
+    with psycopg.connect(server.url(url.rpartition("/")[2], "postgres"), autocommit=True) as superuser:
+        assert superuser.execute("SELECT graph_recall FROM search_owners").fetchall() == [(None,)]
+        found = superuser.execute("SELECT count(*) FROM pg_class WHERE relname LIKE 'search_graph_%'").fetchone()
+    assert found == (0,)

@@ -70,6 +70,10 @@ class Postings:
             return False
         return len(self) == self._size or len(self._counts(term)[0]) > 0
 
+    def held(self, terms: Sequence[str]) -> list[str]:
+        """Return those of these terms that any text holds."""
+        return list(filter(self.contains, terms))
+
     def ids_with(self, term: str) -> IntArray:
         """Return the ids of the texts that hold this term, in no order."""
         return self._ids[self._counts(term)[0]]
@@ -77,6 +81,7 @@ class Postings:
     def add(self, id: int, terms: Sequence[str]) -> None:
         """Add a text by its terms, replace the text of a known id."""
         self.remove([id])
+        self._clear_cache()
         number = self._append(id, len(terms))
         occurrences = self._occurrences
         for term in terms:
@@ -189,7 +194,6 @@ class Postings:
         self._cached_bytes = 0
 
     def _append(self, id: int, length: int) -> int:
-        self._clear_cache()
         self._last_visible = None
         number = self._size
         self._ids, self._lengths = grow_array(self._ids, number + 1), grow_array(self._lengths, number + 1)

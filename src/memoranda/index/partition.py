@@ -144,9 +144,8 @@ class Partition:
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages of the texts, except English."""
-        return tuple(
-            language for language in (*ALGORITHMS, *UNSPACED) if self.postings.contains(LANGUAGE_KEY + language)
-        )
+        keys = [LANGUAGE_KEY + language for language in (*ALGORITHMS, *UNSPACED)]
+        return tuple(key.removeprefix(LANGUAGE_KEY) for key in self.postings.held(keys))
 
     def open_index(self, dimension: int) -> PartitionVectors:
         """Open the vectors in another engine, if there is one; else create an index in memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -16,6 +16,7 @@ from memoranda.encryption import EncryptionKey
 from memoranda.errors import Incompatible, MemorandaError, NotFound, Unavailable
 from memoranda.files import ChecksummedFile, open_checksummed_file, write_checksummed_file
 from memoranda.fork_safety import register_fork_handler
+from memoranda.index.background import BackgroundSteps
 from memoranda.index.base import PartitionVectors, VectorEngine
 from memoranda.index.faiss import GRAPH_FROM, FAISSIndex
 from memoranda.index.gpu import load_torch
@@ -27,10 +28,11 @@ from memoranda.types import ANY, JSON
 
 DEFAULT_CAPACITY = 1 << 30
 """Bytes of partitions in memory."""
+LARGE_FROM = 50_000
+"""From this many memories on, the store answers while a partition is loaded."""
 _ROW_BYTES = 500  # of one memory, besides its vector
 _LOAD_BATCH = 4096  # rows read from the store at once
 _GROW_BATCH = 32  # rows added to a graph at once: a few milliseconds, the longest that a search waits for the lock
-_GROW_PAUSE = 0.001  # seconds between two batches, so that waiting searches get the lock
 _FILE_KIND = b"RCLGRAPH"
 _SECTIONS = ("ids", "live", "vectors", "fresh", "graph")
 _Entries: TypeAlias = dict[str, dict[str, JSON]]
@@ -52,6 +54,7 @@ class Partitions:
         path: str | Path | None = None,
         capacity_bytes: int = DEFAULT_CAPACITY,
         graph_from: int = GRAPH_FROM,
+        large_from: int = LARGE_FROM,
         use_gpu: bool = False,
         engine: VectorEngine | None = None,
         last_erasure: Callable[[], int] = lambda: 0,
@@ -66,6 +69,7 @@ class Partitions:
             path: The file in which graphs are saved between two runs.
             capacity_bytes: The memory above which the least recently used partitions are dropped.
             graph_from: Above this many vectors a partition builds a graph.
+            large_from: From this many memories on, a store that can search by itself answers while they are loaded.
             use_gpu: Whether a CUDA device searches large partitions in place of a graph. Without one, `problems` says
                 so and the processor searches.
             engine: Stores the vectors in place of this process; closed with the partitions.
@@ -81,6 +85,7 @@ class Partitions:
         self._graph_file = None if path is None or engine is not None else GraphFile(Path(path), store_id, file_key)
         self._capacity = capacity_bytes
         self._graph_from = graph_from
+        self._large_from = large_from
         self._use_gpu = use_gpu and engine is None and self._has_gpu()
         self._last_erasure = last_erasure
         self._save_small = save_small
@@ -96,7 +101,8 @@ class Partitions:
         return True
 
     def _start(self) -> None:
-        self._grower = GraphGrower()
+        self._grower = BackgroundSteps("memoranda-graph", self._report)
+        self._loader = BackgroundSteps("memoranda-load", self._report)
         self._too_large: set[PartitionKey] = set()
         self._store_searches = False
         self._lock = threading.Lock()
@@ -130,7 +136,7 @@ class Partitions:
         partition = self._find_or_create(key, generation)
         with partition.lock:
             if self._catch_up(partition):
-                self._grower.schedule(partition)
+                self._grow(partition)
             self._update_size((key, generation), partition.nbytes)
         return partition
 
@@ -146,6 +152,10 @@ class Partitions:
         partition = self.get(key, generation)
         with partition.lock:
             yield partition
+
+    def wait_for_loads(self) -> None:
+        """Wait until every large partition is in memory, and its search in the store is complete."""
+        self._loader.wait()
 
     def wait_for_graphs(self) -> None:
         """Wait until every large partition has its graph; until then they are searched exactly."""
@@ -180,7 +190,8 @@ class Partitions:
             self._engine.clear(self._store_id)
 
     def close(self) -> None:
-        """Stop the background thread, then save."""
+        """Stop the background threads, then save."""
+        self._loader.stop()
         self._grower.stop()
         self.save()
         if self._engine is not None:
@@ -196,26 +207,53 @@ class Partitions:
             if generation is not None and known is None:  # the new one holds the same terms
                 self._drop((key, None))
             self._partitions.move_to_end(cache_key)
-            return partition
+        if known is None and isinstance(partition, StoredPartition) and partition.until_loaded:
+            self._loader.add(partition, lambda: self._load_instead(partition))
+        return partition
 
     def _create(self, key: PartitionKey, generation: int | None) -> Partition:
         search = None if generation is None else self._open_search(key, generation)
-        if search is not None and generation is not None:
+        if search is None or generation is None:
+            return self._create_in_memory(key, generation)
+        rows = search.count()
+        if key in self._too_large or rows * (4 * search.dimension + _ROW_BYTES) > self._capacity:
             return StoredPartition(key, generation, search)
+        if rows >= self._large_from:
+            if search.is_complete():
+                return StoredPartition(key, generation, search, until_loaded=True)
+            self._loader.add(key, search.advance)  # for the next process that has to load them
+        return self._create_in_memory(key, generation)
+
+    def _create_in_memory(self, key: PartitionKey, generation: int | None) -> Partition:
         open_vectors = None if self._engine is None else self._open_in_engine
         return Partition(key, generation, graph_from=self._graph_from, use_gpu=self._use_gpu, open_vectors=open_vectors)
 
     def _open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
-        """Return the store's own search of an owner that takes more memory than all may take together."""
-        store = self._source
-        if self._engine is not None or key.user is ANY or not isinstance(store, SearchStore):
+        """Return the store's own search of an owner; None where it has none."""
+        if self._engine is not None or key.user is ANY or not isinstance(self._source, SearchStore):
             return None
-        search = store.open_search(key, generation)
+        search = self._source.open_search(key, generation)
         self._store_searches = search is not None
-        if search is None or key in self._too_large:
-            return search
-        row_bytes = 4 * search.dimension + _ROW_BYTES
-        return search if store.count_rows(key) * row_bytes > self._capacity else None
+        return search
+
+    def _load_instead(self, stored: Partition) -> bool:
+        """Load a partition that the store has searched so far; return that there is no more to do."""
+        cache_key = (stored.key, stored.generation)
+        partition = self._create_in_memory(*cache_key)
+        with partition.lock:
+            self._catch_up(partition)
+            with self._lock:
+                if self._partitions.get(cache_key) is not stored:  # dropped meanwhile
+                    return False
+                self._partitions[cache_key] = partition
+            self._grow(partition)
+            self._update_size(cache_key, partition.nbytes)
+        return False
+
+    def _grow(self, partition: Partition) -> None:
+        """Grow the graph of a partition in the background, if it has pending rows."""
+        if isinstance(partition.index, FAISSIndex) and partition.index.pending:
+            self._grower.add(partition, lambda: _grow_batch(partition))
 
     def _open_in_engine(self, partition: Partition, dimension: int) -> PartitionVectors:
         assert self._engine is not None
@@ -268,9 +306,10 @@ class Partitions:
             while self._total > self._capacity and len(self._partitions) > 1:
                 self._drop(next(iter(self._partitions)))
             if self._total > self._capacity and self._store_searches:
-                self._too_large.add(key[0])  # the next search opens it in the store
-                if not isinstance(self._partitions[key], StoredPartition):
-                    self._drop(key)
+                [(last, partition)] = self._partitions.items()
+                self._too_large.add(last[0])  # the next search opens it in the store
+                if not isinstance(partition, StoredPartition):
+                    self._drop(last)
 
     def _drop(self, key: _CacheKey) -> None:
         self._partitions.pop(key, None)
@@ -352,51 +391,6 @@ class GraphFile:
 def _section_prefix(partition: Partition) -> str:
     """Return the unique prefix of a partition's sections in the file."""
     return f"{partition.name}/"
-
-
-class GraphGrower:
-    """Grows graphs in one background thread, which runs only while there is work."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._queue: deque[Partition] = deque()
-        self._thread: threading.Thread | None = None
-        self._stopped = threading.Event()
-
-    def schedule(self, partition: Partition) -> None:
-        """Grow the graph of a partition in the background, if it has pending rows."""
-        index = partition.index
-        if not isinstance(index, FAISSIndex) or not index.pending or self._stopped.is_set():
-            return
-        with self._lock:
-            if partition not in self._queue:
-                self._queue.append(partition)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="memoranda-graph", daemon=True)
-                self._thread.start()
-
-    def wait(self) -> None:
-        """Wait until all scheduled graphs are complete."""
-        thread = self._thread
-        if thread is not None:
-            thread.join()
-
-    def stop(self) -> None:
-        """End the thread after the current batch; no graph grows after this."""
-        self._stopped.set()
-        self.wait()
-
-    def _run(self) -> None:
-        while (partition := self._next()) is not None:
-            while not self._stopped.wait(_GROW_PAUSE) and _grow_batch(partition):
-                pass
-
-    def _next(self) -> Partition | None:
-        with self._lock:
-            if self._queue and not self._stopped.is_set():
-                return self._queue.popleft()
-            self._thread = None
-            return None
 
 
 def _grow_batch(partition: Partition) -> bool:

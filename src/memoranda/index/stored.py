@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memoranda.index.base import PartitionVectors
 from memoranda.index.lexical import Postings
 from memoranda.index.partition import Partition
-from memoranda.storage.base import OwnerSearch, PartitionKey
+from memoranda.storage.base import OwnerSearch, PartitionKey, TermCounts
 from memoranda.text import OR
 from memoranda.types import FloatArray, IntArray
 
@@ -18,8 +18,17 @@ from memoranda.types import FloatArray, IntArray
 class StoredPartition(Partition):
     """The memories of one owner, searched by the store."""
 
-    def __init__(self, key: PartitionKey, generation: int, search: OwnerSearch) -> None:
+    def __init__(self, key: PartitionKey, generation: int, search: OwnerSearch, *, until_loaded: bool = False) -> None:
+        """Create an empty partition.
+
+        Args:
+            key: Whose memories it holds.
+            generation: The generation of the vectors.
+            search: The search of the store.
+            until_loaded: Whether it answers only until the memories are loaded.
+        """
         self.search = search
+        self.until_loaded = until_loaded
         super().__init__(key, generation)
 
     @property
@@ -47,28 +56,51 @@ class StoredPostings(Postings):
     def contains(self, term: str) -> bool:
         return len(self._counts(term)[0]) > 0
 
+    def held(self, terms: Sequence[str]) -> list[str]:
+        self._read_counts(terms)
+        return super().held(terms)
+
     def add(self, id: int, terms: Sequence[str]) -> None:
         self.remove([id])
         self._append(id, len(terms))
+        new = set(terms)
+        for term in [term for term in self._counts_cache if not new.isdisjoint(term.split(OR))]:
+            self._cached_bytes -= sum(each.nbytes for each in self._counts_cache.pop(term))
 
     def remove(self, ids: Iterable[int]) -> int:
         self._order = None
         return super().remove(ids)
 
+    def _match(
+        self, query_terms: Sequence[str], visible: NDArray[np.bool_] | None
+    ) -> tuple[IntArray, NDArray[np.float64]]:
+        self._read_counts(query_terms)
+        return super()._match(query_terms, visible)
+
     def _counts(self, term: str, visible: NDArray[np.bool_] | None = None) -> tuple[IntArray, IntArray]:
-        numbers, counts = self._counts_cache.get(term) or self._cache(term, self._read_counts(term))
+        if term not in self._counts_cache:
+            self._read_counts([term])
+        numbers, counts = self._counts_cache[term]
         kept = (self._live if visible is None else visible)[numbers]
         return numbers[kept], counts[kept]
 
-    def _read_counts(self, term: str) -> tuple[IntArray, IntArray]:
-        """Return the numbers of the texts that hold the term, or one of its alternatives, and how often each does."""
-        found = list(self._search.terms(term.split(OR)).values())
-        ids = np.concatenate([each for each, _ in found]) if found else np.empty(0, dtype=np.int64)
-        counts = np.concatenate([each for _, each in found]) if found else np.empty(0, dtype=np.int64)
-        numbers = self._numbers_of(ids)
-        numbers, counts = numbers[numbers >= 0], counts[numbers >= 0]
-        unique, first = np.unique(numbers, return_inverse=True)
-        return unique, np.bincount(first, weights=counts, minlength=len(unique)).astype(np.int64)
+    def _read_counts(self, terms: Sequence[str]) -> None:
+        """Read which texts hold each of these terms, or one of its alternatives, and how often each does."""
+        missing = [term for term in dict.fromkeys(terms) if term not in self._counts_cache]
+        if not missing:
+            return
+        found = self._search.terms([word for term in missing for word in term.split(OR)])
+        for term in missing:
+            self._cache(term, self._add_up([found[word] for word in term.split(OR) if word in found]))
+
+    def _add_up(self, found: Sequence[TermCounts]) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the texts in these lists, and the sums of their counts."""
+        if not found:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        numbers = self._numbers_of(np.concatenate([ids for ids, _ in found]))
+        counts = np.concatenate([counts for _, counts in found])[numbers >= 0]
+        unique, positions = np.unique(numbers[numbers >= 0], return_inverse=True)
+        return unique, np.bincount(positions, weights=counts, minlength=len(unique)).astype(np.int64)
 
     def _numbers_of(self, ids: IntArray) -> IntArray:
         """Return the number of each id, -1 for those that this partition does not have."""

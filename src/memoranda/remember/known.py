@@ -109,7 +109,7 @@ class _Search:
 
     def indexed(self, text: str) -> list[str]:
         """Return the terms of a text that the partition holds."""
-        return list(filter(self._partition.postings.contains, query_terms(text)))
+        return self._partition.postings.held(query_terms(text))
 
     def find_all(self, texts: Iterable[str], session: str | None) -> set[int]:
         """Return the memories that share most terms with one of the texts."""

@@ -169,8 +169,20 @@ class OwnerSearch(Protocol):
     dimension: int
     """The dimension of the vectors."""
 
+    def count(self) -> int:
+        """Return how many memories the owner has."""
+        ...
+
+    def is_complete(self) -> bool:
+        """Return whether the search holds all memories but those that have changed lately."""
+        ...
+
     def update(self) -> None:
         """Bring the search up to date with every commit before the call."""
+        ...
+
+    def advance(self) -> bool:
+        """Bring some more memories up to date; return whether there are others."""
         ...
 
     def terms(self, terms: Sequence[str]) -> Mapping[str, TermCounts]:
@@ -189,10 +201,6 @@ class OwnerSearch(Protocol):
 @runtime_checkable
 class SearchStore(Protocol):
     """A store that can search by itself, for owners whose index would take too much memory in this process."""
-
-    def count_rows(self, key: PartitionKey) -> int:
-        """Return how many memories an owner has."""
-        ...
 
     def open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
         """Return the search of one owner; None where this database cannot."""

@@ -35,13 +35,17 @@ _CHECKS: Final = {
     "owners whose latest change is not noted": """
         SELECT c."user" FROM (SELECT tenant, "user", max(seq) AS head FROM changes GROUP BY tenant, "user") AS c
         LEFT JOIN owners AS o ON o.tenant = c.tenant AND o."user" = c."user"
-        WHERE o.head IS DISTINCT FROM c.head""",
+        WHERE o.head IS DISTINCT FROM c.head AND EXISTS
+        (SELECT 1 FROM memories AS m WHERE m.tenant = c.tenant AND m."user" = c."user")""",
     "conversations with a gap, by their first message": f"SELECT first FROM ({_UNEVEN}) AS uneven",
 }
 _NOTE_HEADS: Final = """
     INSERT INTO owners AS o (tenant, "user", head)
     SELECT tenant, "user", max(seq) FROM changes GROUP BY tenant, "user"
     ON CONFLICT (tenant, "user") DO UPDATE SET head = excluded.head WHERE o.head <> excluded.head"""
+_REMOVE_EMPTY: Final = """
+    DELETE FROM {} AS o WHERE NOT EXISTS
+    (SELECT 1 FROM changes AS c WHERE c.tenant = o.tenant AND c."user" = o."user")"""
 _REPAIRS: Final = {
     "vectors of the wrong size removed, to be made again": """
         DELETE FROM vectors USING generations
@@ -76,6 +80,12 @@ def find_problems(tx: ReadTransaction) -> list[str]:
 def note_heads(tx: Transaction) -> None:
     """Note the latest change of each owner, after changes were written past the usual way."""
     tx.execute(text(_NOTE_HEADS))
+
+
+def remove_empty_owners(tx: Transaction) -> None:
+    """Remove the names of owners of whom nothing is left."""
+    for table in ("owners", "search_owners"):
+        tx.execute(text(_REMOVE_EMPTY.format(table)))
 
 
 def repair_rows(tx: Transaction) -> list[str]:

