@@ -17,6 +17,8 @@ _HALF: Final = (1 << _HALF_BITS) - 1
 _PERMUTED: Final = 1 << 2 * _HALF_BITS
 """Numbers from 1 to here are permuted: JSON readers keep integers of up to 53 bits exact. Others stay as they are."""
 _ROUNDS: Final = 6
+_CACHED: Final = 1_000
+"""Ids that a cipher remembers: those of one large result. A server has a cipher for each tenant."""
 
 
 class IdCipher:
@@ -24,8 +26,8 @@ class IdCipher:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self.encode = lru_cache(maxsize=10_000)(self._encode)
-        self.decode = lru_cache(maxsize=10_000)(self._decode)
+        self.encode = lru_cache(maxsize=_CACHED)(self._encode)
+        self.decode = lru_cache(maxsize=_CACHED)(self._decode)
 
     def _encode(self, number: int, kind: str = "memory") -> int:
         """Return the id to show; each kind of number has a permutation of its own."""

@@ -98,6 +98,12 @@ class TestCipher:
         for number in (0, -5, 2**52, 2**63 - 1):
             assert cipher.encode(number) == cipher.decode(number) == number
 
+    def test_cipher_keeps_few_of_the_ids_it_has_seen(self) -> None:
+        cipher = IdCipher(b"k" * 32)
+        for number in range(1, 3_000):
+            cipher.decode(cipher.encode(number))
+        assert cipher.encode.cache_info().currsize + cipher.decode.cache_info().currsize <= 2_000
+
     def test_text_of_an_error_is_written_with_the_ids_of_its_reader(self) -> None:
         text = IdText("no memory ", (3, 4), " here")
         assert text == "no memory 3, 4 here"

@@ -25,6 +25,8 @@ UNNAMED = -1
 """The code of a memory without an agent, a session or a speaker."""
 NEVER_LOADED = -1
 _UNKNOWN = -2  # the code of a name that no memory has
+_SPARE_NAMES = 64
+"""Names of removed memories that are always kept."""
 _MACHINE_ROLES = ("assistant", "system", "tool")
 _ROW = np.dtype(
     [
@@ -166,6 +168,7 @@ class Partition:
         positions = self._table.claim(np.array([row.id for row in new_rows], dtype=np.int64))
         self._columns = grow_array(self._columns, self._table.size)
         self._columns[positions] = np.array([self._encode(row) for row in new_rows], dtype=_ROW)
+        self._drop_unused_names()
         self._timeline = None
 
     def remove(self, ids: IntArray) -> None:
@@ -253,6 +256,18 @@ class Partition:
         for number, name in enumerate(sorted(self._sessions)):
             numbers[self._sessions[name]] = number
         return numbers
+
+    def _drop_unused_names(self) -> None:
+        """Forget the names that only removed memories had, such as those of past sessions, once they are the most."""
+        for column in ("agent", "session", "speaker"):
+            names: dict[str, int] = getattr(self, f"_{column}s")
+            if len(names) <= 2 * len(self) + _SPARE_NAMES:
+                continue
+            codes = self._columns[: self._table.size][column]
+            used = np.unique(codes[self._table.live & (codes != UNNAMED)])
+            codes[codes != UNNAMED] = np.searchsorted(used, codes[codes != UNNAMED])
+            by_code = {code: name for name, code in names.items()}
+            setattr(self, f"_{column}s", {by_code[code]: number for number, code in enumerate(used.tolist())})
 
     def _put_vectors(self, rows: Sequence[IndexRow]) -> None:
         found = [(row.id, row.vector) for row in rows if row.vector is not None]

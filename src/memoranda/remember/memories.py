@@ -16,7 +16,7 @@ from memoranda.remember.new_memory import WriteOptions, from_text
 from memoranda.remember.quarantine import screen
 from memoranda.results import CleanedMemory, CleanupReport
 from memoranda.shown_ids import show_id
-from memoranda.storage.base import Store
+from memoranda.storage.base import Store, TurnStore
 from memoranda.storage.changes import Change, Edit, Link, NewMemory, Release, Remove, no_memory, version_conflict
 from memoranda.storage.past import TimeView, as_known_at
 from memoranda.storage.read import find_memories, memory_by_key, related_memories, walk
@@ -129,24 +129,36 @@ class Memories:
     ) -> Memory:
         """Read, patch and write a memory, so that nothing another writer wrote in between is lost.
 
-        Without an expected version it is read and patched again until no other writer was faster. The patch is made
-        before the transaction opens, since a new text must be embedded first; the version makes it atomic all the same.
+        Without an expected version it is read and patched again until no other writer was faster; from the second try
+        on, others wait for a moment, where the store can make them. The patch is made before the transaction opens,
+        since a new text must be embedded first; the version makes it atomic all the same.
         """
 
-        def write() -> Memory:
+        def plan() -> Edit | Memory:
             known = self.get(scope, memory_id)
             if expected_version is not None and known.version != expected_version:
                 raise version_conflict(known, expected_version)
-            patch = make_patch(known)
-            if patch == Patch():
-                return known
-            new = self._apply(patch, known)
-            if new.content != known.content or new.source != known.source:
-                screen([new])
-            self._vectors.attach([new])
-            return _stored(self._apply_change(Edit(memory_id, known.version, new)))
+            return self._edit_of(known, make_patch(known))
 
-        return retry_on_conflict(write) if expected_version is None else write()
+        def write() -> Memory:
+            edit = plan()
+            return edit if isinstance(edit, Memory) else _stored(self._apply_change(edit))
+
+        if expected_version is not None:
+            return write()
+        store = self._store
+        in_turn = partial(_write_in_turn, store, plan) if isinstance(store, TurnStore) else None
+        return retry_on_conflict(write, in_turn)
+
+    def _edit_of(self, known: Memory, patch: Patch) -> Edit | Memory:
+        """Return the change that a patch makes; the memory itself when it makes none."""
+        if patch == Patch():
+            return known
+        new = self._apply(patch, known)
+        if new.content != known.content or new.source != known.source:
+            screen([new])
+        self._vectors.attach([new])
+        return Edit(known.id, known.version, new)
 
     def delete(self, scope: Scope, ids: Sequence[int]) -> int:
         """Remove all of them, or none when one does not exist; return how many were removed."""
@@ -226,6 +238,21 @@ class Memories:
             return self._store.write(MemoryWrite(self._vectors.attach(new, progress))) if new else []
         finally:
             clear_text_caches()
+
+
+def _write_in_turn(store: TurnStore, plan: Callable[[], Edit | Memory]) -> Memory:
+    """Write the edit that is planned while nobody else writes."""
+    unchanged: list[Memory] = []
+
+    def prepare() -> MemoryWrite:
+        edit = plan()
+        if isinstance(edit, Memory):
+            unchanged.append(edit)
+            return MemoryWrite(())
+        return MemoryWrite([edit])
+
+    outcomes = store.write_prepared(prepare)
+    return unchanged[0] if unchanged else _stored(outcomes[0])
 
 
 def _stored(outcome: Outcome) -> Memory:

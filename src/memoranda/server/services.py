@@ -52,6 +52,7 @@ class Services:
         self._clock = clock or utc_now
         self._managers: dict[str, MemoryManager] = {}
         self._opaque: dict[str, MemoryManager] = {}
+        self._ciphers: dict[str, IdCipher] = {}
         """The same managers for callers with a key, who see opaque ids."""
         self._authenticator: Authenticator | None = None
         self._state: Store | None = None
@@ -184,7 +185,9 @@ class Services:
     def _cipher(self, tenant: str) -> IdCipher:
         if self._keys is None:
             raise Closed("the server is not open")
-        return IdCipher(self._keys.derive(f"ids of {tenant}"))
+        if tenant not in self._ciphers:
+            self._ciphers[tenant] = IdCipher(self._keys.derive(f"ids of {tenant}"))
+        return self._ciphers[tenant]
 
     async def close(self) -> None:
         if self._upkeep is not None:
@@ -195,6 +198,7 @@ class Services:
             await manager.close()
         self._managers.clear()
         self._opaque.clear()
+        self._ciphers.clear()
         self._insights.clear()
         if root is not None:
             await root.close()

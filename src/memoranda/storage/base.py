@@ -330,6 +330,18 @@ class ScrubState:
 
 
 @runtime_checkable
+class TurnStore(Protocol):
+    """A store that can keep other writers waiting for a moment, so that a change is made of what it replaces."""
+
+    def write_prepared(self, prepare: Callable[[], Work[R]]) -> R:
+        """Call `prepare` while nobody else writes, and commit the work that it returns.
+
+        It has a tenth of a second; when it takes longer, others go on, and this raises `Conflict`.
+        """
+        ...
+
+
+@runtime_checkable
 class ScrubStore(Protocol):
     """A store that can check itself in slices, between which others work."""
 

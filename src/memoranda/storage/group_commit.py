@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic, perf_counter, sleep
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from memoranda.errors import OutcomeUnknown, Unavailable
+from memoranda.errors import Conflict, OutcomeUnknown, Unavailable
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -22,6 +22,8 @@ _CHECK_SECONDS: Final = 0.2
 """How often a waiting writer looks whether the thread that commits is still there."""
 _MAX_WAIT: Final = 120.0
 """How long a writer waits for its turn: another process can hold the lock of the file."""
+_PREPARE_SECONDS: Final = 0.1
+"""How long a writer may prepare its work while all others wait."""
 _MAX_COMMIT: Final = 900.0
 """How long a writer waits for a commit that has begun: longer than the largest import takes."""
 
@@ -50,6 +52,10 @@ class _Ticket(Generic[Work]):
 
     def finish(self) -> None:
         self._finished.release()
+
+    @property
+    def finished(self) -> bool:
+        return not self._finished.locked()
 
     def wait(self, seconds: float) -> bool:
         return self._finished.acquire(timeout=seconds)
@@ -95,6 +101,38 @@ class GroupCommit(Generic[Work, Result]):
         result: Result = self._run(_Ticket(work))
         return result
 
+    def submit_prepared(self, prepare: Callable[[], Work]) -> Result:
+        """Hold the turn while the caller prepares its work, and commit that: nobody writes in between.
+
+        The caller prepares it in its own thread. When that takes too long, as when it waits for a write of its own,
+        the turn passes on, and this raises `Conflict`.
+        """
+        turn: _Ticket[None] = _Ticket(None)
+        prepared: SimpleQueue[Work | None] = SimpleQueue()
+        ticket: _Ticket[Any] = _Ticket(lambda: self._commit_prepared(turn, prepared), alone=True)
+
+        def prepare_in_turn() -> None:
+            self._await_result(turn, or_until=ticket)
+            work = None
+            try:
+                work = prepare()
+            finally:
+                prepared.put(work)
+
+        result: Result = self._run(ticket, prepare_in_turn)
+        return result
+
+    def _commit_prepared(self, turn: _Ticket[None], prepared: SimpleQueue[Work | None]) -> Result | None:
+        with self._turn():
+            if not turn.begin():  # its writer has given up
+                return None
+            turn.finish()
+            try:
+                work = prepared.get(timeout=_PREPARE_SECONDS)
+            except Empty:
+                raise Conflict("the change took too long to make while others waited: try again") from None
+            return None if work is None else self._commit([work])[0]
+
     def call(self, function: Callable[[], _T]) -> _T:
         """Return what the function returns, called by the thread that commits, between two commits."""
         result: _T = self._run(_Ticket(function, alone=True))
@@ -114,11 +152,12 @@ class GroupCommit(Generic[Work, Result]):
         """Whether somebody waits for the next commit."""
         return not self._queue.empty()
 
-    def _run(self, ticket: _Ticket[Any]) -> Any:
+    def _run(self, ticket: _Ticket[Any], meanwhile: Callable[[], None] = lambda: None) -> Any:
         try:
             self._ensure_thread()
             self._queue.put(ticket)
             self._ensure_thread()  # again, since the one before can have ended meanwhile
+            meanwhile()
             self._await_result(ticket)
         except BaseException:
             ticket.begin()  # withdrawn, unless its commit has begun
@@ -127,9 +166,11 @@ class GroupCommit(Generic[Work, Result]):
             raise ticket.error
         return ticket.result
 
-    def _await_result(self, ticket: _Ticket[Any]) -> None:
+    def _await_result(self, ticket: _Ticket[Any], or_until: _Ticket[Any] | None = None) -> None:
         started = monotonic()
         while not ticket.wait(_CHECK_SECONDS):
+            if or_until is not None and or_until.finished:
+                return
             self._ensure_thread()
             waited = monotonic() - started
             if waited > _MAX_WAIT and ticket.begin():

@@ -124,11 +124,17 @@ def apply_changes(tx: Transaction, changes: Sequence[Change]) -> list[Outcome]:
     return outcomes
 
 
-def retry_on_conflict(work: Callable[[], _R]) -> _R:
-    """Run work that reads and then writes; run it again while another writer was faster, at most a hundred times."""
-    for _ in range(_MAX_TRIES - 1):
+def retry_on_conflict(work: Callable[[], _R], again: Callable[[], _R] | None = None) -> _R:
+    """Run work that reads and then writes; run it again while another writer was faster, at most a hundred times.
+
+    Args:
+        work: What is run.
+        again: What is run in place of it at every second try.
+    """
+    ways = (work, again or work)
+    for attempt in range(_MAX_TRIES - 1):
         try:
-            return work()
+            return ways[attempt % 2]()
         except Conflict:
             continue
     return work()

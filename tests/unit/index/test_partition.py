@@ -144,3 +144,20 @@ def test_speakers_are_those_of_present_memories() -> None:
     assert partition.said_by("Nobody").tolist() == []
     partition.remove(np.array([3]))
     assert list(partition.speakers) == ["Ben"]
+
+
+def test_names_of_removed_memories_are_forgotten_and_the_others_stay_right() -> None:
+    partition = Partition(ANNA)
+    partition.upsert([row(1, agent="a", session="kept", speaker="Ben")])
+    for number in range(2, 1_000):
+        partition.upsert([row(number, agent="b", session=f"session {number}", speaker=f"guest {number}")])
+        partition.remove(np.array([number - 1] if number > 2 else []))
+    assert len(partition._sessions) < 200
+    assert len(partition._speakers) < 200
+    assert partition.said_by("Ben").tolist() == [1]
+    assert partition.said_by("guest 999").tolist() == [999]
+    assert partition.speakers == ("Ben", "guest 999")
+    for session, found in (("kept", [1]), ("session 999", [999]), ("session 5", [])):
+        seen = partition.eligible(None, session, 0.0)
+        assert seen is not None
+        assert seen.tolist() == found

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -28,6 +29,7 @@ from memoranda import (
     Message,
     NotFound,
 )
+from memoranda.storage import group_commit
 from memoranda.testing.fakes import HashEmbedder
 from tests.fake_clock import FakeClock
 
@@ -187,6 +189,41 @@ class TestMemories:
 
         run_in_threads([lambda: [manager.update(memory.id, change=increment) for _ in range(5)] for _ in range(6)])
         assert manager.get(memory.id).metadata == {"count": 30}
+
+    def test_change_wins_against_a_writer_that_is_always_faster(
+        self, manager: MemoryManager, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(group_commit, "_PREPARE_SECONDS", 30.0)  # however slow this machine is
+        memory = manager.add_memory("counter", metadata={"count": 0})
+        calls: list[int] = []
+        rivals: list[threading.Thread] = []
+
+        def change(current: Memory) -> dict[str, object]:
+            calls.append(current.version)
+            rivals.append(threading.Thread(target=manager.update, args=(memory.id, f"rival {len(calls)}")))
+            rivals[-1].start()
+            rivals[-1].join(0.02 if len(calls) > 1 else None)
+            return {"metadata": {"count": 1}}
+
+        manager.update(memory.id, change=change)
+        for rival in rivals:
+            rival.join()
+        assert len(calls) == 2
+        assert manager.get(memory.id).metadata == {"count": 1}
+        assert manager.get(memory.id).content == "rival 2"
+
+    def test_slow_change_succeeds_after_others_have_gone_on(self, manager: MemoryManager) -> None:
+        memory = manager.add_memory("tea")
+        calls: list[int] = []
+
+        def change(current: Memory) -> dict[str, object]:
+            calls.append(current.version)
+            if len(calls) < 3:
+                manager.update(memory.id, f"tea {len(calls)}")  # while its own turn lasts, this waits for its end
+            return {"importance": 0.9}
+
+        assert manager.update(memory.id, change=change).content == "tea 2"
+        assert len(calls) == 3
 
     def test_change_that_returns_nothing_to_change_writes_nothing(self, manager: MemoryManager) -> None:
         memory = manager.add_memory("tea")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from memoranda.errors import OutcomeUnknown, Unavailable
+from memoranda.errors import Conflict, OutcomeUnknown, Unavailable
 from memoranda.storage import group_commit
 from memoranda.storage.group_commit import GroupCommit
 from tests.unit.storage.sqlite.interrupts import Interrupts, interrupt_at
@@ -204,6 +204,79 @@ def test_without_threads_the_writer_commits_itself(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(group_commit._thread, "start_new_thread", refuse)
     group = GroupCommit[int, int](list)
     assert [group.submit(1), group.submit(2)] == [1, 2]
+
+
+class TestPreparedWork:
+    def test_nobody_commits_between_preparing_and_committing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(group_commit, "_PREPARE_SECONDS", 30.0)
+        committed: list[int] = []
+
+        def commit(works: Sequence[int]) -> list[int]:
+            committed.extend(works)
+            return list(works)
+
+        group = GroupCommit[int, int](commit)
+        other = threading.Thread(target=lambda: group.submit(1))
+
+        def prepare() -> int:
+            other.start()
+            other.join(0.01)
+            return 2
+
+        assert group.submit_prepared(prepare) == 2
+        other.join()
+        assert committed == [2, 1]
+
+    def test_writer_that_prepares_for_too_long_lets_the_others_go_on(self) -> None:
+        group = GroupCommit[int, int](list)
+        written: list[int] = []
+
+        def prepare() -> int:
+            written.append(group.submit(1))  # would wait for itself
+            return 2
+
+        with pytest.raises(Conflict, match="too long"):
+            group.submit_prepared(prepare)
+        assert written == [1]
+
+    def test_error_while_preparing_reaches_the_caller_and_nothing_is_committed(self) -> None:
+        committed: list[int] = []
+
+        def commit(works: Sequence[int]) -> list[int]:
+            committed.extend(works)
+            return list(works)
+
+        group = GroupCommit[int, int](commit)
+        with pytest.raises(ZeroDivisionError):
+            group.submit_prepared(lambda: 1 // 0)
+        assert group.submit(3) == 3
+        assert committed == [3]
+
+    def test_error_of_the_lock_reaches_the_caller(self) -> None:
+        @contextmanager
+        def turn() -> Iterator[None]:
+            raise Unavailable("no lock")
+            yield
+
+        group = GroupCommit[int, int](list, turn=turn)
+        with pytest.raises(Unavailable, match="no lock"):
+            group.submit_prepared(lambda: 1)
+
+    def test_writer_gives_up_when_the_turn_never_comes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(group_commit, "_MAX_WAIT", 0.1)
+        monkeypatch.setattr(group_commit, "_CHECK_SECONDS", 0.02)
+        free = threading.Event()
+
+        @contextmanager
+        def turn() -> Iterator[None]:
+            free.wait()
+            yield
+
+        group = GroupCommit[int, int](list, turn=turn)
+        with pytest.raises(Unavailable, match="nothing was written"):
+            group.submit_prepared(lambda: 1)
+        free.set()
+        assert group.submit(2) == 2
 
 
 def test_thread_ends_with_its_owner() -> None:

@@ -8,9 +8,8 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,12 +21,23 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
 from memoranda.encryption import EncryptionKey
-from memoranda.errors import Closed, Incompatible, InvalidInput, MissingExtra, OutcomeUnknown, Unavailable
+from memoranda.errors import (
+    Closed,
+    Conflict,
+    Incompatible,
+    InvalidInput,
+    MemorandaError,
+    MissingExtra,
+    NotFound,
+    OutcomeUnknown,
+    Unavailable,
+)
 from memoranda.records import Record
 from memoranda.storage.base import Durability, key_file
 from memoranda.storage.errors import translate_errors
 from memoranda.storage.sqlite.encryption import DatabaseCipher, open_cipher
 from memoranda.storage.sqlite.file_lock import lock_of
+from memoranda.storage.sqlite.raw_readers import RawReaders
 from memoranda.storage.sqlite.scrub import RawFile
 from memoranda.storage.sqlite.seals import watch
 from memoranda.storage.sqlite.transaction import (
@@ -40,9 +50,12 @@ from memoranda.storage.sqlite.transaction import (
     has_wal,
     make_writer,
     overwrite_failed_commit,
+    roll_back,
 )
 
 _FORK_WAIT = 5.0
+_REFUSALS: Final = (Conflict, InvalidInput, NotFound)
+"""Errors by which a work says that it must not be written."""
 
 _inherited: list[object] = []
 """Handles that the parent process used when it forked. They are kept alive: closing them here would harm the parent."""
@@ -74,7 +87,7 @@ class Connections:
     def _start(self) -> None:
         self._lock = lock_of(self.path)
         self._engine = self._make_engine()
-        self._raw = _RawReaders(self._open_handle)
+        self._raw = RawReaders(self._open_handle)
         self.file = RawFile(self.path)
         # For an object that is dropped without `close()`.
         self._disposal = weakref.finalize(self, _dispose, self._engine, self._raw, self.file)
@@ -150,15 +163,23 @@ class Connections:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Yield a connection in a write transaction, inside a `turn`: on disk at exit, undone when the block raises."""
+        refused: MemorandaError | None = None
         with translate_errors(str(self.path)), self._driver_errors():
             try:
                 connection = self._writer_connection()
                 begin_write(driver_of(connection))
-                yield connection
-                self._commit(connection)
+                try:
+                    yield connection
+                except _REFUSALS as error:  # the handle works: to open another takes longer than to write
+                    roll_back(driver_of(connection))
+                    refused = error
+                else:
+                    self._commit(connection)
             except BaseException:
                 self.drop_writer()
                 raise
+        if refused is not None:
+            raise refused
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -309,41 +330,7 @@ class Connections:
             )
 
 
-class _RawReaders:
-    """A pool of the driver's own connections, for reads without SQLAlchemy."""
-
-    def __init__(self, open_handle: Callable[[], Any]) -> None:
-        self._open_handle = open_handle
-        self.idle: deque[Any] = deque()
-        self.in_use: set[Any] = set()
-
-    def acquire(self) -> Any:
-        try:
-            raw = self.idle.pop()
-        except IndexError:
-            raw = self._open_handle()
-        self.in_use.add(raw)
-        return raw
-
-    def release(self, raw: Any) -> None:
-        self.idle.append(raw)
-        self.in_use.discard(raw)
-
-    def drop(self, raw: Any) -> None:
-        # Closed before it leaves `in_use`: a fork waits until that is empty.
-        try:
-            raw.close()
-        finally:
-            self.in_use.discard(raw)
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        with suppress(IndexError):
-            while True:
-                self.idle.pop().close()
-
-
-def _dispose(engine: Engine, readers: _RawReaders, file: RawFile) -> None:
+def _dispose(engine: Engine, readers: RawReaders, file: RawFile) -> None:
     engine.dispose()
     readers.close()
     file.close()

@@ -112,6 +112,10 @@ class SQLiteStore:
         result: R = self._commits.submit(work)
         return result
 
+    def write_prepared(self, prepare: Callable[[], Work[R]]) -> R:
+        result: R = self._commits.submit_prepared(prepare)
+        return result
+
     def stream(
         self,
         work: Callable[[ReadTransaction], Iterator[R]],

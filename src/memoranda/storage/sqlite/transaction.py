@@ -175,6 +175,10 @@ def commit(raw: Any) -> None:
     raw.execute("COMMIT")
 
 
+def roll_back(raw: Any) -> None:
+    raw.execute("ROLLBACK")
+
+
 def overwrite_failed_commit(raw: Any) -> None:
     """Commit one page, on a new connection, in the place where a failed commit may have left its own in the WAL.
 

@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import base, default
 
-from memoranda import Closed, Incompatible, MemorandaError, MemoryManager, Unavailable
+from memoranda import (
+    Closed,
+    Conflict,
+    Incompatible,
+    InvalidInput,
+    MemorandaError,
+    MemoryManager,
+    NotFound,
+    Unavailable,
+)
 from memoranda.embedding.vectors import start_generation
 from memoranda.storage.sqlite import connections
 from memoranda.storage.sqlite.connections import Connections
@@ -45,6 +54,26 @@ def test_connections_dropped_without_close_leave_no_handle_open(tmp_path: Path) 
         gc.collect()
     assert last() is None
     assert not (tmp_path / "a.db-wal").exists()  # SQLite removes it with the last handle
+
+
+def write_and_raise(opened: Connections, error: MemorandaError) -> None:
+    with opened.writing() as connection:
+        connection.exec_driver_sql("INSERT INTO notes VALUES ('refused')")
+        raise error
+
+
+def test_refused_work_is_undone_and_the_next_write_uses_the_same_handle(tmp_path: Path) -> None:
+    (tmp_path / "a.db").touch()
+    opened = Connections(tmp_path / "a.db")
+    write(opened, "one")
+    writer = opened._writer
+    for refusal in (Conflict("changed"), NotFound("gone"), InvalidInput("wrong")):
+        with pytest.raises(type(refusal)):
+            write_and_raise(opened, refusal)
+    write(opened, "two")
+    assert opened._writer is writer
+    opened.close()
+    assert rows(tmp_path / "a.db") == ["one", "two"]
 
 
 @pytest.mark.parametrize("change", ["removed", "replaced"])
