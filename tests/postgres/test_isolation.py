@@ -18,7 +18,8 @@ from memoranda.testing.fakes import HashEmbedder
 from memoranda.types import ANY
 from tests.postgres.server import OWNER, SERVICE, PostgresServer
 
-_WITHOUT_TENANT = {"meta", "generations", "commits", VERSION_TABLE}
+_WITHOUT_TENANT = {"meta", "generations", "commits", "jobs", VERSION_TABLE}
+"""Tables of the whole database, without anything that a user said: `jobs` names tenants, numbers and files."""
 
 
 @pytest.fixture
