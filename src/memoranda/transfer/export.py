@@ -93,9 +93,7 @@ def _show_ids(kind: str, record: dict[str, JSON]) -> dict[str, JSON]:
 
 def to_row(kind: str, record: Mapping[str, JSON], tenant: str) -> dict[str, Any]:
     """Return a message or memory as a row of this tenant; raise `InvalidInput` when the record is wrong."""
-    row = _decode_row(kind, TABLES[kind], record)
-    for name in ("agent", "user", "session"):
-        row.setdefault(name, "")
+    row = dict.fromkeys(("agent", "user", "session"), "") | _decode_row(kind, TABLES[kind], record)
     if kind == "message" and not Message.is_valid_role(row["role"]):
         raise InvalidInput(f"unknown role {row['role']!r}")
     return row | {"tenant": tenant} | (_memory_columns(row) if kind == "memory" else {})
