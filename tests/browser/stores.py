@@ -92,7 +92,7 @@ def fill_hostile(folder: Path) -> None:
             said = {"role": "user", "name": name, "content": "I live in Oslo."}
             memory.remember([said], user=name, agent=name, session=name)
             memory.put((name,), name, {name: HOSTILE[2], "text": HOSTILE[number]}, user=name)
-            memory.add_memory(f"A note {number}", user=name, metadata={name: [HOSTILE[2], {name: name}]})
+            memory.add_memory("A note", user=name, metadata={name: [HOSTILE[2], {name: name}]})
         memory.save_execution_record("<b>agent</b>", {"status": "<i>bad</i>", "output": HOSTILE[0]})
 
 
