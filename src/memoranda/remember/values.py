@@ -199,7 +199,9 @@ def read_value(value: str) -> Reading:
     if _DAY.search(value) and len(value.split()) <= 8:
         return Reading(value, "day")
     first = folded.split(" ")[0] if folded else ""
-    numbered = not value[:1].islower() and _NUMBER.search(value) and len(value.split()) <= 5  # not "booked for the 31st"
+    numbered = (
+        not value[:1].islower() and _NUMBER.search(value) and len(value.split()) <= 5
+    )  # not "booked for the 31st"
     if numbered or first in _WORD_NUMBERS:
         return Reading(value, "number")
     return Reading(value, "name" if value[:1].isupper() else "text")
