@@ -34,7 +34,8 @@ _SUBJECT: Final = re.compile(
 _OWNED: Final = re.compile(r"\b([A-Z][a-z]+)['’]s\s+([a-z]+)")
 _WITH: Final = re.compile(r"\b[Ww]ith ((?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][a-z]+)")
 _NAMES: Final = re.compile(
-    r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In|On|At|No|Not|So|Dr|Mr|Mrs|Ms|Prof)\b)[A-Z][a-z]+"
+    r"\b(?!(?:I|The|My|Our|We|It|He|She|They|This|That|In|On|At|With|For|From|To|By|As|After|Since|When|And|But|No|Not|So"
+    r"|Dr|Mr|Mrs|Ms|Prof)\b)[A-Z][a-z]+"
 )
 # Whom a sentence is about, or whose: "Ben works", "Ben's car", "User lives", "my friend Ann Lee's horse".
 _WHOSE: Final = re.compile(
