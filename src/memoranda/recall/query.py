@@ -174,7 +174,7 @@ _PRESENT: Final = re.compile(
 
 
 _OPENING: Final = re.compile(
-    r"^(?:(?:ok|okay|hi|hello|hey|hiya|thanks|thank you|yes|yeah|yep|sure|alright|well|great|good|perfect|cool|right|so)\b"
+    r"^(?:(?:ok|okay|hi|hello|hey|hiya|thanks|yes|yeah|yep|sure|alright|well|great|good|perfect|cool|right|so)\b"
     r"[,.!:;…-]+\s+|(?:ok|okay|hi|hello|hey|hiya)\s+(?:there\b[,.!]*\s+)?)+",
     re.I,
 )
