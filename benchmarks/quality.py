@@ -4,7 +4,8 @@
 
 Sets: `locomo` (turns), `locomo-pooled` (all its conversations in one scope), `longmemeval` (turns and sessions, one
 haystack per question), `user-turns` (the same without the assistant's turns), `pooled` (ten merged haystacks),
-`pooled-all` (all haystacks merged). A name with `-absent`: the answerable questions, and the same ones asked in another
+`pooled-all` (all haystacks merged), `locomo-12000` and `locomo-50000` (LoCoMo's conversations and other people's talks
+in one scope of that many turns). A name with `-absent`: the answerable questions, and the same ones asked in another
 conversation, which does not answer them.
 
 Answers are saved in `--work`, so that a stopped run continues where it stopped; `--again` starts from the beginning.
@@ -32,7 +33,7 @@ from evaluation.vectors import CachedVectors
 
 BENCHMARKS = Path(__file__).resolve().parent
 SETS = ("locomo", "locomo-pooled", "longmemeval", "user-turns", "pooled")
-OTHER_SETS = ("pooled-all", "locomo-absent", "user-turns-absent", "longmemeval-absent")
+OTHER_SETS = ("pooled-all", "locomo-12000", "locomo-50000", "locomo-absent", "user-turns-absent", "longmemeval-absent")
 _WITH_PEERS = ("locomo", "locomo-pooled", "user-turns")
 MODELS = {"default": None, "best": None, "fast": "fast"}
 """The embedding model of the store by mode."""

@@ -11,7 +11,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-LOCOMO, LONGMEMEVAL = "locomo-dev", "longmemeval-s-dev"
+LOCOMO, LONGMEMEVAL, OTHER_TALKS = "locomo-dev", "longmemeval-s-dev", "dialogue-train"
+_MEETINGS = ("qmsum",)
+_OTHERS_START, _OTHERS_DAYS = datetime(2023, 1, 5, 12, tzinfo=UTC), 330
+"""Other people's talks are spread over the days of LoCoMo's conversations."""
 _POOLED_SCOPES = 10
 _ABSENT = "-absent"
 
@@ -62,7 +65,11 @@ def load(name: str, data: Path) -> QuestionSet:
         return _ask_elsewhere(name, load(name.removesuffix(_ABSENT), data))
     if name.startswith("locomo"):
         found = _locomo(data / LOCOMO)
-        return found if name == "locomo" else _pool(name, found)
+        if name == "locomo":
+            return found
+        pooled = _pool(name, found)
+        size = name.removeprefix("locomo-")
+        return _add_other_talks(pooled, data / OTHER_TALKS, int(size)) if size.isdigit() else pooled
     rows, questions = _lines(data / LONGMEMEVAL / "corpus.jsonl.gz"), list(_questions(data / LONGMEMEVAL))
     sessions: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -100,6 +107,18 @@ def _pool(name: str, found: QuestionSet) -> QuestionSet:
         for each in found.questions
     ]
     return QuestionSet(name, {name: turns}, questions)
+
+
+def _add_other_talks(pooled: QuestionSet, folder: Path, size: int) -> QuestionSet:
+    """Add talks of other people to the one scope of a set, until it holds `size` turns."""
+    (scope, turns), talks = next(iter(pooled.scopes.items())), _lines(folder / "train.jsonl.gz")
+    for number, talk in enumerate(talk for talk in talks if talk["src"] not in _MEETINGS):
+        start = _OTHERS_START + timedelta(days=number % _OTHERS_DAYS)
+        for place, (session, speaker, text) in enumerate(talk["turns"]):
+            if len(turns) < size and text.strip():
+                said_at = start + timedelta(minutes=place)
+                turns.append(Turn(f"x{number}/{place}", f"x{number}/{session}", said_at, "user", speaker, text))
+    return QuestionSet(pooled.name, {scope: turns}, pooled.questions)
 
 
 def _ask_elsewhere(name: str, found: QuestionSet) -> QuestionSet:

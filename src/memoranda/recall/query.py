@@ -96,7 +96,7 @@ def parse_query(
         languages: The languages of the texts that are searched, except English.
         aliases: Other names in the question, and the speakers that they stand for: see `find_aliases`.
     """
-    match, windows = match_speakers(_without_present(text), speakers, aliases), parse_windows(text, now)
+    match, windows = match_speakers(_without_filler(text), speakers, aliases), parse_windows(text, now)
     notes = tuple(f"{name!r} is another name of {speaker!r}" for name, speaker in (aliases or {}).items())
     if windows and _dates_in(text, windows).issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
@@ -173,9 +173,16 @@ _PRESENT: Final = re.compile(
 )
 
 
-def _without_present(text: str) -> str:
-    """Return the question without words that only say that it is about the present: nobody says them in an answer."""
-    rest = " ".join(_PRESENT.sub(" ", text).split())
+_OPENING: Final = re.compile(
+    r"^(?:(?:ok|okay|hi|hello|hey|hiya|thanks|yes|yeah|yep|sure|alright|well|great|good|perfect|cool|right|so)\b"
+    r"[,.!:;…-]+\s+|(?:ok|okay|hi|hello|hey|hiya)\s+(?:there\b[,.!]*\s+)?)+",
+    re.I,
+)
+
+
+def _without_filler(text: str) -> str:
+    """Return the question without a greeting at its start, and without words that only say that it is about now."""
+    rest = " ".join(_PRESENT.sub(" ", _OPENING.sub("", text)).split())
     return rest if _WORD.search(rest) else text
 
 

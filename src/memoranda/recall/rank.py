@@ -214,8 +214,7 @@ def speaker_gains(said: NDArray[np.bool_], company: NDArray[np.bool_] | None = N
         return said * np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said))
     of_talks = np.float32(SPEAKER_SHARE * _log_odds(COMPANY_ODDS, company))
     own = np.float32(SPEAKER_SHARE * _log_odds(SPEAKER_ODDS, said[company]))
-    gains: FloatArray = of_talks * company + own * said
-    return gains.astype(np.float32)
+    return (of_talks * company + own * said).astype(np.float32)
 
 
 def time_gains(windows: Sequence[Window], candidates: CandidateSet, mentioning: Sequence[IntArray] = ()) -> FloatArray:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memoranda.recall.query import asks_for_several, find_answer_type, match_speakers, parse_windows
+from memoranda.recall.query import asks_for_several, find_answer_type, match_speakers, parse_query, parse_windows
 from memoranda.text import HAS_NAME, HAS_NUMBER, HAS_TIME
 
 NOW = datetime(2024, 1, 12, 15, 30, tzinfo=UTC)  # a Friday
@@ -225,3 +225,17 @@ def test_question_for_a_list_a_count_or_an_order_asks_for_several(question: str)
 )
 def test_question_for_one_thing_does_not_ask_for_several(question: str) -> None:
     assert not asks_for_several(question)
+
+
+@pytest.mark.parametrize(
+    ("said", "terms"),
+    [
+        ("ok, next step for the starter", ("next", "step", "starter")),
+        ("Hi there! Ready to review that spec", ("readi", "review", "spec")),
+        ("Great. Yes, the spec again", ("spec",)),
+        ("ok", ("ok",)),
+        ("Good news about the spec", ("good", "news", "spec")),
+    ],
+)
+def test_greeting_at_the_start_of_an_utterance_is_not_looked_up(said: str, terms: tuple[str, ...]) -> None:
+    assert parse_query(said, NOW, ()).terms == terms
