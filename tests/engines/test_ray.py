@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ from memoranda.settings import MemoryConfig
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Iterator[MemoryConfig]:
-    yield MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", enable_vector_search=False)
+def config(tmp_path: Path) -> MemoryConfig:
+    return MemoryConfig(db_url=f"sqlite:///{tmp_path}/a.db", enable_vector_search=False)
 
 
 def test_workers_of_a_cluster_do_every_piece_once(config: MemoryConfig) -> None:

@@ -135,7 +135,8 @@ class PersistentMemory(PersistentMemoryBase):
         llm_backend: A model that also extracts facts from recorded messages: an `LLM`, or an object of another
             library that completes a prompt.
         embedding_backend: A model's name, an `Embedder`, or an object of another library that embeds texts.
-        vector_store_config: The name of a vector store, or a dict or object with `provider` and `config`.
+        vector_store_config: The name of a vector store, or a dict or object with `provider` and `config`. The provider
+            `pgvector` stores everything in that PostgreSQL database.
         mem0_config: Store everything in mem0 instead: mem0's configuration, or a ready `mem0.Memory`.
         on_disk: False for a private memory that is deleted together with this object.
         db_url: The database to use instead of the configured one.
@@ -169,10 +170,14 @@ class PersistentMemory(PersistentMemoryBase):
             self._backend = ManagerBackend(manager, self._names)
         else:
             on_close: list[Callable[[], object]] = []
-            if not on_disk:
+            store = open_vector_store(vector_store_config)
+            if store.db_url is not None:
+                if db_url is not None or not on_disk:
+                    raise InvalidInput("pgvector is a database of its own: leave db_url and on_disk=False out")
+                db_url = store.db_url
+            elif not on_disk:
                 db_url, remove = _make_private_database(self, db_url)
                 on_close = [remove]
-            store = open_vector_store(vector_store_config)
             opened = MemoryManager(
                 db_url=db_url,
                 embedder=to_embedder(embedding_backend),
