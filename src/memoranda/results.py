@@ -315,8 +315,10 @@ class Health(Record):
     """What is wrong, one sentence each."""
     database: str
     size_bytes: int
-    sqlite_version: str
-    sqlite_driver: str
+    database_version: str
+    """The version of SQLite or of the PostgreSQL server."""
+    database_library: str
+    """What reads and writes the database: a SQLite driver, or PostgreSQL."""
     wal_reset_bug: bool
     """Whether this SQLite can lose commits when checkpoints race; the lock file prevents it."""
     durability: str

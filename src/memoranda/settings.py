@@ -115,7 +115,7 @@ def get_user_settings(env_file: str | Path | None = ".env") -> Settings:
     if named or settings.memory.storage_dir is not None:
         return settings
     database = user_data_folder() / "memories.db"
-    return Settings(replace(settings.memory, db_url=f"sqlite:///{database}"))
+    return Settings(replace(settings.memory, db_url=f"sqlite:///{database}", read_url=None))
 
 
 def user_data_folder() -> Path:

@@ -158,11 +158,12 @@ def _check_embedding(options: CommandOptions) -> Iterator[Finding]:
     from memoranda.manager.manager import MemoryManager
 
     # In memory: the model and the SQLite library are tried without a file.
-    with MemoryManager(replace(options.config, db_url="sqlite://", execution_records_dir=None)) as manager:
+    config = replace(options.config, db_url="sqlite://", read_url=None, execution_records_dir=None)
+    with MemoryManager(config) as manager:
         manager.remember("The lamp is green.")
         health = manager.health()
         found = len(manager.recall("lamp"))
-    yield Finding("SQLite", "ok", f"{health.sqlite_version} from {health.sqlite_driver}")
+    yield Finding("SQLite", "ok", f"{health.database_version} from {health.database_library}")
     if not found:
         yield Finding("search", "problem", "a memory that was just stored is not found", "report this as a bug")
     yield Finding("embedding", "ok", health.embedder or "off: search is by words only")
@@ -174,7 +175,7 @@ def _check_database(options: CommandOptions) -> Iterator[Finding]:
 
     file = database_file(database_url(options.config))
     if file is None:
-        yield Finding("database", "note", "it is not a file, so it was not looked at")
+        yield from _check_server(options)
         return
     if not file.exists():
         yield Finding("database", "note", f"{file} does not exist", "create it with `memoranda init`, or choose --db")
@@ -183,6 +184,16 @@ def _check_database(options: CommandOptions) -> Iterator[Finding]:
     yield from _check_space(file)
     if os.access(file, os.R_OK | os.W_OK):
         yield from _check_content(options, file)
+
+
+def _check_server(options: CommandOptions) -> Iterator[Finding]:
+    if options.config.db_url.startswith("sqlite"):
+        yield Finding("database", "note", "it is in memory, so there is nothing to look at")
+        return
+    with options.open_manager() as manager:
+        health = manager.health()
+    yield Finding("server", "ok", f"{health.database_library} {health.database_version} at {health.database}")
+    yield from _check_content(options, health.database)
 
 
 def _check_access(file: Path) -> Iterator[Finding]:
@@ -207,7 +218,7 @@ def _check_space(file: Path) -> Iterator[Finding]:
         yield Finding("disk space", "ok", detail)
 
 
-def _check_content(options: CommandOptions, file: Path) -> Iterator[Finding]:
+def _check_content(options: CommandOptions, file: Path | str) -> Iterator[Finding]:
     with options.open_manager() as manager:
         health: Health = manager.health()
         for problem in health.problems:

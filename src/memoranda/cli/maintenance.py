@@ -203,7 +203,7 @@ def _measure(count: int, config: MemoryConfig, progress: Progress | None) -> lis
     from memoranda.manager.manager import MemoryManager
 
     check_integer(count, "memories", minimum=10, maximum=100_000)
-    with MemoryManager(replace(config, db_url="sqlite://", durability="full")) as manager:
+    with MemoryManager(replace(config, db_url="sqlite://", read_url=None, durability="full")) as manager:
         manager.add_memory("warm up")
         texts = [_sample_text(n) for n in range(count)]
         bulk = _time(partial(manager.add_memories, texts, progress=progress))

@@ -77,7 +77,7 @@ class CommandOptions:
             return settings
         # A path on the command line is relative to the current folder, not to the configured storage folder.
         url = self.db if "://" in self.db else f"sqlite:///{Path(self.db).absolute()}"
-        return replace(settings, db_url=url)
+        return replace(settings, db_url=url, read_url=None)
 
     def open_manager(self, *, create: bool = False) -> MemoryManager:
         """Return a manager for the chosen database and tenant, to be used with `with`.

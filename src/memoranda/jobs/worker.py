@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import socket
 import threading
 import time
 import uuid
@@ -25,6 +26,7 @@ from memoranda.types import utc_now
 
 _LOGGER: Final = logging.getLogger("memoranda")
 _POLL_SECONDS: Final = 0.5
+_CONNECT_SECONDS: Final = 10.0
 
 
 def order(manager: MemoryManager, kind: str, files: Sequence[str] = ()) -> tuple[str, int]:
@@ -121,8 +123,9 @@ def run_on_ray(config: MemoryConfig, address: str, workers: int, run: Callable[[
         import ray
     except ModuleNotFoundError as error:
         raise MissingExtra("jobs on a Ray cluster", "ray") from error
+    _require_cluster(address)
     try:
-        ray.init(address=address, logging_level=logging.WARNING, include_dashboard=None)
+        ray.init(address=address, logging_level=logging.WARNING)
     except (ConnectionError, ValueError) as error:
         raise Unavailable(f"there is no Ray cluster at {address}: {error}") from error
     try:
@@ -132,6 +135,17 @@ def run_on_ray(config: MemoryConfig, address: str, workers: int, run: Callable[[
         return sum(_results(ray, waiting))
     finally:
         ray.shutdown()
+
+
+def _require_cluster(address: str) -> None:
+    """Raise `Unavailable` when nobody listens at the address: Ray itself would try for minutes."""
+    host, separator, port = address.removeprefix("ray://").rpartition(":")
+    if not separator or not port.isdigit():
+        return  # such as "local" and "auto"
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except OSError as error:
+        raise Unavailable(f"there is no Ray cluster at {address}: {error.strerror or error}") from error
 
 
 def _results(ray: Any, waiting: Sequence[Any]) -> Iterator[int]:

@@ -88,6 +88,7 @@ class MemoryManager(
         settings = replace(
             settings,
             db_url=url or settings.db_url,
+            read_url=None if url else settings.read_url,  # it belongs to the database of the settings
             faiss_index_path=_path(faiss_index_path, "faiss_index_path") or settings.faiss_index_path,
         )
         settings = with_encryption_key(settings, encryption_key)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
+from urllib.parse import quote, urlencode
 
 from memoranda import registry
 from memoranda.embedding.base import Embedder
@@ -22,6 +23,8 @@ VectorStoreConfig: TypeAlias = str | ProviderConfig
 
 # For vectors of unit length, which ours are, each of mem0's distances gives the same order.
 _MEM0_FAISS: Final = ("collection_name", "distance_strategy", "normalize_L2")
+_MEM0_PGVECTOR: Final = ("collection_name", "diskann", "hnsw", "minconn")
+"""Settings of mem0's own tables and indexes, which say nothing about where the database is."""
 _OUR_NAMES: Final = {
     "embedding_dims": "dimension",
     "openai_base_url": "base_url",
@@ -48,10 +51,11 @@ def open_configured_embedder(config: ProviderConfig) -> Embedder:
 
 @dataclass(frozen=True, slots=True)
 class OpenedVectorStore:
-    """Where vectors are searched: another engine, or this package's own index and its file."""
+    """Where vectors are searched: another engine, this package's own index and its file, or a whole database."""
 
     engine: VectorEngine | None = None
     faiss_path: str | None = None
+    db_url: str | None = None
 
 
 def open_vector_store(config: VectorStoreConfig | None) -> OpenedVectorStore:
@@ -62,9 +66,43 @@ def open_vector_store(config: VectorStoreConfig | None) -> OpenedVectorStore:
     if provider == "faiss":
         _check_settings(provider, settings, {"path", *_MEM0_FAISS})
         return OpenedVectorStore(faiss_path=_to_faiss_path(settings.get("path"), settings.get("collection_name")))
+    if provider == "pgvector":
+        _check_settings(provider, settings, {*inspect.signature(database_of_pgvector).parameters, *_MEM0_PGVECTOR})
+        own = {name: value for name, value in settings.items() if name not in _MEM0_PGVECTOR}
+        return OpenedVectorStore(db_url=database_of_pgvector(**own))
     factory = registry.resolve("vector_store", provider)
     _check_settings(provider, settings, set(inspect.signature(factory).parameters))
     return OpenedVectorStore(engine=factory(**settings))
+
+
+def database_of_pgvector(
+    *,
+    connection_string: str | None = None,
+    host: str | None = None,
+    port: int | str | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    dbname: str | None = None,
+    sslmode: str | None = None,
+    maxconn: int | None = None,
+) -> str:
+    """Return the URL of the PostgreSQL database that mem0's settings of pgvector name.
+
+    There everything is stored, not the vectors alone.
+    """
+    options = {name: str(value) for name, value in (("sslmode", sslmode), ("pool_size", maxconn)) if value is not None}
+    if connection_string is not None:
+        if not connection_string.startswith(("postgresql://", "postgres://")):
+            raise InvalidInput("connection_string of pgvector must look like postgresql://user:password@host/database")
+        url = "postgresql://" + connection_string.partition("://")[2]
+        return url + ("&" if "?" in url else "?") * bool(options) + urlencode(options)
+    if host is None or dbname is None:
+        raise InvalidInput("pgvector needs a connection_string, or a host and a dbname")
+    secret = "" if password is None else f":{quote(password, safe='')}"
+    name = "" if user is None else f"{quote(user, safe='')}{secret}@"
+    address = f"[{host}]" if ":" in host else host
+    place = f"{address}:{port}" if port is not None else address
+    return f"postgresql://{name}{place}/{quote(dbname, safe='')}" + "?" * bool(options) + urlencode(options)
 
 
 def _open(kind: str, argument: str, provider: str, settings: dict[str, Any]) -> object:

@@ -146,7 +146,8 @@ class PersistentMemory(PersistentMemoryBase):
         llm_backend: A model that also extracts facts from recorded messages: an `LLM`, or an object of another
             library that completes a prompt.
         embedding_backend: A model's name, an `Embedder`, or an object of another library that embeds texts.
-        vector_store_config: The name of a vector store, or a dict or object with `provider` and `config`.
+        vector_store_config: The name of a vector store, or a dict or object with `provider` and `config`. The provider
+            `pgvector` stores everything in that PostgreSQL database.
         mem0_config: Store everything in mem0 instead: mem0's configuration, or a ready `mem0.Memory`.
         on_disk: False for a private memory that is deleted together with this object.
         llm_config: The model by its configuration, in place of `llm_backend`: `{"provider": "openai", "model": …}`.
@@ -208,10 +209,14 @@ class PersistentMemory(PersistentMemoryBase):
         self, llm: LLM | None, embedder: Embedder | None, store: VectorStoreConfig, db_url: str | None, *, on_disk: bool
     ) -> ManagerBackend:
         on_close: list[Callable[[], object]] = []
-        if not on_disk:
+        opened = open_vector_store(store)
+        if opened.db_url is not None:
+            if db_url is not None or not on_disk:
+                raise InvalidInput("pgvector is a database of its own: leave db_url and on_disk=False out")
+            db_url = opened.db_url
+        elif not on_disk:
             db_url, remove = _make_private_database(self, db_url)
             on_close = [remove]
-        opened = open_vector_store(store)
         manager = MemoryManager(
             db_url=db_url, embedder=embedder, index=opened.engine, faiss_index_path=opened.faiss_path, llm=llm
         )

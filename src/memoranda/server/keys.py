@@ -188,7 +188,7 @@ def open_keys(config: MemoryConfig | str | None = None) -> Iterator[Keys]:
     """Open the keys of the store that the settings, or a database URL, name."""
     if not isinstance(config, MemoryConfig):
         settings = get_settings().memory
-        config = settings if config is None else replace(settings, db_url=config)
+        config = settings if config is None else replace(settings, db_url=config, read_url=None)
     store = open_store(database_url(config), key=encryption_key(config))
     try:
         yield Keys(store, config.audit_key)

@@ -279,4 +279,4 @@ def _memory_config(memory: MemoryConfig | str | None) -> MemoryConfig:
     if isinstance(memory, MemoryConfig):
         return memory
     settings = get_settings().memory
-    return settings if memory is None else replace(settings, db_url=memory)
+    return settings if memory is None else replace(settings, db_url=memory, read_url=None)

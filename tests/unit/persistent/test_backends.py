@@ -182,8 +182,48 @@ def test_settings_can_be_an_object(tmp_path: Path) -> None:
 
 
 def test_unknown_store_lists_known_stores() -> None:
-    with pytest.raises(InvalidInput, match="no vector_store is named 'pgvector': known are chroma, faiss, qdrant"):
-        PersistentMemory("a", vector_store_config={"provider": "pgvector", "config": {}})
+    with pytest.raises(
+        InvalidInput, match="no vector_store is named 'milvus': known are chroma, faiss, pgvector, qdrant"
+    ):
+        PersistentMemory("a", vector_store_config={"provider": "milvus", "config": {}})
+
+
+@pytest.mark.parametrize(
+    ("config", "url"),
+    [
+        ({"host": "db", "dbname": "memories"}, "postgresql://db/memories"),
+        (
+            {"host": "db", "port": 6432, "user": "a@b", "password": "p/w:d", "dbname": "m", "sslmode": "require"},
+            "postgresql://a%40b:p%2Fw%3Ad@db:6432/m?sslmode=require",
+        ),
+        ({"host": "::1", "dbname": "m", "collection_name": "mem0", "hnsw": True}, "postgresql://[::1]/m"),
+        ({"connection_string": "postgres://db/m", "maxconn": 4}, "postgresql://db/m?pool_size=4"),
+        ({"connection_string": "postgresql://db/m?a=1", "maxconn": 4}, "postgresql://db/m?a=1&pool_size=4"),
+    ],
+)
+def test_pgvector_names_a_database(config: dict[str, Any], url: str) -> None:
+    assert open_vector_store({"provider": "pgvector", "config": config}).db_url == url
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({}, "a host and a dbname"),
+        ({"host": "db"}, "a host and a dbname"),
+        ({"connection_string": "host=db dbname=m"}, "must look like postgresql://"),
+        ({"host": "db", "dbname": "m", "connection_pool": object()}, "no setting connection_pool"),
+    ],
+)
+def test_pgvector_without_a_database_is_refused(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        PersistentMemory("a", vector_store_config={"provider": "pgvector", "config": config})
+
+
+def test_pgvector_and_another_database_are_refused() -> None:
+    config = {"provider": "pgvector", "config": {"host": "db", "dbname": "m"}}
+    for options in ({"db_url": "sqlite://"}, {"on_disk": False}):
+        with pytest.raises(InvalidInput, match="a database of its own"):
+            PersistentMemory("a", vector_store_config=config, **options)  # type: ignore[arg-type]
 
 
 def test_unknown_setting_is_rejected() -> None:
@@ -197,7 +237,7 @@ def test_unknown_setting_is_rejected() -> None:
 
 @pytest.mark.parametrize("config", [{}, {"config": {}}, 5, Config(None)])
 def test_config_without_provider_is_rejected(config: Any) -> None:
-    with pytest.raises(InvalidType, match="chroma, faiss, qdrant"):
+    with pytest.raises(InvalidType, match="chroma, faiss, pgvector, qdrant"):
         open_vector_store(config)
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+import yaml  # type: ignore[import-untyped]
 
+from memoranda.cli.app import app
 from memoranda.server.config import DEFAULT_PORT, ServerConfig
+from memoranda.settings import known_variables
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
@@ -76,3 +82,56 @@ def test_image_copies_existing_files_and_does_not_run_as_root() -> None:
     assert [step[1] for step in steps if step[0] == "USER"] == ["10001"]
     assert f"{DEFAULT_PORT}" in next(step[1] for step in steps if step[0] == "EXPOSE")
     assert "HEALTHCHECK" in order
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return loaded
+
+
+def test_compose_names_only_services_volumes_and_files_that_exist(compose: dict[str, Any]) -> None:
+    services, volumes = compose["services"], set(compose["volumes"])
+    assert set(services) == {"postgres", "redis", "migrate", "one", "two"}
+    for service in services.values():
+        assert set(service.get("depends_on", {})) <= set(services)
+        named = {volume.partition(":")[0] for volume in service.get("volumes", [])}
+        assert named <= volumes
+        assert {config["source"] for config in service.get("configs", [])} <= set(compose["configs"])
+        if "build" in service:
+            assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
+        else:
+            assert re.search(r":\w*\d", service["image"]), "an image without a version"
+
+
+def test_compose_runs_commands_and_sets_variables_that_memoranda_has(compose: dict[str, Any]) -> None:
+    program: Any = typer.main.get_command(app)
+    default = re.search(r"^CMD (\[.*\])", (DEPLOY / "Dockerfile").read_text(), re.M)
+    assert default is not None
+    ours = [service for service in compose["services"].values() if service["image"] == "memoranda"]
+    assert len(ours) == 3
+    for service in ours:
+        words = service.get("command") or json.loads(default[1])
+        context = program.make_context("memoranda", list(words))  # which parses the options of no command yet
+        name, command, rest = program.resolve_command(context, list(words))
+        assert command is not None
+        command.make_context(name, rest, parent=context)
+        assert set(service["environment"]) <= set(known_variables())
+
+
+def test_compose_creates_the_roles_and_the_database_that_its_servers_use(compose: dict[str, Any]) -> None:
+    script = compose["configs"]["roles"]["content"]
+    services = compose["services"]
+    for name, role in (("one", "memoranda_service"), ("two", "memoranda_service"), ("migrate", "memoranda_owner")):
+        url = services[name]["environment"]["MEMORY_DB_URL"]
+        assert url.startswith(f"postgresql://{role}:$")
+        assert url.endswith("@postgres/memories")
+        assert f"CREATE ROLE {role} LOGIN" in script
+    assert "CREATE DATABASE memories OWNER memoranda_owner" in script
+    assert services["migrate"]["command"][-2:] == ["--service-role", "memoranda_service"]
+
+
+def test_compose_publishes_the_port_that_the_image_serves(compose: dict[str, Any]) -> None:
+    ports = [compose["services"][name]["ports"] for name in ("one", "two")]
+    assert all(port[0].startswith("127.0.0.1:") and port[0].endswith(f":{DEFAULT_PORT}") for port in ports)
+    assert len({port[0] for port in ports}) == 2

@@ -101,7 +101,7 @@ def test_everything_is_found_again_after_a_reopen(tmp_path: Path) -> None:
             assert manager.verify_executions().ok
             assert manager.check().problems == ()
             health = manager.health()
-            assert (health.status, health.encrypted, health.sqlite_driver) == ("ok", True, "sqlcipher3")
+            assert (health.status, health.encrypted, health.database_library) == ("ok", True, "sqlcipher3")
 
 
 def test_bundled_sqlite_has_no_wal_reset_bug() -> None:

@@ -96,7 +96,7 @@ function HealthCard({ round }) {
       <${Icon} name=${data.status === "ok" ? "check" : "warning"} /><div>
     <strong>${data.status === "ok" ? "Everything works." : plural(data.problems.length, "problem")}</strong>
     ${data.problems.map((problem) => html`<p dir="auto">${problem}</p>`)}
-    <p class="muted small">${(data.size_bytes / 1e6).toFixed(1)} MB · SQLite ${data.sqlite_version} · ${data.embedder || "no embedding model"} · durability ${data.durability}${data.encrypted ? " · encrypted" : ""}${data.unread_messages ? ` · ${plural(data.unread_messages, "message")} wait for the model` : ""}
+    <p class="muted small">${(data.size_bytes / 1e6).toFixed(1)} MB · ${data.database_library === "PostgreSQL" ? "PostgreSQL" : "SQLite"} ${data.database_version} · ${data.embedder || "no embedding model"} · durability ${data.durability}${data.encrypted ? " · encrypted" : ""}${data.unread_messages ? ` · ${plural(data.unread_messages, "message")} wait for the model` : ""}
       </p></div></div>`}<//>`;
 }
 
