@@ -55,7 +55,7 @@ DEFECTS: Final = (
            'f"synchronous={durability.upper()}"', '"synchronous=NORMAL"'),
     Defect("no journal", "power", _TRANSACTION, '"journal_mode=WAL",', '"journal_mode=OFF",'),
     Defect("commit left out", "kill", _CONNECTIONS,
-           "yield connection\n                self._commit(connection)", "yield connection"),
+           "                else:\n                    self._commit(connection)\n", ""),
     Defect("error of a commit swallowed", "faults", _CONNECTIONS,
            '                ) from error\n            raise\n', '                ) from error\n'),
     Defect("failed commit not overwritten", "faults", _CONNECTIONS,
@@ -101,7 +101,7 @@ DEFECTS: Final = (
     Defect("receipt complete while bytes are left", "canaries", _FORGET,
            'return _file_places("pending", _LEFT_UNDONE, index="erased")', 'return _file_places("erased", "")'),
     Defect("questions kept after a forget", "canaries", _FORGET,
-           "            clear_recalls(tx, target.scope, _recall_matches(target))\n", "            pass\n"),
+           "            clear_recalls(tx, target.scope, recall_matches(target))\n", "            pass\n"),
     Defect("no tombstones", "canaries", "maintenance/receipts.py",
            '        tx.upsert(tombstones, rows, key=("tenant", "digest"), update=("receipt", "at"))\n', ""),
     Defect("scope left out when memories are read", "isolation", _TRANSACTION,
@@ -170,7 +170,7 @@ DEFECTS: Final = (
            'allowed &= (columns["expires_at"] > moment) & ~ended', "allowed &= ~ended"),
     Defect("index never catches up", "model", "index/partitions.py",
            "if partition.seq == head and partition.key.user is not ANY:", "if partition.seq != NEVER_LOADED:"),
-    Defect("handles of readers leak", "soak", _CONNECTIONS,
+    Defect("handles of readers leak", "soak", "storage/sqlite/raw_readers.py",
            "        self.idle.append(raw)\n        self.in_use.discard(raw)\n", "        self.in_use.add(raw)\n"),
 )  # fmt: skip
 

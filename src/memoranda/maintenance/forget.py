@@ -4,47 +4,35 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, text, update
+from sqlalchemy import func, select, update
 
-from memoranda.conversation import stored
 from memoranda.errors import InvalidInput, MemorandaError, Unavailable
+from memoranda.maintenance.erasure import (
+    TEXT_OF_MEMORY,
+    ErasureRows,
+    ErasureTarget,
+    count_recalls,
+    delete_rows,
+    erases_recalls,
+    find_rows,
+    mark_erasure,
+    recall_matches,
+)
 from memoranda.maintenance.receipts import DATABASE_FILE, SEARCH_INDEX, Receipts
 from memoranda.maintenance.traces import ErasedTexts, find_traces
 from memoranda.receipts import ErasureStatus, ForgetReceipt, StoreReceipt
-from memoranda.results import Derivation
 from memoranda.sessions.base import Namespace, Tenant
-from memoranda.storage.add import insert_changes
-from memoranda.storage.base import ReadTransaction, Store, Transaction, chunked
-from memoranda.storage.changes import no_memory
-from memoranda.storage.claim_resolution import resolve_slots
-from memoranda.storage.claims import slots_of
-from memoranda.storage.lifecycle import read_lineage
-from memoranda.storage.meta import set_meta
-from memoranda.storage.read import filter_conditions
-from memoranda.storage.recalls import clear_recalls, find_recalls, recalls_with
-from memoranda.storage.rows import in_scope, scope_conditions, scope_of, stored_name
-from memoranda.storage.schema import (
-    ERASURE_PENDING,
-    LAST_ERASURE,
-    associations,
-    changes,
-    claims,
-    lineage,
-    memories,
-    messages,
-    revisions,
-    sessions,
-    vectors,
-)
+from memoranda.storage.base import ReadTransaction, Store, Transaction, TurnStore
+from memoranda.storage.recalls import clear_recalls, recalls_with
+from memoranda.storage.rows import stored_name
+from memoranda.storage.schema import ERASURE_PENDING, LAST_ERASURE, changes, memories, messages
 from memoranda.storage.short_lived import RESPONSE_BODY, clear_values
-from memoranda.text import fold_phrase
-from memoranda.types import ANY, EVERYTHING, Clock, Filter, Scope
+from memoranda.types import ANY, Clock, Filter, Scope
 from memoranda.validation import SHARED_USER
 
 if TYPE_CHECKING:
@@ -64,7 +52,6 @@ _OUTSIDE: Final = (
 _VALUES: Final = "short-term values"
 _LEFT_UNDONE: Final = "not cleaned yet (a reader of old pages, a full disk): the next start or upkeep finishes the work"
 _MEMORY = memories.c
-_TEXT = func.coalesce(func.nullif(_MEMORY.content, ""), _MEMORY.key)  # an item that is not searched has no text
 _MESSAGE = messages.c
 
 
@@ -76,37 +63,24 @@ class CachingEmbedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ErasureTarget:
-    """What to forget: a whole scope, or the memories in it that match these conditions."""
+class _Plan:
+    """What an erasure deletes and leaves behind, as of a moment."""
 
-    scope: Scope
-    ids: tuple[int, ...] = ()
-    where: Filter = EVERYTHING
-    containing: str | None = None
-    message_seqs: tuple[int, ...] = ()
-    """Messages to erase as well, with the memories made from them."""
+    rows: ErasureRows
+    erased: ErasedTexts
+    digests: list[bytes]
+    change: int
+    """The newest change of that moment."""
+    message: int
+    """The newest message of that moment."""
 
-    @property
-    def whole_scope(self) -> bool:
-        return not (self.ids or self.message_seqs) and self.where == EVERYTHING and self.containing is None
-
-
-@dataclass(frozen=True, slots=True)
-class _ErasureRows:
-    """The rows that an erasure deletes."""
-
-    ids: frozenset[int]
-    message_seqs: frozenset[int]
-    counts: dict[str, int]
-    """Row counts by store, for the receipt."""
-    texts: frozenset[tuple[str, str]]
-    """The texts of memories, earlier versions and messages, each with its user."""
-    messages: frozenset[tuple[str, str]]
-    """The ids of messages, each with its user."""
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.ids or self.message_seqs or self.counts["recalls"])
+    def is_current(self, tx: ReadTransaction, tenant: str) -> bool:
+        """Return whether no memory and no message of the tenant was written since."""
+        newer = (
+            select(table.c.seq).where(table.c.seq > seq, table.c.tenant == tenant).limit(1)
+            for table, seq in ((changes, self.change), (messages, self.message))
+        )
+        return all(tx.execute(query).first() is None for query in newer)
 
 
 class MemoryEraser:
@@ -155,7 +129,11 @@ class MemoryEraser:
     def _forget(self, target: ErasureTarget) -> ForgetReceipt:
         self._receipts.prepare()
         outside = [self._find_values(), self._clear_cache()]
-        rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside), tenant=self._tenant)
+        # Most of the work is to find the rows. Where one writer follows another, others write meanwhile.
+        plan = None
+        if isinstance(self._store, TurnStore):
+            plan = self._store.read(lambda tx: self._plan(tx, target), tenant=self._tenant)
+        rows, traces, stored = self._store.write(lambda tx: self._erase(tx, target, outside, plan), tenant=self._tenant)
         # The file is cleaned last, so that the receipt is what was found after it.
         outside = self._clean_up(target)
         receipt = replace(stored, stores=_all_places(rows, outside, traces, self._clean_file(rows)))
@@ -184,7 +162,7 @@ class MemoryEraser:
     def _find_again(self, tx: ReadTransaction) -> tuple[list[int], list[int]]:
         """Return the memories and messages with a tombstone that were recorded before it."""
         m, signer = _MESSAGE, self._receipts
-        stored = select(_MEMORY.id, _MEMORY.user, _TEXT, _MEMORY.recorded_at)
+        stored = select(_MEMORY.id, _MEMORY.user, TEXT_OF_MEMORY, _MEMORY.recorded_at)
         own = (_MEMORY.tenant == self._tenant, _MEMORY.user != SHARED_USER)
         said = select(m.seq, m.user, m.message_id, m.recorded_at).where(m.tenant == self._tenant)
         memory_digests = [
@@ -193,31 +171,34 @@ class MemoryEraser:
         message_digests = [(signer.message_digest(row[1], row[2]), row[0], row[3]) for row in tx.execute(said)]
         return signer.only_forgotten(tx, memory_digests), signer.only_forgotten(tx, message_digests)
 
-    def _erase(
-        self, tx: Transaction, target: ErasureTarget, outside: list[StoreReceipt]
-    ) -> tuple[_ErasureRows, list[StoreReceipt], ForgetReceipt]:
-        """Delete the rows, and store a receipt that is true if nothing can be done after it."""
-        rows = _find_rows(tx, target)
-        if _erases_recalls(target):
-            clear_recalls(tx, target.scope, _recall_matches(target))
-        if not rows.is_empty:
-            _delete_rows(tx, target, rows)
-        # Responses that a server keeps for their idempotency keys can hold the texts: all of them go.
-        if clear_values(tx, self._tenant, RESPONSE_BODY, 0):
-            _mark_erasure(tx)
-        self._rename_in_change_log(tx, target)
+    def _plan(self, tx: ReadTransaction, target: ErasureTarget) -> _Plan:
+        change, message = (tx.execute(select(func.max(table.c.seq))).scalar_one() or 0 for table in (changes, messages))
+        rows = find_rows(tx, target)
         digests = [
             *(self._receipts.text_digest(user, content) for user, content in rows.texts),
             *(self._receipts.message_digest(user, message_id) for user, message_id in rows.messages),
         ]
-        traces = self._find_traces(tx, target, rows)
-        places = _all_places(rows, outside, traces, _file_places("pending", _LEFT_UNDONE))
-        receipt = self._receipts.new(target.scope, rows.ids, self._clock(), places, digests)
-        return rows, traces, self._receipts.write(tx, receipt)
+        return _Plan(rows, _erased_texts(target, rows), digests, change, message)
 
-    def _find_traces(self, tx: ReadTransaction, target: ErasureTarget, rows: _ErasureRows) -> list[StoreReceipt]:
-        erased = ErasedTexts({content for _, content in rows.texts}, target.containing)
-        return find_traces(tx, self._tenant, erased)
+    def _erase(
+        self, tx: Transaction, target: ErasureTarget, outside: list[StoreReceipt], plan: _Plan | None
+    ) -> tuple[ErasureRows, list[StoreReceipt], ForgetReceipt]:
+        """Delete the rows, and store a receipt that is true if nothing can be done after it."""
+        if plan is None or not plan.is_current(tx, self._tenant):
+            plan = self._plan(tx, target)
+        rows = replace(plan.rows, counts=plan.rows.counts | {"recalls": count_recalls(tx, target)})
+        if erases_recalls(target):
+            clear_recalls(tx, target.scope, recall_matches(target))
+        if not rows.is_empty:
+            delete_rows(tx, target, rows)
+        # Responses that a server keeps for their idempotency keys can hold the texts: all of them go.
+        if clear_values(tx, self._tenant, RESPONSE_BODY, 0):
+            mark_erasure(tx)
+        self._rename_in_change_log(tx, target)
+        traces = find_traces(tx, self._tenant, plan.erased)
+        places = _all_places(rows, outside, traces, _file_places("pending", _LEFT_UNDONE))
+        receipt = self._receipts.new(target.scope, rows.ids, self._clock(), places, plan.digests)
+        return rows, traces, self._receipts.write(tx, receipt)
 
     def _rename_in_change_log(self, tx: Transaction, target: ErasureTarget) -> None:
         """Put a pseudonym in place of the names of users of whom nothing is left."""
@@ -233,12 +214,13 @@ class MemoryEraser:
             name = self._receipts.pseudonym("user", user)
             tx.execute(update(changes).where(c.tenant == self._tenant, c.user == user).values(user=name))
         if users:  # the names are in the file until it is compacted, and in the changes that others have yet to read
-            _mark_erasure(tx)
+            mark_erasure(tx)
 
     def _preview(self, tx: ReadTransaction, target: ErasureTarget) -> ForgetReceipt:
         """Return what would be erased, and which past recalls returned some of it."""
-        rows = _find_rows(tx, target)
-        places = (*_row_places(rows, "pending"), *self._find_traces(tx, target, rows), *_OUTSIDE)
+        rows = find_rows(tx, target)
+        traces = find_traces(tx, self._tenant, _erased_texts(target, rows))
+        places = (*_row_places(rows, "pending"), *traces, *_OUTSIDE)
         affected = recalls_with(tx, self._tenant, rows.ids)
         return ForgetReceipt(tuple(sorted(rows.ids)), places, self._clock(), dry_run=True, recalls=tuple(affected))
 
@@ -257,7 +239,7 @@ class MemoryEraser:
             embedder.clear_cache()
         return StoreReceipt("embedding cache", "erased")
 
-    def _clean_file(self, rows: _ErasureRows) -> list[StoreReceipt]:
+    def _clean_file(self, rows: ErasureRows) -> list[StoreReceipt]:
         try:
             done = (rows.is_empty and not is_erasure_pending(self._store)) or self._compact()
         except (MemorandaError, OSError) as error:  # the receipt says that it is not done
@@ -293,8 +275,12 @@ class MemoryEraser:
         return StoreReceipt(_VALUES, "not searched", count, detail)
 
 
+def _erased_texts(target: ErasureTarget, rows: ErasureRows) -> ErasedTexts:
+    return ErasedTexts({content for _, content in rows.texts}, target.containing)
+
+
 def _all_places(
-    rows: _ErasureRows, outside: list[StoreReceipt], traces: list[StoreReceipt], files: list[StoreReceipt]
+    rows: ErasureRows, outside: list[StoreReceipt], traces: list[StoreReceipt], files: list[StoreReceipt]
 ) -> tuple[StoreReceipt, ...]:
     return (*_row_places(rows, "erased"), *outside, *traces, *files, *_OUTSIDE)
 
@@ -304,7 +290,7 @@ def _file_places(status: ErasureStatus, detail: str, *, index: ErasureStatus | N
     return [StoreReceipt(SEARCH_INDEX, index or status), StoreReceipt(DATABASE_FILE, status, detail=detail)]
 
 
-def _row_places(rows: _ErasureRows, status: ErasureStatus) -> list[StoreReceipt]:
+def _row_places(rows: ErasureRows, status: ErasureStatus) -> list[StoreReceipt]:
     places = [StoreReceipt(name, status, count) for name, count in rows.counts.items()]
     log = StoreReceipt(
         "change log", status, detail="it never held texts; the names of users who are gone are pseudonyms"
@@ -320,177 +306,3 @@ def is_erasure_pending(store: Store) -> bool:
 def last_erasure(store: Store) -> int:
     """Return the number of the newest change that an erasure made; 0 when there was none."""
     return int(store.get_meta(LAST_ERASURE) or 0)
-
-
-def _find_rows(tx: ReadTransaction, target: ErasureTarget) -> _ErasureRows:
-    """Find the target's memories, the messages behind them, and all memories derived from either."""
-    ids = _find_memories(tx, target)
-    if missing := sorted(set(target.ids) - ids):
-        raise no_memory(target.scope, *missing)
-    derivations = read_lineage(tx, Scope(target.scope.tenant, user=ANY))
-    seqs: set[int] = set()
-    while True:
-        ids = with_derived(ids, derivations)
-        seqs |= _find_messages(tx, target, ids)
-        others = _find_memories_of(tx, seqs) - ids
-        if not others:
-            counts = _count_rows(tx, ids, seqs) | {"recalls": _count_recalls(tx, target)}
-            texts, message_ids = _read_texts(tx, ids, seqs)
-            return _ErasureRows(frozenset(ids), frozenset(seqs), counts, texts, message_ids)
-        ids |= others
-
-
-def _read_texts(
-    tx: ReadTransaction, ids: Collection[int], seqs: Collection[int]
-) -> tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]:
-    """Return the texts of these memories and messages, and the ids of the messages, each with its user."""
-    texts: set[tuple[str, str]] = set()
-    message_ids: set[tuple[str, str]] = set()
-    m, r = _MESSAGE, revisions.c
-    for part in chunked(sorted(ids)):
-        for user, content, message_id in tx.execute(
-            select(_MEMORY.user, _TEXT, _MEMORY.message_id).where(_MEMORY.id.in_(part))
-        ):
-            texts.add((user, content))
-            message_ids |= {(user, message_id)} if message_id else set()
-        earlier = select(_MEMORY.user, r.content).join(memories, _MEMORY.id == r.memory_id)
-        texts.update((row[0], row[1]) for row in tx.execute(earlier.where(r.memory_id.in_(part))))
-    for part in chunked(sorted(seqs)):
-        for user, content, message_id in tx.execute(select(m.user, m.content, m.message_id).where(m.seq.in_(part))):
-            texts |= {(user, content)} if content else set()
-            message_ids.add((user, message_id))
-    return frozenset(texts), frozenset(message_ids)
-
-
-def _recall_matches(target: ErasureTarget) -> Callable[[str], bool] | None:
-    """Return which recalls of the scope are erased, by their words; None for all of them."""
-    return None if target.whole_scope else lambda words: _contains(words, target.containing)
-
-
-def _erases_recalls(target: ErasureTarget) -> bool:
-    """Return whether the questions asked in the scope are erased: with all of it, or those that contain the text."""
-    return target.whole_scope or (target.containing is not None and target.where == EVERYTHING and not target.ids)
-
-
-def _count_recalls(tx: ReadTransaction, target: ErasureTarget) -> int:
-    return len(find_recalls(tx, target.scope, _recall_matches(target))) if _erases_recalls(target) else 0
-
-
-def with_derived(ids: Iterable[int], derivations: Iterable[Derivation]) -> set[int]:
-    """Return the ids, those of everything derived from them, and those they were merged with."""
-    reachable: dict[int, set[int]] = defaultdict(set)
-    for line in derivations:
-        reachable[line.source_id].add(line.derived_id)
-        if line.kind == "merged":
-            reachable[line.derived_id].add(line.source_id)
-    found, queue = set(ids), list(ids)
-    while queue:
-        new = reachable[queue.pop()] - found
-        found |= new
-        queue += new
-    return found
-
-
-def _find_memories(tx: ReadTransaction, target: ErasureTarget) -> set[int]:
-    # Shared knowledge belongs to nobody, so forgetting a scope never reaches it.
-    conditions = [*in_scope(target.scope), *filter_conditions(target.where), _MEMORY.user != SHARED_USER]
-    if target.message_seqs and not target.ids:
-        return set()
-    query = select(_MEMORY.id, _MEMORY.content, _MEMORY.value).where(*conditions)
-    queries = [query.where(_MEMORY.id.in_(part)) for part in chunked(target.ids)] if target.ids else [query]
-    rows = (row for query in queries for row in tx.execute(query))
-    return {row[0] for row in rows if _contains(f"{row[1]}\n{row[2] or ''}", target.containing)}
-
-
-def _find_messages(tx: ReadTransaction, target: ErasureTarget, ids: Collection[int]) -> set[int]:
-    """Find the messages behind these memories, their copies in conversations, and messages that match the target."""
-    columns = ("message_id", "tenant", "agent", "user", "session")
-    is_copy = and_(*(_MESSAGE[column] == _MEMORY[column] for column in columns))
-    found: set[int] = set(target.message_seqs)
-    for part in chunked(sorted(ids)):
-        found.update(
-            tx.scalars(select(_MEMORY.message_seq).where(_MEMORY.id.in_(part), _MEMORY.message_seq.is_not(None)))
-        )
-        found.update(tx.scalars(select(_MESSAGE.seq).join(memories, is_copy).where(_MEMORY.id.in_(part))))
-    in_target = scope_conditions(messages, target.scope)
-    if target.whole_scope:
-        found.update(tx.scalars(select(_MESSAGE.seq).where(*in_target)))
-    elif target.containing is not None and target.where == EVERYTHING and not target.ids:
-        rows = tx.execute(select(_MESSAGE.seq, _MESSAGE.content, _MESSAGE.payload).where(*in_target))
-        found.update(row[0] for row in rows if _contains(f"{row[1]}\n{row[2]}", target.containing))
-    return found
-
-
-def _find_memories_of(tx: ReadTransaction, seqs: Collection[int]) -> set[int]:
-    """Find the memories made from these messages."""
-    found: set[int] = set()
-    for part in chunked(sorted(seqs)):
-        found.update(tx.scalars(select(_MEMORY.id).where(_MEMORY.message_seq.in_(part))))
-    return found
-
-
-def _contains(content: str, phrase: str | None) -> bool:
-    return phrase is None or fold_phrase(phrase) in fold_phrase(content)
-
-
-def _count_rows(tx: ReadTransaction, ids: Collection[int], seqs: Collection[int]) -> dict[str, int]:
-    def count(table: Table, condition: ColumnElement[bool]) -> int:
-        return int(tx.execute(select(func.count()).select_from(table).where(condition)).scalar_one())
-
-    link, line = associations.c, lineage.c
-    counts = dict.fromkeys(("vectors", "revisions", "claims", "associations", "lineage", "conversation log"), 0)
-    for part in chunked(sorted(ids)):
-        counts["vectors"] += count(vectors, vectors.c.memory_id.in_(part))
-        counts["revisions"] += count(revisions, revisions.c.memory_id.in_(part))
-        counts["claims"] += count(claims, claims.c.memory_id.in_(part))
-        counts["associations"] += count(associations, or_(link.memory_id.in_(part), link.related_memory_id.in_(part)))
-        counts["lineage"] += count(lineage, or_(line.derived_id.in_(part), line.source_id.in_(part)))
-    for part in chunked(sorted(seqs)):
-        counts["conversation log"] += count(messages, and_(_MESSAGE.seq.in_(part), _MESSAGE.position.is_not(None)))
-    return {"memories": len(ids), "messages": len(seqs) - counts["conversation log"], **counts}
-
-
-def _delete_rows(tx: Transaction, target: ErasureTarget, rows: _ErasureRows) -> None:
-    """Delete the rows, and record in the same commit that the file must still be cleaned of their bytes.
-
-    Claims that only the deleted memories had ended become current again.
-    """
-    slots = slots_of(tx, Scope(target.scope.tenant, user=ANY), sorted(rows.ids))
-    owners: list[tuple[int, str, str]] = []
-    for part in chunked(sorted(rows.ids)):
-        found = tx.execute(select(_MEMORY.id, _MEMORY.tenant, _MEMORY.user).where(_MEMORY.id.in_(part)))
-        owners += [(row[0], row[1], row[2]) for row in found]
-        tx.execute(delete(lineage).where(lineage.c.source_id.in_(part)))
-        tx.execute(delete(memories).where(_MEMORY.id.in_(part)))  # vectors, links, lineage and revisions cascade
-    _delete_messages(tx, rows.message_seqs)
-    if target.whole_scope and target.scope.session is not None:
-        in_session = (sessions.c.tenant == target.scope.tenant, sessions.c.workflow == target.scope.session)
-        tx.execute(delete(sessions).where(*in_session))
-    tx.execute(text("DELETE FROM counters WHERE entries <= 0"))
-    insert_changes(tx, "remove", owners)
-    _mark_erasure(tx)
-    resolve_slots(tx, slots)
-
-
-def _mark_erasure(tx: Transaction) -> None:
-    """Record that the file must be cleaned of erased bytes, and that indexes loaded before must be loaded again."""
-    head = tx.execute(text("SELECT coalesce(max(seq), 0) FROM changes")).scalar_one()
-    for key in (ERASURE_PENDING, LAST_ERASURE):
-        set_meta(tx, key, str(head))
-
-
-def _delete_messages(tx: Transaction, seqs: Collection[int]) -> None:
-    """Delete messages; those in a stored conversation are taken out so that its positions stay without gaps."""
-    m = _MESSAGE
-    for part in chunked(sorted(seqs)):
-        rows = tx.execute(select(m.seq, m.position, m.tenant, m.agent, m.user, m.session).where(m.seq.in_(part)))
-        positions: dict[Scope, list[int]] = {}
-        unplaced: list[int] = []
-        for seq, position, tenant, agent, user, session in rows:
-            if position is None:
-                unplaced.append(seq)
-            else:
-                positions.setdefault(scope_of(tenant, agent, user, session), []).append(position)
-        tx.execute(delete(messages).where(m.seq.in_(unplaced)))
-        for scope, gone in positions.items():
-            stored.delete_positions(tx, scope, sorted(gone))

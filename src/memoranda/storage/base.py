@@ -331,7 +331,7 @@ class ScrubState:
 
 @runtime_checkable
 class TurnStore(Protocol):
-    """A store that can keep other writers waiting for a moment, so that a change is made of what it replaces."""
+    """A store with one writer after the other, which can keep the others waiting for a moment."""
 
     def write_prepared(self, prepare: Callable[[], Work[R]]) -> R:
         """Call `prepare` while nobody else writes, and commit the work that it returns.

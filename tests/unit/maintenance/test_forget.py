@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from memoranda import ANY, InvalidInput, MemoryManager, Message, NotFound
+from memoranda.maintenance import forget
 from memoranda.maintenance.base import POLICIES, UpkeepSettings
-from memoranda.maintenance.forget import MemoryEraser, with_derived
+from memoranda.maintenance.erasure import ErasureRows, ErasureTarget, find_rows, with_derived
+from memoranda.maintenance.forget import MemoryEraser
 from memoranda.receipts import ForgetReceipt
 from memoranda.results import Derivation
+from memoranda.storage.base import ReadTransaction
 from memoranda.storage.sqlite import store as sqlite_store
 from memoranda.testing.fakes import HashEmbedder
 from memoranda.transfer.export import export_lines
@@ -298,3 +301,50 @@ def test_spaces_around_a_phrase_keep_their_meaning(manager: MemoryManager) -> No
     manager.remember("Every category counts.", user="ana")
     manager.forget(user="ana", containing=" cat ")
     assert len(manager.list_memories(user="ana")) == 1
+
+
+def test_forget_finds_its_rows_while_others_can_write(manager: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager.add_memories(["the river is cold", "the lamp is green"], user="ann")
+    other, searches = manager.for_tenant("other"), list[int]()
+
+    def find_while_another_tenant_writes(tx: ReadTransaction, target: ErasureTarget) -> ErasureRows:
+        searches.append(other.add_memory(f"tea {len(searches)}").id)  # inside of the transaction it would wait for ever
+        return find_rows(tx, target)
+
+    monkeypatch.setattr(forget, "find_rows", find_while_another_tenant_writes)
+    assert len(manager.forget(user="ann").ids) == 2
+    assert len(searches) == 1
+    assert manager.list_memories(user="ann") == []
+
+
+def test_forget_erases_what_was_added_while_it_looked(manager: MemoryManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager.add_memory("the river is cold", user="ann")
+    added: list[int] = []
+
+    def find_before_another_is_added(tx: ReadTransaction, target: ErasureTarget) -> ErasureRows:
+        rows = find_rows(tx, target)
+        added.extend([] if added else [manager.add_memory(f"the {CANARY} is green", user="ann").id])
+        return rows
+
+    monkeypatch.setattr(forget, "find_rows", find_before_another_is_added)
+    receipt = manager.forget(user="ann")
+    assert set(receipt.ids) == {1, *added}
+    assert manager.list_memories(user="ann") == []
+
+
+def test_forget_erases_messages_that_came_while_it_looked(
+    manager: MemoryManager, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.add_memory("the river is cold", user="ann")
+    said: list[str] = []
+
+    def find_before_something_is_said(tx: ReadTransaction, target: ErasureTarget) -> ErasureRows:
+        rows = find_rows(tx, target)
+        if not said:
+            said.append(CANARY)
+            manager.get_memory("agent", user="ann").add_message(Message("user", CANARY))
+        return rows
+
+    monkeypatch.setattr(forget, "find_rows", find_before_something_is_said)
+    manager.forget(user="ann")
+    assert files_containing(path) == []
