@@ -73,6 +73,8 @@ class ParsedQuery:
     """Whether it names a time, and nothing to look for by its words except people."""
     notes: tuple[str, ...] = ()
     """What was done otherwise than the question says, and why."""
+    named: str = ""
+    """The question with the names that the speakers have in the texts, for a model that reads both together."""
 
 
 def parse_query(
@@ -95,10 +97,24 @@ def parse_query(
     notes = tuple(f"{name!r} is another name of {speaker!r}" for name, speaker in (aliases or {}).items())
     if windows and _dates_in(text, windows).issuperset(match.terms):
         # "2024-01-08" asks for what was said then, not for texts that look like a date.
-        return ParsedQuery(None, (), match.speakers, windows, asks_for_time=True, notes=notes)
+        return ParsedQuery(None, (), match.speakers, windows, asks_for_time=True, notes=notes, named=text)
     looked_up = tuple(widen_terms(text, match.terms[:MAX_TERMS], languages))
     answer_type = find_answer_type(text)
-    return ParsedQuery(match.text, looked_up[:MAX_TERMS], match.speakers, windows, answer_type, notes=notes)
+    return ParsedQuery(
+        match.text,
+        looked_up[:MAX_TERMS],
+        match.speakers,
+        windows,
+        answer_type,
+        notes=notes,
+        named=_replace_aliases(text, aliases or {}),
+    )
+
+
+def _replace_aliases(text: str, aliases: Mapping[str, str]) -> str:
+    for name, speaker in aliases.items():
+        text = re.sub(rf"\b{re.escape(name)}\b", lambda _, full=speaker: full, text)
+    return text
 
 
 def _dates_in(text: str, windows: Sequence[Window]) -> set[str]:
