@@ -113,7 +113,7 @@ def parse_query(
 
 def _replace_aliases(text: str, aliases: Mapping[str, str]) -> str:
     for name, speaker in aliases.items():
-        text = re.sub(rf"\b{re.escape(name)}\b", lambda _, full=speaker: full, text)
+        text = re.sub(rf"\b{re.escape(name)}\b", speaker.replace("\\", r"\\"), text)
     return text
 
 

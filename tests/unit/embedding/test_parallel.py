@@ -33,4 +33,8 @@ def test_first_error_is_raised_and_ends_the_rest(threads: int) -> None:
 
 def test_two_threads_work_at_the_same_time() -> None:
     both = threading.Barrier(2, timeout=30)
-    run_each(["a", "b"], lambda *_: both.wait() and None, 2)
+
+    def meet(_: int, __: str) -> None:
+        both.wait()
+
+    run_each(["a", "b"], meet, 2)
